@@ -147,7 +147,8 @@ impl Redis {
             ..3.5 => "to share below",
             ..4.5 => "alone, with others",
             ..5.5 => "shared, with others",
-            _ => "heard",
+            ..8e12 => "heard",
+            _ => "not told",
         };
         let mut waiting: Vec<_> = waiting.into_iter().map(|(member, score)| (member, kind(score))).collect();
         waiting.sort_unstable();
@@ -162,7 +163,7 @@ impl Redis {
                 local members = redis.call('ZRANGE', key, 0, -1, 'WITHSCORES')
                 for i = 1, #members, 2 do
                     local at = tonumber(members[i + 1])
-                    if at >= 4398046511104 then
+                    if at >= 4398046511104 and not string.find(members[i], '>', 1, true) then
                         redis.call('ZADD', key, string.format('%.0f', at - ARGV[1]), members[i])
                     end
                 end

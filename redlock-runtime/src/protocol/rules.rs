@@ -160,6 +160,8 @@ pub(crate) enum Rule {
     DowngradeNeverRises,
     /// Who shares a lock does not overtake those who have come to have it alone.
     WaitersComeFirst,
+    /// What is wanted below a name keeps those out who want all of it, and the other way round.
+    IntentsKeepOut,
     /// Who leaves a name tells those of whoever wants several names that it was in the way of, and not all who wait.
     OnlyConcernedAreTold,
     /// A name that could be had by who waits for several is kept for it: a plain `SET` would take it again and again.

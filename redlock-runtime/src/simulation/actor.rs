@@ -4,6 +4,7 @@ use super::jobs::{Job, Jobs};
 use super::network::Network;
 use super::observer::Observer;
 use super::telling::client_name;
+use super::tree::{self, NAMES};
 use super::workload::{Call, End, Foreign, Work};
 use crate::guard::hold::hold;
 use crate::lock::LockKey;
@@ -26,7 +27,7 @@ pub(super) struct Planned;
 
 /// The name of a key in every run.
 pub(super) fn key(index: usize) -> LockKey {
-    ["a", "b"][index].into()
+    NAMES[index].into()
 }
 
 /// A lock, with its number if it is fenced.
@@ -145,15 +146,18 @@ impl Actor {
     }
 
     async fn acquire(&self, call: &Call) -> Obtained {
-        let request = match call.also {
-            None => LockRequest::new(key(call.key)),
-            Some(_) => LockRequest::all(call.keys().map(key)),
+        let path = tree::path(call.key);
+        let is_key = path.is_none() && call.also.is_none();
+        let request = match (call.also, path) {
+            (None, None) => LockRequest::new(key(call.key)),
+            (None, Some(path)) => LockRequest::path(path),
+            (Some(_), _) => LockRequest::all(call.keys().map(tree::part)),
         };
         let mut request = request.mode(call.mode).ttl(call.ttl).wait(call.wait);
         request.hold = call.hold;
         request.permits = call.permits;
         request.joins = !matches!(call.end, End::Detach { .. });
-        if call.hold.min_hold.is_none() && !call.mode.is_shared() && call.also.is_none() {
+        if call.hold.min_hold.is_none() && !call.mode.is_shared() && is_key {
             request = request.linger(call.linger);
         }
         if !call.is_fenced {

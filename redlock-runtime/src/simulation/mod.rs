@@ -27,6 +27,7 @@ mod simulated_node;
 mod telling;
 mod theft;
 mod trace;
+mod tree;
 mod view;
 mod wire;
 mod workload;
@@ -62,10 +63,13 @@ fn profile(seed: u64) -> Profile {
     Profile { sharing, ..Profile::calm() }
 }
 
-/// Calls for both keys, in circumstances in which nothing goes wrong by itself or with what goes wrong most.
+/// Calls for both keys, and for places in a tree, in circumstances in which nothing goes wrong by itself or with what goes wrong
+/// most.
 #[test]
 fn the_promises_hold_for_several_keys() {
-    for profile in [sharing::bank, sharing::bank_crowd, sharing::bank_with_cancels, sharing::bank_with_cuts] {
+    let banks = [sharing::bank, sharing::bank_crowd, sharing::bank_with_cancels, sharing::bank_with_cuts];
+    let trees = [tree::tree, tree::tree_crowd, tree::tree_with_cancels, tree::tree_with_cuts, tree::tree_among_others];
+    for profile in banks.into_iter().chain(trees) {
         let profile = profile();
         let schedules = number(SCHEDULES).unwrap_or(DEFAULT_SCHEDULES / 100);
         let failed = search(0..schedules, |seed| run(&profile, seed, false));

@@ -8,6 +8,7 @@ use super::link::{Asked, Client, Connection, Link};
 use super::profile::Profile;
 use super::server::Server;
 use super::trace::Trace;
+use super::tree::Wishes;
 use super::wire::Wire;
 use crate::error::NodeError;
 use crate::lock::OwnerToken;
@@ -73,6 +74,7 @@ pub(super) struct World {
     pub(super) robbed: HashMap<OwnerToken, Instant>,
     /// Locks that somebody breaks.
     pub(super) broken: Breaks,
+    pub(super) wishes: Wishes,
     /// How much of what is said about them is lost, in percent.
     pub(super) losses: u8,
     pub(super) trace: Arc<Trace>,
@@ -113,6 +115,7 @@ impl Network {
             wires: Vec::new(),
             robbed: HashMap::new(),
             broken: Breaks::default(),
+            wishes: Wishes::default(),
             losses: profile.losses,
             trace: Arc::clone(&trace),
         };
@@ -301,10 +304,14 @@ impl World {
                 }
                 let server = link.server;
                 let standing = self.standing(server, &command, now);
+                self.wishes.note(&command.subject);
                 let executed = self.servers[server].execute(now, &command);
                 self.note_break(server, &command, &executed.reply, standing, now);
                 self.trace_execution(wire, &command, &executed);
-                executed.published.into_iter().for_each(|(wire, wakeup)| self.push(wire, wakeup, now));
+                for (wire, wakeup) in executed.published {
+                    self.note_free(command.subject.token, &wakeup);
+                    self.push(wire, wakeup, now);
+                }
                 Replied::Command { reply: executed.reply, seen: executed.seen, time: executed.time }
             }
         };

@@ -2,11 +2,12 @@
 
 use super::faults::Faults;
 use super::network::Delays;
+use super::tree::NAMES;
 use crate::protocol::rules::Rules;
 use crate::request::AfterRestart;
 use crate::request::Wait;
 use fastrand::Rng;
-use std::ops::RangeInclusive;
+use std::ops::{Range, RangeInclusive};
 use std::time::Duration;
 
 /// All times are in milliseconds, all chances in percent.
@@ -41,11 +42,13 @@ pub(super) struct Profile {
     pub(super) detaches: u8,
     /// How many calls share their locks; of the others, as many share theirs from the middle of their bodies on as half of these.
     pub(super) sharing: u8,
-    /// How many calls want both keys, in either order.
+    /// How many calls want both keys, in either order, or two places.
     pub(super) sets: u8,
     /// How many may have permits at a time, as each call draws one of these; 0 for one that wants the lock alone. Empty where nobody
     /// wants a permit.
     pub(super) permits: Vec<u32>,
+    /// How many want places in a tree, and no keys.
+    pub(super) tree: u8,
     /// How many people break locks, each one at the most.
     pub(super) operators: usize,
     /// How much of what is said about broken locks is lost.
@@ -99,6 +102,11 @@ impl Profile {
             && is_in_time
     }
 
+    /// Those that anybody wants.
+    pub(super) const fn names(&self) -> Range<usize> {
+        if self.tree > 0 { 0..NAMES.len() } else { 0..2 }
+    }
+
     pub(super) fn longest_ttl(&self) -> Duration {
         Duration::from_millis(self.ttls.iter().copied().max().unwrap_or_default())
     }
@@ -142,6 +150,7 @@ impl Profile {
             sharing: 0,
             sets: 0,
             permits: Vec::new(),
+            tree: 0,
             operators: 0,
             losses: 0,
             lingers: Vec::new(),

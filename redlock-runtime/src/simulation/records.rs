@@ -2,6 +2,7 @@
 
 use super::actor::key;
 use super::telling::client_name;
+use super::tree::{self, NAMES};
 use crate::lock::OwnerToken;
 use crate::time::clock::Instant;
 use crate::{FencingToken, LockGuard, Wait};
@@ -53,6 +54,8 @@ pub(super) enum Promise {
     Clean,
     /// Nobody waits much longer than the others.
     Fairness,
+    /// Nobody is told of what is not freed for it.
+    Quiet,
     /// No panics.
     NoPanic,
 }
@@ -63,9 +66,9 @@ pub(super) struct Records {
     pub(super) holders: Vec<Holder>,
     pub(super) waiters: Vec<Waiter>,
     /// For each key, when somebody last had it or wanted it.
-    pub(super) used_at: [Option<Instant>; 2],
+    pub(super) used_at: [Option<Instant>; NAMES.len()],
     /// For each key, since when it has been free without need while somebody waits.
-    pub(super) idle_since: [Option<Instant>; 2],
+    pub(super) idle_since: [Option<Instant>; NAMES.len()],
     pub(super) violation: Option<Violation>,
     pub(super) longest_idle: Duration,
     /// Those by which anybody has entered.
@@ -75,7 +78,7 @@ pub(super) struct Records {
     /// They stand at the nodes until somebody takes their place, or their ttl is over.
     pub(super) detached: Vec<OwnerToken>,
     /// The numbers that were issued, for each key.
-    pub(super) numbers: [BTreeSet<FencingToken>; 2],
+    pub(super) numbers: [BTreeSet<FencingToken>; NAMES.len()],
     pub(super) windows: Vec<Window>,
     /// For how long the key of a token was to stay taken when its body ended. A server counts that from when it is told.
     pub(super) kept_for: HashMap<OwnerToken, Duration>,
@@ -132,7 +135,7 @@ pub(super) struct Waiter {
     pub(super) id: u64,
     pub(super) client: usize,
     pub(super) key: usize,
-    /// The other key, if it waits for both.
+    /// The other key or place, if it waits for two.
     pub(super) also: Option<usize>,
     pub(super) is_shared: bool,
     /// How many may have a permit at a time, if it wants one.
@@ -203,7 +206,19 @@ impl Holder {
 
     /// Whether both cannot have the lock at the same time.
     pub(super) fn excludes(&self, other: &Self) -> bool {
-        self.key == other.key && !(self.is_shared() && other.is_shared())
+        let is_the_same = self.id > 0 && self.id == other.id;
+        let (one, other) = if matches!(other.proof, Proof::Foreign { .. }) { (other, self) } else { (self, other) };
+        !is_the_same && one.keeps_from(other.key, other.is_shared())
+    }
+
+    /// Whether nobody else can have `key`, shared or not, at the same time.
+    pub(super) fn keeps_from(&self, key: usize, is_shared: bool) -> bool {
+        let concerns = match self.proof {
+            Proof::Guard(_) => tree::overlap(self.key, key),
+            // It has a name, and knows nothing of what is below that.
+            Proof::Foreign { .. } => tree::names(key).any(|name| name == self.key),
+        };
+        concerns && !(is_shared && self.is_shared())
     }
 
     pub(super) fn is_valid(&self, now: Instant) -> bool {

@@ -113,7 +113,7 @@ impl Run {
             self.tasks.push((client, tokio::spawn(actor.operate(operator))));
         }
         if random.u8(0..100) < profile.foreign {
-            let foreign = Foreign::draw(random, keys);
+            let foreign = Foreign::draw(random, keys, profile.tree);
             let task = tokio::spawn(act(Arc::clone(&self.network), Arc::clone(&self.observer), foreign));
             self.tasks.push((NOBODY, task));
         }

@@ -5,6 +5,7 @@
 use super::actor::key;
 use super::network::World;
 use super::server::Server;
+use super::tree::NAMES;
 use crate::lock::LockKey;
 use crate::lock::OwnerToken;
 use crate::lock::owner_token::ManagerId;
@@ -38,7 +39,7 @@ impl World {
     }
 
     pub(super) fn step(&mut self, server: usize, by: Duration, now: Instant) {
-        for index in 0..2 {
+        for index in 0..NAMES.len() {
             self.mark_robbed(&key(index), &[server], now);
         }
         self.note_step(server, by);

@@ -41,16 +41,33 @@ impl Network {
         let (world, now) = (self.world(), self.now());
         let of = |(index, server): (usize, &Server)| {
             let readers = server.readers(key.name(), now).into_iter();
-            readers.filter(|reader| !world.is_free_to_go(*reader, index, kept, now)).collect::<Vec<_>>()
+            readers.filter(|reader| !world.is_free_to_go(index, *reader, kept, now)).collect::<Vec<_>>()
         };
         let stay: HashSet<_> = world.servers.iter().enumerate().flat_map(of).collect();
         // Whoever stands in the turnstile enters soon, or leaves it. Of one that is gone or stands still, only time gets rid.
         let turnstile = key.turnstile();
         let is_in_the_way = |(index, server): (usize, &Server)| {
             let owner = server.owner(turnstile.name(), now);
-            owner.is_some_and(|owner| !world.is_free_to_go(owner, index, &[], now))
+            owner.is_some_and(|owner| !world.is_free_to_go(index, owner, &[], now))
         };
         stay.len() < room as usize && !world.servers.iter().enumerate().any(is_in_the_way)
+    }
+
+    /// The same for those who want these keys of a tree. The `harmless` have something there, and are in nobody's way.
+    pub(super) fn can_serve_all(
+        &self,
+        keys: &[LockKey],
+        clients: &[usize],
+        kept: &[OwnerToken],
+        harmless: &[OwnerToken],
+    ) -> bool {
+        let (world, now) = (self.world(), self.now());
+        let serves = |server: &usize| {
+            let is_out_of_the_way = |token| harmless.contains(&token) || world.is_free_to_go(*server, token, kept, now);
+            let mut holders = keys.iter().flat_map(|key| world.servers[*server].holders(key.name(), now));
+            world.can_be_asked_by(*server, clients, now) && holders.all(is_out_of_the_way)
+        };
+        (0..world.servers.len()).filter(serves).count() >= world.quorum.needed
     }
 
     /// Since when so many servers have lost `key` of `token` that somebody else can have it; if that is so.
@@ -87,15 +104,24 @@ impl Network {
         self.world().clients[client].is_well(self.now())
     }
 
-    /// A token smaller than `token` that has stood in the queues of a majority for longer than `patient`.
-    pub(super) fn queued_before(&self, key: &LockKey, token: OwnerToken, patient: Duration) -> Option<OwnerToken> {
+    /// A token smaller than `token` that has stood in the queues of a majority for longer than `patient`; if `excluding`, one
+    /// that cannot have what it wants at the same time.
+    pub(super) fn queued_before(
+        &self,
+        key: &LockKey,
+        token: OwnerToken,
+        patient: Duration,
+        excluding: bool,
+    ) -> Option<OwnerToken> {
         let (world, now) = (self.world(), self.now());
         let queued = |server: &Server| server.queued_since(key.name(), now);
         let all: Vec<_> =
             world.servers.iter().flat_map(queued).filter(|(_, since)| patient < now.since(*since)).collect();
         let is_everywhere =
             |earlier: OwnerToken| all.iter().filter(|(other, _)| *other == earlier).count() >= world.quorum.needed;
-        all.iter().map(|(earlier, _)| *earlier).find(|earlier| *earlier < token && is_everywhere(*earlier))
+        let counts = |earlier: OwnerToken| !excluding || world.wishes.exclude(earlier, token);
+        let earlier = all.iter().map(|(earlier, _)| *earlier);
+        earlier.into_iter().find(|earlier| *earlier < token && counts(*earlier) && is_everywhere(*earlier))
     }
 
     /// The tokens of live managers that stand anywhere under `key`, with the number of the server, and whether they came
@@ -171,18 +197,21 @@ impl World {
         (kept, share): (&[OwnerToken], bool),
         now: Instant,
     ) -> bool {
-        let is_free_to_go = |owner: OwnerToken| self.is_free_to_go(owner, server, kept, now);
-        self.servers[server].is_well(now)
-            && clients.iter().all(|client| self.is_connected(*client, server))
+        let is_free_to_go = |owner: OwnerToken| self.is_free_to_go(server, owner, kept, now);
+        self.can_be_asked_by(server, clients, now)
             && self.servers[server].owner(key.name(), now).is_none_or(is_free_to_go)
             && (share || self.servers[server].readers(key.name(), now).into_iter().all(is_free_to_go))
     }
 
-    /// Whether what `owner` has at `server` will be given back. Another program, or a process that is gone: only time helps. Whoever
-    /// still works with it, which `kept` says, will give it back later.
-    fn is_free_to_go(&self, owner: OwnerToken, server: usize, kept: &[OwnerToken], now: Instant) -> bool {
+    /// Whether what `owner` has at the server is given back soon.
+    fn is_free_to_go(&self, server: usize, owner: OwnerToken, kept: &[OwnerToken], now: Instant) -> bool {
+        // Another program, or a process that is gone: only time helps. Whoever still works with it will give it back.
         let client = self.client_of(owner).filter(|client| self.clients[*client].is_well(now));
         client.is_some_and(|client| !kept.contains(&owner) && self.is_connected(client, server))
+    }
+
+    fn can_be_asked_by(&self, server: usize, clients: &[usize], now: Instant) -> bool {
+        self.servers[server].is_well(now) && clients.iter().all(|client| self.is_connected(*client, server))
     }
 
     fn has_wire(&self, client: usize, server: usize) -> bool {

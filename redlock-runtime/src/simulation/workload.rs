@@ -1,6 +1,7 @@
 //! What the programs do that use the locks.
 
 use super::profile::Profile;
+use super::tree;
 use crate::lock::Mode;
 use crate::protocol::hold_options::HoldOptions;
 use crate::request::Wait;
@@ -13,7 +14,7 @@ use std::time::Duration;
 #[expect(clippy::struct_excessive_bools, reason = "each is a wish of its own")]
 pub(super) struct Call {
     pub(super) key: usize,
-    /// The other key, if it wants both.
+    /// The other key or place, if it wants two.
     pub(super) also: Option<usize>,
     pub(super) ttl: Duration,
     pub(super) wait: Wait,
@@ -103,14 +104,27 @@ impl Call {
             end: sometimes.end,
         }
         .shared_sometimes(random, profile.sharing)
+        .in_the_tree_sometimes(random, profile.tree)
         .both_sometimes(random, profile.sets)
         .permitted_sometimes(random, &profile.permits)
     }
 
-    /// Both keys, for so many percent of all.
+    /// A place in the tree, for so many percent of all.
+    fn in_the_tree_sometimes(self, random: &mut Rng, percent: u8) -> Self {
+        if percent == 0 || random.u8(0..100) >= percent {
+            return self;
+        }
+        Self { key: tree::place(random), is_fenced: false, ..self }
+    }
+
+    /// Both keys, or two places, for so many percent of all. Whoever wants that waits for it.
     fn both_sometimes(self, random: &mut Rng, percent: u8) -> Self {
-        let wants_both = percent > 0 && random.u8(0..100) < percent;
-        Self { also: wants_both.then_some(1 - self.key), is_fenced: self.is_fenced && !wants_both, ..self }
+        if percent == 0 || random.u8(0..100) >= percent {
+            return self;
+        }
+        let also = if tree::path(self.key).is_some() { tree::place(random) } else { 1 - self.key };
+        let wait = if self.wait == Wait::None { Wait::Forever } else { self.wait };
+        Self { also: Some(also).filter(|also| *also != self.key), is_fenced: false, wait, ..self }
     }
 
     /// One of so many permits.
@@ -182,10 +196,10 @@ impl Work {
 }
 
 impl Foreign {
-    pub(super) fn draw(random: &mut Rng, keys: usize) -> Self {
+    pub(super) fn draw(random: &mut Rng, keys: usize, tree: u8) -> Self {
         let millis = |random: &mut Rng, most| Duration::from_millis(random.u64(0..most));
         Self {
-            key: random.usize(0..keys),
+            key: if tree > 0 { tree::place(random) } else { random.usize(0..keys) },
             at: millis(random, 500),
             ttl: Duration::from_millis(200) + millis(random, 1000),
             body: millis(random, 600),

@@ -36,13 +36,20 @@ impl Log {
         self.0.entries().clone()
     }
 
-    /// The keys of the locks that calls have had, in their order, each as often as a call has had it.
+    /// The keys of the locks that calls have had, in their order, each as often as a call has had it: alone, or together with others
+    /// that share it. Nested calls have [entered](Self::entered) those of their callers.
     #[must_use]
     pub fn acquired(&self) -> Vec<String> {
         self.keys(|event| matches!(event, LogEvent::Acquired { .. }))
     }
 
-    /// The keys of the locks that calls have lost.
+    /// The keys of the locks that nested calls have entered, which their callers had.
+    #[must_use]
+    pub fn entered(&self) -> Vec<String> {
+        self.keys(|event| matches!(event, LogEvent::Entered {}))
+    }
+
+    /// The keys of the locks that calls have lost, nested ones as well.
     #[must_use]
     pub fn lost(&self) -> Vec<String> {
         self.keys(|event| matches!(event, LogEvent::Lost { .. }))
@@ -69,7 +76,8 @@ impl Log {
     /// of, whether they have it alone or share it. It is 1 for a lock that does what it should, unless it is shared; of one that is
     /// shared by some and not by others, [`assert_exclusive!`](crate::assert_exclusive) tells whether it does.
     ///
-    /// A call counts until its body or its guard has ended, also when it has lost its lock before. So more than 1 is what
+    /// A call counts until its body or its guard has ended, also when it has lost its lock before; a nested one that has entered the lock
+    /// of its caller does not count beside that. So more than 1 is what
     /// `on_lost = continue` may lead to, and a guard that is used without a look at it.
     ///
     /// # Panics
@@ -153,7 +161,12 @@ impl AtWork {
             LogEvent::Downgraded {} => {
                 (self.writers, self.readers) = (self.writers.saturating_sub(1), self.readers + 1);
             }
-            LogEvent::Lost { .. } | LogEvent::Failed { .. } | LogEvent::Cancelled {} => {}
+            LogEvent::Lost { .. }
+            | LogEvent::Failed { .. }
+            | LogEvent::Cancelled {}
+            // It is the caller of a nested call that has the lock, and is counted.
+            | LogEvent::Entered {}
+            | LogEvent::Left {} => {}
         }
     }
 }

@@ -1,11 +1,19 @@
 //! A lock is handed on alike by whoever stands in its own queue, which random sequences hardly ever come to.
 
-use super::step::{HOUR, MOMENT, WHILE};
-use super::{MANAGERS, Pair, TOKENS};
-use crate::lock::Mode;
+use super::step::{HOUR, MOMENT, WHILE, Wish};
+use super::{KEYS, MANAGERS, Pair, Redis, TOKENS};
+use crate::error::NodeError;
 use crate::lock::class::Class::{Exclusive, IntentExclusive, IntentShared, Shared};
-use crate::protocol::command::Verb;
+use crate::lock::part::Part;
+use crate::lock::parts::Parts;
+use crate::lock::{Mode, OwnerToken};
+use crate::node::Node;
+use crate::node::redis::queue_name;
+use crate::protocol::command::{Command, Reply, Subject, Verb};
+use crate::time::token_clock::TokenTime;
+use redis::Commands;
 use redlock_tests::RedisServer;
+use std::sync::Arc;
 
 /// Who has a lock after its key had expired may stand in its own queue as well, at any place. Of the processes in the queue,
 /// any may listen.
@@ -33,6 +41,129 @@ async fn a_lock_is_handed_on_alike_by_whoever_stands_in_its_queue() {
             pair.ask(verb, Mode::Exclusive, None, 0, pair.tokens[token], None).await;
         }
         pair.clear().await;
+    }
+}
+
+/// More wait below a folder than are told at once: who was told tells the others. Some have asked for what is taken, some have
+/// gone, and some of the processes do not listen.
+#[tokio::test]
+async fn a_crowd_below_a_folder_is_told_alike() {
+    const CROWD: usize = 150;
+    let server = RedisServer::start().await;
+    let mut pair = Pair::start(&server.url()).await;
+    tokio::time::pause();
+    let (acquire, release) = (Verb::Acquire { ttl: HOUR, claim: HOUR, holds: false }, Verb::Release { claim: HOUR });
+    for (sequence, deaf) in [(0, None), (1, Some(1))] {
+        pair.begin(sequence);
+        for manager in 0..MANAGERS {
+            if (Some(manager) == deaf) == pair.listens(manager) {
+                pair.turn(manager);
+            }
+        }
+        let millis = (sequence + 1) * 1000;
+        let token = |at: usize| OwnerToken::new(pair.managers[at % MANAGERS], TokenTime::new(millis + at as u64, 0));
+        let all: Vec<_> = (0..CROWD).map(token).collect();
+        pair.ask(acquire, Mode::Exclusive, None, 0, pair.tokens[0], None).await;
+        let wish = |at: usize| {
+            let intent = if at.is_multiple_of(3) { IntentShared } else { IntentExclusive };
+            let leaf = if intent == IntentShared { Shared } else { Exclusive };
+            vec![(0, intent), (1 + usize::from(at.is_multiple_of(5)), leaf)]
+        };
+        for (at, token) in all.iter().enumerate().skip(1) {
+            pair.ask_several(acquire, &wish(at), *token, None).await;
+        }
+        pair.ask(release, Mode::Exclusive, None, 0, pair.tokens[0], None).await;
+        for (at, token) in all.iter().enumerate().skip(1) {
+            let verb = if at.is_multiple_of(7) { release } else { acquire };
+            pair.ask_several(verb, &wish(at), *token, None).await;
+        }
+        for (at, token) in all.iter().enumerate().skip(1) {
+            pair.ask_several(release, &wish(at), *token, None).await;
+        }
+        pair.clear().await;
+    }
+    assert!(pair.seen.contains("told that it is free"));
+}
+
+/// Something else has the name of a queue: who wants several names has none of them, gives none away and waits for none.
+#[tokio::test]
+async fn a_queue_that_is_none_leaves_all_names_as_they_are() {
+    let server = RedisServer::start().await;
+    let mut pair = Pair::start(&server.url()).await;
+    let acquire = Verb::Acquire { ttl: HOUR, claim: HOUR, holds: false };
+    let (both, queues) = (vec![(0, Exclusive), (1, Exclusive)], [0, 1].map(|key| queue_name(KEYS[key])));
+    pair.begin(0);
+    pair.turn(0);
+    let [first, second, ..] = *pair.tokens else { unreachable!() };
+    // Another has one of the names.
+    pair.ask(Verb::SetNx { ttl: HOUR }, Mode::Exclusive, None, 0, second, None).await;
+    let _: () = pair.redis.server.set(queues[1].as_str(), "something else").unwrap();
+    pair.is_refused(acquire, &both, first).await;
+    assert_eq!(pair.redis.keys(), sorted([KEYS[0], &queues[1]]));
+    pair.ask(Verb::Release { claim: HOUR }, Mode::Exclusive, None, 0, second, None).await;
+    // The token itself has both, and another waits for one of them.
+    let _: () = pair.redis.server.del(queues[1].as_str()).unwrap();
+    pair.ask_several(acquire, &both, second, None).await;
+    pair.ask(acquire, Mode::Exclusive, None, 0, first, None).await;
+    let _: () = pair.redis.server.set(queues[1].as_str(), "something else").unwrap();
+    pair.is_refused(Verb::Yield { claim: HOUR }, &both, second).await;
+    assert_eq!(pair.redis.keys(), sorted([KEYS[0], KEYS[1], &queues[0], &queues[1]]));
+    let owner = |key: &str, pair: &mut Pair| pair.redis.server.get::<_, String>(key).unwrap();
+    assert_eq!([owner(KEYS[0], &mut pair), owner(KEYS[1], &mut pair)], [format!("{second}+"), second.to_string()]);
+    // What it has goes on, and is given back.
+    for verb in [Verb::Extend { ttl: HOUR }, Verb::Release { claim: HOUR }] {
+        let answer = pair.answer_of_redis(verb, &both, second).await.unwrap();
+        assert!(matches!(answer, Reply::Extended { waiters: 1, .. } | Reply::Released), "{answer:?}");
+    }
+    assert_eq!(owner(KEYS[0], &mut pair), first.to_string());
+}
+
+/// The clock of a server was set back by an hour: who was heard of before then is silent as soon as anybody else, and not an
+/// hour later.
+#[tokio::test]
+async fn a_time_from_before_the_clock_was_set_back_is_none() {
+    let server = RedisServer::start().await;
+    let mut pair = Pair::start(&server.url()).await;
+    let acquire = Verb::Acquire { ttl: HOUR, claim: HOUR, holds: false };
+    pair.begin(0);
+    pair.turn(0);
+    pair.turn(1);
+    let [writer, reader, other, ..] = *pair.tokens else { unreachable!() };
+    pair.ask(acquire, Mode::Shared, None, 0, other, None).await;
+    pair.ask(acquire, Mode::Exclusive, None, 0, writer, None).await;
+    let (queue, heart) = (queue_name(KEYS[0]), format!("{writer}#"));
+    let heard = |pair: &mut Pair| pair.redis.server.zscore::<_, _, f64>(queue.as_str(), heart.as_str()).unwrap();
+    let ahead = heard(&mut pair) + 3_600_000.0;
+    let _: () = pair.redis.server.zadd(queue.as_str(), heart.as_str(), ahead).unwrap();
+    pair.ask(acquire, Mode::Shared, None, 0, reader, None).await;
+    assert!(heard(&mut pair) < ahead - 3_000_000.0, "it counts from now on");
+}
+
+fn sorted<const N: usize>(mut keys: [&str; N]) -> Vec<String> {
+    keys.sort_unstable();
+    keys.map(str::to_owned).to_vec()
+}
+
+impl Pair {
+    /// What the server answers alone.
+    async fn answer_of_redis(&self, verb: Verb, wish: &Wish, token: OwnerToken) -> Result<Reply, NodeError> {
+        let parts = wish.iter().map(|(key, class)| Part::new(KEYS[*key].into(), *class));
+        let subject = Arc::new(Subject::of(&Parts::of(parts).unwrap(), token));
+        self.redis.node.send(Command { verb, fence: None, subject }).await
+    }
+
+    async fn is_refused(&self, verb: Verb, wish: &Wish, token: OwnerToken) {
+        let error = self.answer_of_redis(verb, wish, token).await.unwrap_err();
+        assert!(error.to_string().contains("WRONGTYPE"), "{error}");
+    }
+}
+
+impl Redis {
+    /// All keys but registers.
+    fn keys(&mut self) -> Vec<String> {
+        let mut keys: Vec<String> = self.server.keys("*").unwrap();
+        keys.sort_unstable();
+        keys
     }
 }
 

@@ -42,6 +42,7 @@ fn with_constants(parts: &str) -> String {
         ("MEMBER", format!("'{MEMBER}'")),
         ("ALONE", ALONE.to_string()),
         ("SHARING", SHARING.to_string()),
+        ("UNTOLD", UNTOLD.to_string()),
         ("SHARE", SHARE.to_string()),
         ("SEVERAL", SEVERAL.to_string()),
         ("LAST_LINE", LAST_LINE.to_string()),
@@ -55,11 +56,11 @@ fn with_constants(parts: &str) -> String {
     constants.iter().fold(parts.to_owned(), |source, (name, value)| source.replace(name, value))
 }
 
-/// The `parts` without their comments. Before a user has said who he is, a server takes no text of more than 16 KiB and ends the
+/// The `parts` without their comments and their indentation. Before a user has said who he is, a server takes no text of more than 16 KiB and ends the
 /// connection instead: then nobody would hear that the password is wrong.
 fn without_comments(parts: &str) -> String {
-    let is_code = |line: &&str| !line.trim_start().starts_with("--") && !line.trim().is_empty();
-    parts.lines().filter(is_code).flat_map(|line| [line, "\n"]).collect()
+    let is_code = |line: &&str| !line.starts_with("--") && !line.is_empty();
+    parts.lines().map(str::trim).filter(is_code).flat_map(|line| [line, "\n"]).collect()
 }
 
 /// What stands behind the token of a holder while others may wait for its lock, as Lua writes it; see `lua/lock.lua`.
@@ -84,6 +85,9 @@ const RESERVING: u8 = 7;
 /// The score of a share that would have ended in 1970. A score says in its part above this as what the token has the lock, and in
 /// the one below when that ends, in milliseconds: so all shares of one kind are one range, exact in doubles, until the year 2109.
 pub(crate) const SHARE: u64 = 1 << 42;
+
+/// The score in a queue behind all tokens and times: of those who are still to be told that a name is free.
+const UNTOLD: u64 = 2 * SHARE;
 
 /// Puts the parts of a script together, which are files of `lua/`: a script cannot include another.
 macro_rules! parts {

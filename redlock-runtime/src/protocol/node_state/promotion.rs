@@ -4,20 +4,25 @@
 //! others may be names that the command does not know. So nobody has a part of what it wants while it waits for the rest.
 
 use super::Execution;
-use super::queue::Line;
+use super::Queue;
+use super::queue::{Line, Untold};
 use crate::lock::OwnerToken;
 use crate::lock::class::Class;
 use crate::protocol::command::Notice;
 use crate::protocol::rules::Rule;
+use std::ops::Bound;
 use std::time::Duration;
 
-/// So many waiters are let in by one command. Smaller, more of a crowd that shares a lock have to ask by themselves; larger,
-/// the server is busy for longer.
+/// So many waiters are let in by one command, or told that a name is free. Smaller, more of a crowd that shares a lock have to ask
+/// by themselves, and those who are told come in smaller groups; larger, the server is busy for longer.
 pub(crate) const MOST_STEPS: usize = 64;
 
 /// So many are looked at for that. Smaller, those behind the waiters of a process that is gone have to ask by themselves; larger,
 /// the server is busy for longer.
 pub(crate) const MOST_GONE: usize = 1024;
+
+/// Something of each line, by its score.
+type OfLines<T> = [T; Line::ALL.len()];
 
 /// What has become of a waiter that was looked at.
 enum Step {
@@ -33,15 +38,20 @@ impl Execution<'_> {
     ///
     /// `own_ttl` is for the token of the command: a lease and not a claim, without a wake-up. Whether it was among them. What has
     /// `freed` the name, if anything has, is a reason to tell those who want several: whoever goes with it was not kept out by it.
+    /// Those who are too many to be told at once are told by the next command that comes here, as those do that were told.
     pub(super) fn promote(&mut self, claim: Duration, own_ttl: Option<Duration>, freed: Option<Class>) -> bool {
         let mut freed: Vec<Class> = freed.into_iter().collect();
-        let mut passed = [None; Line::ALL.len()];
+        let (mut passed, untold) = self.left_to_tell(&freed);
         let (mut has_own, mut has_shared, mut steps) = (false, false, 0);
         for _ in 0..MOST_GONE {
-            if steps == MOST_STEPS || self.owner().is_some() || has_shared && !self.applies(Rule::ReadersTogether) {
+            if self.owner().is_some() || has_shared && !self.applies(Rule::ReadersTogether) {
                 break;
             }
-            let Some((next, line)) = self.next_waiter(&passed, &freed) else { break };
+            let Some((next, line)) = self.next_waiter(&passed, &freed, &untold) else { break };
+            if steps == MOST_STEPS {
+                self.tell_later(next, &freed, &untold);
+                break;
+            }
             if self.has_share(next) {
                 // A claim would end its lease early. It stands in the queue all the same when a late command has come in between.
                 self.strike(next);
@@ -74,7 +84,7 @@ impl Execution<'_> {
                 }
                 steps += 1;
                 if let Some(passed) = passed.get_mut(line.score()) {
-                    *passed = Some(next);
+                    *passed = Bound::Excluded(next);
                 }
             }
         }
@@ -92,18 +102,52 @@ impl Execution<'_> {
         Step::Left
     }
 
+    /// Where to begin with those of each line, and of which lines some are still to be told. What has `freed` the name now is a
+    /// reason to begin anew.
+    fn left_to_tell(&mut self, freed: &[Class]) -> (OfLines<Bound<OwnerToken>>, OfLines<bool>) {
+        let mut passed = [Bound::Unbounded; Line::ALL.len()];
+        let untold = self.queue_mut().and_then(Queue::take_untold);
+        if let Some(Untold { from, lines }) = untold {
+            for ((line, passed), is_untold) in Line::ALL.iter().zip(&mut passed).zip(lines) {
+                if is_untold && !self.is_told_of(*line, freed) {
+                    *passed = Bound::Included(from);
+                }
+            }
+        }
+        (passed, untold.map_or([false; Line::ALL.len()], |untold| untold.lines))
+    }
+
+    /// The next command tells those who want several names, from `from` on.
+    fn tell_later(&mut self, from: OwnerToken, freed: &[Class], untold: &OfLines<bool>) {
+        let is_meant = |line: Line, was_untold| line.has_several && (was_untold || self.is_told_of(line, freed));
+        let mut lines = *untold;
+        for (line, is_untold) in Line::ALL.iter().zip(&mut lines) {
+            *is_untold = is_meant(*line, *is_untold);
+        }
+        if let Some(queue) = self.queue_mut().filter(|_| lines.contains(&true)) {
+            queue.tell_later(Untold { from, lines });
+        }
+    }
+
+    /// Whether those of this line are told of what has `freed` the name.
+    fn is_told_of(&self, line: Line, freed: &[Class]) -> bool {
+        let tells_all = !self.applies(Rule::OnlyConcernedAreTold) && !freed.is_empty();
+        tells_all || freed.iter().any(|freed| freed.conflicts_with(line.class))
+    }
+
     /// The first who wants the name, of those who are to be looked at and were not passed over.
     fn next_waiter(
         &self,
-        passed: &[Option<OwnerToken>; Line::ALL.len()],
+        passed: &OfLines<Bound<OwnerToken>>,
         freed: &[Class],
+        untold: &OfLines<bool>,
     ) -> Option<(OwnerToken, Line)> {
         let queue = self.queue()?;
-        let tells_all = !self.applies(Rule::OnlyConcernedAreTold) && !freed.is_empty();
-        let counts =
-            |line: &Line| !line.has_several || tells_all || freed.iter().any(|freed| freed.conflicts_with(line.class));
-        let first = |(line, passed): (&Line, &Option<OwnerToken>)| Some((queue.first_behind(*line, *passed)?, *line));
-        let firsts = Line::ALL.iter().zip(passed).filter(|(line, _)| counts(line)).filter_map(first);
+        let first = |((line, passed), is_untold): ((&Line, &Bound<OwnerToken>), &bool)| {
+            let counts = !line.has_several || *is_untold || self.is_told_of(*line, freed);
+            Some((queue.first_behind(*line, *passed).filter(|_| counts)?, *line))
+        };
+        let firsts = Line::ALL.iter().zip(passed).zip(untold).filter_map(first);
         firsts.min_by_key(|(token, _)| *token)
     }
 

@@ -58,12 +58,22 @@ pub(super) struct Queue {
     lines: [BTreeSet<OwnerToken>; Line::ALL.len()],
     /// When those were heard of who have asked for a lock that somebody shares, or for several names.
     heard: BTreeMap<OwnerToken, Instant>,
+    untold: Option<Untold>,
     expires: Instant,
+}
+
+/// Those who were not told that the name is free, because there were too many for one command.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Untold {
+    /// The first of them.
+    pub(super) from: OwnerToken,
+    /// Whether those of each line are meant, by its score.
+    pub(super) lines: [bool; Line::ALL.len()],
 }
 
 impl Queue {
     pub(super) const fn new(now: Instant) -> Self {
-        Self { lines: [const { BTreeSet::new() }; Line::ALL.len()], heard: BTreeMap::new(), expires: now }
+        Self { lines: [const { BTreeSet::new() }; Line::ALL.len()], heard: BTreeMap::new(), untold: None, expires: now }
     }
 
     pub(super) fn is_gone(&self, now: Instant) -> bool {
@@ -102,13 +112,28 @@ impl Queue {
 
     /// Whether anybody in it shares the lock, wants several names, or has asked for a lock that somebody shares.
     pub(super) fn concerns_readers(&self) -> bool {
-        self.lines.iter().skip(1).any(|tokens| !tokens.is_empty()) || !self.heard.is_empty()
+        self.lines.iter().skip(1).any(|tokens| !tokens.is_empty()) || !self.heard.is_empty() || self.untold.is_some()
     }
 
     /// Whether `token`, which waits, was not heard of for long. Of one that has come before anybody wanted to share the lock,
-    /// that is found out from `now` on.
+    /// that is found out from `now` on, as of one that was heard of by a clock that was set back since.
     pub(super) fn is_silent(&mut self, token: OwnerToken, now: Instant) -> bool {
-        now.since(*self.heard.entry(token).or_insert(now)) > SILENT_AFTER
+        let heard = self.heard.entry(token).or_insert(now);
+        *heard = (*heard).min(now);
+        now.since(*heard) > SILENT_AFTER
+    }
+
+    pub(super) const fn tell_later(&mut self, untold: Untold) {
+        self.untold = Some(untold);
+    }
+
+    pub(super) const fn has_untold(&self) -> bool {
+        self.untold.is_some()
+    }
+
+    /// Who is still to be told. Whoever asks tells them.
+    pub(super) const fn take_untold(&mut self) -> Option<Untold> {
+        self.untold.take()
     }
 
     /// All that wait, by the lines.
@@ -137,7 +162,12 @@ impl Queue {
         let words = ["alone", "shared", "for one below", "to share below", "alone, with others", "shared, with others"];
         let lines = self.lines.iter().zip(words);
         let waiting = lines.flat_map(|(tokens, word)| tokens.iter().map(move |token| (token.to_string(), word)));
-        waiting.chain(self.heard.keys().map(|token| (format!("{token}#"), "heard"))).collect()
+        let lines = |lines: [bool; 6]| Line::ALL.map(Line::score).into_iter().filter(move |line| lines[*line]);
+        let untold = self.untold.map(|Untold { from, lines: of }| {
+            (lines(of).fold(format!("{from}>"), |written, line| format!("{written}{line}")), "not told")
+        });
+        let heard = self.heard.keys().map(|token| (format!("{token}#"), "heard"));
+        waiting.chain(heard).chain(untold).collect()
     }
 
     /// Whether `token` was in it.
@@ -156,9 +186,8 @@ impl Queue {
     }
 
     /// The first in that line behind `passed`.
-    pub(super) fn first_behind(&self, line: Line, passed: Option<OwnerToken>) -> Option<OwnerToken> {
-        let from = passed.map_or(Bound::Unbounded, Bound::Excluded);
-        self.line(line)?.range((from, Bound::Unbounded)).next().copied()
+    pub(super) fn first_behind(&self, line: Line, passed: Bound<OwnerToken>) -> Option<OwnerToken> {
+        self.line(line)?.range((passed, Bound::Unbounded)).next().copied()
     }
 
     /// The first of those who do not go with somebody of this class.

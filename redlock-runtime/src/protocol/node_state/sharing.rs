@@ -9,7 +9,8 @@
 //! 5. Who is blocked at a name by a waiter alone asks after that one: it may be gone, and would be in the way for as long as
 //!    others have something of what it wants. So may one be whose process is frozen, which is known by its silence.
 //! 6. Who waits for several names reserves those that it could have, so that a plain `SET` does not take them.
-//! 7. A holder that shares its lock from now on is told of as a reader, and never has it alone again.
+//! 7. Those who are told that a name is free are many below a folder: who is told tells the next of them.
+//! 8. A holder that shares its lock from now on is told of as a reader, and never has it alone again.
 
 use super::queue::Line;
 use super::{Execution, Queue};
@@ -96,11 +97,17 @@ impl<'a> Execution<'a> {
 
     /// The token has all of its parts.
     fn take_all(&mut self, ttl: Duration, claim: Duration) {
+        let mut waited = Vec::new();
         self.each(|part| {
+            waited.push(part.queue().is_some_and(|queue| queue.line_of(part.token).is_some()));
             part.leave_queue();
             part.take_as_before(ttl);
         });
-        self.each(|part| part.lets_others_share(claim));
+        let mut waited = waited.into_iter();
+        self.each(|part| {
+            let is_told = waited.next() == Some(true);
+            part.lets_others_in(is_told, claim);
+        });
     }
 
     /// The token has this part. What was lowered before stays what it is.
@@ -114,9 +121,11 @@ impl<'a> Execution<'a> {
         }
     }
 
-    /// Those who share the name as well need not wait.
-    fn lets_others_share(&mut self, claim: Duration) {
-        if self.class == Class::Shared || !self.is_owner() && self.share_of(self.token) == Some(Class::Shared) {
+    /// Those who share the name as well need not wait. Whoever has waited passes on that the name is free, if not all were told.
+    fn lets_others_in(&mut self, has_waited: bool, claim: Duration) {
+        let is_shared =
+            self.class == Class::Shared || !self.is_owner() && self.share_of(self.token) == Some(Class::Shared);
+        if is_shared || has_waited && self.queue().is_some_and(Queue::has_untold) {
             self.promote(claim, None, None);
         }
     }

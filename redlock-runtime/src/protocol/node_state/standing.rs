@@ -63,7 +63,8 @@ impl Execution<'_> {
     /// Whether others than `token` have the name who do not go with somebody of this class.
     pub(super) fn is_taken_from(&self, token: OwnerToken, class: Class) -> bool {
         let others = |readers: &Readers| readers.live_against(class, self.now).iter().any(|other| *other != token);
-        self.owner().is_some_and(|owner| owner != token) || self.readers().is_some_and(others)
+        let is_kept_out = !class.is_intent() || self.applies(Rule::IntentsKeepOut);
+        is_kept_out && (self.owner().is_some_and(|owner| owner != token) || self.readers().is_some_and(others))
     }
 
     /// Whether an earlier token waits that does not go with this one.

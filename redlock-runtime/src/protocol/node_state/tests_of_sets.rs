@@ -257,6 +257,54 @@ fn only_those_are_told_whom_the_one_that_leaves_was_in_the_way_of() {
     assert_eq!(scene.nudged(), [(below, "/A".to_owned())]);
 }
 
+/// What a crowd below a folder hears when the folder is given back, and how often each of them does.
+#[test]
+fn those_who_are_told_tell_the_others() {
+    let all: [_; 301] = tokens();
+    let [folder, below @ ..] = &all;
+    // The first of them want all the same, so that most of those who are told at first have to wait.
+    let name = |at: usize| if at < 100 { "/A/all".to_owned() } else { format!("/A/{at}") };
+    for is_left in [false, true] {
+        let mut scene = Scene::default();
+        let ask = |scene: &mut Scene, verb, at: usize| {
+            let name = name(at);
+            scene.ask(verb, &[("/A", IntentExclusive), (&name, Exclusive)], below[at])
+        };
+        scene.ask(TRY, TREE, *folder);
+        for at in 0..below.len() {
+            assert!(is_queued(ask(&mut scene, ACQUIRE, at)));
+        }
+        scene.said.clear();
+        scene.ask(RELEASE, TREE, *folder);
+        let mut told = scene.nudged();
+        assert_eq!(told.len(), MOST_STEPS);
+        let mut came = 0;
+        while let Some((token, name)) = told.get(came).cloned() {
+            came += 1;
+            let at = below.iter().position(|other| *other == token).unwrap();
+            let is_first = at == 0 || at >= 100;
+            // Whoever gives up tells the others as well.
+            let verb = if is_left && at == 1 { RELEASE } else { ACQUIRE };
+            assert_eq!(is_granted(ask(&mut scene, verb, at)), is_first && verb == ACQUIRE, "{name} {at}");
+            told.extend(scene.nudged().into_iter().filter(|(_, name)| name == "/A"));
+        }
+        told.sort_unstable();
+        assert!(told.iter().map(|(token, _)| token).eq(below), "everybody is told once: {} were", told.len());
+    }
+}
+
+#[test]
+fn a_waiter_that_was_heard_of_before_a_clock_was_set_back_is_silent_no_later() {
+    let [holder, several, single] = tokens();
+    let mut scene = Scene { seconds: 3600, ..Scene::default() };
+    scene.ask(TRY, B, holder);
+    scene.ask(ACQUIRE, AB, several);
+    scene.seconds = 0;
+    assert!(is_queued(scene.ask(ACQUIRE, A, single)));
+    scene.seconds = 4;
+    assert!(is_granted(scene.ask(ACQUIRE, A, single)));
+}
+
 #[test]
 fn what_was_had_alone_is_lowered_everywhere_and_never_rises() {
     let [one, reader] = tokens();

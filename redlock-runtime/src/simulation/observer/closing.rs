@@ -40,7 +40,7 @@ impl Observer {
 
     /// All releases of a manager, where nothing went on at its shutdown, are said to be answered.
     pub(in crate::simulation) fn drained(&self, client: usize) {
-        for index in 0..2 {
+        for index in self.profile.names() {
             let key = key(index);
             let left = self.network.leftovers(&key).into_iter().filter(|(_, _, is_ghost)| !is_ghost);
             let mut left = left.filter(|(_, token, _)| self.network.client_of(*token) == Some(client));

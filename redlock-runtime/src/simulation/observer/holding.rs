@@ -5,6 +5,7 @@ use crate::lock::OwnerToken;
 use crate::simulation::actor::key;
 use crate::simulation::records::{Holder, Promise, Proof, Records, Window};
 use crate::simulation::telling::client_name;
+use crate::simulation::tree::{names, overlap};
 use crate::simulation::workload::Call;
 use crate::time::clock::Instant;
 use crate::{LockError, LossCause, NodeError};
@@ -17,7 +18,8 @@ impl Observer {
             return;
         }
         let valid: Vec<_> = records.holders.iter().filter(|holder| holder.is_valid(now)).collect();
-        let is_robbed = |holder: &Holder| self.network.robbed_at(&key(holder.key), holder.token).is_some();
+        let is_robbed =
+            |holder: &Holder| names(holder.key).any(|name| self.network.robbed_at(&key(name), holder.token).is_some());
         let twice = valid.iter().enumerate().find_map(|(at, one)| {
             let mut others = valid[at + 1..].iter().filter(|other| other.excludes(one));
             let other = others.find(|other| !is_robbed(one) && !is_robbed(other))?;
@@ -37,10 +39,9 @@ impl Observer {
         let (records, now) = (self.records(), self.network.now());
         let mut broken = None;
         for holder in records.holders.iter().filter(|holder| holder.client.is_some() && holder.is_valid(now)) {
-            if self.network.excludes(&key(holder.key), holder.token) {
-                continue;
-            }
-            let robbed_at = self.network.robbed_at(&key(holder.key), holder.token);
+            let mut all = names(holder.key).map(key);
+            let Some(lost) = all.find(|name| !self.network.excludes(name, holder.token)) else { continue };
+            let robbed_at = self.network.robbed_at(&lost, holder.token);
             match robbed_at.or_else(|| self.network.broken_at(holder.token).map(|(at, _)| at)) {
                 None => broken = Some((Promise::Owned, format!("{holder} has too few nodes"))),
                 Some(at) if self.knows_by(&records, holder, at) < now => {
@@ -167,7 +168,7 @@ impl Observer {
         records.windows.retain(|window| now < window.until.after(self.patient));
         let is_shared = next.is_shared();
         let is_kept = records.windows.iter().any(|window| {
-            let excludes = window.key == next.key && !(window.is_shared && is_shared);
+            let excludes = overlap(window.key, next.key) && !(window.is_shared && is_shared);
             window.is_promised && excludes && now < window.until
         });
         drop(records);

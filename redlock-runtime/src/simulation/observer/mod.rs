@@ -2,6 +2,7 @@
 
 mod breaking;
 mod closing;
+mod folders;
 mod holding;
 mod numbers;
 mod pool;
@@ -14,6 +15,7 @@ use super::profile::Profile;
 use super::records::{Holder, Promise, Proof, Records, Violation, Waiter};
 use super::telling::client_name;
 use super::trace::Trace;
+use super::tree;
 use super::workload::Call;
 use crate::lock::OwnerToken;
 use crate::protocol::timing::{LONGEST_CONFIRMATION, LONGEST_NODE_TIMEOUT, LONGEST_SILENCE};
@@ -127,10 +129,7 @@ impl Observer {
         if !guard.is_held() && !stood_still && !is_broken {
             self.broken(Promise::Given, format!("{} gets {} and does not hold it", client_name(client), key(call.key)));
         }
-        // A reader may pass another one that waits for both keys, and for somebody who has the other one.
-        if self.profile.sets == 0 || !call.mode.is_shared() {
-            self.order(call.key, token);
-        }
+        self.order(call, token);
         let holder = |key| Holder {
             client: Some(client),
             stops_within: call.is_held.then(|| slack(call.ttl)),
@@ -165,13 +164,17 @@ impl Observer {
     }
 
     fn entered_with(&self, id: u64, holder: Holder) {
+        let holder = Holder { id, ..holder };
         self.windows(&holder);
         self.follows_nobody_at_work(&holder);
         self.has_room(&holder);
         let now = self.network.now();
         {
             let mut records = self.records();
-            records.idle_since[holder.key] = None;
+            // One who comes to a place may be whom others elsewhere in the tree wait for.
+            let concerned =
+                if tree::path(holder.key).is_some() { self.profile.names() } else { holder.key..holder.key + 1 };
+            records.idle_since[concerned].fill(None);
             let is_robbed = |token| self.network.robbed_at(&key(holder.key), token).is_some();
             // Who begins with a lock that was taken away while it was idle follows nobody.
             let is_successor = !is_robbed(holder.token);
@@ -180,7 +183,7 @@ impl Observer {
                 let is_told = other.renews && self.profile.is_prompt;
                 other.is_succeeded |= is_successor && (!other.is_valid(now) || is_told && is_robbed(other.token));
             }
-            records.holders.push(Holder { id, ..holder });
+            records.holders.push(holder);
         }
         self.exclusion();
     }
@@ -199,7 +202,8 @@ impl Observer {
         self.owned();
         self.bodies_stop();
         self.deadlines();
-        (0..2).for_each(|key| self.progress(key));
+        self.quiet();
+        self.profile.names().for_each(|key| self.progress(key));
     }
 }
 

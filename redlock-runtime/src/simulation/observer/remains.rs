@@ -16,7 +16,7 @@ impl Observer {
     /// Nobody hears of that until the next one waits there.
     pub(in crate::simulation) fn leftovers(&self) -> Vec<usize> {
         let mut haunted = Vec::new();
-        for index in 0..2 {
+        for index in self.profile.names() {
             for (server, token, is_ghost) in self.at_the_servers(index) {
                 let records = self.records();
                 if records.detached.contains(&token) || self.stand_ins(&records.holders).contains(&token) {
@@ -38,7 +38,7 @@ impl Observer {
     /// Looks whether anything is left of a token that no call ever had the lock by, when all calls are over: only what was
     /// used may be kept for a next call.
     pub(in crate::simulation) fn unused(&self) {
-        for index in 0..2 {
+        for index in self.profile.names() {
             for (server, token, is_ghost) in self.at_the_servers(index) {
                 let records = self.records();
                 let is_known = records.entered_tokens.contains(&token) || records.detached.contains(&token);
@@ -55,7 +55,7 @@ impl Observer {
 
     /// Looks whether anything is left by whomever, when even the queues have expired.
     pub(in crate::simulation) fn remains(&self) {
-        for index in 0..2 {
+        for index in self.profile.names() {
             let under = [key(index), key(index).turnstile()];
             if let Some((server, _)) = under.iter().flat_map(|name| self.network.remains(name)).next() {
                 self.broken(

@@ -4,18 +4,24 @@ use super::{Observer, SLACK};
 use crate::lock::OwnerToken;
 use crate::simulation::actor::key;
 use crate::simulation::records::{Holder, Promise, Records, Waiter};
+use crate::simulation::tree::{self, names};
+use crate::simulation::workload::Call;
 use crate::time::clock::Instant;
 use crate::{LockError, Wait};
 use std::time::Duration;
 
 impl Observer {
-    /// Whoever has stood in the queues of a majority for a while comes before `token` if its own is smaller.
-    pub(super) fn order(&self, index: usize, token: OwnerToken) {
+    /// Whoever has stood in the queues of a majority for a while comes before `token` if its own is smaller. Where calls want
+    /// several names, another one may be in the way of an earlier one only, unless both cannot have at once what they want.
+    pub(super) fn order(&self, call: &Call, token: OwnerToken) {
         if !self.profile.is_calm() || self.records().served_tokens.contains(&token) {
             return;
         }
         self.records().served_tokens.push(token);
-        if let Some(earlier) = self.network.queued_before(&key(index), token, self.patient) {
+        let want_several = self.profile.sets > 0 || self.profile.tree > 0;
+        let mut wanted = call.keys().flat_map(names);
+        let earlier = wanted.find_map(|name| self.network.queued_before(&key(name), token, self.patient, want_several));
+        if let Some(earlier) = earlier {
             let name = |token| self.network.trace.name(token);
             self.broken(Promise::Order, format!("{} is served before {}", name(token), name(earlier)));
         }
@@ -83,6 +89,9 @@ impl Observer {
             let has_it = |holder: &Holder| Some(holder.key) == waiter.also && holder.is_valid(now);
             waiter.key == index && records.holders.iter().any(has_it)
         };
+        if tree::path(index).is_some() {
+            return self.is_idle_in_tree(records, index, now);
+        }
         if records.waiters.iter().any(is_kept_elsewhere) {
             return false;
         }

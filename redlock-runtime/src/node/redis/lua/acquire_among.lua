@@ -19,6 +19,8 @@ if not any(is_blocked) then
   return {1, 0, seen()}
 end
 
+-- Something else may have the name of a queue. This call raises the error, before anything is written about the other names.
+any(function() redis.call('ZCARD', queue) end)
 -- Who has lost some of the names waits for all of them: it keeps none from others meanwhile.
 local freed = {}
 any(function()

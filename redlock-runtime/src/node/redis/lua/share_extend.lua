@@ -37,7 +37,9 @@ end)
 any(function()
   local count = 0
   for _, line in ipairs(against[class]) do
-    count = count + redis.call('ZCOUNT', queue, line, line)
+    -- Something else may have the name of the queue, which counts as empty then.
+    local some = redis.pcall('ZCOUNT', queue, line, line)
+    count = count + (type(some) == 'number' and some or 0)
   end
   waiters = math.max(waiters, count)
 end)

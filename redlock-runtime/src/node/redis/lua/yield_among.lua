@@ -20,6 +20,8 @@ if not is_named then
 end
 local left
 any(function()
+  -- Something else may have the name of the queue. This call raises the error, before anything is given away.
+  redis.call('ZCARD', queue)
   local _, ends = share_of(token)
   local rest = ends and ends - now or redis.call('PTTL', lock)
   left = math.max(math.min(left or rest, rest), 1)

@@ -130,7 +130,8 @@ end
 -- the name, which is no hold.
 -- In the queue, the score of a token is its class, and 4 more if it is 0 or 1 and the token wants other names as well.
 -- Beside it stands the token with a `#` behind it, of which the score is 4398046511104 plus the time at which the token was heard of:
--- whose process is frozen keeps others out for no longer than a while.
+-- whose process is frozen keeps others out for no longer than a while. With the score 8796093022208 stands the first of those who are
+-- still to be told that the name is free, and behind a `>` the scores of those who are meant.
 --
 -- `class` is what the token that asks wants to be: 0 or 1, or one of the others. `value` is the text of the lock; false
 -- when there is none. `has_several` says whether it wants several names.
@@ -299,6 +300,25 @@ local function expire(name, ms, ...)
   end
 end
 
+-- Those who are still to be told, if any.
+local function untold()
+  return redis.pcall('ZRANGE', queue, 8796093022208, 8796093022208, 'BYSCORE', 'LIMIT', 0, 1)[1]
+end
+
+-- How many wait with a score before a token.
+local function count_before(who, line)
+  local least, most = 0, redis.call('ZCOUNT', queue, line, line)
+  while least < most do
+    local middle = math.floor((least + most) / 2)
+    if is_before(first(line, middle), who) then
+      least = middle + 1
+    else
+      most = middle
+    end
+  end
+  return least
+end
+
 -- Puts the token that asks into the queue, and notes that it was heard of.
 local function join()
   local line = has_several and class < 2 and class + 4 or class
@@ -394,6 +414,7 @@ end
 -- Gives the name to those in the queue who can have it now, the earliest first: to one that wants it alone, or to all those
 -- together who go with each other and have come before that one. The token that asks gets it for `own_ttl`, if that is given: as
 -- a lease, and without a wake-up. Those who want several names are told, if they do not go with the class that has `freed` it.
+-- Where they are too many for one command, the next one that comes here goes on.
 -- Returns whether the token that asks was let in.
 local function promote(claim, own_ttl, freed)
   local has_own, steps = false, 0
@@ -408,8 +429,18 @@ local function promote(claim, own_ttl, freed)
   if freed then
     free(freed)
   end
+  local rest = untold()
+  if rest then
+    redis.call('ZREM', queue, rest)
+    for line in string.gmatch(string.sub(rest, 69 + 2), '%d') do
+      line = tonumber(line)
+      if not looked_at[line] then
+        looked_at[line], passed[line] = true, count_before(string.sub(rest, 1, 69), line)
+      end
+    end
+  end
   for _ = 1, 1024 do
-    if steps == 64 or owner then
+    if owner then
       break
     end
     local next, line
@@ -422,6 +453,15 @@ local function promote(claim, own_ttl, freed)
       end
     end
     if not next then
+      break
+    elseif steps == 64 then
+      local lines = ''
+      for other = 2, 5 do
+        lines = lines .. (looked_at[other] and other or '')
+      end
+      if lines ~= '' then
+        redis.call('ZADD', queue, 8796093022208, next .. '>' .. lines)
+      end
       break
     end
     local as, stays = class_of(line), false
@@ -486,7 +526,8 @@ end
 -- Gives the token that asks all of the names. What was lowered before stays what it is.
 local function take_all(ttl, claim)
   any(function()
-    if redis.pcall('ZSCORE', queue, token) then
+    here.waited = redis.pcall('ZSCORE', queue, token)
+    if here.waited then
       -- Nothing else is written before: a server that is full lets a script go on that has begun.
       strike(token)
     end
@@ -498,7 +539,7 @@ local function take_all(ttl, claim)
     end
   end)
   any(function()
-    if class == 1 or share_of(token) == 1 then
+    if class == 1 or share_of(token) == 1 or here.waited and untold() then
       promote(claim)
     end
   end)
@@ -512,11 +553,12 @@ local function passes_first_over()
   end
   local received = notify(next, 'contended ' .. next .. ' ' .. token .. ' ' .. lock)
   local heard = redis.call('ZSCORE', queue, next .. '#')
-  if received == 0 or heard and heard - 4398046511104 < now - 3000 then
+  local at = heard and heard - 4398046511104
+  if received == 0 or at and at < now - 3000 then
     strike(next)
     return true
-  elseif not heard then
-    -- It has come before anybody wanted to share the lock.
+  elseif not at or at > now then
+    -- It has come before anybody wanted to share the lock, or the clock was set back since it was heard of.
     redis.call('ZADD', queue, score(1, now), next .. '#')
   end
   return false

@@ -1,0 +1,57 @@
+//! Who waits for a place in a tree is served soon after nobody keeps it from it.
+
+use super::Observer;
+use crate::Wait;
+use crate::lock::{LockKey, OwnerToken};
+use crate::simulation::actor::key;
+use crate::simulation::records::{Holder, Promise, Records, Waiter};
+use crate::simulation::tree::{NAMES, names, overlap};
+use crate::time::clock::Instant;
+
+impl Observer {
+    /// Whether one of those who wait for `index`, and of those whom they wait for in turn, could be served: nobody has
+    /// anything that any of them wants.
+    pub(super) fn is_idle_in_tree(&self, records: &Records, index: usize, now: Instant) -> bool {
+        let group = self.group(records, index);
+        let is_in_the_way =
+            |holder: &Holder| group.iter().any(|waiter| holder.keeps_from(waiter.key, waiter.is_shared));
+        let (ours, others): (Vec<_>, Vec<_>) = records.holders.iter().partition(|holder| is_in_the_way(holder));
+        if group.is_empty() || ours.iter().any(|holder| holder.is_valid(now)) {
+            return false;
+        }
+        let windows = records.windows.iter().filter(|window| now < window.until.after(self.patient));
+        let kept = ours.iter().map(|holder| holder.token).chain(windows.map(|window| window.token));
+        let kept: Vec<_> =
+            kept.chain(records.detached.iter().copied()).chain(self.stand_ins(&records.holders)).collect();
+        let harmless: Vec<OwnerToken> = others.iter().map(|holder| holder.token).collect();
+        let clients: Vec<_> = group.iter().map(|waiter| waiter.client).collect();
+        let is_wanted = |name: &usize| group.iter().any(|waiter| names(waiter.key).any(|other| other == *name));
+        let wanted: Vec<LockKey> = (0..NAMES.len()).filter(is_wanted).map(key).collect();
+        self.network.can_serve_all(&wanted, &clients, &kept, &harmless)
+    }
+
+    /// Those who wait for `index`, those whom one of them may wait for, and so on.
+    fn group<'r>(&self, records: &'r Records, index: usize) -> Vec<&'r Waiter> {
+        let waits = |waiter: &&Waiter| waiter.wait != Wait::None && self.network.is_well(waiter.client);
+        let (mut group, mut rest): (Vec<_>, Vec<_>) =
+            records.waiters.iter().filter(waits).partition(|waiter| waiter.key == index);
+        let mut seen = 0;
+        while let Some(waiter) = group.get(seen).copied() {
+            seen += 1;
+            let concerns = |other: &mut &Waiter| {
+                let is_the_same = other.id == waiter.id;
+                is_the_same || overlap(other.key, waiter.key) && !(other.is_shared && waiter.is_shared)
+            };
+            group.extend(rest.extract_if(.., concerns));
+        }
+        group
+    }
+
+    /// Nobody is told of a name that is not freed for it.
+    pub(super) fn quiet(&self) {
+        let is_checked = self.profile.tree > 0 && self.profile.faults.are_none() && self.profile.shutdowns == 0;
+        if let Some(text) = self.network.needless().filter(|_| is_checked) {
+            self.broken(Promise::Quiet, text);
+        }
+    }
+}

@@ -1,0 +1,174 @@
+//! A tree of folders: which places there are, what goes together there, and circumstances in which calls want places.
+//!
+//! What excludes what is said here by the texts of paths alone, and not by the classes of their names.
+
+use super::circumstances::slow_crowd;
+use super::faults::Faults;
+use super::network::{Network, World};
+use super::profile::Profile;
+use super::sharing::{bank, readers_and_writers, readers_crowd, readers_with_cancels};
+use crate::LockPart;
+use crate::lock::OwnerToken;
+use crate::protocol::command::{Notice, Subject, Wakeup};
+use crate::request::Wait;
+use fastrand::Rng;
+use std::collections::HashMap;
+
+/// All names: those of two keys, and behind them those of the places of a tree.
+pub(super) const NAMES: [&str; 8] = ["a", "b", "/{t}", "/{t}/x", "/{t}/y", "/{t}/x/1", "/{t}/x/2", "/{t}/y/1"];
+/// The first of the places.
+const ROOT: usize = 2;
+/// How often each is wanted.
+const WEIGHTS: [u32; NAMES.len() - ROOT] = [1, 2, 2, 4, 4, 4];
+
+/// The path of a place; `None` for a key.
+pub(super) fn path(index: usize) -> Option<String> {
+    (index >= ROOT).then(|| NAMES[index].replace(['{', '}'], ""))
+}
+
+pub(super) fn part(index: usize) -> LockPart {
+    path(index).map_or_else(|| LockPart::key(NAMES[index]), LockPart::path)
+}
+
+/// Any of the places.
+pub(super) fn place(random: &mut Rng) -> usize {
+    let mut drawn = random.u32(0..WEIGHTS.iter().sum());
+    let is_it = |weight: &u32| match drawn.checked_sub(*weight) {
+        Some(rest) => {
+            drawn = rest;
+            false
+        }
+        None => true,
+    };
+    ROOT + WEIGHTS.iter().position(is_it).unwrap()
+}
+
+/// Whether both are one name, or both are places and one is above the other.
+pub(super) fn overlap(one: usize, other: usize) -> bool {
+    are_related(NAMES[one], NAMES[other])
+}
+
+fn are_related(one: &str, other: &str) -> bool {
+    uses(one, other) || uses(other, one)
+}
+
+/// Whether who wants `place` has something of `name`: it is the same, or above it.
+fn uses(place: &str, name: &str) -> bool {
+    let is_below = |rest: &str| rest.starts_with('/') && name.starts_with("/{");
+    place.strip_prefix(name).is_some_and(|rest| rest.is_empty() || is_below(rest))
+}
+
+/// All names that who wants the place, or the key, has something of.
+pub(super) fn names(index: usize) -> impl Iterator<Item = usize> {
+    (0..NAMES.len()).filter(move |name| uses(NAMES[index], NAMES[*name]))
+}
+
+/// What a token wants: names, and whether it shares each. What is on the way to them is left out.
+struct Wish(Vec<(String, bool)>);
+
+impl Wish {
+    fn of(subject: &Subject) -> Self {
+        let wanted = subject.wanted().filter(|(_, class)| !class.is_intent());
+        Self(wanted.map(|(key, class)| (key.name().to_owned(), !class.conflicts_with(class))).collect())
+    }
+
+    fn excludes(&self, other: &Self) -> bool {
+        let excludes = |(one, is_shared): &(String, bool), (other, other_is_shared): &(String, bool)| {
+            are_related(one, other) && !(*is_shared && *other_is_shared)
+        };
+        self.0.iter().any(|one| other.0.iter().any(|other| excludes(one, other)))
+    }
+}
+
+/// What everybody has wanted at first, and who was told something for nothing.
+#[derive(Default)]
+pub(super) struct Wishes {
+    all: HashMap<OwnerToken, Wish>,
+    needless: Option<String>,
+}
+
+impl Wishes {
+    pub(super) fn note(&mut self, subject: &Subject) {
+        self.all.entry(subject.token).or_insert_with(|| Wish::of(subject));
+    }
+
+    /// Whether two tokens cannot have at the same time what they want. Of those that nobody knows, nobody knows.
+    pub(super) fn exclude(&self, one: OwnerToken, other: OwnerToken) -> bool {
+        let pair = self.all.get(&one).zip(self.all.get(&other));
+        pair.is_none_or(|(one, other)| one.excludes(other))
+    }
+}
+
+impl World {
+    /// Whoever is told of a name when `token` leaves it was kept from something by it.
+    pub(super) fn note_free(&mut self, token: OwnerToken, wakeup: &Wakeup) {
+        let told = wakeup.subject.token;
+        if wakeup.notice == Notice::Free && !self.wishes.exclude(token, told) {
+            let (leaves, told) = (self.trace.name(token), self.trace.name(told));
+            let text = format!("{told} is told of {}, from which {leaves} has not kept it", wakeup.subject.key);
+            self.wishes.needless.get_or_insert(text);
+        }
+    }
+}
+
+impl Network {
+    /// Somebody who was told of a name for nothing.
+    pub(super) fn needless(&self) -> Option<String> {
+        self.world().wishes.needless.take()
+    }
+}
+
+/// Folders and what is in them, alone and shared, and moves between two of them. Nothing goes wrong, and nobody who waits is left
+/// waiting.
+pub(super) fn tree() -> Profile {
+    Profile { tree: 100, sets: 20, sharing: 30, ..readers_and_writers() }
+}
+
+/// Everybody comes at once.
+pub(super) fn tree_crowd() -> Profile {
+    Profile { tree: 100, sets: 20, sharing: 20, ..readers_crowd() }
+}
+
+/// Those who wait give up.
+pub(super) fn tree_with_cancels() -> Profile {
+    Profile { tree: 100, sets: 20, sharing: 20, ..readers_with_cancels() }
+}
+
+/// Connections break.
+pub(super) fn tree_with_cuts() -> Profile {
+    let faults = Faults { cuts: 6, until: 900, ..Faults::NONE };
+    Profile { tree: 100, sets: 20, sharing: 20, faults, ..slow_crowd() }
+}
+
+/// Other programs take names of the tree as keys, and some that wait are killed.
+pub(super) fn tree_among_others() -> Profile {
+    let faults = Faults { crashes: 1, until: 900, ..Faults::NONE };
+    Profile { tree: 100, sets: 20, sharing: 20, foreign: 100, faults, bound: 4000, ..readers_crowd() }
+}
+
+/// Calls for both keys among many that do not wait, of which somebody always has one of them.
+pub(super) fn bank_among_tries() -> Profile {
+    Profile {
+        nodes: vec![1, 3],
+        clients: 4..=5,
+        tasks: 2..=3,
+        calls: 200..=250,
+        pauses: 0..=6,
+        bodies: 15..=40,
+        ttls: vec![20_000],
+        waits: vec![Wait::None],
+        sets: 2,
+        sharing: 0,
+        bound: 5000,
+        fair_within: Some(1200),
+        ..bank()
+    }
+}
+
+#[test]
+fn places_overlap_with_what_is_above_and_below_them() {
+    let all = |index| (0..NAMES.len()).filter(|other| overlap(index, *other)).collect::<Vec<_>>();
+    assert_eq!([all(0), all(2), all(3), all(7)], [vec![0], vec![2, 3, 4, 5, 6, 7], vec![2, 3, 5, 6], vec![2, 4, 7]]);
+    assert_eq!(names(6).collect::<Vec<_>>(), [2, 3, 6]);
+    assert_eq!([path(1), path(5)], [None, Some("/t/x/1".to_owned())]);
+}
