@@ -8,7 +8,7 @@ pub(super) struct Checked {
 }
 
 /// In the order of the simulation.
-pub(super) const CHECKED: [Checked; 17] = [
+pub(super) const CHECKED: [Checked; 19] = [
     row(
         "Exclusion",
         Some("no two tokens hold the lock at once, unless both share it"),
@@ -16,6 +16,14 @@ pub(super) const CHECKED: [Checked; 17] = [
             "bodies_never_overlap_on_1_3_and_5_nodes",
             "the_promises_hold_among_processes_and_servers_in_trouble",
             "a_majority_that_forgets_one_after_the_other_lets_no_second_owner_in",
+        ],
+    ),
+    row(
+        "Pool",
+        Some("no more tokens have permits than there are"),
+        &[
+            "so_many_have_permits_and_the_next_one_waits_until_one_is_given_back",
+            "no_more_than_so_many_go_on_while_their_slot_moves",
         ],
     ),
     row("Given", None, &["one_of_many_tries_at_once_succeeds_at_most"]),
@@ -69,6 +77,7 @@ pub(super) const CHECKED: [Checked; 17] = [
         ],
     ),
     row("Fairness", None, &["who_releases_and_asks_again_at_once_is_served_last"]),
+    row("Quiet", None, &["a_folder_that_is_given_back_lets_all_in_who_wait_below_it"]),
     row("NoPanic", None, &[]),
 ];
 
