@@ -101,7 +101,7 @@ pub struct LockRequest {
 impl fmt::Debug for LockRequest {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let Self { what, mode, ttl, wait, hold, linger, windows, .. } = self;
-        let Self { is_fenced, is_reentrant, has_ordered_lock, place, label, .. } = self;
+        let Self { permits, is_fenced, is_reentrant, has_ordered_lock, place, label, .. } = self;
         let mut request = f.debug_struct("LockRequest");
         match what {
             What::Key(key) => request.field("key", key),
@@ -111,7 +111,7 @@ impl fmt::Debug for LockRequest {
         if mode.is_shared() {
             request.field("mode", mode);
         }
-        if let Some(permits) = &self.permits {
+        if let Some(permits) = permits {
             request.field("permits", permits);
         }
         if let Some(linger) = linger {

@@ -155,7 +155,7 @@ mod tests {
         let request = || LockRequest::new("export").permits(1);
         let held = manager.acquire(request()).await.unwrap();
         let begun = tokio::time::Instant::now();
-        let (_, next) = tokio::join!(
+        let ((), next) = tokio::join!(
             async {
                 tokio::time::sleep(SECOND / 10).await;
                 drop(held);

@@ -106,6 +106,7 @@ struct Connection {
 
 /// What a token can prove of a node.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, PartialOrd, Ord)]
+#[expect(clippy::struct_excessive_bools, reason = "each is a fact of its own")]
 struct Link {
     has_turn: bool,
     has_entry: bool,
@@ -151,7 +152,7 @@ fn decoded(code: u8) -> (Sent, usize) {
 }
 
 impl Connection {
-    fn len(&self) -> usize {
+    fn len(self) -> usize {
         self.commands.iter().filter(|code| **code != 0).count()
     }
 
@@ -167,7 +168,7 @@ impl Connection {
         first
     }
 
-    fn has_any_of(&self, token: usize) -> bool {
+    fn has_any_of(self, token: usize) -> bool {
         self.commands.iter().any(|code| *code != 0 && decoded(*code).1 == token)
     }
 }
@@ -307,21 +308,24 @@ impl Model for Permits {
             for (token, link) in column.links.iter().enumerate().take(self.tokens) {
                 let flags = [link.has_turn, link.has_entry, link.was_given, link.is_tainted];
                 bytes.push(flags.iter().rev().fold(0, |bits, flag| bits << 1 | u8::from(*flag)));
-                let Connection { commands: [a, b, c, d, e, f], stale } = column.connections[token];
-                push_packed(u64::from_le_bytes([a, b, c, d, e, f, stale, link.roll]), bytes);
+                let Connection { commands, stale } = column.connections[token];
+                let mut word = [0; 8];
+                word[..MOST_ON_THE_WAY].copy_from_slice(&commands);
+                word[MOST_ON_THE_WAY..].copy_from_slice(&[stale, link.roll]);
+                push_packed(u64::from_le_bytes(word), bytes);
             }
         }
     }
 
     fn decode(&self, bytes: &mut &[u8]) -> State {
         let phases = take(bytes);
-        let (opened, expired, cut) = (take(bytes), take(bytes), take(bytes));
+        let [opened, lost, broken] = [(); 3].map(|()| take(bytes));
         let mut state = State {
             opened,
-            expiries: expired >> 4,
-            wipes: expired & 15,
-            cuts: cut >> 4,
-            yields: cut & 15,
+            expiries: lost >> 4,
+            wipes: lost & 15,
+            cuts: broken >> 4,
+            yields: broken & 15,
             ..State::default()
         };
         for (token, phase) in state.phases.iter_mut().enumerate() {
@@ -332,8 +336,8 @@ impl Model for Permits {
             (column.turn, column.entries) = (take(bytes), take(bytes));
             for token in 0..self.tokens {
                 let flags = take(bytes);
-                let [a, b, c, d, e, f, stale, roll] = take_packed(bytes).to_le_bytes();
-                column.connections[token] = Connection { commands: [a, b, c, d, e, f], stale };
+                let [commands @ .., left, roll] = take_packed(bytes).to_le_bytes();
+                column.connections[token] = Connection { commands, stale: left };
                 let [has_turn, has_entry, was_given, is_tainted] = [1, 2, 4, 8].map(|flag| flags & flag != 0);
                 column.links[token] = Link { has_turn, has_entry, was_given, is_tainted, roll };
             }

@@ -31,9 +31,3 @@ impl Pools {
         Ok(Some(self.each))
     }
 }
-
-fn main() {
-    let _ = (export(7), import(1, 2));
-    let pools = Pools { each: LIMIT };
-    let _ = (pools.one("a"), pools.some("b"));
-}

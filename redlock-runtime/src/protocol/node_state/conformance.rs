@@ -201,7 +201,7 @@ impl Code {
         }
         let is_new = left.is_some_and(|left| left == TTL || left == CLAIM);
         let is_new = (reply != Reply::Kept).then_some(is_new);
-        in_order(case, Outcome { reply: in_the_model(reply), published, node: self.node(&state), is_new })
+        in_order(case, Outcome { reply: in_the_model(&reply), published, node: self.node(&state), is_new })
     }
 
     fn state(&self, Case { node, sharing, .. }: Case, rules: Rules) -> NodeState {
@@ -281,8 +281,8 @@ impl Code {
 }
 
 /// The time that is left, and numbers, are not among the words of the model.
-fn in_the_model(reply: Reply) -> model::Reply {
-    match reply {
+fn in_the_model(reply: &Reply) -> model::Reply {
+    match *reply {
         Reply::Granted { smaller, number: None } => model::Reply::Granted { smaller },
         Reply::Taken => model::Reply::Taken,
         Reply::Queued { rank, .. } => model::Reply::Queued { rank },

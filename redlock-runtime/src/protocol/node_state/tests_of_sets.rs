@@ -77,10 +77,12 @@ impl Scene {
     }
 }
 
+#[expect(clippy::needless_pass_by_value, reason = "it comes from a call")]
 fn is_granted(reply: Reply) -> bool {
     matches!(reply, Reply::Granted { .. })
 }
 
+#[expect(clippy::needless_pass_by_value, reason = "it comes from a call")]
 fn is_queued(reply: Reply) -> bool {
     matches!(reply, Reply::Queued { .. })
 }
