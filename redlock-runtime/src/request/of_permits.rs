@@ -33,12 +33,14 @@ impl LockRequest {
     ///   days had better be made of shorter ones.
     /// - There is no fencing token, no [`once_per`](Self::once_per), nothing to [`linger`](Self::linger), and no detaching: a permit
     ///   that is [detached](crate::LockGuard::detach) is given back.
-    /// - An exclusive lock of the same key waits until nobody has a permit. Shared locks of the same key do not wait, and each
-    ///   counts as one permit.
+    /// - An exclusive lock of the same key waits until nobody has a permit, and has no promised place among those that wait for
+    ///   permits. Shared locks of the same key do not wait, and each counts as one permit.
+    /// - A [reentrant](Self::reentrant) call enters the permit of its caller, whatever its number. A share of its caller is no permit:
+    ///   then it takes one.
     ///
     /// # Errors
     /// When it is acquired: [`LockError::Configuration`] for 0 permits or more than 1000, and together with a
-    /// [mode](Self::mode), a fencing token, `once_per` or `linger`.
+    /// [mode](Self::mode), several keys or a path, a fencing token, `once_per` or `linger`.
     ///
     /// # Cancel safety
     /// As for any other request: see [`LockManager::acquire`](crate::LockManager::acquire).

@@ -418,4 +418,6 @@ mod observed;
 #[cfg(test)]
 mod tests;
 #[cfg(test)]
+mod tests_of_permits;
+#[cfg(test)]
 mod tests_of_sets;
