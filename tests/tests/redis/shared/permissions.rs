@@ -57,6 +57,10 @@ async fn the_guide_says_what_it_takes() {
         taken_up.release().await.unwrap();
     }
     alone.release().await.unwrap();
+    // Permits take no more.
+    let permit = manager.acquire(LockRequest::new(KEY).permits(2)).await.unwrap();
+    permit.extend().await.unwrap();
+    permit.release().await.unwrap();
     assert!(manager.shutdown().await, "{:?}", manager.stats().releases);
     nodes.assert_empty(PATIENCE).await;
     let log: Vec<redis::Value> = nodes[0].inspect().command(&["ACL", "LOG"]).await;
