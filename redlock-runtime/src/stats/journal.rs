@@ -1,6 +1,7 @@
 //! What becomes of each call, one after the other: for tests, which want to know more than numbers.
 
 use crate::error::{LockError, LossCause};
+use crate::lock::parts::Parts;
 use crate::lock::{LockKey, Mode, OwnerToken};
 use crate::protocol::fencing_token::FencingToken;
 use crate::time::clock::Clock;
@@ -22,7 +23,8 @@ pub struct LogEntry {
     pub at: Duration,
     /// Which manager the call was made with, in the order in which they were made: the first one is 0.
     pub manager: usize,
-    /// What the call has asked for, with the namespace of its manager.
+    /// What the call has asked for, with the namespace of its manager: of [several](crate::LockRequest::all) keys or paths, all of
+    /// them, as in `"account:1" + "account:2"`.
     pub key: LockKey,
     /// The key as the attribute says it, or the [`label`](crate::LockRequest::label) of a call by hand.
     pub template: Option<&'static str>,
@@ -30,6 +32,8 @@ pub struct LogEntry {
     pub mode: Mode,
     /// What happened.
     pub event: LogEvent,
+    /// Every name that the call has asked for, and what is above it.
+    pub(crate) parts: Parts,
 }
 
 /// What a [`LogEntry`] tells of a call.
@@ -77,7 +81,7 @@ pub enum LogEvent {
 
 impl fmt::Display for LogEntry {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{:>10.3} s  manager {}  {:?} ", self.at.as_secs_f64(), self.manager, self.key.as_str())?;
+        write!(f, "{:>10.3} s  manager {}  {} ", self.at.as_secs_f64(), self.manager, self.key.quoted())?;
         let is_shared = if self.mode == Mode::Shared { ", shared" } else { "" };
         match &self.event {
             LogEvent::Acquired { ttl, fencing_token: None } => write!(f, "acquired for {ttl:?}{is_shared}"),
@@ -122,10 +126,10 @@ pub(crate) struct Notebook {
 }
 
 impl Notebook {
-    pub(crate) fn note(&self, lock: (&LockKey, Mode), template: Option<&'static str>, event: LogEvent) {
-        let (key, mode) = lock;
-        let (at, manager, key) = (self.journal.clock.now().since_origin(), self.manager, key.clone());
-        self.journal.entries().push(LogEntry { at, manager, key, template, mode, event });
+    pub(crate) fn note(&self, parts: Parts, template: Option<&'static str>, event: LogEvent) {
+        let (at, manager) = (self.journal.clock.now().since_origin(), self.manager);
+        let (key, mode) = (parts.key(), parts.mode());
+        self.journal.entries().push(LogEntry { at, manager, key, template, mode, event, parts });
     }
 }
 
@@ -133,14 +137,13 @@ impl Notebook {
 #[derive(Debug)]
 pub(crate) struct Page {
     pub(crate) notebook: Notebook,
-    pub(crate) key: LockKey,
-    pub(crate) mode: Mode,
+    pub(crate) parts: Parts,
     pub(crate) template: Option<&'static str>,
 }
 
 impl Page {
     pub(crate) fn note(&self, event: LogEvent) {
-        self.notebook.note((&self.key, self.mode), self.template, event);
+        self.notebook.note(self.parts.clone(), self.template, event);
     }
 }
 
@@ -157,7 +160,7 @@ impl Stays {
     /// The call shares its lock from now on.
     pub(crate) fn lower(&self, token: OwnerToken, turn: u32) {
         if let Some(page) = self.all().get_mut(&(token, turn)) {
-            page.mode = Mode::Shared;
+            page.parts = page.parts.lowered();
             page.note(LogEvent::Downgraded {});
         }
     }

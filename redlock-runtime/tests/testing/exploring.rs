@@ -288,6 +288,24 @@ fn without_faults_calls_do_not_fail_and_still_meet_in_different_ways() {
 }
 
 #[test]
+fn a_single_server_does_not_forget_by_chance() {
+    Explore::new(0..30).servers(1).run(async |servers, _seed| {
+        let (ours, theirs) = (servers.manager(), servers.manager());
+        let held = loop {
+            if let Ok(guard) = ours.acquire(LockRequest::new("order:7").ttl(3600 * SECOND)).await {
+                break guard;
+            }
+        };
+        // Nobody has asked for it meanwhile. So it is there, unless the server has lost it.
+        for _ in 0..200 {
+            servers.random_pause(2 * SECOND).await;
+            assert!(theirs.try_acquire("order:7").await.is_err(), "{}", servers.log());
+        }
+        drop(held);
+    });
+}
+
+#[test]
 fn a_right_function_is_right_with_any_number_of_servers() {
     for servers in [1, 2, 5] {
         Explore::new(0..60).servers(servers).run(async |servers, _seed| {

@@ -44,7 +44,7 @@ impl Call<'_> {
     #[cfg(feature = "testing")]
     fn page(&self) -> Option<crate::stats::Page> {
         let (notebook, template) = (self.shared().notebook.clone()?, self.site.template());
-        Some(crate::stats::Page { notebook, key: self.key.clone(), mode: self.mode, template })
+        Some(crate::stats::Page { notebook, parts: self.parts.clone(), template })
     }
 
     /// Notes that the call has its lock, where a test wants to read it.
