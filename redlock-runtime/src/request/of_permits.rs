@@ -37,6 +37,9 @@ impl LockRequest {
     ///   permits. Shared locks of the same key do not wait, and each counts as one permit.
     /// - A [reentrant](Self::reentrant) call enters the permit of its caller, whatever its number. A share of its caller is no permit:
     ///   then it takes one.
+    /// - A call in the body of another that has a permit takes one more, if it is not reentrant. It waits for one that is free, but for
+    ///   no longer than a second behind calls that wait: they may wait for the permit of its caller, and it is told
+    ///   [`LockError::WouldDeadlock`] then.
     ///
     /// # Errors
     /// When it is acquired: [`LockError::Configuration`] for 0 permits or more than 1000, and together with a

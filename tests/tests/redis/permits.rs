@@ -4,6 +4,7 @@ mod ending;
 mod entering;
 mod faults;
 mod storm;
+mod waiting;
 
 use crate::support::{BRIEF, builder, connected};
 use crate::waiters::patient;

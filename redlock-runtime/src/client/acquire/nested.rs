@@ -11,7 +11,7 @@
 //! | of a place below the one that the call wants | [`LockError::WouldDeadlock`], reentrant or not |
 //! | shared, and the call wants it alone | [`LockError::WouldDeadlock`], reentrant or not |
 //! | and the call does not wait | as of any other call: the lock is taken |
-//! | a share of it, and the call wants a permit | the call has a permit of its own; it does not wait for a writer, as above |
+//! | a share of it, and the call wants a permit | the call has a permit of its own; it waits neither for a writer, as above, nor for long behind others that want permits, who may wait for its caller |
 //! | and nothing but the call can go on | [`LockError::WouldDeadlock`], at once |
 //! | and each that has it may give it back meanwhile, since its body sees the guard | a warning, and the call waits |
 //! | with another manager of the same servers | [`LockError::WouldDeadlock`], or the warning, reentrant or not |

@@ -25,7 +25,9 @@ use crate::protocol::rules::Rule;
 use crate::protocol::timing::{AFTER_FAILURE, LONGEST_SILENCE, POLL, QUESTIONS_PER_TURN};
 use crate::request::Wait;
 use crate::time::clock::Instant;
+use std::pin::pin;
 use std::time::Duration;
+use tokio::time::timeout;
 
 /// Why a call stands in the turnstile no longer.
 enum Left {
@@ -40,10 +42,7 @@ impl<'c> Call<'c> {
         self.does_not_wait_for_permits_of_its_own()?;
         let gate = self.of_turnstile();
         loop {
-            let turnstile = match gate.obtain().await {
-                Ok(turnstile) => turnstile,
-                Err(error) => return Err(self.about_the_permit(error)),
-            };
+            let turnstile = self.obtain_turnstile(&gate).await?;
             match self.enter_through(&turnstile).await {
                 Ok(permit) => {
                     self.way.goes(if gate.way.path() == Path::Fast { Path::Fast } else { Path::Queued });
@@ -76,15 +75,38 @@ impl<'c> Call<'c> {
         Ok(())
     }
 
+    /// Obtains the turnstile. Who stays in it may wait for a caller of this call, or behind somebody who does; whoever only enters
+    /// is through before it is looked at again.
+    async fn obtain_turnstile(&self, gate: &Call<'_>) -> Result<LocalTurn, LockError> {
+        let (mut obtaining, mut is_told) = (pin!(gate.obtain()), false);
+        let obtained = loop {
+            match timeout(LONGEST_SILENCE, obtaining.as_mut()).await {
+                Ok(obtained) => break obtained,
+                Err(_) => self.does_not_wait_behind_its_callers(&mut is_told)?,
+            }
+        };
+        obtained.map_err(|error| self.about_the_permit(error))
+    }
+
     /// # Errors
-    /// [`LockError::WouldDeadlock`] when somebody has come in between who waits for a caller of this call, and this one waits for that.
-    fn does_not_wait_behind_its_callers(&self) -> Result<(), Left> {
-        let mut beside =
-            frames_of(&self.parts).filter(|frame| !frame.shows_guard).filter_map(|frame| self.beside(&frame));
-        let held = beside.next().filter(|_| self.waits());
-        held.map_or(Ok(()), |held| {
-            Err(Left::Failed(LockError::WouldDeadlock { key: self.key.clone(), held: Box::new(held) }))
-        })
+    /// [`LockError::WouldDeadlock`] when the call waits for somebody who may wait for a caller of it, unless that caller may give its
+    /// lock back meanwhile.
+    fn does_not_wait_behind_its_callers(&self, is_told: &mut bool) -> Result<(), LockError> {
+        if !self.waits() {
+            return Ok(());
+        }
+        let of_callers = |may_end: bool| {
+            let callers = frames_of(&self.parts).filter(move |frame| frame.shows_guard == may_end);
+            callers.filter_map(|frame| self.beside(&frame)).next()
+        };
+        if let Some(held) = of_callers(false) {
+            return Err(LockError::WouldDeadlock { key: self.key.clone(), held: Box::new(held) });
+        }
+        if let Some(held) = of_callers(true).filter(|_| !std::mem::replace(is_told, true)) {
+            let shared = self.shared();
+            events::deadlock(shared.told(&self.key), held.told(shared.policy.redacts_keys));
+        }
+        Ok(())
     }
 
     /// The call for the turnstile. A call that does not wait for permits waits for those who are about to enter, which takes no
@@ -140,7 +162,7 @@ impl<'c> Call<'c> {
             // Whoever gives a permit back from the first question on is heard.
             self.shared().listen();
         }
-        let mut silent_since = None;
+        let (mut silent_since, mut is_told) = (None, false);
         loop {
             let entering = permit.acquisition().enter(turnstile.acquisition(), self.permits).await;
             let now = self.now();
@@ -165,7 +187,7 @@ impl<'c> Call<'c> {
                 self.may_stay(first_end, now)?;
             }
             if entering == Entering::Behind {
-                self.does_not_wait_behind_its_callers()?;
+                self.does_not_wait_behind_its_callers(&mut is_told).map_err(Left::Failed)?;
             }
             if entering == Entering::Behind && self.shared().rules.apply(Rule::PermitsGiveWay) {
                 // Nobody else has the line of its token.

@@ -1,0 +1,63 @@
+//! Whom a call for a permit waits for.
+
+use super::{KEY, permit};
+use crate::waiters::{assert_all_gone, managers, obtained, patient, waiting};
+use redlock_runtime::__private::hold;
+use redlock_runtime::{LockError, LockGuard, LockManager, LockRequest, Wait};
+use redlock_tests::{Nodes, PATIENCE, eventually_eq};
+use tokio::time::timeout;
+
+/// Waits until as many have a permit at the first node, or stand in the turnstile with one that counts for nothing yet.
+async fn wait_until_there(nodes: &Nodes, many: usize) {
+    let there = || async { nodes[0].inspect().command::<usize>(&["ZCARD", KEY]).await };
+    eventually_eq(PATIENCE, "as many are there", many, there).await;
+}
+
+async fn wait_until_in_turnstile(nodes: &Nodes) {
+    let there = || async { nodes[0].inspect().command::<usize>(&["EXISTS", "{export}:t"]).await };
+    eventually_eq(PATIENCE, "one is in the turnstile", 1, there).await;
+}
+
+/// What becomes of a call in the body of `outer`.
+async fn nested(manager: &LockManager, outer: &LockGuard, request: LockRequest) -> Result<LockGuard, LockError> {
+    let asks = hold(outer, manager.acquire(request.wait(Wait::Forever)));
+    timeout(PATIENCE, asks).await.expect("it waits for itself").unwrap()
+}
+
+#[tokio::test]
+async fn a_nested_call_does_not_stand_in_line_behind_who_needs_the_permit_of_its_caller() {
+    for size in [1, 3] {
+        let nodes = Nodes::start(size).await;
+        let [ours, theirs] = managers(&nodes, 2).await.try_into().unwrap();
+        for of in [&ours, &theirs] {
+            let outer = ours.acquire(permit(2)).await.unwrap();
+            let first = waiting(of, permit(1));
+            wait_until_there(&nodes, 2).await;
+            let error = nested(&ours, &outer, permit(2)).await.unwrap_err();
+            assert!(matches!(error, LockError::WouldDeadlock { .. }), "{error}");
+            drop(outer);
+            drop(obtained(first).await);
+        }
+        assert_all_gone(&ours, &nodes).await;
+        assert_all_gone(&theirs, &nodes).await;
+    }
+}
+
+#[tokio::test]
+async fn a_nested_call_does_not_stand_in_line_behind_who_waits_for_a_writer_behind_its_caller() {
+    let nodes = Nodes::start(1).await;
+    let [ours, theirs, writer] = managers(&nodes, 3).await.try_into().unwrap();
+    let outer = ours.acquire(permit(2)).await.unwrap();
+    let alone = waiting(&writer, patient(KEY));
+    crate::support::wait_until_queued(&nodes, KEY, 1).await;
+    let first = waiting(&theirs, permit(2));
+    wait_until_in_turnstile(&nodes).await;
+    let error = nested(&ours, &outer, permit(2)).await.unwrap_err();
+    assert!(matches!(error, LockError::WouldDeadlock { .. }), "{error}");
+    drop(outer);
+    drop(obtained(alone).await);
+    drop(obtained(first).await);
+    for manager in [ours, theirs, writer] {
+        assert_all_gone(&manager, &nodes).await;
+    }
+}
