@@ -27,7 +27,7 @@ use crate::request::Wait;
 use crate::time::clock::Instant;
 use std::pin::pin;
 use std::time::Duration;
-use tokio::time::timeout;
+use tokio::time::{sleep, timeout};
 
 /// Why a call stands in the turnstile no longer.
 enum Left {
@@ -162,7 +162,7 @@ impl<'c> Call<'c> {
             // Whoever gives a permit back from the first question on is heard.
             self.shared().listen();
         }
-        let (mut silent_since, mut is_told) = (None, false);
+        let (mut silent_since, mut pause_behind, mut is_told) = (None, AFTER_FAILURE, false);
         loop {
             let entering = permit.acquisition().enter(turnstile.acquisition(), self.permits).await;
             let now = self.now();
@@ -197,11 +197,17 @@ impl<'c> Call<'c> {
             if !self.keep_turnstile(turnstile, turn).await {
                 return Err(Left::TurnLost);
             }
-            let pause = if entering == Entering::Unanswered { AFTER_FAILURE } else { POLL };
-            let look_at = now.after(pause.min(turn / QUESTIONS_PER_TURN));
+            let pause = pause_after(entering, &mut pause_behind).min(turn / QUESTIONS_PER_TURN);
+            let look_at = now.after(pause);
             let limit = self.limit().filter(|_| self.waits());
             let until = [first_end, limit].into_iter().flatten().fold(look_at, Instant::min);
-            turnstile.acquisition().until_freed(until.max(now.after(SHORTEST_LOOK))).await;
+            let until = until.max(now.after(SHORTEST_LOOK));
+            if entering == Entering::Behind && self.shared().rules.apply(Rule::PermitsGiveWay) {
+                // A permit that is given back is of no use to it, least of all its own, of which it would be told.
+                sleep(until.since(now)).await;
+            } else {
+                turnstile.acquisition().until_freed(until).await;
+            }
         }
     }
 
@@ -229,4 +235,14 @@ impl<'c> Call<'c> {
     fn full(&self, lease_left: Option<Duration>) -> LockError {
         LockError::Contended { key: self.key.clone(), lease_left, holder: None }
     }
+}
+
+/// How long a call rests in the turnstile that has got so far. Who gives way looks again soon at first, `behind` from now, and after
+/// twice as long each time: an exclusive lock may be a short one, or one that nobody uses.
+fn pause_after(entering: Entering, behind: &mut Duration) -> Duration {
+    if entering == Entering::Behind {
+        return std::mem::replace(behind, POLL.min(*behind * 2));
+    }
+    *behind = AFTER_FAILURE;
+    if entering == Entering::Unanswered { AFTER_FAILURE } else { POLL }
 }

@@ -1,11 +1,14 @@
-//! Whom a call for a permit waits for.
+//! Whom a call for a permit waits for and how often it asks meanwhile.
 
 use super::{KEY, permit};
-use crate::waiters::{assert_all_gone, managers, obtained, patient, waiting};
+use crate::waiters::{assert_all_gone, managers, most_scripts, obtained, patient, reset_counts, waiting};
 use redlock_runtime::__private::hold;
 use redlock_runtime::{LockError, LockGuard, LockManager, LockRequest, Wait};
 use redlock_tests::{Nodes, PATIENCE, eventually_eq};
 use tokio::time::timeout;
+
+/// Nobody who asks now and then comes near it in a second or two; whoever asks all the time is far beyond.
+const MANY: u64 = 100;
 
 /// Waits until as many have a permit at the first node, or stand in the turnstile with one that counts for nothing yet.
 async fn wait_until_there(nodes: &Nodes, many: usize) {
@@ -60,4 +63,20 @@ async fn a_nested_call_does_not_stand_in_line_behind_who_waits_for_a_writer_behi
     for manager in [ours, theirs, writer] {
         assert_all_gone(&manager, &nodes).await;
     }
+}
+
+#[tokio::test]
+async fn who_gives_way_does_not_wake_itself() {
+    let nodes = Nodes::start(3).await;
+    let [ours] = managers(&nodes, 1).await.try_into().unwrap();
+    for node in &nodes[..2] {
+        node.inspect().command::<()>(&["SET", KEY, "another", "NX", "PX", "2000"]).await;
+    }
+    reset_counts(&nodes).await;
+    // It enters at the third node, and gives that back.
+    let held = obtained(waiting(&ours, permit(2))).await;
+    let scripts = most_scripts(&nodes).await;
+    assert!(scripts < MANY, "{scripts} scripts");
+    held.release().await.unwrap();
+    assert_all_gone(&ours, &nodes).await;
 }
