@@ -187,6 +187,8 @@ impl<'c> Call<'c> {
                 self.may_stay(first_end, now)?;
             }
             if entering == Entering::Behind {
+                // It may be this process that has the lock, and nobody in it.
+                self.local.end_idle(self.key.name());
                 self.does_not_wait_behind_its_callers(&mut is_told).map_err(Left::Failed)?;
             }
             if entering == Entering::Behind && self.shared().rules.apply(Rule::PermitsGiveWay) {

@@ -178,7 +178,7 @@ impl LocalQueue {
     }
 
     /// A call of this process wants to share the lock called `name` with others: it is given back, if it is idle.
-    pub(super) fn end_idle(&self, name: &str) {
+    pub(crate) fn end_idle(&self, name: &str) {
         if self.idling.count.load(Ordering::Relaxed) == 0 {
             return;
         }

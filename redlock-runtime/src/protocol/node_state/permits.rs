@@ -4,7 +4,8 @@
 //! 2. It is made for a token that stands in the *turnstile*, and for no other: an ordinary lock beside it, whose owner the command
 //!    names. So those that come later find all that have come before.
 //! 3. It is extended, lost and broken like any share. Who gives it back tells whoever stands in the turnstile.
-//! 4. Who wants the lock alone waits for those that have permits, and is not overtaken by later ones.
+//! 4. Who wants the lock alone waits for those that have permits, and is not overtaken by later ones. Who has it alone is told of those
+//!    that want permits, which stand in no queue: it may have it for nobody.
 
 use super::Execution;
 use crate::lock::OwnerToken;
@@ -26,6 +27,9 @@ impl Execution<'_> {
         if self.has_share(self.token) {
             self.take(self.token, Class::Shared, ttl);
         } else if self.try_at_once(ttl) == Reply::Taken {
+            if let Some(owner) = self.owner() {
+                self.notify(owner, Notice::Contended { by: self.token });
+            }
             return Reply::Taken;
         }
         self.entered()

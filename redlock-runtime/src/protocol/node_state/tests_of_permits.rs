@@ -102,6 +102,17 @@ fn who_wants_the_lock_alone_is_not_overtaken() {
 }
 
 #[test]
+fn who_has_the_lock_alone_is_told_of_those_that_want_permits() {
+    let [by, one, alone, next] = tokens();
+    let mut scene = Scene::of(by);
+    scene.ask(TRY, Mode::Exclusive, alone);
+    assert_eq!(scene.enter(one, by), Reply::Taken);
+    assert_eq!(scene.said, [(alone, Notice::Contended { by: one })]);
+    assert_eq!(scene.enter(one, next), Reply::NotOwner);
+    assert_eq!(scene.said.len(), 1, "not of one that may not enter");
+}
+
+#[test]
 fn readers_are_counted_and_intents_and_reservations_are_not() {
     let [by, one, reader, below, waiting] = tokens();
     let mut scene = Scene::of(by);

@@ -80,3 +80,24 @@ async fn who_gives_way_does_not_wake_itself() {
     held.release().await.unwrap();
     assert_all_gone(&ours, &nodes).await;
 }
+
+#[tokio::test]
+async fn who_wants_a_permit_is_given_a_lock_that_lingers() {
+    for size in [1, 3] {
+        let nodes = Nodes::start(size).await;
+        let [ours, theirs] = managers(&nodes, 2).await.try_into().unwrap();
+        for of in [&ours, &theirs] {
+            // Nobody gives it back by itself for as long as the test has patience.
+            let alone = patient(KEY).linger(2 * PATIENCE).ttl(2 * PATIENCE);
+            // A lock may linger once the process can hear others.
+            eventually_eq(PATIENCE, "it lingers", 1, async || {
+                drop(of.acquire(alone.clone()).await.unwrap());
+                of.stats().linger.kept.min(1)
+            })
+            .await;
+            drop(obtained(waiting(&ours, permit(2))).await);
+        }
+        assert_all_gone(&ours, &nodes).await;
+        assert_all_gone(&theirs, &nodes).await;
+    }
+}

@@ -588,6 +588,10 @@ else
   end
 end
 if not is_in then
+  if owner and owner ~= true then
+    -- It may be had for nobody, or for one call of a process after the other.
+    notify(owner, 'contended ' .. owner .. ' ' .. token .. ' ' .. lock)
+  end
   return {0, seen()}
 end
 -- Those who have the name in other classes have something below it, or have only reserved it.
