@@ -12,6 +12,7 @@
 //! 5. Should the turnstile be lost meanwhile, the permit is given back that some nodes have given, and another token begins anew.
 
 use super::{Call, SHORTEST_LOOK, Way};
+use crate::client::acquisition::Acquisition;
 use crate::client::enclosing::{Frame, frames_of};
 use crate::client::local_queue::LocalTurn;
 use crate::error::LockError;
@@ -178,10 +179,7 @@ impl<'c> Call<'c> {
             };
             if entering == Entering::Unanswered {
                 let since: Instant = *silent_since.get_or_insert(now);
-                let is_silent = now.since(since) >= LONGEST_SILENCE;
-                if is_silent && (self.limit().is_some() || permit.acquisition().is_refused()) {
-                    return Err(Left::Failed(permit.acquisition().failure()));
-                }
+                self.may_ask_again(permit.acquisition(), now.since(since), now)?;
             } else {
                 silent_since = None;
                 self.may_stay(first_end, now)?;
@@ -210,6 +208,22 @@ impl<'c> Call<'c> {
             } else {
                 turnstile.acquisition().until_freed(until).await;
             }
+        }
+    }
+
+    /// # Errors
+    /// When the call waits for answers no longer, or for nothing any more. Who does not wait for permits keeps the turnstile from others
+    /// for a node timeout.
+    fn may_ask_again(&self, permit: &Acquisition, silence: Duration, now: Instant) -> Result<(), Left> {
+        let (limit, waits) = (self.limit(), self.waits());
+        let longest = if waits { LONGEST_SILENCE } else { permit.node_timeout() };
+        let is_over = waits && limit.is_some_and(|limit| limit <= now);
+        if is_over && permit.is_heard() {
+            Err(Left::Failed(self.timed_out_by(None)))
+        } else if is_over || silence >= longest && (limit.is_some() || permit.is_refused()) {
+            Err(Left::Failed(permit.failure()))
+        } else {
+            Ok(())
         }
     }
 

@@ -1,10 +1,11 @@
-//! Whom a call for a permit waits for and how often it asks meanwhile.
+//! Whom a call for a permit waits for, how often it asks meanwhile, and when it gives up.
 
-use super::{KEY, permit};
+use super::{KEY, brief, permit};
 use crate::waiters::{assert_all_gone, managers, most_scripts, obtained, patient, reset_counts, waiting};
 use redlock_runtime::__private::hold;
 use redlock_runtime::{LockError, LockGuard, LockManager, LockRequest, Wait};
-use redlock_tests::{Nodes, PATIENCE, eventually_eq};
+use redlock_tests::{Nodes, PATIENCE, RedisServer, eventually_eq};
+use std::time::Duration;
 use tokio::time::timeout;
 
 /// Nobody who asks now and then comes near it in a second or two; whoever asks all the time is far beyond.
@@ -100,4 +101,24 @@ async fn who_wants_a_permit_is_given_a_lock_that_lingers() {
         assert_all_gone(&ours, &nodes).await;
         assert_all_gone(&theirs, &nodes).await;
     }
+}
+
+#[tokio::test]
+async fn a_wait_that_is_over_ends_when_nodes_do_not_answer_as_well() {
+    let nodes = Nodes::start(3).await;
+    let ours = brief(&nodes).await;
+    let held = ours.acquire(permit(1)).await.unwrap();
+    let call = waiting(&ours, permit(1).wait(Duration::from_millis(300)));
+    wait_until_there(&nodes, 2).await;
+    nodes[1..].iter().for_each(RedisServer::kill);
+    reset_counts_of(&nodes[0]).await;
+    let error = timeout(PATIENCE, call).await.unwrap().unwrap().unwrap_err();
+    assert!(matches!(error, LockError::NoQuorum { .. }), "{error}");
+    let scripts = nodes[0].inspect().calls("evalsha").await;
+    assert!(scripts < MANY, "{scripts} scripts");
+    drop(held);
+}
+
+async fn reset_counts_of(node: &RedisServer) {
+    node.inspect().command::<()>(&["CONFIG", "RESETSTAT"]).await;
 }
