@@ -112,8 +112,9 @@ impl Candidate {
         }
         let is_behind = self.told().any(|told| matches!(told, Told::Behind));
         if is_enough {
-            let first_end = rolls.iter().filter_map(|roll| roll.first_end).min();
-            Entering::Full { first_end: first_end.map(|end| end.after(EXPIRY_MARGIN)) }
+            // What ended by now has been made longer, or is of an older roll than the others.
+            let ends = rolls.iter().filter_map(|roll| Some(roll.first_end?.after(EXPIRY_MARGIN)));
+            Entering::Full { first_end: ends.filter(|end| now < *end).min() }
         } else if is_behind {
             Entering::Behind
         } else {

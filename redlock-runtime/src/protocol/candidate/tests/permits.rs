@@ -5,7 +5,7 @@ use super::super::roll::Roll;
 use super::*;
 use crate::lock::OwnerToken;
 use crate::lock::owner_token::ManagerId;
-use crate::protocol::timing::QUESTIONS_PER_TURN;
+use crate::protocol::timing::{EXPIRY_MARGIN, QUESTIONS_PER_TURN};
 use crate::time::token_clock::TokenTime;
 
 fn numbered(number: u16) -> OwnerToken {
@@ -149,6 +149,24 @@ fn one_silent_node_is_not_waited_for_longer_than_a_part_of_the_turn() {
     enter(&mut scene, 0..2, &[other]);
     assert_eq!(scene.candidate.entering(1, scene.now), Entering::Open);
     scene.advance(turn(TTL) / QUESTIONS_PER_TURN);
+    assert_eq!(scene.candidate.entering(1, scene.now), Entering::Full { first_end: None });
+}
+
+#[test]
+fn the_end_of_a_permit_that_is_over_is_waited_for_no_more() {
+    let (mut scene, other) = (wanting(3, 0), numbered(1));
+    let now = scene.now;
+    scene.candidate.enter(numbered(0), now, |_| true, |_| ());
+    let [soon, later] = [1, 3].map(|seconds| Some(Duration::from_secs(seconds)));
+    for (node, left) in [soon, later, None].into_iter().enumerate() {
+        let others = [other].as_slice().into();
+        scene.answer(node, Ok(Reply::Entered { others, strangers: 0, left }));
+    }
+    let end = |left: Option<Duration>| left.map(|left| now.after(left).after(EXPIRY_MARGIN));
+    assert_eq!(scene.candidate.entering(1, scene.now), Entering::Full { first_end: end(soon) });
+    scene.advance(Duration::from_secs(2));
+    assert_eq!(scene.candidate.entering(1, scene.now), Entering::Full { first_end: end(later) });
+    scene.advance(Duration::from_secs(2));
     assert_eq!(scene.candidate.entering(1, scene.now), Entering::Full { first_end: None });
 }
 
