@@ -47,7 +47,7 @@ pub(crate) enum Entering {
     Full { first_end: Option<Instant> },
     /// Somebody has the lock alone, or has come before to have it alone.
     Behind,
-    /// Too few nodes have answered, or the turnstile is not the token's any more.
+    /// Too few nodes have answered, or so late that too little is left of their leases; or the turnstile is not the token's any more.
     Unanswered,
 }
 
@@ -105,17 +105,18 @@ impl Candidate {
         let is_awaited = |voter: &Voter| voter.is_awaited() && !voter.is_late(now, patience);
         let rolls = self.rolls(now);
         let is_enough = self.has_quorum(rolls.len());
-        if is_enough && self.counted(&rolls) < permits as usize && self.is_won(now) {
+        let is_full = self.counted(&rolls) >= permits as usize;
+        if is_enough && !is_full && self.is_won(now) {
             return Entering::Admitted;
         } else if self.voters.iter().any(is_awaited) {
             return Entering::Open;
         }
         let is_behind = self.told().any(|told| matches!(told, Told::Behind));
-        if is_enough {
+        if is_enough && is_full {
             // What ended by now has been made longer, or is of an older roll than the others.
             let ends = rolls.iter().filter_map(|roll| Some(roll.first_end?.after(EXPIRY_MARGIN)));
             Entering::Full { first_end: ends.filter(|end| now < *end).min() }
-        } else if is_behind {
+        } else if is_behind && !is_enough {
             Entering::Behind
         } else {
             Entering::Unanswered

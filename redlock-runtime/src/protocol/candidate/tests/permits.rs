@@ -171,6 +171,16 @@ fn the_end_of_a_permit_that_is_over_is_waited_for_no_more() {
 }
 
 #[test]
+fn who_may_enter_but_has_too_little_left_of_its_leases_is_not_told_that_others_have_all_permits() {
+    let short = LeaseTerms { ttl: Duration::from_secs(1), quorum: Quorum::of(3, 0), ..TERMS };
+    let now = Instant::from_origin(Duration::from_secs(1));
+    let mut scene = Scene { candidate: Candidate::new(std::iter::repeat_n(1, 3), short, now).for_permit(), now };
+    enter(&mut scene, 0..3, &[]);
+    scene.advance(Duration::from_millis(960));
+    assert_eq!(scene.candidate.entering(1, scene.now), Entering::Unanswered);
+}
+
+#[test]
 fn strangers_are_counted_as_often_as_they_may_be_the_same() {
     let table = [(3, [1, 1, 1], 1), (3, [2, 1, 1], 2), (3, [1, 0, 0], 0), (3, [0, 1, 1], 1), (5, [3, 0, 0], 3)];
     for (nodes, strangers, expected) in table {
