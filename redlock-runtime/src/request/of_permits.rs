@@ -35,6 +35,8 @@ impl LockRequest {
     ///   that is [detached](crate::LockGuard::detach) is given back.
     /// - An exclusive lock of the same key waits until nobody has a permit, and has no promised place among those that wait for
     ///   permits. Shared locks of the same key do not wait, and each counts as one permit.
+    ///   Where some process always waits for the lock alone, calls that want permits may never enter: they look now and then whether
+    ///   the lock is free. Take the two by turns from one key only where exclusive locks of it are rare.
     /// - A [reentrant](Self::reentrant) call enters the permit of its caller, whatever its number. A share of its caller is no permit:
     ///   then it takes one.
     /// - A call in the body of another that has a permit takes one more, if it is not reentrant. It waits for one that is free, but for
