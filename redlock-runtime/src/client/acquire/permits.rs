@@ -97,8 +97,8 @@ impl<'c> Call<'c> {
             return Ok(());
         }
         let of_callers = |may_end: bool| {
-            let callers = frames_of(&self.parts).filter(move |frame| frame.shows_guard == may_end);
-            callers.filter_map(|frame| self.beside(&frame)).next()
+            let mut callers = frames_of(&self.parts).filter(move |frame| frame.shows_guard == may_end);
+            callers.find_map(|frame| self.beside(&frame))
         };
         if let Some(held) = of_callers(false) {
             return Err(LockError::WouldDeadlock { key: self.key.clone(), held: Box::new(held) });

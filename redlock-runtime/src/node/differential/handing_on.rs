@@ -131,10 +131,10 @@ async fn a_time_from_before_the_clock_was_set_back_is_none() {
     let [writer, reader, other, ..] = *pair.tokens else { unreachable!() };
     pair.ask(acquire, Mode::Shared, None, 0, other, None).await;
     pair.ask(acquire, Mode::Exclusive, None, 0, writer, None).await;
-    let (queue, heart) = (queue_name(KEYS[0]), format!("{writer}#"));
-    let heard = |pair: &mut Pair| pair.redis.server.zscore::<_, _, f64>(queue.as_str(), heart.as_str()).unwrap();
+    let (queue, member) = (queue_name(KEYS[0]), format!("{writer}#"));
+    let heard = |pair: &mut Pair| pair.redis.server.zscore::<_, _, f64>(queue.as_str(), member.as_str()).unwrap();
     let ahead = heard(&mut pair) + 3_600_000.0;
-    let _: () = pair.redis.server.zadd(queue.as_str(), heart.as_str(), ahead).unwrap();
+    let _: () = pair.redis.server.zadd(queue.as_str(), member.as_str(), ahead).unwrap();
     pair.ask(acquire, Mode::Shared, None, 0, reader, None).await;
     assert!(heard(&mut pair) < ahead - 3_000_000.0, "it counts from now on");
 }

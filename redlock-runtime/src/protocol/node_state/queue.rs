@@ -162,9 +162,9 @@ impl Queue {
         let words = ["alone", "shared", "for one below", "to share below", "alone, with others", "shared, with others"];
         let lines = self.lines.iter().zip(words);
         let waiting = lines.flat_map(|(tokens, word)| tokens.iter().map(move |token| (token.to_string(), word)));
-        let lines = |lines: [bool; 6]| Line::ALL.map(Line::score).into_iter().filter(move |line| lines[*line]);
-        let untold = self.untold.map(|Untold { from, lines: of }| {
-            (lines(of).fold(format!("{from}>"), |written, line| format!("{written}{line}")), "not told")
+        let untold = self.untold.map(|Untold { from, lines }| {
+            let meant = lines.iter().zip("012345".chars()).filter(|(is_meant, _)| **is_meant);
+            (format!("{from}>{}", meant.map(|(_, line)| line).collect::<String>()), "not told")
         });
         let heard = self.heard.keys().map(|token| (format!("{token}#"), "heard"));
         waiting.chain(heard).chain(untold).collect()
