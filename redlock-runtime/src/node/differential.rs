@@ -16,7 +16,7 @@ mod handing_on;
 mod kinds;
 mod step;
 
-use self::kinds::{adoption, hold, kind, naming, numbering, of_several, sharing};
+use self::kinds::{adoption, hold, kind, naming, numbering, numbering_several, of_several, sharing};
 #[cfg(fuzzing)]
 use self::step::Draw;
 use self::step::{HOUR, Step, Wish};
@@ -212,10 +212,17 @@ impl Pair {
     }
 
     /// The same about several keys.
-    async fn ask_several(&mut self, verb: Verb, wish: &Wish, token: OwnerToken, other: Option<OwnerToken>) {
+    async fn ask_several(
+        &mut self,
+        verb: Verb,
+        fence: Option<Ballot>,
+        wish: &Wish,
+        token: OwnerToken,
+        other: Option<OwnerToken>,
+    ) {
         let parts = wish.iter().map(|(key, class)| Part::new(KEYS[*key].into(), *class));
         let subject = Subject::of(&Parts::of(parts).unwrap(), token);
-        self.ask_about(verb, None, subject, other).await;
+        self.ask_about(verb, fence, subject, other).await;
     }
 
     async fn ask_about(&mut self, verb: Verb, fence: Option<Ballot>, subject: Subject, other: Option<OwnerToken>) {
@@ -245,7 +252,7 @@ impl Pair {
         });
         self.seen.extend(hold(verb, answer));
         self.seen.extend(other.filter(|other| *other > token).and_then(|_| naming(verb, answer)));
-        self.seen.extend(fence.and_then(|_| numbering(answer)));
+        self.seen.extend(fence.and_then(|_| if has_several { numbering_several(answer) } else { numbering(answer) }));
         self.seen.extend(published.iter().map(|wakeup| match wakeup.notice {
             Notice::Granted => "claim",
             Notice::Claimed(_) => "claim with its times",
@@ -332,9 +339,9 @@ impl Pair {
             Step::Pass(time) => self.pass(time).await,
             Step::Turn { manager } => self.turn(manager),
             Step::ExtendAll { ttl } => self.extend_all(ttl).await,
-            Step::AskSeveral { verb, wish, token, other } => {
+            Step::AskSeveral { verb, fence, wish, token, other } => {
                 let other = other.map(|index| self.tokens[index]);
-                self.ask_several(verb, &wish, self.tokens[token], other).await;
+                self.ask_several(verb, fence, &wish, self.tokens[token], other).await;
             }
             Step::Ask { verb, mode, fence, key, token, other } => {
                 let other = other.map(|index| self.tokens[index]);
@@ -403,8 +410,8 @@ fn in_order(mut published: Vec<Wakeup>) -> Vec<Wakeup> {
 }
 
 /// Every kind, what an adoption and a break find, what a holder gets and a yield that names a token, extensions that go out
-/// together, what those get who want several names, all kinds of wake-ups, and both ends of a fenced command.
-const KINDS: usize = 61;
+/// together, what those get who want several names, all kinds of wake-ups, and all ends of a fenced command.
+const KINDS: usize = 64;
 
 /// Both nodes, in a time of their own, for what a fuzzer writes.
 #[cfg(fuzzing)]

@@ -6,6 +6,7 @@ use crate::lock::Mode;
 use crate::lock::OwnerToken;
 use crate::lock::class::Class;
 use crate::lock::parts::Parts;
+use crate::lock::slot::slot_of;
 use crate::time::ballot_clock::Ballot;
 use crate::time::clock::Instant;
 use std::sync::Arc;
@@ -69,6 +70,15 @@ impl Subject {
     /// Whether one of its names is called `name` in Redis.
     pub(crate) fn concerns(&self, name: &str) -> bool {
         self.wanted().any(|(key, _)| key.name() == name)
+    }
+
+    /// The slots of the names that it wants alone, or something below, each slot once: the registers of all of them number it.
+    pub(crate) fn numbered_slots(&self) -> Vec<u16> {
+        let alone = self.wanted().filter(|(_, class)| class.is_alone());
+        let mut slots: Vec<_> = alone.map(|(key, _)| slot_of(key.name())).collect();
+        slots.sort_unstable();
+        slots.dedup();
+        slots
     }
 
     /// A name that stands for all of them where it matters which server has them.
@@ -199,6 +209,28 @@ pub(crate) enum Number {
     Accepted(u64),
     /// It has accepted this one before, which is not smaller.
     Refused { largest: u64 },
+}
+
+impl Number {
+    /// What several registers of a node say together. Something refuses, and nothing is accepted, unless each has said so; and
+    /// where one says nothing, nothing is said.
+    pub(crate) fn of_all(said: impl IntoIterator<Item = Option<Self>>) -> Option<Self> {
+        said.into_iter().reduce(|one, other| Some(one?.and(other?))).flatten()
+    }
+
+    fn and(self, other: Self) -> Self {
+        match (self, other) {
+            (Self::Accepted(ballot), Self::Accepted(_)) => Self::Accepted(ballot),
+            _ => Self::Refused { largest: self.largest().max(other.largest()) },
+        }
+    }
+
+    const fn largest(self) -> u64 {
+        match self {
+            Self::Accepted(ballot) => ballot,
+            Self::Refused { largest } => largest,
+        }
+    }
 }
 
 /// `left` is what is left of the present holder's lease; `None` when the key has no expiry, which no lock of ours lacks.

@@ -55,6 +55,8 @@ pub(crate) enum Rule {
     PassesAreLimited,
     /// A node accepts a ballot only if it is larger than all that it has accepted.
     BallotsOnlyRise,
+    /// A node accepts the ballot for several names only if the registers of all of them do: each orders the owners of its own.
+    EveryRegisterAccepts,
     /// A majority has accepted the same ballot: the largest of different ones may be that of somebody else, too.
     AcceptsAreOfOneRound,
     /// A ballot that was refused is no number, however many votes came with the refusals.

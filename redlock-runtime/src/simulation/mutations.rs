@@ -19,7 +19,7 @@ use super::sharing::{
     joined_readers, joined_with_thefts, lowered_with_cuts, readers_and_writers, readers_crowd, readers_with_cancels,
     readers_with_crashes, readers_with_pauses, stream_of_readers,
 };
-use super::tree::{bank_among_tries, tree, tree_with_cancels};
+use super::tree::{bank_among_tries, fenced_bank, tree, tree_with_cancels};
 use super::{Failure, SCHEDULES, SEED, number, search};
 use crate::protocol::rules::{Rule, Rules};
 use crate::request::AfterRestart;
@@ -39,7 +39,7 @@ const LONG_BODY: u64 = 1500;
 /// A rule, the circumstances in which it matters, and what breaks without it.
 type Case = (Rule, fn() -> Profile, &'static [Promise]);
 
-const CASES: [Case; 79] = [
+const CASES: [Case; 80] = [
     (Rule::TokensFollowTheLatest, wrong_clocks, &[Promise::Fairness]),
     (Rule::ReleasedTokensAreDead, cut_yields, &[Promise::Exclusion, Promise::Owned, Promise::Clean]),
     (Rule::OwnTurnIsALease, crowd_with_crashes, &[Promise::Exclusion, Promise::Owned]),
@@ -119,6 +119,7 @@ const CASES: [Case; 79] = [
     (Rule::IntentsKeepOut, tree, &[Promise::Exclusion, Promise::Owned]),
     (Rule::OnlyConcernedAreTold, tree, &[Promise::Quiet]),
     (Rule::LeavingUnblocks, tree_with_cancels, &[Promise::Progress]),
+    (Rule::EveryRegisterAccepts, fenced_bank, &[Promise::Fencing]),
     (Rule::FreeNamesAreReserved, bank_among_tries, &[Promise::Fairness, Promise::Order]),
 ];
 

@@ -9,7 +9,7 @@ use crate::error::NodeError;
 use crate::lock::{LockKey, OwnerToken};
 use crate::node::Recipient;
 use crate::node::server_identity::{DataSet, Identity};
-use crate::protocol::command::{Claim, Command, Notice, Occupant, Reply, Wakeup};
+use crate::protocol::command::{Claim, Command, Notice, Occupant, Reply, Subject, Wakeup};
 use crate::protocol::node_state::{NodeState, Seen};
 use crate::time::ballot_clock::Ballot;
 use crate::time::clock::{Clock, Instant};
@@ -17,6 +17,7 @@ use crate::time::token_clock::TokenTime;
 use fastrand::Rng;
 use std::collections::{BTreeMap, VecDeque};
 use std::mem;
+use std::sync::Arc;
 use std::sync::{Mutex, MutexGuard, PoisonError, Weak};
 use std::time::Duration;
 use tokio::time::Instant as Moment;
@@ -101,7 +102,7 @@ pub(super) struct Executed {
     /// By the wall clock of the server.
     pub(super) time: Duration,
     /// What was proposed, and for which key.
-    pub(super) ballot: Option<(LockKey, Ballot)>,
+    pub(super) ballot: Option<(Arc<Subject>, Ballot)>,
 }
 
 /// What the courier of a connection does next.
@@ -322,7 +323,7 @@ impl Inner {
             wire.add_parcel(now + way, Parcel::Wakeup(Wakeup { notice, ..wakeup }));
             1
         });
-        let ballot = command.fence.map(|ballot| (command.subject.key.clone(), ballot));
+        let ballot = command.fence.map(|ballot| (Arc::clone(&command.subject), ballot));
         Some(Parcel::Answer { recipient, sent, outcome: Ok(Executed { reply, seen, time, ballot }) })
     }
 }

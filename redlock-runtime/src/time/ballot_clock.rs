@@ -95,6 +95,17 @@ impl BallotClock {
         Ballot::NUMBERS.contains(&number).then_some(Ballot { number, drawn_at: Some(now) })
     }
 
+    /// A ballot that is larger than all that are known to have been accepted for locks of these slots; `None` as above, or for no
+    /// slot.
+    pub(crate) fn draw_for(&self, slots: &[u16]) -> Option<Ballot> {
+        let drawn: Option<Vec<_>> = slots.iter().map(|slot| self.draw(*slot)).collect();
+        let ballot = drawn?.into_iter().max_by_key(|ballot| ballot.number)?;
+        for known in slots.iter().filter_map(|slot| self.of(*slot)) {
+            known.fetch_max(ballot.number, Ordering::Relaxed);
+        }
+        Some(ballot)
+    }
+
     /// A node has refused `ballot`: it has accepted `largest` for a lock of `slot`.
     pub(crate) fn refused(&self, slot: u16, ballot: Ballot, largest: u64) {
         if let Some(known) = self.of(slot) {
@@ -239,6 +250,18 @@ mod tests {
         assert_eq!([SLOT, SLOT, 0].map(|slot| clock.draw(slot).unwrap().number), [42, 43, 42]);
         clock.given(Ballot::NUMBERS.end);
         assert_eq!(clock.draw(SLOT).unwrap().number, 44, "nobody has given this one");
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn one_for_several_slots_is_above_what_is_known_of_each() {
+        let clock = knowing_the_servers(0);
+        let before = clock.draw(SLOT).unwrap();
+        clock.refused(SLOT, before, before.number + 100);
+        assert_eq!(clock.draw_for(&[0, SLOT]).unwrap().number, before.number + 101);
+        assert_eq!([SLOT, 0].map(|slot| clock.draw(slot).unwrap().number), [before.number + 102; 2]);
+        assert_eq!(clock.draw_for(&[]), None);
+        clock.refused(0, before, Ballot::NUMBERS.end - 1);
+        assert_eq!(clock.draw_for(&[0, SLOT]), None);
     }
 
     #[tokio::test(start_paused = true)]

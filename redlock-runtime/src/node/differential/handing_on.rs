@@ -70,15 +70,15 @@ async fn a_crowd_below_a_folder_is_told_alike() {
             vec![(0, intent), (1 + usize::from(at.is_multiple_of(5)), leaf)]
         };
         for (at, token) in all.iter().enumerate().skip(1) {
-            pair.ask_several(acquire, &wish(at), *token, None).await;
+            pair.ask_several(acquire, None, &wish(at), *token, None).await;
         }
         pair.ask(release, Mode::Exclusive, None, 0, pair.tokens[0], None).await;
         for (at, token) in all.iter().enumerate().skip(1) {
             let verb = if at.is_multiple_of(7) { release } else { acquire };
-            pair.ask_several(verb, &wish(at), *token, None).await;
+            pair.ask_several(verb, None, &wish(at), *token, None).await;
         }
         for (at, token) in all.iter().enumerate().skip(1) {
-            pair.ask_several(release, &wish(at), *token, None).await;
+            pair.ask_several(release, None, &wish(at), *token, None).await;
         }
         pair.clear().await;
     }
@@ -103,7 +103,7 @@ async fn a_queue_that_is_none_leaves_all_names_as_they_are() {
     pair.ask(Verb::Release { claim: HOUR }, Mode::Exclusive, None, 0, second, None).await;
     // The token itself has both, and another waits for one of them.
     let _: () = pair.redis.server.del(queues[1].as_str()).unwrap();
-    pair.ask_several(acquire, &both, second, None).await;
+    pair.ask_several(acquire, None, &both, second, None).await;
     pair.ask(acquire, Mode::Exclusive, None, 0, first, None).await;
     let _: () = pair.redis.server.set(queues[1].as_str(), "something else").unwrap();
     pair.is_refused(Verb::Yield { claim: HOUR }, &both, second).await;
@@ -131,10 +131,10 @@ async fn a_time_from_before_the_clock_was_set_back_is_none() {
     let [writer, reader, other, ..] = *pair.tokens else { unreachable!() };
     pair.ask(acquire, Mode::Shared, None, 0, other, None).await;
     pair.ask(acquire, Mode::Exclusive, None, 0, writer, None).await;
-    let (queue, heart) = (queue_name(KEYS[0]), format!("{writer}#"));
-    let heard = |pair: &mut Pair| pair.redis.server.zscore::<_, _, f64>(queue.as_str(), heart.as_str()).unwrap();
+    let (queue, member) = (queue_name(KEYS[0]), format!("{writer}#"));
+    let heard = |pair: &mut Pair| pair.redis.server.zscore::<_, _, f64>(queue.as_str(), member.as_str()).unwrap();
     let ahead = heard(&mut pair) + 3_600_000.0;
-    let _: () = pair.redis.server.zadd(queue.as_str(), heart.as_str(), ahead).unwrap();
+    let _: () = pair.redis.server.zadd(queue.as_str(), member.as_str(), ahead).unwrap();
     pair.ask(acquire, Mode::Shared, None, 0, reader, None).await;
     assert!(heard(&mut pair) < ahead - 3_000_000.0, "it counts from now on");
 }
@@ -188,12 +188,12 @@ async fn a_folder_is_left_alike_to_who_is_named() {
         let leaf = if intent == IntentExclusive { Exclusive } else { Shared };
         let below = [vec![(0, intent), (1, leaf)], vec![(0, IntentExclusive), (2, Exclusive)]];
         for (place, token) in below.iter().zip(0..) {
-            pair.ask_several(acquire(false), place, pair.tokens[token], None).await;
+            pair.ask_several(acquire(false), None, place, pair.tokens[token], None).await;
         }
         let named = pair.tokens[2];
         pair.ask(acquire(true), mode, None, 0, named, None).await;
         for (place, token) in below.iter().zip(0..) {
-            pair.ask_several(Verb::Yield { claim: HOUR }, place, pair.tokens[token], Some(named)).await;
+            pair.ask_several(Verb::Yield { claim: HOUR }, None, place, pair.tokens[token], Some(named)).await;
         }
         pair.clear().await;
     }

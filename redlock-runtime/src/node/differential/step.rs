@@ -61,6 +61,7 @@ pub(super) enum Step {
     /// The same about several keys.
     AskSeveral {
         verb: Verb,
+        fence: Option<Ballot>,
         wish: Wish,
         token: usize,
         other: Option<usize>,
@@ -106,13 +107,13 @@ impl Step {
             || matches!(verb, Verb::Yield { .. }) && random.below(4) > 0;
         // Most tokens stay what they are, and some have their locks alone before they share them.
         let mode = if shared && (token % 2 == 0) != (random.below(6) == 0) { Mode::Shared } else { Mode::Exclusive };
-        let fence = fence(random).filter(|_| mode == Mode::Exclusive);
+        let fence = fence(random);
         let other = names.then(|| random.index(TOKENS));
         if several && verb != Verb::Revoke && random.below(3) > 0 {
             let wish = wish(random, token);
-            return Self::AskSeveral { verb, wish, token, other };
+            return Self::AskSeveral { verb, fence, wish, token, other };
         }
-        Self::Ask { verb, mode, fence, key, token, other }
+        Self::Ask { verb, mode, fence: fence.filter(|_| mode == Mode::Exclusive), key, token, other }
     }
 }
 

@@ -5,7 +5,7 @@
 
 use super::channels::Channels;
 use super::question::{Form, Question};
-use super::side_key::{queue_name, register_name};
+use super::side_key::{queue_name, register_of};
 use crate::lock::class::Class;
 use crate::lock::owner_token::CLAIMS_VERSION;
 use crate::lock::{Mode, OwnerToken};
@@ -114,13 +114,29 @@ macro_rules! among {
     };
 }
 
-/// Puts the script together that does what `$verb` says for a token that wants several names.
+/// Puts the script together that does what `$verb` says for a token that wants several names. Where an answer that begins with
+/// `$least` or more says that it has them, the part `set_fenced` puts what is said to a ballot at the place `$at` of it.
 macro_rules! of_several {
-    ($($verb:literal),+) => {
+    ($verb:literal) => {
         concat!(
             parts!("names", "shares", "share_value", "token", "claim", "notify"),
             "local wanted = ARGV[#ARGV]\nlocal class, has_several = tonumber(string.sub(wanted, 1, 1)), true\n",
-            parts!("latest", "readers", "sets", $($verb),+)
+            parts!("latest", "readers", "sets", $verb)
+        )
+    };
+    ($verb:literal; from $least:literal at $at:literal) => {
+        concat!(
+            parts!("names", "fence"),
+            "local wanted = ARGV[#ARGV]\nlocal least, place = ",
+            $least,
+            ", ",
+            $at,
+            "\nlocal answer = (function()\n",
+            parts!("shares", "share_value", "token", "claim", "notify"),
+            "local class, has_several = tonumber(string.sub(wanted, 1, 1)), true\n",
+            parts!("latest", "readers", "sets", $verb),
+            "end)()\n",
+            parts!("set_fenced")
         )
     };
 }
@@ -285,9 +301,9 @@ scripts! {
         parts!("names", "shares", "share_release_alone", "share_value", "token", "claim", "notify", "release_timeless"),
         among!("SHARING": "release_among")
     ),
-    set_try: (Kind::Several, Verb::SetNx { .. }, _) => of_several!("share_try"),
-    set_acquire: (Kind::Several, Verb::Acquire { .. }, _) => of_several!("acquire_among"),
-    set_extend: (Kind::Several, Verb::Extend { .. } | Verb::Renew { .. } | Verb::Keep { .. } | Verb::Adopt { .. }, _) => of_several!("share_extend"),
+    set_try: (Kind::Several, Verb::SetNx { .. }, _) => of_several!("share_try"; from 1 at 2),
+    set_acquire: (Kind::Several, Verb::Acquire { .. }, _) => of_several!("acquire_among"; from 1 at 3),
+    set_extend: (Kind::Several, Verb::Extend { .. } | Verb::Renew { .. } | Verb::Keep { .. } | Verb::Adopt { .. }, _) => of_several!("share_extend"; from 0 at 2),
     set_yield: (Kind::Several, Verb::Yield { .. }, _) => of_several!("yield_among"),
     set_release: (Kind::Several, Verb::Release { .. }, _) => of_several!("release_among"),
 }
@@ -321,7 +337,8 @@ fn call(eval: &str, script: &str, question: &Question) -> Cmd {
     let (key, token) = (command.key(), command.token());
     let mut call = Cmd::with_capacity(8, 2 * key.len() + token.len() + script.len() + 48);
     let names = 2 * command.subject.wanted().count();
-    call.arg(eval).arg(script).arg(names + usize::from(command.fence.is_some()));
+    let numbered = command.fence.map(|ballot| (ballot, command.subject.numbered_slots()));
+    call.arg(eval).arg(script).arg(names + numbered.as_ref().map_or(0, |(_, slots)| slots.len()));
     for (key, _) in command.subject.wanted() {
         call.arg(key.name());
         match form {
@@ -330,8 +347,8 @@ fn call(eval: &str, script: &str, question: &Question) -> Cmd {
             Form::Alone | Form::Queue(_) => call.arg(key.name()),
         };
     }
-    if command.fence.is_some() {
-        call.arg(register_name(key));
+    for slot in numbered.iter().flat_map(|(_, slots)| slots) {
+        call.arg(register_of(*slot));
     }
     call.arg(token);
     let is_shared = !command.subject.is_plain();
@@ -351,7 +368,7 @@ fn call(eval: &str, script: &str, question: &Question) -> Cmd {
     if *is_late && command.verb.is_extension() {
         call.arg("late");
     }
-    if let Some(ballot) = command.fence {
+    if let Some((ballot, _)) = numbered {
         call.arg(ballot.number);
     }
     if command.subject.has_several() {

@@ -47,9 +47,9 @@ impl Execution<'_> {
             if self.owner().is_some() || has_shared && !self.applies(Rule::ReadersTogether) {
                 break;
             }
-            let Some((next, line)) = self.next_waiter(&passed, &freed, &untold) else { break };
+            let Some((next, line)) = self.next_waiter(&passed, &freed, untold) else { break };
             if steps == MOST_STEPS {
-                self.tell_later(next, &freed, &untold);
+                self.tell_later(next, &freed, untold);
                 break;
             }
             if self.has_share(next) {
@@ -118,9 +118,9 @@ impl Execution<'_> {
     }
 
     /// The next command tells those who want several names, from `from` on.
-    fn tell_later(&mut self, from: OwnerToken, freed: &[Class], untold: &OfLines<bool>) {
+    fn tell_later(&mut self, from: OwnerToken, freed: &[Class], untold: OfLines<bool>) {
         let is_meant = |line: Line, was_untold| line.has_several && (was_untold || self.is_told_of(line, freed));
-        let mut lines = *untold;
+        let mut lines = untold;
         for (line, is_untold) in Line::ALL.iter().zip(&mut lines) {
             *is_untold = is_meant(*line, *is_untold);
         }
@@ -140,11 +140,11 @@ impl Execution<'_> {
         &self,
         passed: &OfLines<Bound<OwnerToken>>,
         freed: &[Class],
-        untold: &OfLines<bool>,
+        untold: OfLines<bool>,
     ) -> Option<(OwnerToken, Line)> {
         let queue = self.queue()?;
-        let first = |((line, passed), is_untold): ((&Line, &Bound<OwnerToken>), &bool)| {
-            let counts = !line.has_several || *is_untold || self.is_told_of(*line, freed);
+        let first = |((line, passed), is_untold): ((&Line, &Bound<OwnerToken>), bool)| {
+            let counts = !line.has_several || is_untold || self.is_told_of(*line, freed);
             Some((queue.first_behind(*line, *passed).filter(|_| counts)?, *line))
         };
         let firsts = Line::ALL.iter().zip(passed).zip(untold).filter_map(first);

@@ -6,6 +6,27 @@
 -- values in.
 -- KEYS[1] the lock   KEYS[2] its queue   ARGV[1] the token that asks
 local lock, queue, token = KEYS[1], KEYS[2], ARGV[1]
+-- The part of the scripts that take a ballot in: a register for each slot, the largest ballot that the node has accepted for
+-- the locks there.
+-- A register is a sorted set with one member, whose score is the ballot.
+
+-- The ballot when it is larger than all before, which is accepted; otherwise the one before, as a negative number. 0 when the
+-- register cannot be used, because something else has its name or the user may not: that is not an error, because an error would
+-- hide what the script has done to the lock. Ballots stay far below 2^53, up to which Lua's numbers are exact.
+local function fence(register, ballot)
+  -- A ballot of zero only looks, and must not make a register.
+  local accepted = ballot == '0' and redis.pcall('ZADD', register, 'XX', 'GT', 'CH', ballot, 'n')
+    or redis.pcall('ZADD', register, 'GT', 'CH', ballot, 'n')
+  if accepted == 1 then
+    return tonumber(ballot)
+  end
+  local largest = redis.pcall('ZSCORE', register, 'n')
+  return type(largest) == 'string' and -tonumber(largest) or 0
+end
+
+local wanted = ARGV[#ARGV]
+local least, place = 1, 3
+local answer = (function()
 -- The part that tells the set of those who have a name together from that of another program.
 
 -- Whether the first member of a set, with its score, is one of ours. Scores of others, such as times in seconds, milliseconds or
@@ -75,7 +96,6 @@ local function notify(to, text)
   return type(received) == 'number' and received or 0
 end
 
-local wanted = ARGV[#ARGV]
 local class, has_several = tonumber(string.sub(wanted, 1, 1)), true
 -- The part of the scripts that look who has come last.
 
@@ -643,3 +663,23 @@ any(function()
   rank = math.max(rank, redis.call('ZRANK', queue, token))
 end)
 return {0, longest_left(), rank, time, seen()}
+end)()
+-- The end of the scripts for several names: what the registers say to a ballot follows what the answer says of the names, if the
+-- token has them. All of them have to accept it; otherwise the largest is told.
+-- KEYS, behind those of the names: the registers   ARGV[#ARGV - 1] the ballot
+-- An answer says so that begins with `least` or more, and `place` is where the number belongs.
+if #KEYS > 2 * #wanted and answer[1] and answer[1] >= least then
+  local ballot, all = ARGV[#ARGV - 1], nil
+  for at = 2 * #wanted + 1, #KEYS do
+    local said = fence(KEYS[at], ballot)
+    if all == 0 or said == 0 then
+      all = 0
+    elseif all and (all < 0 or said < 0) then
+      all = -math.max(math.abs(all), math.abs(said))
+    else
+      all = said
+    end
+  end
+  table.insert(answer, place, all)
+end
+return answer
