@@ -8,7 +8,7 @@ pub(super) struct Checked {
 }
 
 /// In the order of the simulation.
-pub(super) const CHECKED: [Checked; 17] = [
+pub(super) const CHECKED: [Checked; 18] = [
     row(
         "Exclusion",
         Some("no two tokens hold the lock at once, unless both share it"),
@@ -54,6 +54,7 @@ pub(super) const CHECKED: [Checked; 17] = [
         Some("of two holders, the later one has the larger number"),
         &[
             "tokens_increase_over_the_loss_of_a_minority_and_of_its_data",
+            "numbers_rise_for_calls_that_want_them_in_any_order_at_once",
             "the_promises_hold_among_processes_and_servers_in_trouble",
         ],
     ),
@@ -69,6 +70,7 @@ pub(super) const CHECKED: [Checked; 17] = [
         ],
     ),
     row("Fairness", None, &["who_releases_and_asks_again_at_once_is_served_last"]),
+    row("Quiet", None, &[]),
     row("NoPanic", None, &[]),
 ];
 
