@@ -181,6 +181,8 @@ pub(crate) struct Pair {
     managers: [ManagerId; MANAGERS],
     tokens: Vec<OwnerToken>,
     seen: BTreeSet<&'static str>,
+    /// Whether names that are only reserved are compared: not where a sequence may take longer than that lasts.
+    is_brief: bool,
 }
 
 impl Pair {
@@ -195,7 +197,7 @@ impl Pair {
             published: Vec::new(),
         };
         let redis = Redis::start(url, managers[0]).await;
-        Self { memory, redis, managers, tokens: Vec::new(), seen: BTreeSet::new() }
+        Self { memory, redis, managers, tokens: Vec::new(), seen: BTreeSet::new(), is_brief: true }
     }
 
     async fn ask(
@@ -290,7 +292,9 @@ impl Pair {
         assert_eq!(readers, self.redis.readers(key, &kind, 1..=3), "those who have it together");
         let mut reserved: Vec<_> = state.reserved(key, now).iter().map(ToString::to_string).collect();
         reserved.sort_unstable();
-        assert_eq!(reserved, self.redis.readers(key, &kind, 7..=7), "those who have reserved it");
+        if self.is_brief {
+            assert_eq!(reserved, self.redis.readers(key, &kind, 7..=7), "those who have reserved it");
+        }
         self.seen.extend((!reserved.is_empty()).then_some("reserved"));
         let mut waiting: Vec<_> = self.memory.state.waiting(key, now);
         waiting.sort_unstable();

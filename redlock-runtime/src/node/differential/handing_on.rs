@@ -50,7 +50,7 @@ async fn a_lock_is_handed_on_alike_by_whoever_stands_in_its_queue() {
 async fn a_crowd_below_a_folder_is_told_alike() {
     const CROWD: usize = 150;
     let server = RedisServer::start().await;
-    let mut pair = Pair::start(&server.url()).await;
+    let mut pair = Pair { is_brief: false, ..Pair::start(&server.url()).await };
     tokio::time::pause();
     let (acquire, release) = (Verb::Acquire { ttl: HOUR, claim: HOUR, holds: false }, Verb::Release { claim: HOUR });
     for (sequence, deaf) in [(0, None), (1, Some(1))] {
