@@ -135,18 +135,21 @@ pub fn without_a_rule() -> Vec<(Rule, Scenario, &'static str)> {
 /// The fencing numbers of the test run, each with its name.
 #[must_use]
 pub fn fencing() -> Vec<(&'static str, Fencing)> {
-    let pair = Fencing { tokens: 2, rounds: 2, ballots: 2, changes: 1, wipes: 0, variant: Variant::Protocol };
+    let pair =
+        Fencing { tokens: 2, wants: [1; 3], rounds: 2, ballots: 2, changes: 1, wipes: 0, variant: Variant::Protocol };
     vec![
         ("two tokens, two rounds, a change", pair),
         ("two tokens, nodes that lose their data", Fencing { rounds: 1, changes: 0, wipes: 2, ..pair }),
         ("three tokens, a change", Fencing { tokens: 3, rounds: 1, ..pair }),
+        ("two names, and both with one number", Fencing { tokens: 3, wants: [1, 2, 3], rounds: 1, ..pair }),
+        ("a name, and it and another with one number", Fencing { wants: [1, 3, 0], ..pair }),
     ]
 }
 
 /// The fencing numbers of the long run.
 #[must_use]
 pub fn fencing_of_three() -> Fencing {
-    Fencing { tokens: 3, rounds: 2, ballots: 3, changes: 2, wipes: 0, variant: Variant::Protocol }
+    Fencing { tokens: 3, wants: [1; 3], rounds: 2, ballots: 3, changes: 2, wipes: 0, variant: Variant::Protocol }
 }
 
 /// Searches as far as a test may.

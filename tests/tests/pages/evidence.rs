@@ -59,6 +59,7 @@ fn symptoms() -> BTreeMap<String, &'static str> {
         runs::without_a_rule().into_iter().map(|(rule, _, symptom)| (format!("{rule:?}"), symptom)).collect();
     let numbers = [
         Rule::BallotsOnlyRise,
+        Rule::EveryRegisterAccepts,
         Rule::AcceptsAreOfOneRound,
         Rule::RefusedIsNotIssued,
         Rule::AcceptsEndWithTheVote,

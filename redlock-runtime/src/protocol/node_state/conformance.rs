@@ -39,7 +39,7 @@ same_names! {
     ProofNeedsATime YieldVoidsProof
     AllHoldersHear LeavingUnblocks BlockersArePinged ReadersTogether
     VotesAreWonBack WaitersYieldToTheHolder YieldAtOnce CutYieldTaints ReleasesAreSeenThrough UnknownTokensAreReleased ValidityFromTheSend
-    BallotsOnlyRise AcceptsAreOfOneRound RefusedIsNotIssued AcceptsEndWithTheVote WonVotesCarryTheNumber
+    BallotsOnlyRise EveryRegisterAccepts AcceptsAreOfOneRound RefusedIsNotIssued AcceptsEndWithTheVote WonVotesCarryTheNumber
 }
 
 /// Those that a node keeps within one command.
