@@ -54,6 +54,8 @@ pub enum Rule {
     BlockersArePinged,
     /// Those who share a lock enter together.
     ReadersTogether,
+    /// What is wanted below a name keeps those out who want all of it, and the other way round.
+    IntentsKeepOut,
     /// A node accepts a ballot only if it is larger than all that it has accepted.
     BallotsOnlyRise,
     /// A node accepts the ballot for several names only if the registers of all of them do.

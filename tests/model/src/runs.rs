@@ -4,6 +4,7 @@ use crate::fencing::{Fencing, Variant};
 use crate::lock::{Scenario, UNBOUNDED};
 use crate::rule::Rule;
 use crate::search::{Limits, Model, Outcome, search};
+use crate::sets::{Class, Sets, Wish};
 
 /// A scenario of the lock with its name.
 #[derive(Debug, Clone)]
@@ -130,6 +131,60 @@ pub fn without_a_rule() -> Vec<(Rule, Scenario, &'static str)> {
         (Rule::BlockersArePinged, crash(timers(shared(1, 3, 0b101))), "polling does not help"),
         (Rule::ReadersTogether, shared(1, 3, 0b110), "nothing is on its way"),
     ]
+}
+
+/// Requests for several names, of the test run, each with its name.
+#[must_use]
+pub fn sets() -> Vec<(&'static str, Sets)> {
+    vec![
+        ("both names, twice", several(3, &[AB, AB])),
+        ("both names, twice, and one gives up", Sets { give_up: true, ..several(3, &[AB, AB]) }),
+        ("a name, both, and the other", Sets { give_up: true, ..several(2, &[A, AB, B]) }),
+        ("both names, and each", Sets { give_up: true, ..several(2, &[AB, A, B]) }),
+        ("a ring of three names", Sets { give_up: true, ..several(2, &[AB, BC, CA]) }),
+        ("a ring of three names, three nodes", several(3, &[AB, BC, CA])),
+        ("a folder and two places in it", Sets { give_up: true, ..several(2, &[FOLDER, BELOW, BESIDE]) }),
+        ("two places in a folder, and the folder", Sets { give_up: true, ..several(2, &[BELOW, BESIDE, FOLDER]) }),
+        ("a place, the folder, and another place, three nodes", several(3, &[BELOW, FOLDER, BESIDE])),
+        ("a shared folder and places in it", Sets { give_up: true, ..several(2, &[SHARED_FOLDER, BELOW, READ_BELOW]) }),
+    ]
+}
+
+/// Each rule that can be switched off with the requests that show why it is there, and a word of what goes wrong.
+#[must_use]
+pub fn sets_without_a_rule() -> Vec<(Rule, Sets, &'static str)> {
+    vec![
+        (Rule::YieldVoids, several(3, &[AB, AB]), "hold the lock at once"),
+        (Rule::AllHoldersHear, several(2, &[FOLDER, BELOW, BESIDE]), "nothing is on its way"),
+        (
+            Rule::LeavingUnblocks,
+            Sets { give_up: true, ..several(1, &[BELOW, FOLDER, BESIDE]) },
+            "nothing is on its way",
+        ),
+        (Rule::IntentsKeepOut, several(2, &[FOLDER, BELOW]), "hold the lock at once"),
+    ]
+}
+
+const X: Option<Class> = Some(Class::Exclusive);
+const S: Option<Class> = Some(Class::Shared);
+const IX: Option<Class> = Some(Class::IntentExclusive);
+const IS: Option<Class> = Some(Class::IntentShared);
+
+const A: Wish = [X, None, None];
+const B: Wish = [None, X, None];
+const AB: Wish = [X, X, None];
+const BC: Wish = [None, X, X];
+const CA: Wish = [X, None, X];
+const FOLDER: Wish = [X, None, None];
+const SHARED_FOLDER: Wish = [S, None, None];
+const BELOW: Wish = [IX, X, None];
+const BESIDE: Wish = [IX, None, X];
+const READ_BELOW: Wish = [IS, S, None];
+
+fn several(nodes: usize, wanted: &[Wish]) -> Sets {
+    let mut wishes = [A; 3];
+    wishes[..wanted.len()].copy_from_slice(wanted);
+    Sets { nodes, tokens: wanted.len(), wishes, give_up: false, without: None }
 }
 
 /// The fencing numbers of the test run, each with its name.
