@@ -53,7 +53,7 @@ async fn a_crowd_below_a_folder_is_told_alike() {
     let mut pair = Pair { is_brief: false, ..Pair::start(&server.url()).await };
     tokio::time::pause();
     let (acquire, release) = (Verb::Acquire { ttl: HOUR, claim: HOUR, holds: false }, Verb::Release { claim: HOUR });
-    for (sequence, deaf) in [(0, None), (1, Some(1))] {
+    for (sequence, deaf) in [(0, None), (1, Some(1)), (2, None)] {
         pair.begin(sequence);
         for manager in 0..MANAGERS {
             if (Some(manager) == deaf) == pair.listens(manager) {
@@ -65,6 +65,10 @@ async fn a_crowd_below_a_folder_is_told_alike() {
         let all: Vec<_> = (0..CROWD).map(token).collect();
         pair.ask(acquire, Mode::Exclusive, None, 0, pair.tokens[0], None).await;
         let wish = |at: usize| {
+            // Some want the folder, which those below keep them from.
+            if sequence == 2 && (2..80).contains(&at) {
+                return vec![(0, Shared), (1, IntentShared)];
+            }
             let intent = if at.is_multiple_of(3) { IntentShared } else { IntentExclusive };
             let leaf = if intent == IntentShared { Shared } else { Exclusive };
             vec![(0, intent), (1 + usize::from(at.is_multiple_of(5)), leaf)]

@@ -468,3 +468,36 @@ fn who_waits_for_several_names_proposes_nothing() {
         Reply::Granted { smaller: false, number: Some(Number::Accepted(1)) }
     );
 }
+
+/// Those who are kept out all the same take nobody's turn to be told, and nobody's place in what is left to tell.
+#[test]
+fn who_is_kept_out_ends_no_chain() {
+    let all: [_; 202] = tokens();
+    let [folder, first, rest @ ..] = &all;
+    let (readers, below) = rest.split_at(70);
+    let mut scene = Scene::default();
+    scene.ask(TRY, TREE, *folder);
+    scene.ask(ACQUIRE, FOLDER, *first);
+    for reader in readers {
+        scene.ask(ACQUIRE, &[("/A", Shared), ("z", Exclusive)], *reader);
+    }
+    let names: Vec<_> = (0..below.len()).map(|at| format!("/A/r{at}")).collect();
+    for (token, name) in below.iter().zip(&names) {
+        scene.ask(ACQUIRE, &[("/A", IntentShared), (name, Shared)], *token);
+    }
+    scene.said.clear();
+    scene.ask(RELEASE, TREE, *folder);
+    let told = scene.nudged();
+    assert_eq!(told.len(), MOST_STEPS, "the readers of the folder wait for the first one");
+    scene.ask(ACQUIRE, FOLDER, *first);
+    let mut told: Vec<_> = told.into_iter().chain(scene.nudged()).map(|(token, _)| token).collect();
+    let mut came = 0;
+    while let Some(token) = told.get(came).copied() {
+        came += 1;
+        if let Some(at) = below.iter().position(|other| *other == token) {
+            assert!(is_granted(scene.ask(ACQUIRE, &[("/A", IntentShared), (&names[at], Shared)], token)));
+            told.extend(scene.nudged().into_iter().map(|(token, _)| token));
+        }
+    }
+    assert!(below.iter().all(|token| told.contains(token)), "{} were told", told.len());
+}
