@@ -64,9 +64,8 @@ fn nodes(wishes: [Wish; TOKENS]) -> impl Iterator<Item = sets::Node> {
             let Some(wanted) = wishes[*token][*name] else {
                 if stand == Stand::Nothing {
                     continue;
-                } else {
-                    return None;
-                };
+                }
+                return None;
             };
             let holders = (0..*token).filter(|other| node.holders[*name] >> other & 1 == 1);
             let mut classes = holders.filter_map(|other| wishes[other][*name]);
