@@ -158,3 +158,73 @@ async fn branch(is_locked: bool, bank: &str, number: usize) -> Result<(), AnyErr
     manager.shutdown().await;
     Ok(())
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use redis::aio::ConnectionManagerConfig;
+    use redlock_runtime::LockError;
+    use redlock_runtime::testing::TestServers;
+    use redlock_tests::RedisServer;
+
+    const BANK: &str = "bank";
+
+    #[tokio::test]
+    async fn transfers_of_two_processes_in_both_directions_lose_nothing() {
+        let (store, servers) = (RedisServer::start().await, TestServers::new(3));
+        let mut redis = redis::Client::open(store.url()).unwrap().get_connection_manager().await.unwrap();
+        for account in 0..3 {
+            redis.set::<_, _, ()>(balance_of(BANK, account), OPENING_BALANCE).await.unwrap();
+        }
+        let mut clerks = JoinSet::new();
+        for is_reversed in [false, true] {
+            let manager = servers.manager();
+            for (one, other) in [(0, 1), (1, 2), (2, 0)] {
+                let (from, to) = if is_reversed { (other, one) } else { (one, other) };
+                let (manager, mut redis) = (manager.clone(), redis.clone());
+                clerks.spawn(async move {
+                    for _ in 0..5 {
+                        manager.scope(transfer_locked(BANK, from, to, 10, &mut redis)).await?;
+                    }
+                    Ok::<(), AnyError>(())
+                });
+            }
+        }
+        for done in clerks.join_all().await {
+            done.unwrap();
+        }
+        // Each pair has moved the same in both directions.
+        for account in 0..3 {
+            let balance: i64 = redis.get(balance_of(BANK, account)).await.unwrap();
+            assert_eq!(balance, OPENING_BALANCE, "account {account}");
+        }
+        assert_eq!((servers.log().acquired().len(), servers.log().failed().len()), (30, 0));
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn a_transfer_waits_for_either_account_and_for_no_other() {
+        let servers = TestServers::new(3);
+        let manager = servers.manager();
+        // Nobody is there. So whoever asks for a balance gets an error.
+        let config = ConnectionManagerConfig::new().set_number_of_retries(0);
+        let redis = redis::Client::open("redis://127.0.0.1:1").unwrap();
+        let redis = ConnectionManager::new_lazy_with_config(redis, config).unwrap();
+        let transfer = async |from, to| {
+            let mut redis = redis.clone();
+            manager.scope(transfer_locked(BANK, from, to, 10, &mut redis)).await.unwrap_err()
+        };
+        servers.hold("{bank}:1").await;
+        for (from, to) in [(0, 1), (1, 0)] {
+            let refused = transfer(from, to).await;
+            let error = refused.downcast_ref::<LockError>().unwrap();
+            assert!(error.is_contended(), "{error}");
+        }
+        // From one account to itself, too: it does not wait for itself.
+        for (from, to) in [(0, 2), (2, 0), (2, 2)] {
+            let failed = transfer(from, to).await;
+            assert!(failed.is::<redis::RedisError>(), "{failed}");
+        }
+        servers.release("{bank}:1");
+        assert!(transfer(0, 1).await.is::<redis::RedisError>());
+    }
+}

@@ -223,3 +223,63 @@ impl Drop for Inside {
         INSIDE.fetch_sub(1, Ordering::Relaxed);
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use redis::aio::ConnectionManagerConfig;
+    use redlock_runtime::assert_exclusive;
+    use redlock_runtime::testing::{LogEvent, TestServers};
+    use redlock_tests::RedisServer;
+    use tokio::time::timeout;
+
+    const NAME: &str = "config";
+
+    #[tokio::test]
+    async fn readers_of_two_processes_serve_together_and_never_from_half_a_configuration() {
+        let (store, servers) = (RedisServer::start().await, TestServers::new(3));
+        let mut redis = redis::Client::open(store.url()).unwrap().get_connection_manager().await.unwrap();
+        Config::write(NAME, 0, &mut redis).await.unwrap();
+        let mut readers = JoinSet::new();
+        for manager in [servers.manager(), servers.manager()] {
+            for _ in 0..3 {
+                let (manager, redis) = (manager.clone(), redis.clone());
+                readers.spawn(async move { manager.scope(read_until_the_last(true, NAME.to_owned(), redis)).await });
+            }
+        }
+        let writer = servers.manager();
+        for number in 1..=RELOADS {
+            writer.scope(reload_alone(NAME, number, &mut redis)).await.unwrap();
+        }
+        for seen in readers.join_all().await {
+            let Seen { served, mixed, .. } = seen.unwrap();
+            assert!(served > 0 && mixed == 0, "{mixed} of {served}");
+        }
+        let log = servers.log();
+        assert_exclusive!(log, "{name}");
+        assert!(log.max_together("{name}") > 1, "{log}");
+        let is_shared_from_now_on = |event: &LogEvent| matches!(event, LogEvent::Downgraded { .. });
+        let downgraded = log.entries().iter().filter(|entry| is_shared_from_now_on(&entry.event)).count();
+        assert_eq!(u64::try_from(downgraded).unwrap(), RELOADS, "readers do not wait until it was looked at");
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn who_serves_keeps_a_reload_out_and_no_other_who_serves() {
+        let servers = TestServers::new(3);
+        let (ours, theirs) = (servers.manager(), servers.manager());
+        // Nobody is there. So whoever asks for the configuration gets an error.
+        let config = ConnectionManagerConfig::new().set_number_of_retries(0);
+        let redis = redis::Client::open("redis://127.0.0.1:1").unwrap();
+        let mut redis = ConnectionManager::new_lazy_with_config(redis, config).unwrap();
+        servers.hold_shared(NAME).await;
+        let reload = ours.scope(reload_alone(NAME, 1, &mut redis));
+        assert!(timeout(Duration::from_secs(30), reload).await.is_err(), "it waits for a minute");
+        assert_eq!(servers.log().cancelled(), [NAME]);
+        let served = theirs.scope(serve_shared(NAME, &mut redis)).await.err().unwrap();
+        assert!(served.is::<redis::RedisError>(), "{served}");
+        servers.release(NAME);
+        let reloaded = ours.scope(reload_alone(NAME, 1, &mut redis)).await.unwrap_err();
+        assert!(reloaded.is::<redis::RedisError>(), "{reloaded}");
+        assert_eq!(servers.log().acquired(), [NAME, NAME]);
+    }
+}

@@ -227,3 +227,67 @@ impl Drop for Inside {
         INSIDE.fetch_sub(1, Ordering::Relaxed);
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use redis::aio::ConnectionManagerConfig;
+    use redlock_runtime::LockRequest;
+    use redlock_runtime::testing::TestServers;
+    use redlock_tests::RedisServer;
+    use tokio::time::timeout;
+
+    const SECOND: Duration = Duration::from_secs(1);
+
+    #[tokio::test]
+    async fn no_line_is_lost_to_a_rename_in_another_process() {
+        let (store, servers) = (RedisServer::start().await, TestServers::new(3));
+        let redis = redis::Client::open(store.url()).unwrap().get_connection_manager().await.unwrap();
+        let mut folders = Folders { tenant: "acme".to_owned(), redis };
+        let place = folders.place(NAMES[0]);
+        folders.redis.hset::<_, _, _, ()>(&place, "index", 0).await.unwrap();
+        let mut files = JoinSet::new();
+        for (process, manager) in [servers.manager(), servers.manager()].into_iter().enumerate() {
+            for file in 0..2 {
+                let (manager, folders) = (manager.clone(), folders.clone());
+                let written =
+                    async move { manager.scope(write_file(true, folders, format!("{process}-{file}"))).await };
+                files.spawn(written);
+            }
+        }
+        let renames = servers.manager();
+        for number in 0..RENAMES {
+            let [from, to] = if number.is_multiple_of(2) { NAMES } else { [NAMES[1], NAMES[0]] };
+            renames.scope(folders.rename_locked(from, to)).await.unwrap();
+        }
+        for written in files.join_all().await {
+            written.unwrap();
+        }
+        assert_eq!(folders.lines().await.unwrap(), 4 * WRITES_PER_FILE);
+        assert!(servers.log().failed().is_empty(), "{}", servers.log());
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn who_writes_is_in_the_way_of_a_rename_and_not_of_another_file() {
+        let servers = TestServers::new(3);
+        let (ours, theirs) = (servers.manager(), servers.manager());
+        // Nobody is there. So whoever asks for a folder gets an error.
+        let config = ConnectionManagerConfig::new().set_number_of_retries(0);
+        let redis = redis::Client::open("redis://127.0.0.1:1").unwrap();
+        let redis = ConnectionManager::new_lazy_with_config(redis, config).unwrap();
+        let mut folders = Folders { tenant: "acme".to_owned(), redis };
+        let written = theirs.acquire(LockRequest::path("/acme/draft/a")).await.unwrap();
+        for (from, to) in [("draft", "final"), ("final", "draft")] {
+            assert!(
+                timeout(SECOND, ours.scope(folders.rename_locked(from, to))).await.is_err(),
+                "it waits for a minute"
+            );
+        }
+        assert!(timeout(SECOND, ours.scope(folders.write_locked("draft", "a"))).await.is_err());
+        let other = ours.scope(folders.write_locked("draft", "b")).await.unwrap_err();
+        assert!(other.is::<redis::RedisError>(), "{other}");
+        drop(written);
+        let renamed = ours.scope(folders.rename_locked("draft", "final")).await.unwrap_err();
+        assert!(renamed.is::<redis::RedisError>(), "{renamed}");
+    }
+}

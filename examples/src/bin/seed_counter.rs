@@ -139,3 +139,55 @@ impl fmt::Display for TaskError {
 }
 
 impl Error for TaskError {}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use redis::aio::ConnectionManagerConfig;
+    use redlock_runtime::testing::TestServers;
+    use redlock_runtime::{assert_exclusive, assert_locked};
+    use redlock_tests::RedisServer;
+
+    #[tokio::test]
+    async fn tasks_of_two_processes_count_exactly() {
+        let (store, servers) = (RedisServer::start().await, TestServers::new(3));
+        let mut redis = redis::Client::open(store.url()).unwrap().get_connection_manager().await.unwrap();
+        redis.set::<_, _, ()>("counter", 0).await.unwrap();
+        let mut tasks = JoinSet::new();
+        for manager in [servers.manager(), servers.manager()] {
+            for _ in 0..20 {
+                let (manager, mut redis) = (manager.clone(), redis.clone());
+                tasks.spawn(async move { manager.scope(increment_locked("counter", &mut redis)).await });
+            }
+        }
+        for counted in tasks.join_all().await {
+            counted.unwrap();
+        }
+        assert_eq!(redis.get::<_, u64>("counter").await.unwrap(), 40);
+        let log = servers.log();
+        assert_eq!(log.acquired().len(), 40);
+        assert_exclusive!(log, "{counter}");
+        assert_locked!(log, "counter", ttl = 30s);
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn a_counter_is_left_alone_while_somebody_else_has_it() {
+        let servers = TestServers::new(1);
+        let manager = servers.manager();
+        // Nobody is there. So whoever asks for the number gets an error.
+        let config = ConnectionManagerConfig::new().set_number_of_retries(0);
+        let redis = redis::Client::open("redis://127.0.0.1:1").unwrap();
+        let mut redis = ConnectionManager::new_lazy_with_config(redis, config).unwrap();
+        servers.hold("counter").await;
+        let refused = manager.scope(increment_locked("counter", &mut redis)).await.unwrap_err();
+        assert!(matches!(&refused, TaskError::Lock(error) if error.is_contended()), "{refused}");
+        servers.release("counter");
+        let failed = manager.scope(increment_locked("counter", &mut redis)).await.unwrap_err();
+        assert!(matches!(&failed, TaskError::Redis(_)), "{failed}");
+        assert_eq!(
+            (servers.log().failed(), servers.log().acquired()),
+            (vec!["counter".into()], vec!["counter".into()])
+        );
+        servers.hold("counter").await; // which an error has given back
+    }
+}

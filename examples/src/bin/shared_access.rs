@@ -98,3 +98,59 @@ async fn main() -> ExitCode {
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use redlock_runtime::testing::TestServers;
+    use redlock_runtime::{assert_exclusive, assert_locked};
+    use redlock_tests::RedisServer;
+    use tokio::task::JoinSet;
+
+    #[tokio::test]
+    async fn no_two_visits_have_the_same_number() {
+        let (store, servers) = (RedisServer::start().await, TestServers::new(3));
+        let data = Client::open(store.url()).unwrap();
+        let mut visits = JoinSet::new();
+        for manager in [servers.manager(), servers.manager()] {
+            for _ in 0..10 {
+                let (manager, data) = (manager.clone(), data.clone());
+                visits.spawn(async move { manager.scope(count(&data, "visits")).await });
+            }
+        }
+        let mut numbers: Vec<_> = visits.join_all().await.into_iter().map(Result::unwrap).collect();
+        numbers.sort_unstable();
+        assert_eq!(numbers, (1..=20).collect::<Vec<_>>());
+        assert_exclusive!(servers.log(), "counter:{name}");
+        assert_locked!(servers.log(), "counter:visits", ttl = 10s);
+    }
+
+    #[tokio::test]
+    async fn a_visit_that_fails_gives_its_lock_back() {
+        let servers = TestServers::new(3);
+        let (ours, theirs) = (servers.manager(), servers.manager());
+        let nowhere = Client::open("redis://127.0.0.1:1").unwrap();
+        let failed = ours.scope(count(&nowhere, "visits")).await.unwrap_err();
+        assert!(failed.is::<redis::RedisError>(), "{failed}");
+        assert_eq!(servers.log().acquired(), ["counter:visits"]);
+        drop(theirs.try_acquire("counter:visits").await.unwrap());
+    }
+
+    #[test]
+    fn the_token_is_read_each_time() {
+        let token_file = env::temp_dir().join(format!("shared_access-{}-token", std::process::id()));
+        let access = Access {
+            url: "redis://orders@127.0.0.1:1".into(),
+            authority: Vec::new(),
+            certificate: Vec::new(),
+            key: Vec::new(),
+            token_file: token_file.clone(),
+        };
+        for token in ["first", "second"] {
+            fs::write(&token_file, format!("{token}\n")).unwrap();
+            assert_eq!(access.token().unwrap(), token);
+        }
+        fs::remove_file(token_file).unwrap();
+        assert!(access.token().is_err());
+    }
+}

@@ -17,6 +17,7 @@ mod hand_off;
 mod hot_key;
 mod killed;
 mod local;
+#[path = "../common/moment.rs"]
 mod moment;
 #[path = "../common/percentile.rs"]
 mod percentile;

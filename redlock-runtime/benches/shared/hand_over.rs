@@ -10,7 +10,7 @@ use tokio::time::sleep;
 
 pub(crate) const READERS: usize = 16;
 
-const KEY: &str = "bench";
+pub(crate) const KEY: &str = "bench";
 
 /// One line of the table.
 pub(crate) struct HandOver {
@@ -21,10 +21,10 @@ pub(crate) struct HandOver {
 
 impl HandOver {
     pub(crate) async fn measure(servers: &Nodes, rounds: usize) -> Self {
-        let holder = crate::manager(servers).await;
+        let holder = crate::manager(&servers.urls()).await;
         let mut managers = Vec::new();
         for _ in 0..READERS {
-            managers.push(crate::manager(servers).await);
+            managers.push(crate::manager(&servers.urls()).await);
         }
         let (mut to_a_writer, mut to_readers) = (Vec::new(), Vec::new());
         for round in 0..rounds {
@@ -61,7 +61,7 @@ async fn hand_over(servers: &Nodes, holder: &LockManager, managers: &[LockManage
 }
 
 /// Waits until so many calls stand in the queue of every node.
-async fn wait_until_queued(servers: &Nodes, many: usize) {
+pub(crate) async fn wait_until_queued(servers: &Nodes, many: usize) {
     for server in servers.iter() {
         let queued = async || server.inspect().command::<usize>(&["ZCOUNT", &format!("{{{KEY}}}:q"), "0", "1"]).await;
         while queued().await < many {

@@ -38,7 +38,7 @@ pub(crate) struct Joined {
 impl Joined {
     #[expect(clippy::cast_precision_loss, reason = "there are far fewer")]
     pub(crate) async fn measure(servers: &Nodes, time: Duration) -> Self {
-        let (ours, theirs) = (crate::manager(servers).await, crate::manager(servers).await);
+        let (ours, theirs) = (crate::manager(&servers.urls()).await, crate::manager(&servers.urls()).await);
         let in_turns = run(&ours, Mode::Exclusive, time).await;
         // The channels stand from here on, as in a process that runs for a while.
         run(&ours, Mode::Shared, time / 10).await;

@@ -13,37 +13,51 @@ mod cpu_time;
 mod free;
 mod hand_over;
 mod joined;
+#[path = "../common/moment.rs"]
+mod moment;
 #[path = "../common/percentile.rs"]
 mod percentile;
+mod process;
+mod processes;
 #[path = "../common/result_file.rs"]
 mod result_file;
 
 use free::Free;
 use hand_over::HandOver;
 use joined::Joined;
+use processes::Processes;
 use redlock_runtime::LockManager;
 use redlock_tests::Nodes;
 use std::fmt;
 use std::time::Duration;
+use tokio::runtime::Runtime;
 
+#[derive(Default)]
 struct Report {
     free: Vec<Free>,
     handed: Vec<HandOver>,
+    processes: Vec<Processes>,
     joined: Vec<Joined>,
 }
 
-#[tokio::main]
-async fn main() {
+fn main() {
+    if !process::was_child() {
+        Runtime::new().expect("a runtime").block_on(run());
+    }
+}
+
+async fn run() {
     let is_quick = std::env::args().any(|argument| argument == "--quick");
     let (turns, rounds, seconds) = if is_quick { (4, 5, 2) } else { (24, 60, 10) };
-    let mut report = Report { free: Vec::new(), handed: Vec::new(), joined: Vec::new() };
+    let mut report = Report::default();
     for nodes in [1, 5] {
         let servers = Nodes::start(nodes).await;
-        let manager = manager(&servers).await;
+        let manager = manager(&servers.urls()).await;
         for (tasks, is_one_key) in [(1, false), (16, false), (16, true)] {
             report.free.push(Free::measure(&manager, (nodes, tasks, is_one_key), turns).await);
         }
         report.handed.push(HandOver::measure(&servers, rounds).await);
+        report.processes.push(Processes::measure(&servers, rounds).await);
         report.joined.push(Joined::measure(&servers, Duration::from_secs(seconds)).await);
     }
     print!("{report}");
@@ -52,8 +66,8 @@ async fn main() {
     }
 }
 
-async fn manager(servers: &Nodes) -> LockManager {
-    let manager = LockManager::builder().nodes(servers.urls()).build().expect("the harness gives valid URLs");
+async fn manager(urls: &[String]) -> LockManager {
+    let manager = LockManager::builder().nodes(urls).build().expect("the harness gives valid URLs");
     manager.ready().await.expect("the nodes are up");
     manager
 }
@@ -87,6 +101,7 @@ impl fmt::Display for Report {
         )?;
         writeln!(f, "|---:|---:|---:|---:|---:|")?;
         self.handed.iter().try_for_each(|row| writeln!(f, "{row}"))?;
+        processes::table(&self.processes, f)?;
         joined::table(&self.joined, f)
     }
 }

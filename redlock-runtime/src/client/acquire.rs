@@ -237,19 +237,14 @@ impl<'c> Call<'c> {
     }
 
     /// The lock is that of this call from now on, and the watchdog looks at it in time.
-    fn hold(
-        &self,
-        #[cfg_attr(not(feature = "testing"), expect(unused_mut, reason = "a test wants to know of it"))]
-        mut turn: LocalTurn,
-        fencing_token: Option<FencingToken>,
-    ) -> Obtained {
+    fn hold(&self, turn: LocalTurn, fencing_token: Option<FencingToken>) -> Obtained {
         let now = self.now();
         let span = self.hold_span(turn.acquisition(), fencing_token);
         let counted_for = turn.acquisition().begin(self.hold, self.site.id, span, now);
         self.count_as_acquired(now);
         self.local.watch(turn.acquisition(), counted_for, now);
         #[cfg(feature = "testing")]
-        turn.stays(self.note_stay(fencing_token));
+        self.note_stay(&turn, fencing_token);
         Obtained { share: Share::Turn(turn), fencing_token, place: self.place }
     }
 

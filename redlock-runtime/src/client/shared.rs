@@ -23,9 +23,9 @@ use crate::protocol::quorum::Quorum;
 use crate::protocol::rules::{Rule, Rules};
 use crate::protocol::timing::CLAIM;
 use crate::request::{Policy, Wait};
-#[cfg(feature = "testing")]
-use crate::stats::Notebook;
 use crate::stats::Sites;
+#[cfg(feature = "testing")]
+use crate::stats::{Notebook, Stays};
 use crate::time::clock::Clock;
 use crate::time::token_clock::TokenClock;
 use crate::time::wait_until::wait_until;
@@ -84,6 +84,9 @@ pub(crate) struct Shared {
     /// Where a test wants to read what became of the calls.
     #[cfg(feature = "testing")]
     pub(crate) notebook: Option<Notebook>,
+    /// And what the calls do that have their locks.
+    #[cfg(feature = "testing")]
+    pub(crate) stays: Stays,
     /// The terms of the last acquisition.
     terms: Mutex<Option<Arc<LeaseTerms>>>,
     /// How many bodies have gone on without their lock.
@@ -138,6 +141,8 @@ impl Shared {
             is_replayed: false,
             #[cfg(feature = "testing")]
             notebook: None,
+            #[cfg(feature = "testing")]
+            stays: Stays::default(),
             terms: Mutex::default(),
             outlived: AtomicU64::new(0),
             started,

@@ -10,7 +10,7 @@ use crate::lock::{LockKey, Mode};
 use crate::node::{BoxFuture, Status};
 use crate::observe::events;
 use crate::protocol::window::{Window, Windows, median};
-use crate::request::of_parts::What;
+use crate::request::what::What;
 use crate::request::{LockRequest, Wait};
 use std::sync::Arc;
 use std::time::Duration;

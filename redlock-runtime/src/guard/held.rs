@@ -4,7 +4,7 @@
 //! else would notice.
 
 use crate::client::acquire::{Obtained, Share};
-use crate::client::acquisition::{Acquisition, ConfirmedRelease};
+use crate::client::acquisition::{Acquisition, ConfirmedRelease, NO_MEMBER};
 use crate::client::enclosing::{Frame, Tenure, View};
 use crate::client::local_queue::LocalTurn;
 use crate::error::LockError;
@@ -168,9 +168,9 @@ impl Held {
     /// How much longer a body may go on, after having seen to it that `waker` is woken when that is over.
     pub(crate) fn watch(&self, watcher: &mut Option<u32>, waker: &Waker) -> Duration {
         match self {
-            Self::Turn { turn, .. } => turn.acquisition().watch(watcher, waker),
+            Self::Turn { turn, .. } => turn.acquisition().watch(watcher, NO_MEMBER, waker),
             Self::View(view) => {
-                view.acquisition().watch(watcher, waker);
+                view.tenure().watch(watcher, waker);
                 view.remaining()
             }
         }

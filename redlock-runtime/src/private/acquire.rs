@@ -3,7 +3,7 @@
 use super::{Listed, Settings};
 use crate::client::window::acquire as obtain;
 use crate::request::Place;
-use crate::request::of_parts::What;
+use crate::request::what::What;
 use crate::{FencedGuard, LockError, LockGuard, LockKey, LockManager, LockRequest};
 use std::fmt;
 use std::future::Future;

@@ -8,7 +8,7 @@ use std::fmt;
 #[must_use = "it says what to lock"]
 pub struct Listed(pub(super) LockPart);
 
-/// A key. It is formatted at once, as for [`acquire`](super::acquire).
+/// A key. It is formatted at once, as for `acquire`.
 pub fn key(key: fmt::Arguments<'_>) -> Listed {
     Listed(LockPart::key(LockKey::from_template(key.to_string())))
 }

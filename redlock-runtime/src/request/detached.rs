@@ -3,7 +3,7 @@
 use crate::error::LockError;
 use crate::lock::parts::Parts;
 use crate::lock::{LockKey, Mode, OwnerToken};
-use crate::request::of_parts::What;
+use crate::request::what::What;
 use crate::request::{LockPart, LockRequest, detached_parts};
 use std::fmt;
 use std::str::FromStr;
@@ -98,8 +98,8 @@ impl DetachedLock {
     }
 }
 
-/// `<token> <ttl in milliseconds> <key>`, or `<token> shared:<ttl in milliseconds> <key>`, or with `parts:` there and
-/// [`detached_parts`] behind it.
+/// `<token> <ttl in milliseconds> <key>`, or `<token> shared:<ttl in milliseconds> <key>`. Of several keys, `parts:` stands
+/// there, and behind it each of them with its mode and its length, as in `x9:account:7s6:config`.
 impl fmt::Display for DetachedLock {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         if let Some(parts) = &self.parts {

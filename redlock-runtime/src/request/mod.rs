@@ -17,6 +17,7 @@ pub(crate) mod order_check;
 pub(crate) mod place;
 pub(crate) mod policy;
 pub(crate) mod site;
+pub(crate) mod what;
 
 pub use self::after_restart::AfterRestart;
 pub use self::detached::DetachedLock;

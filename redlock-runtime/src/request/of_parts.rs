@@ -3,6 +3,7 @@
 use crate::error::LockError;
 use crate::lock::parts::Parts;
 use crate::lock::{LockKey, LockPath, Mode};
+use crate::request::what::What;
 use crate::request::{LockPart, LockRequest};
 use std::time::Duration;
 
@@ -12,14 +13,6 @@ const MOST_PARTS: usize = 16;
 /// The most names of one request, with what is above its paths. More, and one command keeps a server busy for longer than
 /// others should have to wait.
 const MOST_NAMES: usize = 64;
-
-/// What a request is for.
-#[derive(Clone, Debug)]
-pub(crate) enum What {
-    Key(LockKey),
-    /// Several keys, or places in a tree.
-    Parts(Box<[LockPart]>),
-}
 
 impl LockRequest {
     /// A request for several keys, all or none of them, with the manager's defaults. For what belongs together and is locked by

@@ -4,6 +4,9 @@
 //! test, the random numbers of the library; the ids of managers, the order in which lines are looked at and the time at which a
 //! run begins are the same or follow from it.
 
+mod seeds;
+
+use self::seeds::VARIABLE;
 use super::servers::TestServers;
 use super::trouble;
 use crate::time::clock::{Clock, ClockError, virtual_origin};
@@ -14,15 +17,14 @@ use std::time::Duration;
 use tokio::runtime::Builder;
 use tokio::time::timeout;
 
-/// Runs one seed alone.
-const SEED: &str = "REDLOCK_SEED";
-/// How many servers there are: the fewest of which one may forget its locks and nothing happens.
+/// How many servers there are, if nobody says it: the fewest of which one may forget its locks and nothing happens.
 const SERVERS: usize = 3;
 /// When runs begin, in milliseconds since 1970, give or take a day: any fixed time does.
 const BEGINNING: u64 = 1_700_000_000_000;
 const DAY: u64 = 86_400_000;
-/// No run takes longer than this, in virtual time.
-const LIMIT: Duration = Duration::from_secs(86_400);
+/// No run takes longer than this, in virtual time, if nobody says it. Smaller, what takes hours is to say so; larger, a run that
+/// does not end takes longer to fail.
+const MAX_TIME: Duration = Duration::from_secs(86_400);
 
 /// Runs `test` once for each seed, over three servers that get into all kinds of trouble: they are cut off, alone and together,
 /// or from one of the managers, hang, are slow, refuse commands, and restart without their data. Time is virtual, so that a run
@@ -35,6 +37,7 @@ const LIMIT: Duration = Duration::from_secs(86_400);
 ///
 /// A seed decides everything, and a seed that fails is printed with the log of its run. `REDLOCK_SEED=41`, with the name of one
 /// test, runs that one alone: `REDLOCK_SEED=41 cargo test no_deposit_is_lost`. Without a name, it replaces the seeds of all tests.
+/// `REDLOCK_SEED=0..100000` is for a night.
 ///
 /// What the seed cannot decide is to be kept out of `test`: other threads, sockets, the real time, random numbers of the program,
 /// the order of a `HashMap`, and `tokio::select!` without `biased`. [`random_pause`](TestServers::random_pause) is chance that the
@@ -43,10 +46,12 @@ const LIMIT: Duration = Duration::from_secs(86_400);
 /// Somebody else takes a lock by [`hold`](TestServers::hold) here as soon as it can be had, and has it until the trouble or the test
 /// takes it away. [`expire`](TestServers::expire) and [`lose`](TestServers::lose) do nothing to a lock whose lease is over already.
 ///
-/// To see that the program gets on again when the trouble is over, call [`calm`](TestServers::calm).
+/// To see that the program gets on again when the trouble is over, call [`calm`](TestServers::calm). How many servers there are,
+/// whether they get into trouble and for how long a run may take is said by [`Explore`], of which this is the short form.
 ///
 /// # Panics
 /// When `test` does, when a run does not end within a day of virtual time, and inside of a tokio runtime: call it in a plain `#[test]`.
+/// Then no other seed is run.
 ///
 /// # Examples
 /// ```
@@ -118,15 +123,116 @@ const LIMIT: Duration = Duration::from_secs(86_400);
 /// # #[cfg(not(feature = "macros"))] fn main() { panic!() }
 /// ```
 pub fn explore(seeds: impl IntoIterator<Item = u64>, test: impl AsyncFn(TestServers, u64)) {
-    // What follows on this thread is by chance again, also when a seed fails.
-    let _by_chance = ByChance(fastrand::u64(..));
-    let alone = std::env::var(SEED).ok().map(|text| match text.parse::<u64>() {
-        Ok(seed) => seed,
-        Err(error) => panic!("{SEED}={text} is no seed: {error}"),
-    });
-    match alone {
-        Some(seed) => run(seed, &test),
-        None => seeds.into_iter().for_each(|seed| run(seed, &test)),
+    Explore::new(seeds).run(test);
+}
+
+/// [`explore`] with other settings: how many servers, whether they get into trouble, and for how long a run may take.
+///
+/// A seed decides everything together with these: with other settings, it is another run.
+///
+/// # Examples
+/// Without trouble, no call of a right program fails, and still its calls meet in another way in each run:
+///
+/// ```
+/// use redlock_runtime::testing::Explore;
+/// use redlock_runtime::{LockManager, LockRequest};
+/// use std::time::Duration;
+///
+/// // #[test]
+/// fn two_processes_take_turns() {
+///     Explore::new(0..50).servers(5).faults(false).run(async |servers, _seed| {
+///         let (ours, theirs) = (servers.manager(), servers.manager());
+///         let capture = async |manager: &LockManager| {
+///             servers.random_pause(Duration::from_secs(1)).await;
+///             let guard = manager.acquire(LockRequest::new("order:7").wait(Duration::from_secs(5))).await.unwrap();
+///             servers.random_pause(Duration::from_secs(2)).await;
+///             guard.release().await.unwrap();
+///         };
+///         tokio::join!(capture(&ours), capture(&theirs));
+///         assert_eq!(servers.log().acquired().len(), 2);
+///         assert_eq!(servers.log().max_together("order:7"), 1);
+///     });
+/// }
+/// # fn main() { two_processes_take_turns() }
+/// ```
+#[derive(Clone, Debug)]
+#[must_use = "no seed is run before `run`"]
+pub struct Explore<S> {
+    seeds: S,
+    only: Option<u64>,
+    circumstances: Circumstances,
+}
+
+/// What a run is like, beside its seed.
+#[derive(Clone, Copy, Debug)]
+struct Circumstances {
+    servers: usize,
+    has_faults: bool,
+    max_time: Duration,
+}
+
+impl<S: IntoIterator<Item = u64>> Explore<S> {
+    /// One run for each of `seeds`, such as `0..1000`; `[41].into_iter().chain(0..1000)` begins with one that has failed before.
+    pub fn new(seeds: S) -> Self {
+        let circumstances = Circumstances { servers: SERVERS, has_faults: true, max_time: MAX_TIME };
+        Self { seeds, only: None, circumstances }
+    }
+
+    /// How many servers there are. Default: 3.
+    ///
+    /// A single one, which is trusted after a restart, does not forget its locks by chance: no program would be right then.
+    ///
+    /// # Panics
+    /// For none.
+    #[track_caller]
+    pub fn servers(mut self, servers: usize) -> Self {
+        assert!(servers > 0, "locks need a server: write `servers(1)`, or more");
+        self.circumstances.servers = servers;
+        self
+    }
+
+    /// Whether servers get into trouble and managers are cut off from them. Default: `true`.
+    ///
+    /// Without, the servers are well unless the test does something to them; messages take different times, and whoever holds locks
+    /// by [`hold`](TestServers::hold) waits for them, as in any run.
+    pub fn faults(mut self, faults: bool) -> Self {
+        self.circumstances.has_faults = faults;
+        self
+    }
+
+    /// The longest that a run may take, in virtual time; one that takes longer fails. Default: a day.
+    pub fn max_time(mut self, max_time: Duration) -> Self {
+        self.circumstances.max_time = max_time;
+        self
+    }
+
+    /// Runs this seed alone, in the place of all others, for as long as somebody looks at why it fails. `REDLOCK_SEED` does the same
+    /// from outside, and goes before it.
+    ///
+    /// # Examples
+    /// ```
+    /// use redlock_runtime::testing::Explore;
+    ///
+    /// Explore::new(0..1000).only(41).run(async |_servers, seed| assert_eq!(seed, 41));
+    /// ```
+    pub fn only(mut self, seed: u64) -> Self {
+        self.only = Some(seed);
+        self
+    }
+
+    /// Runs `test` once for each seed, as [`explore`] says.
+    ///
+    /// # Panics
+    /// As [`explore`].
+    pub fn run(self, test: impl AsyncFn(TestServers, u64)) {
+        // What follows on this thread is by chance again, also when a seed fails.
+        let _by_chance = ByChance(fastrand::u64(..));
+        let one = |seed| run(seed, self.circumstances, &test);
+        match (seeds::of_the_environment(), self.only) {
+            (Some(seeds), _) => seeds.for_each(one),
+            (None, Some(seed)) => one(seed),
+            (None, None) => self.seeds.into_iter().for_each(one),
+        }
     }
 }
 
@@ -139,7 +245,8 @@ impl Drop for ByChance {
     }
 }
 
-fn run(seed: u64, test: &impl AsyncFn(TestServers, u64)) {
+fn run(seed: u64, circumstances: Circumstances, test: &impl AsyncFn(TestServers, u64)) {
+    let Circumstances { servers, has_faults, max_time } = circumstances;
     // The pauses of the library, and the tails of the tokens.
     fastrand::seed(seed);
     let runtime = match Builder::new_current_thread().enable_all().start_paused(true).build() {
@@ -149,27 +256,29 @@ fn run(seed: u64, test: &impl AsyncFn(TestServers, u64)) {
     let mut log = None;
     let ended = catch_unwind(AssertUnwindSafe(|| {
         runtime.block_on(async {
-            let servers = prepare(seed);
+            let servers = prepare(seed, servers);
             log = Some(servers.log());
-            begin(&servers);
+            if has_faults {
+                begin(&servers);
+            }
             // The trouble ends with the runtime.
-            let is_over = timeout(LIMIT, test(servers, seed)).await.is_ok();
-            assert!(is_over, "the run does not end: nothing more has happened within a day of virtual time");
+            let is_over = timeout(max_time, test(servers, seed)).await.is_ok();
+            assert!(is_over, "the run does not end: it is not over after {max_time:?} of virtual time");
         });
     }));
     if let Err(panic) = ended {
         let log = log.map(|log| log.to_string()).unwrap_or_default();
-        eprintln!("seed {seed} fails, and {SEED}={seed} with the name of this test runs it alone; its log:\n{log}");
+        eprintln!("seed {seed} fails, and {VARIABLE}={seed} with the name of this test runs it alone; its log:\n{log}");
         resume_unwind(panic);
     }
 }
 
-fn prepare(seed: u64) -> TestServers {
+fn prepare(seed: u64, servers: usize) -> TestServers {
     let mut random = Rng::with_seed(!seed);
     let origin = u64::try_from(virtual_origin().as_millis()).unwrap_or(u64::MAX);
     let skew_ms = (BEGINNING + random.u64(0..DAY)).wrapping_sub(origin).cast_signed();
     let clock = Clock::Tokio { origin: tokio::time::Instant::now(), error: ClockError { skew_ms, drift_ppm: 0 } };
-    let servers = TestServers::with(SERVERS, clock, (true, random.u64(..)));
+    let servers = TestServers::with(servers, clock, (true, random.u64(..)));
     servers.servers().iter().for_each(|server| server.jitter(Some(random.fork())));
     servers
 }
@@ -177,7 +286,8 @@ fn prepare(seed: u64) -> TestServers {
 /// Starts the trouble.
 fn begin(servers: &TestServers) {
     let mut random = servers.random().fork();
-    let one = |server: &Arc<_>| tokio::spawn(trouble::stir(Arc::clone(server), random.fork())).abort_handle();
+    let forgets = servers.servers().len() > 1;
+    let one = |server: &Arc<_>| tokio::spawn(trouble::stir(Arc::clone(server), forgets, random.fork())).abort_handle();
     let mut all: Vec<_> = servers.servers().iter().map(one).collect();
     all.push(tokio::spawn(trouble::cut_off(servers.servers().to_vec(), random.fork())).abort_handle());
     all.push(tokio::spawn(trouble::cut_manager_off(servers.servers().to_vec(), random.fork())).abort_handle());

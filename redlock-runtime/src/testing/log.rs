@@ -1,15 +1,17 @@
 //! What a test reads of the calls that were made, and asserts.
 
-use crate::lock::Mode;
+mod at_work;
+mod duration;
+
 use crate::stats::{Journal, LogEntry, LogEvent};
-use std::collections::HashMap;
 use std::fmt;
 use std::sync::Arc;
 use std::time::Duration;
 
 /// What became of the calls of all managers with the same servers, in the order in which it happened.
 ///
-/// A lock is named by its key or by its template: `order:7`, `order:{id}`. `Display` writes all entries.
+/// A lock is named by its key or by its template: `order:7`, `order:{id}`. One of several keys or paths is named by each of them as
+/// well. `Display` writes all entries.
 ///
 /// # Examples
 /// ```
@@ -36,13 +38,20 @@ impl Log {
         self.0.entries().clone()
     }
 
-    /// The keys of the locks that calls have had, in their order, each as often as a call has had it.
+    /// The keys of the locks that calls have had, in their order, each as often as a call has had it: alone, or together with others
+    /// that share it. Nested calls have [entered](Self::entered) those of their callers.
     #[must_use]
     pub fn acquired(&self) -> Vec<String> {
         self.keys(|event| matches!(event, LogEvent::Acquired { .. }))
     }
 
-    /// The keys of the locks that calls have lost.
+    /// The keys of the locks that nested calls have entered, which their callers had.
+    #[must_use]
+    pub fn entered(&self) -> Vec<String> {
+        self.keys(|event| matches!(event, LogEvent::Entered {}))
+    }
+
+    /// The keys of the locks that calls have lost, nested ones as well.
     #[must_use]
     pub fn lost(&self) -> Vec<String> {
         self.keys(|event| matches!(event, LogEvent::Lost { .. }))
@@ -69,7 +78,8 @@ impl Log {
     /// of, whether they have it alone or share it. It is 1 for a lock that does what it should, unless it is shared; of one that is
     /// shared by some and not by others, [`assert_exclusive!`](crate::assert_exclusive) tells whether it does.
     ///
-    /// A call counts until its body or its guard has ended, also when it has lost its lock before. So more than 1 is what
+    /// A call counts until its body or its guard has ended, also when it has lost its lock before; a nested one that has entered the lock
+    /// of its caller does not count beside that. So more than 1 is what
     /// `on_lost = continue` may lead to, and a guard that is used without a look at it.
     ///
     /// # Panics
@@ -78,9 +88,9 @@ impl Log {
     #[track_caller]
     pub fn max_together(&self, name: &str) -> usize {
         let entries = self.entries();
-        let is_known = entries.is_empty() || entries.iter().any(|entry| is_called(entry, name));
+        let is_known = entries.is_empty() || entries.iter().any(|entry| entry.is_called(name));
         assert!(is_known, "nobody has asked for {name:?}:\n{self}");
-        together(&entries, name).map(|(_, AtWork { writers, readers })| writers + readers).max().unwrap_or_default()
+        at_work::most_together(&entries, name)
     }
 
     /// Forgets all entries, at a moment when no call has a lock: one that has is not known any more by
@@ -95,10 +105,11 @@ impl Log {
     pub fn check_exclusive(&self, name: &str) {
         self.check_locked(name, None);
         let entries = self.entries();
-        if let Some((entry, at_work)) = together(&entries, name).find(|(_, at_work)| !at_work.may_be()) {
-            let AtWork { writers, readers } = at_work;
+        if let Some((entry, others)) = at_work::first_beside_others(&entries, name) {
+            let others: Vec<_> = others.iter().map(ToString::to_string).collect();
+            let others = others.join("\n");
             panic!(
-                "{writers} had {name:?} alone and {readers} shared it at the same time, from here on: {entry}\n{self}"
+                "{name:?} was not exclusive: this call came in\n{entry}\nwhile these were at work\n{others}\nof\n{self}"
             );
         }
     }
@@ -107,7 +118,7 @@ impl Log {
     #[doc(hidden)]
     #[track_caller]
     pub fn check_locked_for(&self, name: &str, ttl: &str) {
-        match duration(ttl) {
+        match duration::read(ttl) {
             Some(ttl) => self.check_locked(name, Some(ttl)),
             None => panic!("`ttl = {ttl}` is no duration: write `ttl = 30s`, `ttl = 500ms` or `ttl = \"1m30s\"`"),
         }
@@ -118,7 +129,7 @@ impl Log {
     #[track_caller]
     pub fn check_locked(&self, name: &str, wanted: Option<Duration>) {
         let entries = self.entries();
-        let ttls: Vec<_> = entries.iter().filter(|entry| is_called(entry, name)).filter_map(ttl_of).collect();
+        let ttls: Vec<_> = entries.iter().filter(|entry| entry.is_called(name)).filter_map(ttl_of).collect();
         let is_there = ttls.iter().any(|ttl| wanted.is_none_or(|wanted| *ttl == wanted));
         match wanted {
             _ if is_there => {}
@@ -130,74 +141,8 @@ impl Log {
     }
 }
 
-/// Who is at work under one key.
-#[derive(Clone, Copy, Default)]
-struct AtWork {
-    /// Those who have the lock alone, and those who share it.
-    writers: usize,
-    readers: usize,
-}
-
-impl AtWork {
-    const fn may_be(self) -> bool {
-        self.writers == 0 || (self.writers == 1 && self.readers == 0)
-    }
-
-    /// What an entry makes of it.
-    fn note(&mut self, entry: &LogEntry) {
-        let Self { writers, readers } = self;
-        let count = if entry.mode == Mode::Shared { readers } else { writers };
-        match entry.event {
-            LogEvent::Acquired { .. } => *count += 1,
-            LogEvent::Ended {} => *count = count.saturating_sub(1),
-            LogEvent::Downgraded {} => {
-                (self.writers, self.readers) = (self.writers.saturating_sub(1), self.readers + 1);
-            }
-            LogEvent::Lost { .. } | LogEvent::Failed { .. } | LogEvent::Cancelled {} => {}
-        }
-    }
-}
-
-/// Who is at work under the key of each entry after it, of those that are called `name`.
-fn together<'l>(entries: &'l [LogEntry], name: &'l str) -> impl Iterator<Item = (&'l LogEntry, AtWork)> {
-    let mut keys: HashMap<&str, AtWork> = HashMap::new();
-    entries.iter().filter(move |entry| is_called(entry, name)).map(move |entry| {
-        let at_work = keys.entry(entry.key.name()).or_default();
-        at_work.note(entry);
-        (entry, *at_work)
-    })
-}
-
-fn is_called(entry: &LogEntry, name: &str) -> bool {
-    entry.key.as_str() == name || entry.template == Some(name)
-}
-
 fn ttl_of(entry: &LogEntry) -> Option<Duration> {
     if let LogEvent::Acquired { ttl, .. } = entry.event { Some(ttl) } else { None }
-}
-
-/// A duration as the attribute says it: `30`, `30s`, `"1m30s"`.
-fn duration(text: &str) -> Option<Duration> {
-    let text = text.trim_matches('"').replace('_', "");
-    if let Ok(seconds) = text.parse() {
-        return Some(Duration::from_secs(seconds));
-    }
-    let (mut rest, mut sum) = (text.as_str(), Duration::ZERO);
-    while !rest.is_empty() {
-        let (number, unit) = rest.split_at(rest.find(|c: char| !c.is_ascii_digit())?);
-        let (unit, next) = unit.split_at(unit.find(|c: char| c.is_ascii_digit()).unwrap_or(unit.len()));
-        let millis = match unit {
-            "ms" => 1,
-            "s" => 1000,
-            "m" => 60_000,
-            "h" => 3_600_000,
-            "d" => 86_400_000,
-            _ => return None,
-        };
-        sum += Duration::from_millis(number.parse::<u64>().ok()?.checked_mul(millis)?);
-        rest = next;
-    }
-    Some(sum)
 }
 
 impl fmt::Display for Log {
@@ -243,7 +188,8 @@ macro_rules! assert_locked {
 }
 
 /// Asserts that calls have had a lock and that it did what it should, by a [`Log`](crate::testing::Log): of the keys that are this
-/// one or have this template, each was one call's alone, or shared by those who [share](crate::Mode) it, at any time.
+/// one or have this template, each was one call's alone, or shared by those who [share](crate::Mode) it, at any time; and nobody had
+/// a [path](crate::LockRequest::path) above or below one of them meanwhile.
 ///
 /// A call counts until its body or its guard has ended, also when it has lost its lock before: see
 /// [`max_together`](crate::testing::Log::max_together).
@@ -270,28 +216,4 @@ macro_rules! assert_exclusive {
     ($log:expr, $name:expr $(,)?) => {
         $crate::testing::Log::check_exclusive(&$log, $name)
     };
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn durations_are_read_as_in_the_attribute() {
-        let table = [
-            ("30", Some(30_000)),
-            ("30s", Some(30_000)),
-            ("\"1m30s\"", Some(90_000)),
-            ("500ms", Some(500)),
-            ("1_000ms", Some(1000)),
-            ("2h", Some(7_200_000)),
-            ("1d", Some(86_400_000)),
-            ("TTL", None),
-            ("30x", None),
-            ("s", None),
-        ];
-        for (text, millis) in table {
-            assert_eq!(duration(text), millis.map(Duration::from_millis), "{text}");
-        }
-    }
 }

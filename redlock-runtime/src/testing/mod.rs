@@ -13,7 +13,7 @@
 //!   long, and by how many at the same time.
 //! - [`errors`]: each [`LockError`](crate::LockError), to see what a program makes of it.
 //! - [`install`]: a manager in the place of the installed one, for handlers that run in spawned tasks of a test.
-//! - [`explore`]: one test in thousands of schedules, each of which can be repeated.
+//! - [`explore`]: one test in thousands of schedules, each of which can be repeated; [`Explore`] for other settings.
 //!
 //! Nothing here is for a running service: it panics where a test has made a mistake. With the feature, a program does the same as
 //! without, a little slower.
@@ -31,7 +31,7 @@ mod servers;
 mod test_server;
 mod trouble;
 
-pub use self::explore::explore;
+pub use self::explore::{Explore, explore};
 pub use self::installed::{Installed, install};
 pub use self::log::Log;
 pub use self::servers::TestServers;

@@ -14,8 +14,8 @@ const CALM: u64 = 6000;
 /// The longest that a trouble takes, in milliseconds. Smaller, leases outlive all of them; larger, nothing else happens in a run.
 const TROUBLE: u64 = 9000;
 
-/// Gets one server into trouble and out of it, again and again.
-pub(super) async fn stir(server: Arc<Server>, mut random: Rng) {
+/// Gets one server into trouble and out of it, again and again. One that `forgets` restarts without its data as well.
+pub(super) async fn stir(server: Arc<Server>, forgets: bool, mut random: Rng) {
     loop {
         sleep(Duration::from_millis(random.u64(0..CALM))).await;
         let round_trip = random.u64(0..400);
@@ -23,8 +23,8 @@ pub(super) async fn stir(server: Arc<Server>, mut random: Rng) {
             0..3 => server.cut(),
             3..5 => server.freeze(),
             5..7 => server.slow(Duration::from_millis(round_trip)),
-            7..9 => server.refuse("LOADING Redis is loading the dataset in memory"),
-            _ => server.forget(),
+            9 if forgets => server.forget(),
+            _ => server.refuse("LOADING Redis is loading the dataset in memory"),
         }
         sleep(Duration::from_millis(random.u64(0..TROUBLE))).await;
         server.recover();

@@ -1,9 +1,10 @@
 //! Seeds that decide everything, and what they find.
 
-use redlock_runtime::testing::{TestServers, explore};
-use redlock_runtime::{LockError, LockManager, LockRequest, Wait, distributed_lock};
+use redlock_runtime::testing::{Explore, TestServers, explore};
+use redlock_runtime::{LockError, LockGuard, LockManager, LockRequest, Wait, distributed_lock};
 use std::cell::{Cell, RefCell};
 use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::process::Command;
 use std::time::Duration;
 
 const SECOND: Duration = Duration::from_secs(1);
@@ -84,13 +85,27 @@ fn a_right_function_passes_and_wrong_ones_are_convicted() {
     );
 }
 
-/// As many as it takes to meet every trouble at every moment, and not more: all of them run twice.
-const SEEDS: u64 = 120;
+/// Enters the lock of its caller.
+#[distributed_lock(key = "ledger", reentrant, wait = 2)]
+async fn audit(servers: &TestServers) -> Result<(), LockError> {
+    servers.random_pause(SECOND).await;
+    Ok(())
+}
 
-/// The log of a run in which there is everything.
+#[distributed_lock(key = "ledger", ttl = 2, wait = 5)]
+async fn audited_entry(servers: &TestServers) -> Result<(), LockError> {
+    servers.random_pause(SECOND).await;
+    audit(servers).await
+}
+
+/// As many as it takes to meet every trouble at every moment, and not more: all of them run twice.
+const SEEDS: u64 = 200;
+
+/// The log of a run in which there is everything, with other settings for other seeds.
 fn story(seed: u64) -> String {
     let told = RefCell::new(String::new());
-    explore([seed], async |servers, seed| {
+    let servers = if seed.is_multiple_of(5) { [1, 2, 5][usize::try_from(seed % 3).unwrap()] } else { 3 };
+    Explore::new([seed]).servers(servers).faults(seed % 10 != 1).run(async |servers, seed| {
         let builder = || LockManager::builder().linger(if seed % 3 == 0 { SECOND } else { Duration::ZERO });
         let managers = [(); 3].map(|()| servers.manager_with(builder()));
         let work = async |manager: &LockManager, offset: u64| {
@@ -110,6 +125,14 @@ fn story(seed: u64) -> String {
                     drop(guard);
                 }
             }
+            // Those of one process share a vote.
+            let reader = LockRequest::shared("rates").ttl(2 * SECOND).wait(Wait::For(5 * SECOND));
+            let read = async |_: &LockGuard| {
+                servers.random_pause(3 * SECOND).await;
+                Ok::<_, LockError>(())
+            };
+            let _ = tokio::join!(manager.with_lock(reader.clone(), read), manager.with_lock(reader, read));
+            let _ = manager.scope(audited_entry(&servers)).await;
             let job = LockRequest::new("report").once_per(60 * SECOND);
             let _ = manager.with_lock(job, async |_| Ok::<_, LockError>(())).await;
         };
@@ -153,7 +176,16 @@ fn a_seed_gives_the_same_run_again() {
     let different: std::collections::HashSet<_> = first.iter().collect();
     assert_eq!(different.len(), first.len(), "seeds give different runs");
     let mentions = |text: &str| first.iter().filter(|story| story.contains(text)).count();
-    for text in ["lost: ", "failed: ", "shared", "fencing token", "report@"] {
+    for text in [
+        "lost: ",
+        "failed: ",
+        "shared",
+        "fencing token",
+        "report@",
+        "entered the lock",
+        "left the lock",
+        "\"rates\" acquired",
+    ] {
         assert!(mentions(text) > 10, "{text}: {}", mentions(text));
     }
 }
@@ -173,9 +205,123 @@ fn everything_goes_on_when_it_is_calm() {
 }
 
 #[test]
-#[should_panic(expected = "the run does not end")]
+#[should_panic(expected = "the run does not end: it is not over after 86400s")]
 fn a_run_that_does_not_end_fails() {
     explore([7], async |_servers, _seed| std::future::pending().await);
+}
+
+#[test]
+#[should_panic(expected = "the run does not end: it is not over after 2s")]
+fn a_run_may_take_no_longer_than_it_was_said() {
+    Explore::new([7]).max_time(2 * SECOND).run(async |_servers, _seed| tokio::time::sleep(3 * SECOND).await);
+}
+
+#[test]
+#[should_panic(expected = "locks need a server")]
+fn no_servers_are_a_mistake() {
+    let _ = Explore::new([7]).servers(0);
+}
+
+/// Which seeds run.
+fn ran(settings: Explore<impl IntoIterator<Item = u64>>) -> Vec<u64> {
+    let ran = RefCell::new(Vec::new());
+    settings.run(async |servers, seed| {
+        assert_eq!(servers.nodes().count(), 3);
+        ran.borrow_mut().push(seed);
+    });
+    ran.into_inner()
+}
+
+#[test]
+fn the_seeds_that_run_are_those_of_the_environment_or_of_the_test() {
+    if std::env::var_os("REDLOCK_SEED").is_some() {
+        // This is what the test below starts, or somebody looks at one seed.
+        eprintln!("ran {:?}", ran(Explore::new(0..3).only(1)));
+        return;
+    }
+    assert_eq!(ran(Explore::new(0..3)), [0, 1, 2]);
+    assert_eq!(ran(Explore::new([7].into_iter().chain(0..2))), [7, 0, 1]);
+    assert_eq!(ran(Explore::new(0..3).only(41)), [41]);
+    let own_name = "exploring::the_seeds_that_run_are_those_of_the_environment_or_of_the_test";
+    for (seeds, expected) in [("41", "ran [41]"), ("7..9", "ran [7, 8]"), ("all", "REDLOCK_SEED=all names no seed")] {
+        let mut again = Command::new(std::env::current_exe().unwrap());
+        let output = again.args(["--exact", own_name, "--nocapture"]).env("REDLOCK_SEED", seeds).output().unwrap();
+        let said = String::from_utf8(output.stderr).unwrap();
+        assert!(said.contains(expected), "{seeds}: {said}");
+        assert_eq!(output.status.success(), expected.starts_with("ran"), "{seeds}: {said}");
+    }
+}
+
+/// Whether each of several calls in two processes gets its lock and keeps it.
+fn no_call_fails(settings: Explore<impl IntoIterator<Item = u64>>) -> bool {
+    let outcome = catch_unwind(AssertUnwindSafe(|| {
+        settings.run(async |servers, _seed| {
+            let (ours, theirs, bank) = (servers.manager(), servers.manager(), Bank::default());
+            let calls = async |manager: &LockManager| {
+                for _ in 0..3 {
+                    servers.random_pause(2 * SECOND).await;
+                    manager.scope(transfer(&bank, &servers)).await.unwrap();
+                }
+            };
+            tokio::join!(calls(&ours), calls(&theirs));
+            assert_eq!(bank.moved.get(), 6);
+        });
+    }));
+    outcome.is_ok()
+}
+
+#[test]
+fn without_faults_calls_do_not_fail_and_still_meet_in_different_ways() {
+    assert!(no_call_fails(Explore::new(0..100).faults(false)));
+    assert!(no_call_fails(Explore::new(0..30).faults(false).servers(1)));
+    assert!(!no_call_fails(Explore::new(0..100)), "there is trouble by default");
+
+    let orders = RefCell::new(std::collections::HashSet::new());
+    Explore::new(0..30).faults(false).run(async |servers, _seed| {
+        let (ours, theirs) = (servers.manager(), servers.manager());
+        let work = async |manager: &LockManager| drop(manager.acquire("order:7").await.unwrap());
+        tokio::join!(work(&ours), work(&theirs), work(&ours));
+        let managers: Vec<_> = servers.log().entries().into_iter().map(|entry| entry.manager).collect();
+        orders.borrow_mut().insert(managers);
+    });
+    assert!(orders.into_inner().len() > 1, "the seed decides who comes first");
+}
+
+#[test]
+fn a_single_server_does_not_forget_by_chance() {
+    Explore::new(0..30).servers(1).run(async |servers, _seed| {
+        let (ours, theirs) = (servers.manager(), servers.manager());
+        let held = loop {
+            if let Ok(guard) = ours.acquire(LockRequest::new("order:7").ttl(3600 * SECOND)).await {
+                break guard;
+            }
+        };
+        // Nobody has asked for it meanwhile. So it is there, unless the server has lost it.
+        for _ in 0..200 {
+            servers.random_pause(2 * SECOND).await;
+            assert!(theirs.try_acquire("order:7").await.is_err(), "{}", servers.log());
+        }
+        drop(held);
+    });
+}
+
+#[test]
+fn a_right_function_is_right_with_any_number_of_servers() {
+    for servers in [1, 2, 5] {
+        Explore::new(0..60).servers(servers).run(async |servers, _seed| {
+            let (ours, theirs, bank) = (servers.manager(), servers.manager(), Bank::default());
+            let calls = async |manager: &LockManager| {
+                for _ in 0..3 {
+                    servers.random_pause(2 * SECOND).await;
+                    // It may fail. Then it has moved nothing.
+                    let _ = manager.scope(transfer(&bank, &servers)).await;
+                }
+            };
+            tokio::join!(calls(&ours), calls(&theirs));
+            assert_eq!(bank.balances[1].get(), bank.moved.get(), "money is lost");
+            assert!(servers.log().max_together("bank") <= 1, "two at work:\n{}", servers.log());
+        });
+    }
 }
 
 #[test]

@@ -1,7 +1,7 @@
 //! What the log tells, and what is asserted by it.
 
 use redlock_runtime::testing::{LogEntry, LogEvent, TestServers};
-use redlock_runtime::{LockError, LockManager, LockRequest, assert_exclusive, assert_locked};
+use redlock_runtime::{LockError, LockManager, LockRequest, Mode, assert_exclusive, assert_locked, distributed_lock};
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::time::Duration;
 use tokio::time::{sleep, timeout};
@@ -9,7 +9,7 @@ use tokio::time::{sleep, timeout};
 const SECOND: Duration = Duration::from_secs(1);
 
 /// What an assertion says that does not hold.
-fn said(assertion: impl FnOnce()) -> String {
+pub(crate) fn said(assertion: impl FnOnce()) -> String {
     let panic = catch_unwind(AssertUnwindSafe(assertion)).unwrap_err();
     panic.downcast_ref::<String>().unwrap().clone()
 }
@@ -20,6 +20,8 @@ fn told(servers: &TestServers) -> Vec<String> {
         LogEvent::Lost { .. } => "lost",
         LogEvent::Downgraded { .. } => "downgraded",
         LogEvent::Ended { .. } => "ended",
+        LogEvent::Entered { .. } => "entered",
+        LogEvent::Left { .. } => "left",
         LogEvent::Failed { .. } => "failed",
         LogEvent::Cancelled { .. } => "cancelled",
         other => panic!("{other:?}"),
@@ -103,7 +105,9 @@ async fn readers_are_together_and_a_writer_is_not() {
     servers.expire("config");
     let next = theirs.acquire(reader()).await.unwrap();
     let text = said(|| assert_exclusive!(servers.log(), "config"));
-    assert!(text.contains("1 had \"config\" alone and 1 shared it at the same time"), "{text}");
+    let (came_in, others) = text.split_once("while these were at work").unwrap();
+    assert!(came_in.contains("manager 1  \"config\" acquired for 30s, shared"), "{text}");
+    assert!(others.contains("manager 0  \"config\" acquired for 30s\n"), "{text}");
     servers.log().clear();
     drop((stale, next));
 }
@@ -117,7 +121,7 @@ async fn two_at_once_are_not_exclusive() {
     let next = theirs.acquire("order:7").await.unwrap();
     drop((stale, next));
     let text = said(|| assert_exclusive!(servers.log(), "order:7"));
-    assert!(text.contains("2 had \"order:7\" alone and 0 shared it"), "{text}");
+    assert!(text.contains("\"order:7\" was not exclusive: this call came in"), "{text}");
 }
 
 #[tokio::test(start_paused = true)]
@@ -134,6 +138,113 @@ async fn a_writer_that_shares_its_lock_is_a_reader_from_then_on() {
     );
     assert_exclusive!(servers.log(), "config");
     assert_eq!(servers.log().max_together("config"), 2);
+}
+
+#[distributed_lock(key = "config", mode = shared)]
+async fn read(servers: &TestServers, pause: Duration) -> Result<usize, LockError> {
+    sleep(pause).await;
+    Ok(shares_of(servers).await)
+}
+
+/// How many have a vote for the lock at the server.
+async fn shares_of(servers: &TestServers) -> usize {
+    servers.manager().inspect("config").await.nodes[0].holder.owners().len()
+}
+
+#[tokio::test(start_paused = true)]
+async fn readers_of_one_process_share_a_vote_and_each_is_told_of() {
+    let servers = TestServers::new(3);
+    let ours = servers.manager();
+    let (first, second) = tokio::join!(ours.scope(read(&servers, SECOND)), ours.scope(read(&servers, 2 * SECOND)));
+    assert_eq!((first.unwrap(), second.unwrap()), (1, 1), "they have one vote");
+    assert_eq!(told(&servers), ["config acquired", "config acquired", "config ended", "config ended"]);
+    assert_eq!(servers.log().max_together("config"), 2);
+    assert_exclusive!(servers.log(), "config");
+    assert_locked!(servers.log(), "config", ttl = 30s);
+    assert!(servers.log().entries().iter().all(|entry| entry.mode == Mode::Shared && entry.manager == 0));
+}
+
+#[tokio::test(start_paused = true)]
+async fn readers_that_share_a_vote_lose_it_one_by_one() {
+    let servers = TestServers::new(3);
+    let ours = servers.manager();
+    let (first, second, ()) =
+        tokio::join!(ours.scope(read(&servers, 9 * SECOND)), ours.scope(read(&servers, 9 * SECOND)), async {
+            sleep(SECOND).await;
+            servers.lose("config");
+        });
+    assert!(matches!((first, second), (Err(LockError::Lost { .. }), Err(LockError::Lost { .. }))));
+    assert_eq!(servers.log().lost(), ["config", "config"]);
+    assert_eq!(servers.log().entries().len(), 6, "{}", servers.log());
+}
+
+#[distributed_lock(key = "config", mode = shared, on_lost = continue)]
+async fn read_on() -> Result<(), LockError> {
+    sleep(9 * SECOND).await;
+    Ok(())
+}
+
+#[tokio::test(start_paused = true)]
+async fn readers_that_go_on_without_their_vote_are_beside_the_writer() {
+    let servers = TestServers::new(3);
+    let (ours, theirs) = (servers.manager(), servers.manager());
+    let write = async {
+        sleep(SECOND).await;
+        servers.expire("config");
+        drop(theirs.acquire("config").await.unwrap());
+    };
+    let (first, second, ()) = tokio::join!(ours.scope(read_on()), ours.scope(read_on()), write);
+    assert!(first.is_ok() && second.is_ok());
+    let text = said(|| assert_exclusive!(servers.log(), "config"));
+    let (came_in, others) = text.split_once("while these were at work\n").unwrap();
+    assert!(came_in.contains("manager 1  \"config\" acquired for 30s\n"), "{text}");
+    assert_eq!(others.split("of\n").next().unwrap().matches("manager 0  \"config\"").count(), 2, "{text}");
+}
+
+#[distributed_lock(key = "order:{id}", reentrant)]
+async fn audit(id: u64, pause: Duration) -> Result<(), LockError> {
+    sleep(pause).await;
+    Ok(())
+}
+
+#[distributed_lock(key = "order:{number}", guard = lock)]
+async fn capture(number: u64, pause: Duration) -> Result<(), LockError> {
+    audit(number, pause).await?;
+    lock.extend().await
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_nested_call_is_told_of_and_counts_with_its_caller() {
+    let servers = TestServers::new(3);
+    let ours = servers.manager();
+    ours.scope(capture(7, SECOND)).await.unwrap();
+    assert_eq!(told(&servers), ["order:7 acquired", "order:7 entered", "order:7 left", "order:7 ended"]);
+    let log = servers.log();
+    assert_eq!((log.acquired(), log.entered()), (vec!["order:7".to_owned()], vec!["order:7".to_owned()]));
+    assert_eq!(log.entries()[1].template, Some("order:{id}"), "what the nested call says");
+    assert_exclusive!(log, "order:{number}");
+    assert_eq!((log.max_together("order:7"), log.max_together("order:{id}")), (1, 0));
+    assert!(log.to_string().contains("entered the lock of its caller\n"), "{log}");
+
+    // Outside of a caller, it is a call like any other.
+    log.clear();
+    ours.scope(audit(7, SECOND)).await.unwrap();
+    assert_eq!(told(&servers), ["order:7 acquired", "order:7 ended"]);
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_nested_call_that_is_lost_with_its_caller_leaves_before_that_is_over() {
+    let servers = TestServers::new(3);
+    let ours = servers.manager();
+    let (captured, ()) = tokio::join!(ours.scope(capture(7, 9 * SECOND)), async {
+        sleep(SECOND).await;
+        servers.lose("order:7");
+    });
+    assert!(matches!(captured, Err(LockError::Lost { .. })));
+    assert_eq!(servers.log().lost().len(), 2, "{}", servers.log());
+    let told = told(&servers);
+    let at = |event: &str| told.iter().position(|line| line.ends_with(event)).unwrap();
+    assert!(at(" lost") < at(" left") && at(" left") < at(" ended"), "{told:?}");
 }
 
 #[tokio::test(start_paused = true)]

@@ -8,3 +8,4 @@ mod installing;
 mod kinds;
 mod logging;
 mod real_time;
+mod several;

@@ -76,11 +76,11 @@ fn page(
     request: &LockRequest,
     site: &Known,
 ) -> Option<crate::stats::Page> {
-    let key = match request.key() {
-        Some(key) => key.clone().below(&shared.namespace),
-        None => request.parts(&shared.namespace).ok()?.key(),
+    let parts = match request.key() {
+        Some(key) => crate::lock::parts::Parts::single(key.clone().below(&shared.namespace), request.mode),
+        None => request.parts(&shared.namespace).ok()?,
     };
-    Some(crate::stats::Page { notebook: notebook.clone(), key, mode: request.mode, template: site.template() })
+    Some(crate::stats::Page { notebook: notebook.clone(), parts, template: site.template() })
 }
 
 /// What an error counts as, of a call that may be one for a window.

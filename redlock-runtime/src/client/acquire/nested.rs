@@ -16,7 +16,6 @@
 //! | with another manager of the same servers | [`LockError::WouldDeadlock`], or the warning, reentrant or not |
 
 use super::{Call, Obtained, Setback, Share};
-use crate::client::acquisition::Acquisition;
 use crate::client::enclosing::{Frame, Tenure, View, frames_of};
 use crate::client::local_queue::LocalTurn;
 use crate::error::{HeldLock, LockError, Why};
@@ -37,20 +36,20 @@ const LONG_WAIT: Duration = Duration::from_secs(1);
 
 /// A task that is woken when a lock is lost, until this is dropped.
 struct Watcher<'a> {
-    acquisition: &'a Acquisition,
+    tenure: &'a Tenure,
     number: Option<u32>,
 }
 
 impl Watcher<'_> {
     fn watch(&mut self, cx: &Context<'_>) {
-        self.acquisition.watch(&mut self.number, cx.waker());
+        self.tenure.watch(&mut self.number, cx.waker());
     }
 }
 
 impl Drop for Watcher<'_> {
     fn drop(&mut self) {
         if let Some(number) = self.number {
-            self.acquisition.forget_watcher(number);
+            self.tenure.acquisition().forget_watcher(number);
         }
     }
 }
@@ -102,7 +101,7 @@ impl Call<'_> {
     /// [`LockError::TimedOut`], and the loss of the lock while the call waits: what it was to enter is gone.
     async fn wait_for_views(&self, enclosing: &Tenure) -> Result<Obtained, LockError> {
         let mut entering = pin!(View::enter(enclosing, self.place, self.hold.max_hold));
-        let mut watcher = Watcher { acquisition: enclosing.acquisition(), number: None };
+        let mut watcher = Watcher { tenure: enclosing, number: None };
         loop {
             let (left, lease) = (self.left().unwrap_or(Duration::MAX), enclosing.remaining());
             let entered = poll_fn(|cx| {
@@ -181,6 +180,8 @@ impl Call<'_> {
         self.way.goes(Path::Nested);
         let since = view.tenure().observe_view(self.site.id, self.hold_span(view.acquisition(), fencing_token));
         self.count_as_acquired(since.unwrap_or(self.begun));
+        #[cfg(feature = "testing")]
+        self.note_view(&view);
         Obtained { share: Share::View(view), fencing_token, place: self.place }
     }
 

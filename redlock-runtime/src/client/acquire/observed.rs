@@ -4,6 +4,10 @@ use super::asked::{Asked, failure};
 use super::way::{named, tell_no_quorum};
 use super::{Call, Obtained};
 use crate::client::acquisition::Acquisition;
+#[cfg(feature = "testing")]
+use crate::client::enclosing::View;
+#[cfg(feature = "testing")]
+use crate::client::local_queue::LocalTurn;
 use crate::error::LockError;
 use crate::observe::{Named, events, spans};
 use crate::protocol::fencing_token::FencingToken;
@@ -40,15 +44,25 @@ impl Call<'_> {
     #[cfg(feature = "testing")]
     fn page(&self) -> Option<crate::stats::Page> {
         let (notebook, template) = (self.shared().notebook.clone()?, self.site.template());
-        Some(crate::stats::Page { notebook, key: self.key.clone(), mode: self.mode, template })
+        Some(crate::stats::Page { notebook, parts: self.parts.clone(), template })
     }
 
-    /// Notes that the call has its lock, and what to drop when it is over.
+    /// Notes that the call has its lock, where a test wants to read it.
     #[cfg(feature = "testing")]
-    pub(super) fn note_stay(&self, fencing_token: Option<FencingToken>) -> Option<crate::stats::Stay> {
-        let page = self.page()?;
+    pub(super) fn note_stay(&self, turn: &LocalTurn, fencing_token: Option<FencingToken>) {
+        let Some(page) = self.page() else { return };
         page.note(crate::stats::LogEvent::Acquired { ttl: self.wanted.ttl, fencing_token });
-        Some(crate::stats::Stay(page))
+        let (acquisition, turn) = turn.shared();
+        self.shared().stays.begin(*acquisition.token(), turn, page);
+    }
+
+    /// Notes that the call has its lock together with others of the process, or by its caller, and from then on what becomes of it.
+    #[cfg(feature = "testing")]
+    pub(super) fn note_view(&self, view: &View) {
+        let Some(page) = self.page() else { return };
+        let acquired = crate::stats::LogEvent::Acquired { ttl: self.wanted.ttl, fencing_token: None };
+        page.note(if view.tenure().is_view() { crate::stats::LogEvent::Entered {} } else { acquired });
+        view.tenure().note_in(page);
     }
 
     /// Runs in a span, and tells when that takes a while and when it is over.

@@ -92,6 +92,8 @@ impl Call<'_> {
         let view = View::of_member(member, (self.place, self.site.id), self.hold.max_hold, now);
         view.tenure().observe_view(self.site.id, self.hold_span(view.acquisition(), None));
         self.count_as_acquired(now);
+        #[cfg(feature = "testing")]
+        self.note_view(&view);
         Obtained { share: Share::View(view), fencing_token: None, place: self.place }
     }
 }

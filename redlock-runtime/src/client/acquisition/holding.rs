@@ -42,6 +42,11 @@ impl Acquisition {
         self.state().watchers.call();
     }
 
+    /// Wakes those who rely on what that `member` has of the lock, and no others.
+    pub(crate) fn call_watchers_of(&self, member: u32) {
+        self.state().watchers.call_those_of(member);
+    }
+
     /// How much longer the lock is provably ours, for the present call.
     pub(crate) fn validity(&self) -> Duration {
         let mut state = self.state();
@@ -211,9 +216,10 @@ impl Acquisition {
         self.state().clock_stepped(index, step, self.shared.clock);
     }
 
-    /// How much longer the lock is held, after having seen to it that `waker` is woken when it is lost.
-    pub(crate) fn watch(&self, watcher: &mut Option<u32>, waker: &Waker) -> Duration {
-        self.state().watchers.watch(watcher, waker);
+    /// How much longer the lock is held, after having seen to it that `waker` is woken when it is lost, or when that `member` gives its
+    /// part back.
+    pub(crate) fn watch(&self, watcher: &mut Option<u32>, member: u32, waker: &Waker) -> Duration {
+        self.state().watchers.watch(watcher, member, waker);
         self.validity()
     }
 

@@ -16,6 +16,7 @@ mod members;
 mod noting;
 mod present;
 mod releasing;
+mod sharing;
 mod state;
 mod state_guard;
 #[cfg(test)]
@@ -27,7 +28,7 @@ mod waiting;
 pub(crate) use self::confirmed_release::ConfirmedRelease;
 pub(crate) use self::entrance::Entrance;
 pub(crate) use self::fencing::Unnumbered;
-pub(crate) use self::loss_watchers::Calls;
+pub(crate) use self::loss_watchers::{Calls, NO_MEMBER};
 pub(crate) use self::noting::Holding;
 pub(crate) use self::trying::{Occupied, TakenUp};
 

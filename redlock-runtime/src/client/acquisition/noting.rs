@@ -7,6 +7,8 @@ use super::Acquisition;
 use super::present::{News, Present, What};
 use super::state::State;
 use crate::error::LossCause;
+#[cfg(feature = "testing")]
+use crate::lock::parts::Parts;
 use crate::stats::SiteId;
 use crate::time::clock::Instant;
 use std::sync::Arc;
@@ -94,7 +96,9 @@ impl Acquisition {
             #[cfg(feature = "testing")]
             if let Some(notebook) = &self.shared.notebook {
                 let event = crate::stats::LogEvent::Lost { cause: cause.clone() };
-                notebook.note((self.key(), self.subject.mode), known.template(), event);
+                let parts = self.subject.parts.as_deref().cloned();
+                let single = || Parts::single(self.key().clone(), self.subject.mode);
+                notebook.note(parts.unwrap_or_else(single), known.template(), event);
             }
         }
         Some(self.news(site, Some(What::Lost { cause, held })))

@@ -1,7 +1,7 @@
 //! What the driver adds to a candidate: answers that come when they come, and those who are woken.
 
-use super::Acquisition;
 use super::state::{Sleeper, State};
+use super::{Acquisition, NO_MEMBER};
 use crate::client::hooked_node::{Fate, HookedNode};
 use crate::node::Pending;
 use crate::protocol::candidate::{Candidate, LeaseTerms, Outgoing, Queue};
@@ -91,7 +91,7 @@ impl Scene {
     }
 
     fn watch(&mut self) {
-        self.state.watchers.watch(&mut None, Waker::noop());
+        self.state.watchers.watch(&mut None, NO_MEMBER, Waker::noop());
     }
 
     fn valid_until(&self) -> Option<Instant> {

@@ -14,6 +14,8 @@
 //! A future of somebody else that is polled inside of a body, as by a `Shared` or a `FuturesUnordered`, is taken for a call of
 //! the body.
 
+#[cfg(test)]
+mod member_tests;
 mod tenure;
 mod view;
 

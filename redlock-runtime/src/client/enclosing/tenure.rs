@@ -1,19 +1,23 @@
 //! What one call has of a lock, as the calls in its body see it.
 
-use crate::client::acquisition::{Acquisition, Entrance};
+mod told;
+
+use crate::client::acquisition::{Acquisition, Entrance, NO_MEMBER};
+use crate::client::local_queue::Member;
 use crate::client::shared::Shared;
 use crate::error::{LockError, LossCause};
 use crate::lock::LockKey;
 use crate::lock::parts::Parts;
-use crate::observe::{Named, events, spans};
+use crate::observe::spans;
 use crate::protocol::fencing_token::FencingToken;
 use crate::request::Place;
-use crate::stats::{Known, SiteId};
+use crate::stats::SiteId;
 use crate::time::clock::Instant;
 use std::iter::successors;
 use std::ops::Deref;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
+use std::sync::{Arc, Mutex, OnceLock};
+use std::task::Waker;
 use std::time::Duration;
 use tracing::Span;
 
@@ -30,8 +34,7 @@ pub(crate) enum Tenure {
 /// That of a nested call; or of one that shares its token with other calls of the process, and then it is in that of all of them.
 pub(crate) struct ViewTenure {
     enclosing: Tenure,
-    /// Where a nested call was admitted, and gives its place back.
-    admission: Option<Views>,
+    admission: Admission,
     place: Place,
     since: Instant,
     must_end: Option<Instant>,
@@ -42,6 +45,17 @@ pub(crate) struct ViewTenure {
     observed: OnceLock<(SiteId, Mutex<Option<Arc<Span>>>)>,
     /// Whether it was told that it is lost.
     is_lost: AtomicBool,
+    /// Where a test reads what becomes of the call.
+    #[cfg(feature = "testing")]
+    page: OnceLock<Box<crate::stats::Page>>,
+}
+
+/// As what a call has its view of a lock.
+pub(super) enum Admission {
+    /// It is a nested one, was admitted there and gives its place back.
+    Nested(Views),
+    /// It is one of several calls that have the lock by one token, and leaves when its guard is dropped.
+    Member(Member),
 }
 
 /// Admits one call at a time to a view of a tenure. Two that do not enclose each other are two bodies that want to be alone.
@@ -65,7 +79,7 @@ impl Tenure {
     /// That of a call which was admitted at `since`, nested or beside others.
     pub(super) fn of_view(
         enclosing: Self,
-        admission: Option<Views>,
+        admission: Admission,
         place: Place,
         since: Instant,
         must_end: Option<Instant>,
@@ -80,6 +94,8 @@ impl Tenure {
             views: Entrance::new(),
             observed: OnceLock::new(),
             is_lost: AtomicBool::new(false),
+            #[cfg(feature = "testing")]
+            page: OnceLock::new(),
         }))
     }
 
@@ -144,7 +160,30 @@ impl Tenure {
 
     /// Whether it is part of the lock of a call that encloses it.
     pub(crate) fn is_view(&self) -> bool {
-        matches!(self, Self::View(view) if view.admission.is_some())
+        matches!(self, Self::View(view) if matches!(view.admission, Admission::Nested(_)))
+    }
+
+    /// The part of the call in a lock that several have by one token, if that is what it has.
+    pub(super) fn member(&self) -> Option<&Member> {
+        match &self.view()?.admission {
+            Admission::Nested(_) => None,
+            Admission::Member(member) => Some(member),
+        }
+    }
+
+    /// The number of the member whose part of the lock this is, or is in.
+    fn member_number(&self) -> u32 {
+        self.outwards().find_map(Self::member).map_or(NO_MEMBER, Member::number)
+    }
+
+    /// Wakes `waker` when the call has the lock no more, in place of the one that this `watcher` had before.
+    pub(crate) fn watch(&self, watcher: &mut Option<u32>, waker: &Waker) {
+        self.acquisition().watch(watcher, self.member_number(), waker);
+    }
+
+    /// Wakes those who watch this; and those who watch what other calls have of the lock, unless they have it as other members.
+    pub(super) fn call_watchers(&self) {
+        self.acquisition().call_watchers_of(self.member_number());
     }
 
     /// Whether the call has given the lock back by itself.
@@ -217,13 +256,16 @@ impl Tenure {
         if view.ended.set(now).is_err() {
             return false;
         }
+        // Before the next call has the lock.
+        #[cfg(feature = "testing")]
+        view.note(if self.is_view() { crate::stats::LogEvent::Left {} } else { crate::stats::LogEvent::Ended {} });
         // Otherwise nobody has a view of it or waits for one, and nobody will.
         if view.views.close() {
-            self.acquisition().call_watchers();
+            self.call_watchers();
         }
         match &view.admission {
-            Some(admission) => admission.leave(),
-            None => self.tell_if_slow(view, now),
+            Admission::Nested(views) => views.leave(),
+            Admission::Member(_) => self.tell_if_slow(view, now),
         }
         if let Some(known) = view.known() {
             known.counters.ended(now.nanos_since(view.since));
@@ -234,65 +276,5 @@ impl Tenure {
             spans::close(span);
         }
         true
-    }
-
-    /// A call that was no nested one has held the lock until `now`: for longer than the lease, if so.
-    fn tell_if_slow(&self, view: &ViewTenure, now: Instant) {
-        let (held, ttl) = (now.since(view.since), self.acquisition().ttl());
-        if held <= ttl || view.is_lost.load(Ordering::Acquire) {
-            return;
-        }
-        if let Some(known) = view.known() {
-            events::slow_hold(self.named(known), held, ttl);
-        }
-    }
-
-    /// The lock as it is called in what is told of a call at a site that is `known`.
-    fn named<'t>(&'t self, known: &Known) -> Named<'t> {
-        let (file, line) = known.line();
-        let (key, mode) = (self.shared().told(self.key()), self.acquisition().mode());
-        Named { key, mode, template: known.template(), file, line }
-    }
-
-    /// A view is counted by that site, and has this span if anybody wants to see it. Returns since when it has the lock.
-    pub(crate) fn observe_view(&self, site: SiteId, span: Option<Span>) -> Option<Instant> {
-        let view = self.view()?;
-        // Only the call that has made the view does this, once.
-        let _ = view.observed.set((site, Mutex::new(span.map(Arc::new))));
-        Some(view.since)
-    }
-
-    /// The span of the call while it has the lock, if anybody wants to see it.
-    pub(crate) fn span(&self) -> Option<Arc<Span>> {
-        match self {
-            _ if !spans::are_wanted() => None,
-            Self::Turn { acquisition, turn, .. } => acquisition.span(*turn),
-            Self::View(view) => view.span()?.clone(),
-        }
-    }
-
-    /// The call with this view has noticed that it is lost, by `error`.
-    pub(crate) fn tell_loss(&self, error: &LockError) {
-        let LockError::Lost { cause, held_for, .. } = error else { return };
-        let Some(view) = self.view().filter(|_| !self.is_released()) else { return };
-        if let Some(known) = view.known().filter(|_| !view.is_lost.swap(true, Ordering::AcqRel)) {
-            known.counters.lost();
-            events::lost(self.named(known), cause, *held_for);
-        }
-    }
-}
-
-impl ViewTenure {
-    /// Its span, until it ends.
-    fn span(&self) -> Option<MutexGuard<'_, Option<Arc<Span>>>> {
-        let (_, span) = self.observed.get()?;
-        // No code that can panic runs under this mutex.
-        Some(span.lock().unwrap_or_else(PoisonError::into_inner))
-    }
-
-    /// What is known of the site of the call.
-    fn known(&self) -> Option<&Known> {
-        let (site, _) = self.observed.get()?;
-        self.enclosing.shared().sites.get(*site)
     }
 }

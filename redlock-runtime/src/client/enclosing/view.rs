@@ -1,6 +1,6 @@
 //! A nested call's part in the lock of a call that encloses it; and that of a call in a lock that several have by one token.
 
-use super::tenure::{Tenure, Views};
+use super::tenure::{Admission, Tenure, Views};
 use crate::client::acquisition::{Acquisition, ConfirmedRelease};
 use crate::client::local_queue::Member;
 use crate::error::LockError;
@@ -15,8 +15,6 @@ use std::time::Duration;
 /// That of one of several calls with one token is the same, except that the last one of them gives the lock back.
 pub(crate) struct View {
     tenure: Tenure,
-    // Dropped when the view has ended.
-    member: Option<Member>,
 }
 
 impl View {
@@ -49,7 +47,7 @@ impl View {
 
     fn admitted(enclosing: Tenure, by: Views, place: Place, longest: Option<Duration>, now: Instant) -> Self {
         let must_end = longest.map(|longest| now.after(longest));
-        Self { tenure: Tenure::of_view(enclosing, Some(by), place, now, must_end), member: None }
+        Self { tenure: Tenure::of_view(enclosing, Admission::Nested(by), place, now, must_end) }
     }
 
     /// That of one of several calls which have the lock by one token, for the `longest` time from `now` on. It counts by `site`.
@@ -61,8 +59,10 @@ impl View {
     ) -> Self {
         let must_end = longest.map(|longest| now.after(longest));
         member.begin(site, must_end, now);
-        let tenure = Tenure::of_view(member.tenure(place), None, place, now, must_end);
-        Self { tenure, member: Some(member) }
+        // What all members have of the lock.
+        let (acquisition, turn) = member.shared();
+        let enclosing = Tenure::Turn { acquisition, turn, place };
+        Self { tenure: Tenure::of_view(enclosing, Admission::Member(member), place, now, must_end) }
     }
 
     pub(crate) const fn tenure(&self) -> &Tenure {
@@ -78,14 +78,14 @@ impl View {
     pub(crate) fn give_back(&self) -> Option<ConfirmedRelease> {
         if self.tenure.end_view() {
             // Those who wait for the loss of the view are watchers of the lock. None is left when the guard is dropped.
-            self.acquisition().call_watchers();
+            self.tenure.call_watchers();
         }
-        self.member.as_ref()?.leave()
+        self.tenure.member()?.leave_confirmed()
     }
 
     /// Why the call has lost the lock; not when its own time is over, while others have it by the same token.
     pub(crate) fn loss_of_lock(&self) -> Option<LockError> {
-        let has_it = self.is_released() || self.member.is_some() && !self.acquisition().validity().is_zero();
+        let has_it = self.is_released() || self.tenure.member().is_some() && !self.acquisition().validity().is_zero();
         (!has_it && !self.tenure.is_held()).then(|| self.loss())
     }
 
@@ -108,5 +108,7 @@ impl View {
 impl Drop for View {
     fn drop(&mut self) {
         self.tenure.end_view();
+        // When the view has ended. What bodies have seen of it may be there for longer.
+        self.tenure.member().into_iter().for_each(Member::leave);
     }
 }

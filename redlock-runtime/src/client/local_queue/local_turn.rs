@@ -10,7 +10,7 @@
 //! 4. *With nobody in line* the entry goes; or the lock stays held without a call ([`idle`](super::idle)), if the turn has
 //!    just been dropped and its call wanted that.
 //!
-//! Calls that share a lock may wait for what one of them gets ([`readers`](super::readers)): it *founds* a token for all of
+//! Calls that share a lock may wait for what one of them gets ([`together`](super::together)): it *founds* a token for all of
 //! them, and should it go before it has the lock, the next one goes on in its place.
 //!
 //! At any of these, another call may have superseded the turn, because its lease had run out. Then the token is released,
@@ -30,9 +30,6 @@ pub(crate) struct LocalTurn {
     acquisition: Arc<Acquisition>,
     /// Its number among the turns of the token.
     turn: u32,
-    /// Where a test wants to know how long its call goes on.
-    #[cfg(feature = "testing")]
-    stay: Option<Box<std::sync::Mutex<Option<crate::stats::Stay>>>>,
     pub(super) role: Role,
 }
 
@@ -55,33 +52,14 @@ impl LocalTurn {
 
     /// That with this number.
     pub(super) fn numbered(local: &Arc<LocalQueue>, acquisition: Arc<Acquisition>, turn: u32) -> Self {
-        Self {
-            local: Arc::clone(local),
-            acquisition,
-            turn,
-            #[cfg(feature = "testing")]
-            stay: None,
-            role: Role::Own,
-        }
+        Self { local: Arc::clone(local), acquisition, turn, role: Role::Own }
     }
 
-    /// A call goes on from now until it ends, whatever becomes of the lock.
-    #[cfg(feature = "testing")]
-    pub(crate) fn stays(&mut self, stay: Option<crate::stats::Stay>) {
-        self.stay = stay.map(|stay| Box::new(std::sync::Mutex::new(Some(stay))));
-    }
-
-    /// What a test wants to know of the call that has the turn, if anything.
-    #[cfg(feature = "testing")]
-    fn stay(&self) -> Option<std::sync::MutexGuard<'_, Option<crate::stats::Stay>>> {
-        // No code that can panic runs under this mutex.
-        self.stay.as_ref().map(|stay| stay.lock().unwrap_or_else(std::sync::PoisonError::into_inner))
-    }
-
-    /// The call is over.
-    #[cfg(feature = "testing")]
-    fn stays_no_more(&self) {
-        drop(self.stay().and_then(|mut stay| stay.take()));
+    /// The same for a call that others wait for.
+    pub(super) fn founding(local: &Arc<LocalQueue>, acquisition: Arc<Acquisition>, turn: u32) -> Self {
+        let mut turn = Self::numbered(local, acquisition, turn);
+        turn.role = Role::Founds;
+        turn
     }
 
     /// The token with which the process has the key or asks for it.
@@ -114,7 +92,7 @@ impl LocalTurn {
     pub(crate) fn lower(&self) {
         let note = || {
             #[cfg(feature = "testing")]
-            self.stay().iter_mut().filter_map(|stay| stay.as_mut()).for_each(crate::stats::Stay::lower);
+            self.local.shared.stays.lower(*self.acquisition.token(), self.turn);
         };
         if self.acquisition.lower(self.turn, note) {
             // Nodes that could not be told are asked soon.
@@ -155,7 +133,7 @@ impl LocalTurn {
     /// and the next call has the turn.
     fn end_with(&self, may_linger: bool, release: impl FnOnce(&Acquisition)) {
         #[cfg(feature = "testing")]
-        self.stays_no_more();
+        self.local.shared.stays.end(*self.acquisition.token(), self.turn);
         if !self.acquisition.end_turn(self.turn) || self.passes_on() {
             return;
         }

@@ -3,8 +3,6 @@
 use super::LocalQueue;
 use super::local_turn::LocalTurn;
 use crate::client::acquisition::{Acquisition, ConfirmedRelease};
-use crate::client::enclosing::Tenure;
-use crate::request::Place;
 use crate::stats::SiteId;
 use crate::time::clock::Instant;
 use std::fmt;
@@ -27,9 +25,14 @@ impl Member {
         Self { local, acquisition, turn, number, has_left }
     }
 
-    /// What all members have of the lock, for the calls in their bodies.
-    pub(crate) fn tenure(&self, place: Place) -> Tenure {
-        Tenure::Turn { acquisition: Arc::clone(&self.acquisition), turn: self.turn, place }
+    /// The token and its turn, which are those of all members.
+    pub(crate) fn shared(&self) -> (Arc<Acquisition>, u32) {
+        (Arc::clone(&self.acquisition), self.turn)
+    }
+
+    /// Its number among the members.
+    pub(crate) const fn number(&self) -> u32 {
+        self.number
     }
 
     /// Whether there is anything to go on with.
@@ -44,8 +47,13 @@ impl Member {
         }
     }
 
-    /// Leaves. There are answers to wait for only when it was the last one.
-    pub(crate) fn leave(&self) -> Option<ConfirmedRelease> {
+    /// Leaves.
+    pub(crate) fn leave(&self) {
+        drop(self.last_turn());
+    }
+
+    /// The same. There are answers to wait for only when it was the last one.
+    pub(crate) fn leave_confirmed(&self) -> Option<ConfirmedRelease> {
         self.last_turn()?.end()
     }
 
@@ -62,7 +70,7 @@ impl Member {
 
 impl Drop for Member {
     fn drop(&mut self) {
-        drop(self.last_turn());
+        self.leave();
     }
 }
 

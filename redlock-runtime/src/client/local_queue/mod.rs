@@ -14,10 +14,12 @@ mod local_turn;
 mod local_wait;
 mod local_waiter;
 mod member;
+mod reader;
 mod reader_wait;
 mod readers;
 #[cfg(test)]
 mod tests;
+mod together;
 
 pub(crate) use self::enter::Entered;
 pub(crate) use self::entry::Superseded;
@@ -26,7 +28,7 @@ pub(crate) use self::local_wait::LocalWait;
 pub(crate) use self::local_waiter::LineClosed;
 pub(crate) use self::member::Member;
 pub(crate) use self::reader_wait::{News, ReaderWait};
-pub(crate) use self::readers::{LONGEST_GATHERING, Together};
+pub(crate) use self::together::{LONGEST_GATHERING, Together};
 
 use self::entry::Entry;
 use self::hashing::Hashing;

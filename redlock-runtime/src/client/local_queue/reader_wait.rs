@@ -3,13 +3,13 @@
 use super::LocalQueue;
 use super::local_turn::LocalTurn;
 use super::member::Member;
+use super::reader::{Left, Reader, Told};
 use crate::lock::LockKey;
 use crate::time::clock::Instant;
 use std::future::Future;
-use std::mem;
 use std::pin::Pin;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
-use std::task::{Context, Poll, Waker};
+use std::sync::Arc;
+use std::task::{Context, Poll};
 
 /// What becomes of the wait.
 #[derive(Debug)]
@@ -20,43 +20,6 @@ pub(crate) enum News {
     Founds(LocalTurn),
     /// There is nothing to wait for any more: it asks the nodes by a token of its own.
     Alone,
-}
-
-/// The same call, as the others see it.
-#[derive(Debug)]
-pub(super) struct Reader(Mutex<State>);
-
-#[derive(Debug)]
-enum State {
-    Waiting(Option<Waker>),
-    Told(News),
-    Gone,
-}
-
-impl Reader {
-    pub(super) const fn new() -> Self {
-        Self(Mutex::new(State::Waiting(None)))
-    }
-
-    /// Ends the wait with some `news`, which are made only if the call still waits.
-    pub(super) fn tell(&self, news: impl FnOnce() -> News) -> bool {
-        let mut state = self.state();
-        let State::Waiting(waker) = &mut *state else { return false };
-        let waker = waker.take();
-        *state = State::Told(news());
-        drop(state);
-        waker.into_iter().for_each(Waker::wake);
-        true
-    }
-
-    pub(super) fn goes_alone(&self) {
-        self.tell(|| News::Alone);
-    }
-
-    fn state(&self) -> MutexGuard<'_, State> {
-        // A panic under this mutex leaves a call that waits, and its timer ends that.
-        self.0.lock().unwrap_or_else(PoisonError::into_inner)
-    }
 }
 
 /// The wait of the call. Dropped, it leaves, and what it was told meanwhile goes to others.
@@ -79,10 +42,20 @@ impl ReaderWait {
         for reader in self.local.end_gathering(&self.key, &self.reader, now) {
             reader.goes_alone();
         }
-        let before = mem::replace(&mut *self.reader.state(), State::Gone);
-        match before {
-            State::Told(news) => news,
-            State::Waiting(_) | State::Gone => News::Alone,
+        match self.reader.leave() {
+            Left::Told(told) => self.news(told),
+            Left::Waiting | Left::Nothing => News::Alone,
+        }
+    }
+
+    /// What the call has by what it was `told`.
+    fn news(&self, told: Told) -> News {
+        match told {
+            Told::Joined(acquisition, turn, number) => {
+                News::Joined(Member::new(&self.local, &acquisition, turn, number))
+            }
+            Told::Founds(acquisition, turn) => News::Founds(LocalTurn::founding(&self.local, acquisition, turn)),
+            Told::Alone => News::Alone,
         }
     }
 }
@@ -91,27 +64,17 @@ impl Future for ReaderWait {
     type Output = News;
 
     fn poll(self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<News> {
-        let mut state = self.reader.state();
-        match mem::replace(&mut *state, State::Gone) {
-            State::Waiting(waker) => {
-                let waker = waker.filter(|waker| waker.will_wake(cx.waker())).unwrap_or_else(|| cx.waker().clone());
-                *state = State::Waiting(Some(waker));
-                Poll::Pending
-            }
-            State::Told(news) => Poll::Ready(news),
-            State::Gone => Poll::Ready(News::Alone),
-        }
+        self.reader.poll_told(cx).map(|told| self.news(told))
     }
 }
 
 impl Drop for ReaderWait {
     fn drop(&mut self) {
-        let before = mem::replace(&mut *self.reader.state(), State::Gone);
-        match before {
-            State::Waiting(_) => self.local.forget_reader(&self.key, &self.reader),
+        match self.reader.leave() {
+            Left::Waiting => self.local.forget_reader(&self.key, &self.reader),
             // A share is given back, and a place goes to the next.
-            State::Told(news) => drop(news),
-            State::Gone => {}
+            Left::Told(told) => drop(self.news(told)),
+            Left::Nothing => {}
         }
     }
 }

@@ -1,6 +1,7 @@
 //! What befalls a server: its connections break and come back, it hangs, is slow, refuses, or is another process.
 
-use super::{Inner, Lost, Peer, Server, Wire};
+use super::wire::{Lost, Peer, Wire};
+use super::{Inner, Server};
 use crate::error::NodeError;
 use crate::protocol::node_state::NodeState;
 use fastrand::Rng;

@@ -19,7 +19,7 @@ impl TestServers {
     ///
     /// `key` is the name in Redis: that of a manager with a namespace begins with it, as in `shop:order:7`.
     ///
-    /// In a run of [`explore`](super::explore), it waits until the lock can be had.
+    /// In a run of [`explore`](crate::testing::explore), it waits until the lock can be had.
     ///
     /// # Panics
     /// When somebody else has it already, and outside of `explore` when it cannot be taken: because a call has it, or too few servers
@@ -87,7 +87,7 @@ impl TestServers {
     /// Whoever waits gets the lock within about a second, as after any lease that ends.
     ///
     /// # Panics
-    /// When nobody has it, outside of [`explore`](super::explore).
+    /// When nobody has it, outside of [`explore`](crate::testing::explore).
     #[track_caller]
     pub fn expire(&self, key: &str) {
         // Under no mutex: what is given back late finds that it is another one's.
@@ -103,7 +103,7 @@ impl TestServers {
     /// with [`LossCause::Taken`](crate::LossCause::Taken).
     ///
     /// # Panics
-    /// When nobody has it, outside of [`explore`](super::explore).
+    /// When nobody has it, outside of [`explore`](crate::testing::explore).
     #[track_caller]
     pub fn lose(&self, key: &str) {
         self.expire(key);

@@ -1,0 +1,113 @@
+//! Who is woken when one of several calls with one token gives its part of the lock back.
+
+use crate::{LockError, LockGuard, LockManager, LockRequest, LossCause};
+use std::future::Future;
+use std::pin::{Pin, pin};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::task::{Context, Poll, Wake};
+use std::time::Duration;
+
+/// Counts how often whoever waits is woken.
+#[derive(Default)]
+struct Woken(AtomicUsize);
+
+impl Wake for Woken {
+    fn wake(self: Arc<Self>) {
+        self.0.fetch_add(1, Ordering::Relaxed);
+    }
+}
+
+fn reader() -> LockRequest {
+    let mut request = LockRequest::shared("page:7").ttl(Duration::from_secs(10));
+    request.joins = true;
+    request
+}
+
+async fn readers<const N: usize>(manager: &LockManager) -> [LockGuard; N] {
+    let mut all = Vec::new();
+    for _ in 0..N {
+        all.push(manager.acquire(reader()).await.unwrap());
+    }
+    let all: [LockGuard; N] = all.try_into().unwrap();
+    assert!(all.iter().all(|one| one.token() == all[0].token()), "they have one token");
+    all
+}
+
+/// Somebody who waits for the loss of a lock, and is polled only by the test.
+struct Waiting<'g> {
+    lost: Pin<Box<dyn Future<Output = LockError> + 'g>>,
+    woken: Arc<Woken>,
+}
+
+impl<'g> Waiting<'g> {
+    fn on(guard: &'g LockGuard) -> Self {
+        let mut waiting = Self { lost: Box::pin(guard.lost()), woken: Arc::default() };
+        assert!(waiting.poll().is_pending());
+        waiting
+    }
+
+    fn poll(&mut self) -> Poll<LockError> {
+        self.lost.as_mut().poll(&mut Context::from_waker(&Arc::clone(&self.woken).into()))
+    }
+
+    fn count(&self) -> usize {
+        self.woken.0.load(Ordering::Relaxed)
+    }
+
+    #[track_caller]
+    fn is_released(&mut self) {
+        let Poll::Ready(LockError::Lost { cause, .. }) = self.poll() else { panic!("it is lost") };
+        assert_eq!(cause, LossCause::Released);
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_member_that_gives_its_part_back_wakes_nobody_who_waits_for_another_one() {
+    const MANY: usize = 16;
+    let manager = LockManager::in_memory();
+    let all = readers::<MANY>(&manager).await;
+    let mut waiting: Vec<_> = all.iter().map(Waiting::on).collect();
+    for (number, guard) in all.iter().enumerate() {
+        drop(guard.release());
+        let counts: Vec<_> = waiting.iter().map(Waiting::count).collect();
+        let expected: Vec<_> = (0..MANY).map(|other| usize::from(other <= number)).collect();
+        assert_eq!(counts, expected, "each once, by its own release");
+        waiting[number].is_released();
+    }
+    assert!(manager.held().is_empty());
+}
+
+#[tokio::test(start_paused = true)]
+async fn those_who_wait_in_the_body_of_a_member_are_woken_with_it() {
+    let manager = LockManager::in_memory();
+    let [ours, theirs] = readers::<2>(&manager).await;
+    let nested = ours.scope(manager.acquire(reader().reentrant(true))).await.unwrap();
+    let inner = nested.scope(manager.acquire(reader().reentrant(true))).await.unwrap();
+    let (mut first, mut second, other) = (Waiting::on(&nested), Waiting::on(&inner), Waiting::on(&theirs));
+    // One more waits for its turn behind the nested call.
+    let woken = Arc::<Woken>::default();
+    let mut behind = pin!(ours.scope(manager.acquire(reader().reentrant(true))));
+    assert!(behind.as_mut().poll(&mut Context::from_waker(&Arc::clone(&woken).into())).is_pending());
+
+    drop(ours.release());
+    assert_eq!((first.count(), second.count(), other.count()), (1, 1, 0));
+    first.is_released();
+    second.is_released();
+    assert!(woken.0.load(Ordering::Relaxed) > 0);
+    assert!(matches!(behind.await, Err(LockError::Lost { .. })), "what it was to enter is gone");
+    assert!(theirs.is_held());
+}
+
+#[tokio::test(start_paused = true)]
+async fn all_are_woken_when_the_token_is_lost() {
+    let manager = LockManager::in_memory();
+    let all = readers::<3>(&manager).await;
+    let mut waiting: Vec<_> = all.iter().map(Waiting::on).collect();
+    let report = manager.break_lock("page:7", all[0].token().as_str()).await;
+    assert!(!report.nodes.is_empty());
+    for waiting in &mut waiting {
+        assert!(waiting.count() > 0);
+        assert!(waiting.poll().is_ready());
+    }
+}

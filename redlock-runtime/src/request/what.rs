@@ -1,0 +1,12 @@
+//! What a request is for.
+
+use crate::lock::LockKey;
+use crate::request::LockPart;
+
+/// One key, or several at once.
+#[derive(Clone, Debug)]
+pub(crate) enum What {
+    Key(LockKey),
+    /// Several keys, or places in a tree.
+    Parts(Box<[LockPart]>),
+}

@@ -1,0 +1,67 @@
+//! What a manager and a server of a test send each other.
+
+use crate::error::NodeError;
+use crate::node::Recipient;
+use crate::protocol::command::{Command, Reply, Subject, Wakeup};
+use crate::time::ballot_clock::Ballot;
+use crate::time::clock::Instant;
+use crate::time::token_clock::TokenTime;
+use std::sync::Arc;
+use std::time::Duration;
+use tokio::time::Instant as Moment;
+
+/// What a manager sends.
+pub(in crate::testing) enum Request {
+    Command { command: Command, recipient: Recipient, sent: Instant },
+    Publish(Wakeup),
+}
+
+/// What a manager gets.
+pub(in crate::testing) enum Parcel {
+    Answer { recipient: Recipient, sent: Instant, outcome: Result<Executed, NodeError> },
+    Wakeup(Wakeup),
+}
+
+/// What the execution of one command led to.
+pub(in crate::testing) struct Executed {
+    pub(in crate::testing) reply: Reply,
+    pub(in crate::testing) seen: Option<TokenTime>,
+    /// By the wall clock of the server.
+    pub(in crate::testing) time: Duration,
+    /// What was proposed, and for which key.
+    pub(in crate::testing) ballot: Option<(Arc<Subject>, Ballot)>,
+}
+
+/// What the courier of a connection does next.
+pub(in crate::testing) enum Step {
+    Hand(Parcel),
+    /// Nothing is due before then, or before something happens.
+    Wait(Option<Moment>),
+    /// The manager is gone.
+    End,
+}
+
+impl Request {
+    pub(super) fn recipient(self) -> Option<Recipient> {
+        match self {
+            Self::Command { recipient, .. } => Some(recipient),
+            Self::Publish(_) => None,
+        }
+    }
+
+    pub(super) fn failed(self, error: NodeError) -> Option<Parcel> {
+        match self {
+            Self::Command { recipient, sent, .. } => Some(Parcel::Answer { recipient, sent, outcome: Err(error) }),
+            Self::Publish(_) => None,
+        }
+    }
+}
+
+impl Parcel {
+    pub(super) fn recipient(self) -> Option<Recipient> {
+        match self {
+            Self::Answer { recipient, .. } => Some(recipient),
+            Self::Wakeup(_) => None,
+        }
+    }
+}
