@@ -16,7 +16,7 @@ mod handing_on;
 mod kinds;
 mod step;
 
-use self::kinds::{adoption, hold, kind, naming, numbering, numbering_several, of_several, sharing};
+use self::kinds::{adoption, hold, kind, naming, numbering, numbering_lowered, numbering_several, of_several, sharing};
 #[cfg(fuzzing)]
 use self::step::Draw;
 use self::step::{HOUR, Step, Wish};
@@ -209,8 +209,11 @@ impl Pair {
         token: OwnerToken,
         other: Option<OwnerToken>,
     ) {
-        let subject = Subject::new(KEYS[key].into(), token).of_mode(mode);
-        self.ask_about(verb, fence, subject, other).await;
+        let subject = Subject { other: other.map(Box::new), ..Subject::new(KEYS[key].into(), token) };
+        // Who shares its lock has a number if it had the lock alone before.
+        let is_lowered = mode == Mode::Shared && fence.is_some();
+        let subject = if is_lowered { Arc::new(subject).lowered() } else { Arc::new(subject.of_mode(mode)) };
+        self.ask_about(verb, fence, subject).await;
     }
 
     /// The same about several keys.
@@ -223,16 +226,16 @@ impl Pair {
         other: Option<OwnerToken>,
     ) {
         let parts = wish.iter().map(|(key, class)| Part::new(KEYS[*key].into(), *class));
-        let subject = Subject::of(&Parts::of(parts).unwrap(), token);
-        self.ask_about(verb, fence, subject, other).await;
+        let subject = Subject { other: other.map(Box::new), ..Subject::of(&Parts::of(parts).unwrap(), token) };
+        self.ask_about(verb, fence, Arc::new(subject)).await;
     }
 
-    async fn ask_about(&mut self, verb: Verb, fence: Option<Ballot>, subject: Subject, other: Option<OwnerToken>) {
+    async fn ask_about(&mut self, verb: Verb, fence: Option<Ballot>, subject: Arc<Subject>) {
         let (token, mode, has_several) = (subject.token, subject.mode, subject.has_several());
-        let subject = Subject { other: other.map(Box::new), ..subject };
+        let other = subject.other.as_deref().copied();
         let names: Vec<_> = subject.wanted().map(|(key, _)| key.name().to_owned()).collect();
         let owner = self.memory.state.owner(&names[0], self.memory.clock.now());
-        let command = Command { verb, fence, subject: Arc::new(subject) };
+        let command = Command { verb, fence, subject };
         let reply = self.memory.execute(&command);
         let answer = self.redis.node.send(command).await.unwrap();
         assert!(are_alike(reply, answer), "memory: {reply:?}, Redis: {answer:?}");
@@ -254,7 +257,11 @@ impl Pair {
         });
         self.seen.extend(hold(verb, answer));
         self.seen.extend(other.filter(|other| *other > token).and_then(|_| naming(verb, answer)));
-        self.seen.extend(fence.and_then(|_| if has_several { numbering_several(answer) } else { numbering(answer) }));
+        self.seen.extend(fence.and_then(|_| match (has_several, mode) {
+            (true, _) => numbering_several(answer),
+            (false, Mode::Exclusive) => numbering(answer),
+            (false, Mode::Shared) => numbering_lowered(answer),
+        }));
         self.seen.extend(published.iter().map(|wakeup| match wakeup.notice {
             Notice::Granted => "claim",
             Notice::Claimed(_) => "claim with its times",
@@ -415,7 +422,7 @@ fn in_order(mut published: Vec<Wakeup>) -> Vec<Wakeup> {
 
 /// Every kind, what an adoption and a break find, what a holder gets and a yield that names a token, extensions that go out
 /// together, what those get who want several names, all kinds of wake-ups, and all ends of a fenced command.
-const KINDS: usize = 64;
+const KINDS: usize = 67;
 
 /// Both nodes, in a time of their own, for what a fuzzer writes.
 #[cfg(fuzzing)]

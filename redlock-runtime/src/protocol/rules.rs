@@ -80,6 +80,8 @@ pub(crate) enum Rule {
     VotersAreAskedFirst,
     /// A vote that is won back comes with the fencing number of the token: the node may have lost its register.
     WonVotesCarryTheNumber,
+    /// So does one of a lock that is shared by now, and was not when it got its number: the next writer has a larger one.
+    LoweredKeepTheirNumber,
     /// A lock that is not renewed wins votes back for the rest of its lease only.
     UnrenewedLeasesEnd,
     /// A holder asks at once when a connection is new: what the node knew may be gone.

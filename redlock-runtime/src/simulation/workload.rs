@@ -132,7 +132,7 @@ impl Call {
     fn shared_sometimes(self, random: &mut Rng, percent: u8) -> Self {
         match if percent == 0 { 100 } else { random.u8(0..100) } {
             drawn if drawn < percent => Self { mode: Mode::Shared, is_fenced: false, ..self },
-            drawn => Self { is_lowered: drawn < percent + percent / 2 && !self.is_fenced, ..self },
+            drawn => Self { is_lowered: drawn < percent + percent / 2, ..self },
         }
     }
 }

@@ -113,7 +113,9 @@ impl Step {
             let wish = wish(random, token);
             return Self::AskSeveral { verb, fence, wish, token, other };
         }
-        Self::Ask { verb, mode, fence: fence.filter(|_| mode == Mode::Exclusive), key, token, other }
+        // Nobody begins with a share that has a number.
+        let fence = fence.filter(|_| mode == Mode::Exclusive || !matches!(verb, Verb::SetNx { .. }));
+        Self::Ask { verb, mode, fence, key, token, other }
     }
 }
 

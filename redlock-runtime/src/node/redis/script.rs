@@ -243,7 +243,7 @@ const fn digit(class: Class) -> char {
 // One line for each script: its name, the verb and the fence that it executes, and its parts. What is about several locks is
 // called with them (`extensions`).
 //
-// Fenced locks have scripts of their own, so that locks without fencing pay nothing for it. What a script does most of the
+// Fenced locks have scripts of their own, also for those who share theirs by now, so that locks without fencing pay nothing for it. What a script does most of the
 // time comes first in it, because it takes longer to make the functions that this does not need than to do all of it.
 scripts! {
     no script: (Kind::Alone, Verb::SetNx { .. }, _),
@@ -285,13 +285,29 @@ scripts! {
         parts!("names", "shares", "share_alone", "share_value", "token", "claim", "notify"),
         among!("SHARING": "share_try")
     ),
-    share_acquire: (Kind::Shared, Verb::Acquire { .. }, _) => concat!(
+    share_acquire: (Kind::Shared, Verb::Acquire { .. }, None) => concat!(
         parts!("names", "shares", "share_alone", "share_value", "token", "claim", "notify"),
         among!("SHARING": "acquire_among")
     ),
-    share_extend: (Kind::Shared, Verb::Extend { .. } | Verb::Renew { .. } | Verb::Keep { .. } | Verb::Adopt { .. }, _) => concat!(
+    share_extend: (Kind::Shared, Verb::Extend { .. } | Verb::Renew { .. } | Verb::Keep { .. } | Verb::Adopt { .. }, None) => concat!(
         parts!("names", "token", "latest", "shares", "share_extend_alone", "share_value", "claim", "notify"),
         among!("SHARING": "share_extend")
+    ),
+    share_acquire_fenced: (Kind::Shared, Verb::Acquire { .. }, Some(_)) => concat!(
+        parts!("names", "fence"),
+        "local answer = (function()\n",
+        parts!("shares", "share_alone", "share_value", "token", "claim", "notify"),
+        among!("SHARING": "acquire_among"),
+        "end)()\n",
+        parts!("acquire_fenced")
+    ),
+    share_extend_fenced: (Kind::Shared, Verb::Extend { .. } | Verb::Renew { .. } | Verb::Keep { .. } | Verb::Adopt { .. }, Some(_)) => concat!(
+        parts!("names", "fence"),
+        "local answer = (function()\n",
+        parts!("token", "latest", "shares", "share_extend_alone", "share_value", "claim", "notify"),
+        among!("SHARING": "share_extend"),
+        "end)()\n",
+        parts!("extend_fenced")
     ),
     share_yield: (Kind::Shared, Verb::Yield { .. }, _) => concat!(
         parts!("names", "shares", "share_value", "token", "claim", "notify"),

@@ -132,7 +132,8 @@ impl Candidate {
     /// an extension leaves it what it is.
     pub(super) fn fence_of_holder(&self, verb: Verb) -> Option<Fence> {
         let wants = matches!(verb, Verb::Acquire { .. }) && self.terms.applies(Rule::WonVotesCarryTheNumber);
-        self.fence().filter(|_| wants)
+        let is_left_out = self.is_lowered() && !self.terms.applies(Rule::LoweredKeepTheirNumber);
+        self.fence().filter(|_| wants && !is_left_out)
     }
 
     /// Whether the present call has the lock and can prove it.
