@@ -82,9 +82,7 @@ impl ServerRegister {
     /// refused it is not known: the next ballot has to be larger in all of them.
     pub(crate) fn heard_of(&self, subject: &Subject, ballot: Ballot, reply: &Reply) {
         if let Some(Number::Refused { largest }) = reply.number() {
-            for slot in subject.numbered_slots() {
-                self.ballots.refused(slot, ballot, largest);
-            }
+            self.ballots.refused_for(&subject.numbered_slots(), ballot, largest);
         }
     }
 

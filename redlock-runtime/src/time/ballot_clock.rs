@@ -95,9 +95,16 @@ impl BallotClock {
         Ballot::NUMBERS.contains(&number).then_some(Ballot { number, drawn_at: Some(now) })
     }
 
-    /// A ballot that is larger than all that are known to have been accepted for locks of these slots; `None` as above, or for no
-    /// slot.
+    /// A ballot that is larger than all that are known to have been accepted for locks of these slots; `None` as above, for no
+    /// slot, and for several when what was accepted for one of them is out of reach: it moves its slot alone.
     pub(crate) fn draw_for(&self, slots: &[u16]) -> Option<Ballot> {
+        if let [slot] = slots {
+            return self.draw(*slot);
+        }
+        let known = |slot: &u16| self.of(*slot).map_or(0, |known| known.load(Ordering::Relaxed));
+        if !slots.iter().all(|slot| self.is_in_reach(slots, known(slot))) {
+            return None;
+        }
         let drawn: Option<Vec<_>> = slots.iter().map(|slot| self.draw(*slot)).collect();
         let ballot = drawn?.into_iter().max_by_key(|ballot| ballot.number)?;
         for known in slots.iter().filter_map(|slot| self.of(*slot)) {
@@ -106,8 +113,25 @@ impl BallotClock {
         Some(ballot)
     }
 
+    /// Whether a ballot for locks of these slots may be larger than `largest`. One of several slots moves the others no further than
+    /// a clock can show; where numbers were counted to beyond that, all slots are there already.
+    pub(crate) fn is_in_reach(&self, slots: &[u16], largest: u64) -> bool {
+        let latest = self.believed().1;
+        slots.len() < 2 || largest <= latest || self.floor.load(Ordering::Relaxed) >= latest
+    }
+
+    /// A node has refused `ballot`: it has accepted `largest` for a lock of one of these slots, which may be any of them. What would
+    /// move the others out of reach is said of none.
+    pub(crate) fn refused_for(&self, slots: &[u16], ballot: Ballot, largest: u64) {
+        if self.is_in_reach(slots, largest) {
+            for slot in slots {
+                self.refused(*slot, ballot, largest);
+            }
+        }
+    }
+
     /// A node has refused `ballot`: it has accepted `largest` for a lock of `slot`.
-    pub(crate) fn refused(&self, slot: u16, ballot: Ballot, largest: u64) {
+    fn refused(&self, slot: u16, ballot: Ballot, largest: u64) {
         if let Some(known) = self.of(slot) {
             known.fetch_max(largest, Ordering::Relaxed);
         }
@@ -239,6 +263,17 @@ mod tests {
         clock.refused(SLOT, before, made_up);
         assert_eq!(clock.draw(SLOT).unwrap().number, made_up + 1);
         assert_eq!(clock.draw(SLOT + 1).unwrap().number, before.number);
+        let both = [SLOT, SLOT + 1];
+        assert_eq!(clock.draw_for(&both), None, "it would move the other one as well");
+        assert_eq!(clock.draw(SLOT + 1).unwrap().number, before.number + 1);
+        let others = [SLOT + 2, SLOT + 3];
+        clock.refused_for(&others, before, made_up);
+        assert_eq!(clock.draw_for(&others).unwrap().number, before.number, "which of them it is, nobody knows");
+        assert_eq!(
+            [made_up, made_up - 3 * MOST_APART].map(|largest| clock.is_in_reach(&others, largest)),
+            [false, true]
+        );
+        assert!(clock.is_in_reach(&[SLOT], made_up));
         clock.refused(SLOT, before, Ballot::NUMBERS.end - 1);
         assert_eq!(clock.draw(SLOT), None, "there are no larger ones");
     }
@@ -250,6 +285,14 @@ mod tests {
         assert_eq!([SLOT, SLOT, 0].map(|slot| clock.draw(slot).unwrap().number), [42, 43, 42]);
         clock.given(Ballot::NUMBERS.end);
         assert_eq!(clock.draw(SLOT).unwrap().number, 44, "nobody has given this one");
+        let clock = knowing_the_servers(0);
+        let counted = clock.draw(SLOT).unwrap().number + 3 * MOST_APART;
+        clock.given(counted);
+        assert_eq!(
+            [1, 2].map(|more| clock.draw_for(&[0, 1]).unwrap().number - more),
+            [counted; 2],
+            "all slots are there"
+        );
     }
 
     #[tokio::test(start_paused = true)]
