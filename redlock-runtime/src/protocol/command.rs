@@ -9,6 +9,7 @@ use crate::lock::parts::Parts;
 use crate::lock::slot::slot_of;
 use crate::time::ballot_clock::Ballot;
 use crate::time::clock::Instant;
+use std::ops::Deref;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -76,12 +77,16 @@ impl Subject {
 
     /// The slots of the names that it wants alone, or something below, each slot once: the registers of all of them number it.
     /// What it has shared since then keeps its number.
-    pub(crate) fn numbered_slots(&self) -> Vec<u16> {
-        let alone = self.before.as_deref().unwrap_or(self).wanted().filter(|(_, class)| class.is_alone());
+    pub(crate) fn numbered_slots(&self) -> Slots {
+        let numbered = self.before.as_deref().unwrap_or(self);
+        if numbered.is_plain() {
+            return Slots::One([slot_of(numbered.key.name())]);
+        }
+        let alone = numbered.wanted().filter(|(_, class)| class.is_alone());
         let mut slots: Vec<_> = alone.map(|(key, _)| slot_of(key.name())).collect();
         slots.sort_unstable();
         slots.dedup();
-        slots
+        Slots::Several(slots)
     }
 
     /// A name that stands for all of them where it matters which server has them.
@@ -118,6 +123,24 @@ impl Subject {
     /// Whether the lock is wanted together with others.
     pub(crate) const fn is_shared(&self) -> bool {
         self.mode.is_shared()
+    }
+}
+
+/// The slots that are numbered together. Nearly always there is one.
+#[derive(Debug)]
+pub(crate) enum Slots {
+    One([u16; 1]),
+    Several(Vec<u16>),
+}
+
+impl Deref for Slots {
+    type Target = [u16];
+
+    fn deref(&self) -> &[u16] {
+        match self {
+            Self::One(slot) => slot,
+            Self::Several(slots) => slots,
+        }
     }
 }
 

@@ -85,9 +85,14 @@ impl BallotClock {
 
     /// A ballot for locks of `slot` that is larger than all that are known of it; `None` when there are no larger ones.
     pub(crate) fn draw(&self, slot: u16) -> Option<Ballot> {
+        self.draw_above(slot, 0)
+    }
+
+    /// The same, and larger than `others`.
+    fn draw_above(&self, slot: u16, others: u64) -> Option<Ballot> {
         let (now, latest) = self.believed();
         let by_clock = now.saturating_add(self.lead.load(Ordering::Relaxed)).min(latest);
-        let above = self.floor.load(Ordering::Relaxed);
+        let above = self.floor.load(Ordering::Relaxed).max(others);
         let next = |known: u64| by_clock.max(known.max(above).saturating_add(1));
         // Never fails: the closure always has a next value.
         let update = self.of(slot)?.fetch_update(Ordering::Relaxed, Ordering::Relaxed, |known| Some(next(known)));
@@ -98,19 +103,24 @@ impl BallotClock {
     /// A ballot that is larger than all that are known to have been accepted for locks of these slots; `None` as above, for no
     /// slot, and for several when what was accepted for one of them is out of reach: it moves its slot alone.
     pub(crate) fn draw_for(&self, slots: &[u16]) -> Option<Ballot> {
-        if let [slot] = slots {
-            return self.draw(*slot);
+        let (first, others) = slots.split_first()?;
+        if others.is_empty() {
+            return self.draw(*first);
         }
         let known = |slot: &u16| self.of(*slot).map_or(0, |known| known.load(Ordering::Relaxed));
-        if !slots.iter().all(|slot| self.is_in_reach(slots, known(slot))) {
-            return None;
+        loop {
+            let largest = slots.iter().map(known).max()?;
+            if !self.is_in_reach(slots, largest) {
+                return None;
+            }
+            let ballot = self.draw_above(*first, largest)?;
+            let is_ours =
+                |slot: &u16| Some(self.of(*slot)?.fetch_max(ballot.number, Ordering::Relaxed) < ballot.number);
+            // Somebody else may have drawn for one of them meanwhile.
+            if others.iter().all(|slot| is_ours(slot) == Some(true)) {
+                return Some(ballot);
+            }
         }
-        let drawn: Option<Vec<_>> = slots.iter().map(|slot| self.draw(*slot)).collect();
-        let ballot = drawn?.into_iter().max_by_key(|ballot| ballot.number)?;
-        for known in slots.iter().filter_map(|slot| self.of(*slot)) {
-            known.fetch_max(ballot.number, Ordering::Relaxed);
-        }
-        Some(ballot)
     }
 
     /// Whether a ballot for locks of these slots may be larger than `largest`. One of several slots moves the others no further than
@@ -305,6 +315,25 @@ mod tests {
         assert_eq!(clock.draw_for(&[]), None);
         clock.refused(0, before, Ballot::NUMBERS.end - 1);
         assert_eq!(clock.draw_for(&[0, SLOT]), None);
+    }
+
+    #[test]
+    fn ballots_for_several_slots_are_never_the_same_in_any_of_them() {
+        let clock = BallotClock::new(Clock::Boot);
+        let wanted: [&[u16]; 4] = [&[1, 2], &[1, 2], &[2, 3], &[1, 3]];
+        let draw = |slots: &[u16]| (0..20_000).map(|_| clock.draw_for(slots).unwrap().number).collect::<Vec<_>>();
+        let drawn = std::thread::scope(|scope| {
+            let threads = wanted.map(|slots| scope.spawn(move || draw(slots)));
+            threads.map(|thread| thread.join().unwrap())
+        });
+        for slot in 1..=3 {
+            let with_it = wanted.iter().zip(&drawn).filter(|(slots, _)| slots.contains(&slot));
+            let mut numbers: Vec<_> = with_it.flat_map(|(_, drawn)| drawn).collect();
+            let all = numbers.len();
+            numbers.sort_unstable();
+            numbers.dedup();
+            assert_eq!(numbers.len(), all, "of slot {slot}");
+        }
     }
 
     #[tokio::test(start_paused = true)]

@@ -363,7 +363,7 @@ fn call(eval: &str, script: &str, question: &Question) -> Cmd {
             Form::Alone | Form::Queue(_) => call.arg(key.name()),
         };
     }
-    for slot in numbered.iter().flat_map(|(_, slots)| slots) {
+    for slot in numbered.iter().flat_map(|(_, slots)| slots.iter()) {
         call.arg(register_of(*slot));
     }
     call.arg(token);

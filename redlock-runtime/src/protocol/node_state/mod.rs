@@ -291,7 +291,10 @@ impl Execution<'_> {
     fn propose(&mut self, ballot: Ballot) -> Option<Number> {
         let NodeState { registers, rules, .. } = &mut *self.state;
         let slots = self.subject.numbered_slots();
-        let said: Vec<_> = slots.into_iter().map(|slot| registers.propose(slot, ballot.number, *rules)).collect();
+        if let [slot] = *slots {
+            return registers.propose(slot, ballot.number, *rules);
+        }
+        let said: Vec<_> = slots.iter().map(|slot| registers.propose(*slot, ballot.number, *rules)).collect();
         let accepted = said.iter().flatten().find(|number| matches!(number, Number::Accepted(_)));
         let is_enough = accepted.is_some() && !rules.apply(Rule::EveryRegisterAccepts);
         if is_enough { accepted.copied() } else { Number::of_all(said) }
