@@ -29,8 +29,9 @@ impl LockRequest {
     ///   `{acme}:from` and `{acme}:to`.
     /// - Each call asks the nodes: there is no handover inside of a process, and nothing to [`linger`](Self::linger).
     /// - There is no [`once_per`](Self::once_per), which numbers the windows of one key.
-    /// - A [fencing token](crate::FencingToken) is one for all keys that are not shared, above those of all earlier owners of any of
-    ///   them. Where everything is shared there is none.
+    /// - A [fencing token](crate::FencingToken) is one for all keys that are not shared, above those of all calls that have had any of
+    ///   them alone before. Keys that a call only shares are left out: whoever has one alone after it need not be above. Where
+    ///   everything is shared there is none.
     /// - Errors and events show all keys, as in `"a" + "b"`; [`LockGuard::keys`](crate::LockGuard::keys) has each.
     ///
     /// # Errors
