@@ -158,7 +158,8 @@ fn model() -> String {
     });
     let of_several: String = of_several.collect();
     let numbers = runs::fencing().into_iter().map(|(name, model)| (name, model, &fencing));
-    let numbers = numbers.chain([("three fencing numbers", runs::fencing_of_three(), &long)]);
+    let of_long_run = runs::fencing_of_the_long_run().into_iter().map(|(name, model)| (name, model, &long));
+    let numbers = numbers.chain(of_long_run);
     let numbers: String = numbers
         .map(|(name, model, found)| {
             let what = format!(
@@ -173,7 +174,7 @@ fn model() -> String {
          polls, crashes and cuts are bounds on how many there are.\n\n{head}{of_tests}\n\
          Several names, and places in a tree:\n\n{head}{of_several}\n\
          The long run (`tests/run.sh --long`), by what it wrote the last time:\n\n{head}{of_long}\n\
-         Fencing numbers; the last row is of the long run:\n\n\
+         Fencing numbers; the last three rows are of the long run:\n\n\
          | scenario | tokens | rounds | ballots | changes | wipes | states | searched |\n\
          |---|---:|---:|---:|---:|---:|---:|---|\n{numbers}",
         grouped(states as u64)
