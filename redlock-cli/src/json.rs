@@ -16,6 +16,7 @@ pub(crate) fn owner(owner: &Owner) -> Value {
     json!({
         "token": owner.token.as_str(),
         "mode": if owner.mode == Mode::Shared { "shared" } else { "exclusive" },
+        "is_below": owner.is_below,
         "asked_at_ms": millis(owner.asked_at.duration_since(UNIX_EPOCH).unwrap_or_default()),
         "age_ms": millis(owner.age()),
         "label": owner.label,

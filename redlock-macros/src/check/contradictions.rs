@@ -45,7 +45,6 @@ pub(super) fn check_options(options: &Options, errors: &mut Errors) {
         several_keys_do_not_linger(options),
         shared_locks_have_no_order(options),
         shared_keys_have_no_order(options),
-        numbers_are_of_one_name(options),
         shared_locks_are_no_single_run(options),
         shared_locks_do_not_linger(options),
         path_is_the_key(options),
@@ -139,20 +138,6 @@ fn shared_keys_have_no_order(options: &Options) -> Option<Contradiction<'_>> {
         vec![options.name("fencing")?, several(options).or_else(|| options.name("key")).filter(|_| is_shared)?],
         message.into(),
     ))
-}
-
-/// A number orders the owners of one name, and the runtime refuses it for several.
-fn numbers_are_of_one_name(options: &Options) -> Option<Contradiction<'_>> {
-    let key = options.key.as_ref()?;
-    let path = key.first.literal.value();
-    let is_one_name = key.others.is_empty() && key.first.is_path && path.matches('/').count() == 1;
-    let names = vec![options.name("fencing")?, several(options)?];
-    let message = format!(
-        "`fencing` numbers the owners of one key, and {} has several names in Redis: leave one out",
-        if key.first.is_path { "a path with more than one segment" } else { "a list of keys" },
-    );
-    // That shared locks have no order is told by another rule.
-    (!options.is_shared() && !is_one_name).then_some((names, message))
 }
 
 /// Numbers tell owners apart that come one after the other.

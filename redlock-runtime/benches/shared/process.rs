@@ -2,10 +2,12 @@
 //!
 //! The child says `ready`, and then answers one word per line. `exclusive` and `shared` have it ask for the lock: it answers
 //! `asking`, and, a while after it has the lock, by the nanoseconds of the monotonic clock at which it got it. `release` is answered
-//! by `released`. The end of its input ends the child.
+//! by `released`. `listen` is answered in the same way as they are, for a message in the place of the lock. The end of its input
+//! ends the child.
 
 use crate::hand_over::KEY;
 use crate::moment;
+use futures_util::StreamExt;
 use redlock_runtime::{LockGuard, LockRequest, Mode};
 use std::io::{BufRead, BufReader, Write};
 use std::process::{Child, ChildStdin, ChildStdout, Command, Stdio};
@@ -15,6 +17,9 @@ use tokio::runtime::Runtime;
 use tokio::task::block_in_place;
 
 const CHILD: &str = "--child";
+
+/// Where the message comes that `listen` is for.
+pub(crate) const CHANNEL: &str = "bench:all";
 
 /// After which time a child says that it has the lock. Shorter, what the first ones say takes the processor from the last ones.
 const SILENCE: Duration = Duration::from_millis(50);
@@ -48,7 +53,13 @@ impl Process {
         assert_eq!(self.answer(), "asking");
     }
 
-    /// When the child had the lock, by the monotonic clock.
+    /// Returns once the child listens for a message from the first node.
+    pub(crate) fn listen(&mut self) {
+        self.say("listen");
+        assert_eq!(self.answer(), "asking");
+    }
+
+    /// When the child had the lock or the message, by the monotonic clock.
     pub(crate) fn held(&mut self) -> Duration {
         Duration::from_nanos(self.answer().parse().expect("a number"))
     }
@@ -110,6 +121,12 @@ fn serve(urls: &[String]) {
             println!("released");
             continue;
         }
+        if line == "listen" {
+            let url = urls.first().expect("there is a node").clone();
+            let since = runtime.block_on(runtime.spawn(heard(url))).expect("no panic");
+            tell(since);
+            continue;
+        }
         let mode = [Mode::Exclusive, Mode::Shared].into_iter().find(|mode| word(*mode) == line).expect("a mode");
         println!("asking");
         let request = LockRequest::new(KEY).mode(mode).wait(Duration::from_secs(60));
@@ -118,7 +135,22 @@ fn serve(urls: &[String]) {
         let body = async move { (manager.acquire(request).await.expect("it is handed over"), moment::now()) };
         let (guard, since) = runtime.block_on(runtime.spawn(body)).expect("no panic");
         held = Some(guard);
-        sleep(SILENCE);
-        println!("{}", since.as_nanos());
+        tell(since);
     }
+}
+
+/// Says when it was, and nothing before others had their time.
+fn tell(since: Duration) {
+    sleep(SILENCE);
+    println!("{}", since.as_nanos());
+}
+
+/// When the message was there.
+async fn heard(url: String) -> Duration {
+    let client = redis::Client::open(url).expect("the harness gives valid URLs");
+    let mut channel = client.get_async_pubsub().await.expect("the node is up");
+    channel.subscribe(CHANNEL).await.expect("the node is up");
+    println!("asking");
+    channel.on_message().next().await.expect("the node stays up");
+    moment::now()
 }

@@ -2,7 +2,7 @@
 
 use crate::hand_over::{READERS, wait_until_queued};
 use crate::percentile::percentile;
-use crate::process::Process;
+use crate::process::{CHANNEL, Process};
 use crate::{hand_over, moment, result_file};
 use redlock_runtime::{LockManager, Mode};
 use redlock_tests::Nodes;
@@ -19,6 +19,8 @@ const CALM: Duration = Duration::from_millis(20);
 /// One line of the table.
 pub(crate) struct Processes {
     nodes: usize,
+    /// What a message takes to the last of as many processes: no lock is there sooner.
+    message: Vec<Duration>,
     to_a_writer: Vec<Duration>,
     to_the_first: Vec<Duration>,
     to_the_last: Vec<Duration>,
@@ -32,9 +34,10 @@ impl Processes {
         all.iter_mut().for_each(Process::ready);
         // Not kept: who waits for the first time opens its channels.
         hand_to(servers, &holder, &mut all, Mode::Shared).await;
-        let (to_a_writer, to_the_first, to_the_last) = Default::default();
-        let mut line = Self { nodes: servers.len(), to_a_writer, to_the_first, to_the_last };
+        let (message, to_a_writer, to_the_first, to_the_last) = Default::default();
+        let mut line = Self { nodes: servers.len(), message, to_a_writer, to_the_first, to_the_last };
         for round in 0..rounds {
+            line.message.extend(publish(servers, &mut all).await.iter().max());
             // Another one each time, as in the table before.
             let one = all.get_mut(round % READERS..=round % READERS).expect("there are so many");
             line.to_a_writer.extend(hand_to(servers, &holder, one, Mode::Exclusive).await);
@@ -44,6 +47,18 @@ impl Processes {
         }
         line
     }
+}
+
+/// How long it takes until each of `listening` has a message of the first node.
+async fn publish(servers: &Nodes, listening: &mut [Process]) -> Vec<Duration> {
+    let server = servers.iter().next().expect("there is a node");
+    listening.iter_mut().for_each(Process::listen);
+    let publisher = server.inspect();
+    sleep(CALM).await;
+    let begun = moment::now();
+    let heard = publisher.command::<usize>(&["PUBLISH", CHANNEL, "now"]).await;
+    assert_eq!(heard, listening.len(), "all of them listen");
+    listening.iter_mut().map(|process| process.held().saturating_sub(begun)).collect()
 }
 
 /// How long it takes until each of `waiting` has the lock, which `holder` gives back.
@@ -64,12 +79,13 @@ async fn hand_to(servers: &Nodes, holder: &LockManager, waiting: &mut [Process],
 
 impl fmt::Display for Processes {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let [one, first, last] =
-            [&self.to_a_writer, &self.to_the_first, &self.to_the_last].map(|times| percentile(times, 50));
+        let times = [&self.message, &self.to_a_writer, &self.to_the_first, &self.to_the_last];
+        let [message, one, first, last] = times.map(|times| percentile(times, 50));
         let late = percentile(&self.to_the_last, 90);
         let ratio = last.as_secs_f64() / one.as_secs_f64();
         let verdict = result_file::verdict(ratio <= MOST);
-        write!(f, "| {} | {one:.1?} | {first:.1?} | {last:.1?} | {late:.1?} | {ratio:.2} | {verdict} |", self.nodes)
+        write!(f, "| {} | {message:.1?} | {one:.1?} | {first:.1?} |", self.nodes)?;
+        write!(f, " {last:.1?} | {late:.1?} | {ratio:.2} | {verdict} |")
     }
 }
 
@@ -79,11 +95,15 @@ pub(crate) fn table(lines: &[Processes], f: &mut fmt::Formatter<'_>) -> fmt::Res
         f,
         "\nThe same with {READERS} readers in as many processes, and one writer in one of them: from the call that gives the lock back"
     )?;
-    writeln!(f, "until it is in, until the first reader is in, and until the last one is.\n")?;
     writeln!(
         f,
-        "| nodes | p50, one writer | p50, first reader | p50, last of {READERS} readers | p90 | last reader to writer | at most {MOST} |"
+        "until it is in, until the first reader is in, and until the last one is; and what a bare message from one node takes until the"
     )?;
-    writeln!(f, "|---:|---:|---:|---:|---:|---:|---|")?;
+    writeln!(f, "last of as many processes has it.\n")?;
+    writeln!(
+        f,
+        "| nodes | p50, message to {READERS} processes | p50, one writer | p50, first reader | p50, last of {READERS} readers | p90 | last reader to writer | at most {MOST} |"
+    )?;
+    writeln!(f, "|---:|---:|---:|---:|---:|---:|---:|---|")?;
     lines.iter().try_for_each(|line| writeln!(f, "{line}"))
 }

@@ -153,7 +153,7 @@ impl<'c> Call<'c> {
         let parts = request.parts(&shared.namespace)?;
         let linger = policy.linger_of(request)?;
         let (key, mode) = (parts.key(), request.mode_of(&parts));
-        may_be_asked_together(shared, &parts, request.is_fenced)?;
+        may_be_asked_together(shared, &parts)?;
         let ttl = policy.checked_ttl(request.ttl.unwrap_or(policy.default_ttl))?;
         let wait = match request.wait.unwrap_or(policy.default_wait) {
             Wait::For(Duration::ZERO) => Wait::None,
@@ -411,14 +411,9 @@ impl<'c> Call<'c> {
 
 /// # Errors
 /// [`LockError::Configuration`] for names that no node can be asked for at once.
-fn may_be_asked_together(shared: &Shared, parts: &Parts, is_fenced: bool) -> Result<(), LockError> {
+fn may_be_asked_together(shared: &Shared, parts: &Parts) -> Result<(), LockError> {
     if parts.is_single() {
         return Ok(());
-    }
-    if is_fenced {
-        return Err(LockError::configuration(format!(
-            "{parts} cannot have a fencing token: it orders the locks of one name, and these are several; leave out one of the two"
-        )));
     }
     let (first, slot) = (parts.first(), slot_of(parts.first().name()));
     let other = parts.iter().find(|part| slot_of(part.name()) != slot);

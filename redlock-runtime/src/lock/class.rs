@@ -44,6 +44,11 @@ impl Class {
         }
     }
 
+    /// Whether it, or something below it, is wanted alone.
+    pub(crate) const fn is_alone(self) -> bool {
+        matches!(self, Self::Exclusive | Self::IntentExclusive)
+    }
+
     /// Whether the name is only on the way to another one.
     pub(crate) const fn is_intent(self) -> bool {
         matches!(self, Self::IntentExclusive | Self::IntentShared)
@@ -133,6 +138,7 @@ mod tests {
         assert_eq!(ALL.map(Class::intent), [IntentExclusive, IntentShared, IntentExclusive, IntentShared]);
         assert_eq!(ALL.map(Class::lowered), [Shared, Shared, IntentShared, IntentShared]);
         assert_eq!(ALL.map(Class::is_intent), [false, false, true, true]);
+        assert_eq!(ALL.map(Class::is_alone), [true, false, true, false]);
         assert_eq!([Mode::Exclusive, Mode::Shared, Mode::Permit].map(Class::of), [Exclusive, Shared, Shared]);
     }
 }

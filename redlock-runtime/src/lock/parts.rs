@@ -88,7 +88,7 @@ impl Parts {
 
     /// Shared if everything is.
     pub(crate) fn mode(&self) -> Mode {
-        let has_exclusive = self.iter().any(|part| matches!(part.class, Class::Exclusive | Class::IntentExclusive));
+        let has_exclusive = self.iter().any(|part| part.class.is_alone());
         if has_exclusive { Mode::Exclusive } else { Mode::Shared }
     }
 

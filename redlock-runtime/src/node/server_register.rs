@@ -4,14 +4,12 @@
 //! Whether a server abstains that was restarted, promoted or is new is decided in `abstention`.
 
 use crate::error::NodeError;
-use crate::lock::LockKey;
-use crate::lock::slot::slot_of;
 use crate::node::abstention::{Abstention, Caution, abstains_until, young_until};
 use crate::node::clock_offsets::ClockOffsets;
 use crate::node::round_trips::RoundTrips;
 use crate::node::server_identity::{DataSet, Identity, KnownServer};
 use crate::observe::events;
-use crate::protocol::command::{Number, Reply};
+use crate::protocol::command::{Number, Reply, Subject};
 use crate::protocol::lease;
 use crate::protocol::quorum::Quorum;
 use crate::protocol::rules::{Rule, Rules};
@@ -80,10 +78,11 @@ impl ServerRegister {
         }
     }
 
-    /// A server has answered with `reply` to a command about `key` that proposed `ballot`.
-    pub(crate) fn heard_of(&self, key: &LockKey, ballot: Ballot, reply: &Reply) {
+    /// A server has answered with `reply` to a command about `subject` that proposed `ballot`. Which of several registers has
+    /// refused it is not known: the next ballot has to be larger in all of them.
+    pub(crate) fn heard_of(&self, subject: &Subject, ballot: Ballot, reply: &Reply) {
         if let Some(Number::Refused { largest }) = reply.number() {
-            self.ballots.refused(slot_of(key.name()), ballot, largest);
+            self.ballots.refused_for(&subject.numbered_slots(), ballot, largest);
         }
     }
 

@@ -6,8 +6,10 @@ use crate::lock::Mode;
 use crate::lock::OwnerToken;
 use crate::lock::class::Class;
 use crate::lock::parts::Parts;
+use crate::lock::slot::slot_of;
 use crate::time::ballot_clock::Ballot;
 use crate::time::clock::Instant;
+use std::ops::Deref;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -36,11 +38,13 @@ pub(crate) struct Subject {
     /// The names, if there are several; and as what each is wanted, which `mode` is the strongest of. Boxed, because most locks
     /// have one name.
     pub(crate) parts: Option<Arc<Parts>>,
+    /// The same before it was lowered.
+    pub(crate) before: Option<Arc<Self>>,
 }
 
 impl Subject {
     pub(crate) const fn new(key: LockKey, token: OwnerToken) -> Self {
-        Self { key, token, mode: Mode::Exclusive, other: None, parts: None }
+        Self { key, token, mode: Mode::Exclusive, other: None, parts: None, before: None }
     }
 
     /// The names of a request, which may be several.
@@ -71,6 +75,20 @@ impl Subject {
         self.wanted().any(|(key, _)| key.name() == name)
     }
 
+    /// The slots of the names that it wants alone, or something below, each slot once: the registers of all of them number it.
+    /// What it has shared since then keeps its number.
+    pub(crate) fn numbered_slots(&self) -> Slots {
+        let numbered = self.before.as_deref().unwrap_or(self);
+        if numbered.is_plain() {
+            return Slots::One([slot_of(numbered.key.name())]);
+        }
+        let alone = numbered.wanted().filter(|(_, class)| class.is_alone());
+        let mut slots: Vec<_> = alone.map(|(key, _)| slot_of(key.name())).collect();
+        slots.sort_unstable();
+        slots.dedup();
+        Slots::Several(slots)
+    }
+
     /// A name that stands for all of them where it matters which server has them.
     pub(crate) fn route(&self) -> &LockKey {
         self.parts.as_deref().map_or(&self.key, |parts| &parts.first().key)
@@ -79,7 +97,7 @@ impl Subject {
     /// The same names for another token.
     pub(crate) fn under(&self, token: OwnerToken) -> Self {
         let Self { key, mode, parts, .. } = self;
-        Self { key: key.clone(), token, mode: *mode, other: None, parts: parts.clone() }
+        Self { key: key.clone(), token, mode: *mode, other: None, parts: parts.clone(), before: None }
     }
 
     /// The same in this mode.
@@ -89,21 +107,40 @@ impl Subject {
 
     /// The same token, and another one.
     pub(crate) fn naming(&self, other: OwnerToken) -> Arc<Self> {
-        let Self { key, token, mode, parts, .. } = self;
-        let other = Some(Box::new(other));
-        Arc::new(Self { key: key.clone(), token: *token, mode: *mode, other, parts: parts.clone() })
+        let Self { key, token, mode, parts, before, .. } = self;
+        let (other, parts, before) = (Some(Box::new(other)), parts.clone(), before.clone());
+        Arc::new(Self { key: key.clone(), token: *token, mode: *mode, other, parts, before })
     }
 
     /// The same as one of those who share the lock, which the token had alone.
-    pub(crate) fn lowered(&self) -> Arc<Self> {
-        let Self { key, token, other, parts, .. } = self;
+    pub(crate) fn lowered(self: &Arc<Self>) -> Arc<Self> {
+        let Self { key, token, other, parts, .. } = &**self;
         let parts = parts.as_ref().map(|parts| Arc::new(parts.lowered()));
-        Arc::new(Self { key: key.clone(), token: *token, mode: Mode::Shared, other: other.clone(), parts })
+        let (other, before) = (other.clone(), Some(Arc::clone(self)));
+        Arc::new(Self { key: key.clone(), token: *token, mode: Mode::Shared, other, parts, before })
     }
 
     /// Whether the lock is wanted together with others.
     pub(crate) const fn is_shared(&self) -> bool {
         self.mode.is_shared()
+    }
+}
+
+/// The slots that are numbered together. Nearly always there is one.
+#[derive(Debug)]
+pub(crate) enum Slots {
+    One([u16; 1]),
+    Several(Vec<u16>),
+}
+
+impl Deref for Slots {
+    type Target = [u16];
+
+    fn deref(&self) -> &[u16] {
+        match self {
+            Self::One(slot) => slot,
+            Self::Several(slots) => slots,
+        }
     }
 }
 
@@ -203,6 +240,28 @@ pub(crate) enum Number {
     Accepted(u64),
     /// It has accepted this one before, which is not smaller.
     Refused { largest: u64 },
+}
+
+impl Number {
+    /// What several registers of a node say together. Something refuses, and nothing is accepted, unless each has said so; and
+    /// where one says nothing, nothing is said.
+    pub(crate) fn of_all(said: impl IntoIterator<Item = Option<Self>>) -> Option<Self> {
+        said.into_iter().reduce(|one, other| Some(one?.and(other?))).flatten()
+    }
+
+    fn and(self, other: Self) -> Self {
+        match (self, other) {
+            (Self::Accepted(ballot), Self::Accepted(_)) => Self::Accepted(ballot),
+            _ => Self::Refused { largest: self.largest().max(other.largest()) },
+        }
+    }
+
+    const fn largest(self) -> u64 {
+        match self {
+            Self::Accepted(ballot) => ballot,
+            Self::Refused { largest } => largest,
+        }
+    }
 }
 
 /// `left` is what is left of the present holder's lease; `None` when the key has no expiry, which no lock of ours lacks.

@@ -55,6 +55,8 @@ pub(crate) enum Rule {
     PassesAreLimited,
     /// A node accepts a ballot only if it is larger than all that it has accepted.
     BallotsOnlyRise,
+    /// A node accepts the ballot for several names only if the registers of all of them do: each orders the owners of its own.
+    EveryRegisterAccepts,
     /// A majority has accepted the same ballot: the largest of different ones may be that of somebody else, too.
     AcceptsAreOfOneRound,
     /// A ballot that was refused is no number, however many votes came with the refusals.
@@ -78,6 +80,8 @@ pub(crate) enum Rule {
     VotersAreAskedFirst,
     /// A vote that is won back comes with the fencing number of the token: the node may have lost its register.
     WonVotesCarryTheNumber,
+    /// So does one of a lock that is shared by now, and was not when it got its number: the next writer has a larger one.
+    LoweredKeepTheirNumber,
     /// A lock that is not renewed wins votes back for the rest of its lease only.
     UnrenewedLeasesEnd,
     /// A holder asks at once when a connection is new: what the node knew may be gone.

@@ -28,13 +28,16 @@ impl LockRequest {
     /// - In a cluster, all names of a request must be in one slot: put what they have in common into a hash tag, as in
     ///   `{acme}:from` and `{acme}:to`.
     /// - Each call asks the nodes: there is no handover inside of a process, and nothing to [`linger`](Self::linger).
-    /// - There is no [`once_per`](Self::once_per), which numbers the windows of one key, and no
-    ///   [fencing token](crate::FencingToken), which orders the owners of one.
+    /// - There is no [`once_per`](Self::once_per), which numbers the windows of one key.
+    /// - A [fencing token](crate::FencingToken) is one for all keys that are not shared, above those of all calls that have had any of
+    ///   them alone before. Keys that a call only shares are left out: whoever has one alone after it need not be above. Where
+    ///   everything is shared there is none.
     /// - Errors and events show all keys, as in `"a" + "b"`; [`LockGuard::keys`](crate::LockGuard::keys) has each.
     ///
     /// # Errors
     /// When it is acquired: [`LockError::Configuration`] for no part, more than 16, or more than 64 names with what is above the
-    /// paths; for keys in different slots of a cluster; and together with a fencing token, `once_per` or `linger`.
+    /// paths; for keys in different slots of a cluster; together with `once_per` or `linger`; and for a fencing token where all
+    /// are shared.
     ///
     /// # Examples
     /// ```

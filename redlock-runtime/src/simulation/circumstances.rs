@@ -240,6 +240,11 @@ pub(super) fn fenced_rolling() -> Profile {
     Profile { fenced: 100, has_no_wall_clocks: true, is_sure_of_counters: true, ..base }
 }
 
+/// The same, and some share from the middle of their bodies on what they have a number for.
+pub(super) fn lowered_rolling() -> Profile {
+    Profile { sharing: 40, ..fenced_rolling() }
+}
+
 /// Votes split between those who come at once; then one server stops for good, as far as a lease goes.
 pub(super) fn one_freezes() -> Profile {
     let faults = Faults { freezes: 1, until: 6000, longest: 12_000, ..Faults::NONE };

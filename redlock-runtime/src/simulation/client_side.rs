@@ -63,8 +63,8 @@ impl World {
                 if let Some(time) = *time {
                     link.server_facts.told(time, sent);
                 }
-                if let Some((key, ballot)) = ballot {
-                    link.environment.servers.heard_of(&key, ballot, reply);
+                if let Some((subject, ballot)) = ballot {
+                    link.environment.servers.heard_of(&subject, ballot, reply);
                 }
                 let left = link.server_facts.abstains_for(link.abstention, sent);
                 recipient.answer(worth(Ok(reply.clone()), left));

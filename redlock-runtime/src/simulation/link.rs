@@ -1,14 +1,15 @@
 //! What one client has of one server: the present connection, and the answers that it waits for.
 
 use crate::error::NodeError;
-use crate::lock::LockKey;
 use crate::node::abstention::Abstention;
 use crate::node::server_facts::ServerFacts;
 use crate::node::{Environment, Recipient, Status};
+use crate::protocol::command::Subject;
 use crate::protocol::wakeup::channel;
 use crate::time::ballot_clock::Ballot;
 use crate::time::clock::Instant;
 use std::collections::VecDeque;
+use std::sync::Arc;
 
 pub(super) struct Link {
     pub(super) client: usize,
@@ -37,8 +38,8 @@ pub(super) struct Asked {
     pub(super) recipient: Recipient,
     /// By the clock of the client.
     pub(super) sent: Instant,
-    /// The name of the lock, and the ballot that was proposed with it.
-    pub(super) ballot: Option<(LockKey, Ballot)>,
+    /// What it was about, and the ballot that was proposed with it.
+    pub(super) ballot: Option<(Arc<Subject>, Ballot)>,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -69,7 +69,7 @@ fn profile(seed: u64) -> Profile {
 fn the_promises_hold_for_several_keys() {
     let banks = [sharing::bank, sharing::bank_crowd, sharing::bank_with_cancels, sharing::bank_with_cuts];
     let trees = [tree::tree, tree::tree_crowd, tree::tree_with_cancels, tree::tree_with_cuts, tree::tree_among_others];
-    for profile in banks.into_iter().chain(trees) {
+    for profile in banks.into_iter().chain(trees).chain([tree::fenced_bank, tree::fenced_tree]) {
         let profile = profile();
         let schedules = number(SCHEDULES).unwrap_or(DEFAULT_SCHEDULES / 100);
         let failed = search(0..schedules, |seed| run(&profile, seed, false));

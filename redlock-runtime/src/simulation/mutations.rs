@@ -5,9 +5,9 @@ use super::circumstances::{
     away_while_waiting, blinking, calm_delivery, clock_steps, cold_start, crashed_holder, crowd_with_crashes,
     cut_acquisitions, cut_extensions, cut_yields, cut_yields_and_others, cuts, double_delivery, failed_over,
     families_with_cuts, fenced_rolling, fenced_with_cuts, fenced_with_thefts, forgetful, forgetful_crowd,
-    frozen_minority, frozen_servers, late_shutdowns, late_starts, long_bodies, long_holds, one_forgets, one_freezes,
-    promoted, replaced, rolling, shutdowns, slow_crowd, steps_while_waiting, thefts, thefts_of_a_moment,
-    troubled_minority, unrenewed, windows, wrong_clocks,
+    frozen_minority, frozen_servers, late_shutdowns, late_starts, long_bodies, long_holds, lowered_rolling,
+    one_forgets, one_freezes, promoted, replaced, rolling, shutdowns, slow_crowd, steps_while_waiting, thefts,
+    thefts_of_a_moment, troubled_minority, unrenewed, windows, wrong_clocks,
 };
 use super::claims::{late_announcements, steps_before_claims};
 use super::faults::Faults;
@@ -20,7 +20,7 @@ use super::sharing::{
     joined_readers, joined_with_thefts, lowered_with_cuts, readers_and_writers, readers_crowd, readers_with_cancels,
     readers_with_crashes, readers_with_pauses, stream_of_readers,
 };
-use super::tree::{bank_among_tries, tree, tree_with_cancels};
+use super::tree::{bank_among_tries, fenced_bank, tree, tree_with_cancels};
 use super::{Failure, SCHEDULES, SEED, number, search};
 use crate::protocol::rules::{Rule, Rules};
 use crate::request::AfterRestart;
@@ -40,7 +40,7 @@ const LONG_BODY: u64 = 1500;
 /// A rule, the circumstances in which it matters, and what breaks without it.
 type Case = (Rule, fn() -> Profile, &'static [Promise]);
 
-const CASES: [Case; 82] = [
+const CASES: [Case; 84] = [
     (Rule::TokensFollowTheLatest, wrong_clocks, &[Promise::Fairness]),
     (Rule::ReleasedTokensAreDead, cut_yields, &[Promise::Exclusion, Promise::Owned, Promise::Clean]),
     (Rule::OwnTurnIsALease, crowd_with_crashes, &[Promise::Exclusion, Promise::Owned]),
@@ -77,6 +77,7 @@ const CASES: [Case; 82] = [
     (Rule::WaitersYieldToTheHolder, one_freezes, &[Promise::Kept]),
     (Rule::VotersAreAskedFirst, thefts_of_a_moment, &[Promise::Continuous]),
     (Rule::WonVotesCarryTheNumber, fenced_rolling, &[Promise::Fencing]),
+    (Rule::LoweredKeepTheirNumber, lowered_rolling, &[Promise::Fencing]),
     (Rule::UnrenewedLeasesEnd, unrenewed, &[Promise::BodyStops]),
     (Rule::ReconnectsAsk, blinking, &[Promise::Kept]),
     (Rule::OldLeasesAreConfirmed, steps_while_waiting, &[Promise::Owned, Promise::Exclusion]),
@@ -123,6 +124,7 @@ const CASES: [Case; 82] = [
     (Rule::IntentsKeepOut, tree, &[Promise::Exclusion, Promise::Owned]),
     (Rule::OnlyConcernedAreTold, tree, &[Promise::Quiet]),
     (Rule::LeavingUnblocks, tree_with_cancels, &[Promise::Progress]),
+    (Rule::EveryRegisterAccepts, fenced_bank, &[Promise::Fencing]),
     (Rule::FreeNamesAreReserved, bank_among_tries, &[Promise::Fairness, Promise::Order]),
 ];
 

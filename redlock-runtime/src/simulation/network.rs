@@ -218,7 +218,7 @@ impl World {
             return recipient.answer(Err(NodeError::Unreachable("there is no connection".into())));
         };
         let sent = self.links[link].server_facts.now();
-        let ballot = command.fence.map(|ballot| (command.subject.key.clone(), ballot));
+        let ballot = command.fence.map(|ballot| (Arc::clone(&command.subject), ballot));
         self.links[link].unanswered.push_back(Asked { recipient, sent, ballot });
         self.trace_send(link, &command);
         self.aim(link, command.verb, now);

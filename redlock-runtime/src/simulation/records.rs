@@ -165,6 +165,12 @@ impl Records {
         are_any
     }
 
+    /// The largest number of those who have had `key`, or something above it or below.
+    pub(super) fn latest_number(&self, key: usize) -> Option<FencingToken> {
+        let concerned = self.numbers.iter().enumerate().filter(|(other, _)| tree::overlap(key, *other));
+        concerned.filter_map(|(_, numbers)| numbers.last().copied()).max()
+    }
+
     /// Whoever is recorded under `id` has no use for its key any more.
     pub(super) fn used(&mut self, id: u64, now: Instant) {
         let waiters = self.waiters.iter().filter(|waiter| waiter.id == id).map(|waiter| waiter.key);

@@ -2,7 +2,7 @@
 //!
 //! What excludes what is said here by the texts of paths alone, and not by the classes of their names.
 
-use super::circumstances::slow_crowd;
+use super::circumstances::{fenced_with_cuts, slow_crowd};
 use super::faults::Faults;
 use super::network::{Network, World};
 use super::profile::Profile;
@@ -144,6 +144,16 @@ pub(super) fn tree_with_cuts() -> Profile {
 pub(super) fn tree_among_others() -> Profile {
     let faults = Faults { crashes: 1, until: 900, ..Faults::NONE };
     Profile { tree: 100, sets: 20, sharing: 20, foreign: 100, faults, bound: 4000, ..readers_crowd() }
+}
+
+/// Both keys, which have a register each, with one number.
+pub(super) fn fenced_bank() -> Profile {
+    Profile { keys: 2..=2, sets: 50, ..fenced_with_cuts() }
+}
+
+/// Places, which have a register together.
+pub(super) fn fenced_tree() -> Profile {
+    Profile { tree: 100, sets: 20, sharing: 20, ..fenced_with_cuts() }
 }
 
 /// Calls for both keys among many that do not wait, of which somebody always has one of them.

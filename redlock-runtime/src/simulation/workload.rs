@@ -114,7 +114,7 @@ impl Call {
         if percent == 0 || random.u8(0..100) >= percent {
             return self;
         }
-        Self { key: tree::place(random), is_fenced: false, ..self }
+        Self { key: tree::place(random), ..self }
     }
 
     /// Both keys, or two places, for so many percent of all. Whoever wants that waits for it.
@@ -124,7 +124,7 @@ impl Call {
         }
         let also = if tree::path(self.key).is_some() { tree::place(random) } else { 1 - self.key };
         let wait = if self.wait == Wait::None { Wait::Forever } else { self.wait };
-        Self { also: Some(also).filter(|also| *also != self.key), is_fenced: false, wait, ..self }
+        Self { also: Some(also).filter(|also| *also != self.key), wait, ..self }
     }
 
     /// One of so many permits.
@@ -145,7 +145,7 @@ impl Call {
     fn shared_sometimes(self, random: &mut Rng, percent: u8) -> Self {
         match if percent == 0 { 100 } else { random.u8(0..100) } {
             drawn if drawn < percent => Self { mode: Mode::Shared, is_fenced: false, ..self },
-            drawn => Self { is_lowered: drawn < percent + percent / 2 && !self.is_fenced, ..self },
+            drawn => Self { is_lowered: drawn < percent + percent / 2, ..self },
         }
     }
 }

@@ -85,9 +85,14 @@ impl BallotClock {
 
     /// A ballot for locks of `slot` that is larger than all that are known of it; `None` when there are no larger ones.
     pub(crate) fn draw(&self, slot: u16) -> Option<Ballot> {
+        self.draw_above(slot, 0)
+    }
+
+    /// The same, and larger than `others`.
+    fn draw_above(&self, slot: u16, others: u64) -> Option<Ballot> {
         let (now, latest) = self.believed();
         let by_clock = now.saturating_add(self.lead.load(Ordering::Relaxed)).min(latest);
-        let above = self.floor.load(Ordering::Relaxed);
+        let above = self.floor.load(Ordering::Relaxed).max(others);
         let next = |known: u64| by_clock.max(known.max(above).saturating_add(1));
         // Never fails: the closure always has a next value.
         let update = self.of(slot)?.fetch_update(Ordering::Relaxed, Ordering::Relaxed, |known| Some(next(known)));
@@ -95,8 +100,48 @@ impl BallotClock {
         Ballot::NUMBERS.contains(&number).then_some(Ballot { number, drawn_at: Some(now) })
     }
 
+    /// A ballot that is larger than all that are known to have been accepted for locks of these slots; `None` as above, for no
+    /// slot, and for several when what was accepted for one of them is out of reach: it moves its slot alone.
+    pub(crate) fn draw_for(&self, slots: &[u16]) -> Option<Ballot> {
+        let (first, others) = slots.split_first()?;
+        if others.is_empty() {
+            return self.draw(*first);
+        }
+        let known = |slot: &u16| self.of(*slot).map_or(0, |known| known.load(Ordering::Relaxed));
+        loop {
+            let largest = slots.iter().map(known).max()?;
+            if !self.is_in_reach(slots, largest) {
+                return None;
+            }
+            let ballot = self.draw_above(*first, largest)?;
+            let is_ours =
+                |slot: &u16| Some(self.of(*slot)?.fetch_max(ballot.number, Ordering::Relaxed) < ballot.number);
+            // Somebody else may have drawn for one of them meanwhile.
+            if others.iter().all(|slot| is_ours(slot) == Some(true)) {
+                return Some(ballot);
+            }
+        }
+    }
+
+    /// Whether a ballot for locks of these slots may be larger than `largest`. One of several slots moves the others no further than
+    /// a clock can show; where numbers were counted to beyond that, all slots are there already.
+    pub(crate) fn is_in_reach(&self, slots: &[u16], largest: u64) -> bool {
+        let latest = self.believed().1;
+        slots.len() < 2 || largest <= latest || self.floor.load(Ordering::Relaxed) >= latest
+    }
+
+    /// A node has refused `ballot`: it has accepted `largest` for a lock of one of these slots, which may be any of them. What would
+    /// move the others out of reach is said of none.
+    pub(crate) fn refused_for(&self, slots: &[u16], ballot: Ballot, largest: u64) {
+        if self.is_in_reach(slots, largest) {
+            for slot in slots {
+                self.refused(*slot, ballot, largest);
+            }
+        }
+    }
+
     /// A node has refused `ballot`: it has accepted `largest` for a lock of `slot`.
-    pub(crate) fn refused(&self, slot: u16, ballot: Ballot, largest: u64) {
+    fn refused(&self, slot: u16, ballot: Ballot, largest: u64) {
         if let Some(known) = self.of(slot) {
             known.fetch_max(largest, Ordering::Relaxed);
         }
@@ -228,6 +273,17 @@ mod tests {
         clock.refused(SLOT, before, made_up);
         assert_eq!(clock.draw(SLOT).unwrap().number, made_up + 1);
         assert_eq!(clock.draw(SLOT + 1).unwrap().number, before.number);
+        let both = [SLOT, SLOT + 1];
+        assert_eq!(clock.draw_for(&both), None, "it would move the other one as well");
+        assert_eq!(clock.draw(SLOT + 1).unwrap().number, before.number + 1);
+        let others = [SLOT + 2, SLOT + 3];
+        clock.refused_for(&others, before, made_up);
+        assert_eq!(clock.draw_for(&others).unwrap().number, before.number, "which of them it is, nobody knows");
+        assert_eq!(
+            [made_up, made_up - 3 * MOST_APART].map(|largest| clock.is_in_reach(&others, largest)),
+            [false, true]
+        );
+        assert!(clock.is_in_reach(&[SLOT], made_up));
         clock.refused(SLOT, before, Ballot::NUMBERS.end - 1);
         assert_eq!(clock.draw(SLOT), None, "there are no larger ones");
     }
@@ -239,6 +295,45 @@ mod tests {
         assert_eq!([SLOT, SLOT, 0].map(|slot| clock.draw(slot).unwrap().number), [42, 43, 42]);
         clock.given(Ballot::NUMBERS.end);
         assert_eq!(clock.draw(SLOT).unwrap().number, 44, "nobody has given this one");
+        let clock = knowing_the_servers(0);
+        let counted = clock.draw(SLOT).unwrap().number + 3 * MOST_APART;
+        clock.given(counted);
+        assert_eq!(
+            [1, 2].map(|more| clock.draw_for(&[0, 1]).unwrap().number - more),
+            [counted; 2],
+            "all slots are there"
+        );
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn one_for_several_slots_is_above_what_is_known_of_each() {
+        let clock = knowing_the_servers(0);
+        let before = clock.draw(SLOT).unwrap();
+        clock.refused(SLOT, before, before.number + 100);
+        assert_eq!(clock.draw_for(&[0, SLOT]).unwrap().number, before.number + 101);
+        assert_eq!([SLOT, 0].map(|slot| clock.draw(slot).unwrap().number), [before.number + 102; 2]);
+        assert_eq!(clock.draw_for(&[]), None);
+        clock.refused(0, before, Ballot::NUMBERS.end - 1);
+        assert_eq!(clock.draw_for(&[0, SLOT]), None);
+    }
+
+    #[test]
+    fn ballots_for_several_slots_are_never_the_same_in_any_of_them() {
+        let clock = BallotClock::new(Clock::Boot);
+        let wanted: [&[u16]; 4] = [&[1, 2], &[1, 2], &[2, 3], &[1, 3]];
+        let draw = |slots: &[u16]| (0..20_000).map(|_| clock.draw_for(slots).unwrap().number).collect::<Vec<_>>();
+        let drawn = std::thread::scope(|scope| {
+            let threads = wanted.map(|slots| scope.spawn(move || draw(slots)));
+            threads.map(|thread| thread.join().unwrap())
+        });
+        for slot in 1..=3 {
+            let with_it = wanted.iter().zip(&drawn).filter(|(slots, _)| slots.contains(&slot));
+            let mut numbers: Vec<_> = with_it.flat_map(|(_, drawn)| drawn).collect();
+            let all = numbers.len();
+            numbers.sort_unstable();
+            numbers.dedup();
+            assert_eq!(numbers.len(), all, "of slot {slot}");
+        }
     }
 
     #[tokio::test(start_paused = true)]

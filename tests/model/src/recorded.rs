@@ -47,6 +47,8 @@ impl Row {
 pub enum Table {
     /// The searches of the lock in the tests.
     Lock,
+    /// Those of requests for several names.
+    Sets,
     /// Those of the fencing numbers.
     Fencing,
     /// Those of the long run.
@@ -57,6 +59,7 @@ impl Table {
     fn path(self) -> PathBuf {
         let name = match self {
             Self::Lock => "lock.tsv",
+            Self::Sets => "sets.tsv",
             Self::Fencing => "fencing.tsv",
             Self::Long => "long.tsv",
         };

@@ -54,8 +54,12 @@ pub enum Rule {
     BlockersArePinged,
     /// Those who share a lock enter together.
     ReadersTogether,
+    /// What is wanted below a name keeps those out who want all of it, and the other way round.
+    IntentsKeepOut,
     /// A node accepts a ballot only if it is larger than all that it has accepted.
     BallotsOnlyRise,
+    /// A node accepts the ballot for several names only if the registers of all of them do.
+    EveryRegisterAccepts,
     /// A quorum has accepted the same ballot: the largest of different ones may have been accepted nowhere else.
     AcceptsAreOfOneRound,
     /// A ballot that was refused is no number, however many votes came with the refusals.

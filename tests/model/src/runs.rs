@@ -5,6 +5,7 @@ use crate::lock::{Scenario, UNBOUNDED};
 use crate::permits::{Permits, Variant as PermitsVariant};
 use crate::rule::Rule;
 use crate::search::{Limits, Model, Outcome, search};
+use crate::sets::{Class, Sets, Wish};
 
 /// A scenario of the lock with its name.
 #[derive(Debug, Clone)]
@@ -133,21 +134,83 @@ pub fn without_a_rule() -> Vec<(Rule, Scenario, &'static str)> {
     ]
 }
 
-/// The fencing numbers of the test run, each with its name.
+/// Requests for several names, of the test run, each with its name.
 #[must_use]
-pub fn fencing() -> Vec<(&'static str, Fencing)> {
-    let pair = Fencing { tokens: 2, rounds: 2, ballots: 2, changes: 1, wipes: 0, variant: Variant::Protocol };
+pub fn sets() -> Vec<(&'static str, Sets)> {
     vec![
-        ("two tokens, two rounds, a change", pair),
-        ("two tokens, nodes that lose their data", Fencing { rounds: 1, changes: 0, wipes: 2, ..pair }),
-        ("three tokens, a change", Fencing { tokens: 3, rounds: 1, ..pair }),
+        ("both names, twice", several(3, &[AB, AB])),
+        ("both names, twice, and one gives up", Sets { give_up: true, ..several(3, &[AB, AB]) }),
+        ("a name, both, and the other", Sets { give_up: true, ..several(2, &[A, AB, B]) }),
+        ("both names, and each", Sets { give_up: true, ..several(2, &[AB, A, B]) }),
+        ("a ring of three names", Sets { give_up: true, ..several(2, &[AB, BC, CA]) }),
+        ("a ring of three names, three nodes", several(3, &[AB, BC, CA])),
+        ("a folder and two places in it", Sets { give_up: true, ..several(2, &[FOLDER, BELOW, BESIDE]) }),
+        ("two places in a folder, and the folder", Sets { give_up: true, ..several(2, &[BELOW, BESIDE, FOLDER]) }),
+        ("a place, the folder, and another place, three nodes", several(3, &[BELOW, FOLDER, BESIDE])),
+        ("a shared folder and places in it", Sets { give_up: true, ..several(2, &[SHARED_FOLDER, BELOW, READ_BELOW]) }),
     ]
 }
 
-/// The fencing numbers of the long run.
+/// Each rule that can be switched off with the requests that show why it is there, and a word of what goes wrong.
 #[must_use]
-pub fn fencing_of_three() -> Fencing {
-    Fencing { tokens: 3, rounds: 2, ballots: 3, changes: 2, wipes: 0, variant: Variant::Protocol }
+pub fn sets_without_a_rule() -> Vec<(Rule, Sets, &'static str)> {
+    vec![
+        (Rule::YieldVoids, several(3, &[AB, AB]), "hold the lock at once"),
+        (Rule::AllHoldersHear, several(2, &[FOLDER, BELOW, BESIDE]), "nothing is on its way"),
+        (
+            Rule::LeavingUnblocks,
+            Sets { give_up: true, ..several(1, &[BELOW, FOLDER, BESIDE]) },
+            "nothing is on its way",
+        ),
+        (Rule::IntentsKeepOut, several(2, &[FOLDER, BELOW]), "hold the lock at once"),
+    ]
+}
+
+const X: Option<Class> = Some(Class::Exclusive);
+const S: Option<Class> = Some(Class::Shared);
+const IX: Option<Class> = Some(Class::IntentExclusive);
+const IS: Option<Class> = Some(Class::IntentShared);
+
+const A: Wish = [X, None, None];
+const B: Wish = [None, X, None];
+const AB: Wish = [X, X, None];
+const BC: Wish = [None, X, X];
+const CA: Wish = [X, None, X];
+const FOLDER: Wish = [X, None, None];
+const SHARED_FOLDER: Wish = [S, None, None];
+const BELOW: Wish = [IX, X, None];
+const BESIDE: Wish = [IX, None, X];
+const READ_BELOW: Wish = [IS, S, None];
+
+fn several(nodes: usize, wanted: &[Wish]) -> Sets {
+    let mut wishes = [A; 3];
+    wishes[..wanted.len()].copy_from_slice(wanted);
+    Sets { nodes, tokens: wanted.len(), wishes, give_up: false, without: None }
+}
+
+/// The fencing numbers of the test run, each with its name.
+#[must_use]
+pub fn fencing() -> Vec<(&'static str, Fencing)> {
+    let pair =
+        Fencing { tokens: 2, wants: [1; 3], rounds: 2, ballots: 2, changes: 1, wipes: 0, variant: Variant::Protocol };
+    vec![
+        ("two tokens, two rounds, a change", pair),
+        ("two tokens, nodes that lose their data", Fencing { rounds: 1, changes: 0, wipes: 2, ..pair }),
+        ("three tokens", Fencing { tokens: 3, rounds: 1, changes: 0, ..pair }),
+        ("a name, and it and another with one number", Fencing { wants: [1, 3, 0], ..pair }),
+    ]
+}
+
+/// The fencing numbers of the long run, each with its name. The last may have more states than there is room for.
+#[must_use]
+pub fn fencing_of_the_long_run() -> Vec<(&'static str, Fencing)> {
+    let pair =
+        Fencing { tokens: 2, wants: [1; 3], rounds: 2, ballots: 2, changes: 1, wipes: 0, variant: Variant::Protocol };
+    vec![
+        ("three tokens, a change", Fencing { tokens: 3, rounds: 1, ..pair }),
+        ("two names, and both with one number", Fencing { tokens: 3, wants: [1, 2, 3], rounds: 1, ..pair }),
+        ("three fencing numbers", Fencing { tokens: 3, ballots: 3, changes: 2, ..pair }),
+    ]
 }
 
 /// The permits of the test run, each with its name.

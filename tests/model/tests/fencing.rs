@@ -39,6 +39,7 @@ fn is_refuted(variant: Variant) -> bool {
 fn every_rule_of_numbers_is_needed() {
     let rules = [
         Rule::BallotsOnlyRise,
+        Rule::EveryRegisterAccepts,
         Rule::AcceptsAreOfOneRound,
         Rule::RefusedIsNotIssued,
         Rule::AcceptsEndWithTheVote,

@@ -59,12 +59,16 @@ fn symptoms() -> BTreeMap<String, &'static str> {
         runs::without_a_rule().into_iter().map(|(rule, _, symptom)| (format!("{rule:?}"), symptom)).collect();
     let numbers = [
         Rule::BallotsOnlyRise,
+        Rule::EveryRegisterAccepts,
         Rule::AcceptsAreOfOneRound,
         Rule::RefusedIsNotIssued,
         Rule::AcceptsEndWithTheVote,
         Rule::WonVotesCarryTheNumber,
     ];
     symptoms.extend(numbers.map(|rule| (format!("{rule:?}"), "a number that does not rise")));
+    for (rule, _, symptom) in runs::sets_without_a_rule() {
+        symptoms.entry(format!("{rule:?}")).or_insert(symptom);
+    }
     symptoms
 }
 
@@ -139,15 +143,23 @@ fn of_lock(runs: &[runs::Run], found: &[Row]) -> String {
 
 fn model() -> String {
     let (lock, fencing, long) = (Table::Lock.read(), Table::Fencing.read(), Table::Long.read());
-    let states: usize = lock.iter().chain(&fencing).map(|row| row.states).sum();
+    let sets = Table::Sets.read();
+    let states: usize = lock.iter().chain(&sets).chain(&fencing).map(|row| row.states).sum();
     let is_complete = runs::of_the_tests().iter().all(|run| lock.iter().any(|row| row.name == run.name))
+        && runs::sets().iter().all(|(name, _)| sets.iter().any(|row| row.name == *name))
         && runs::fencing().iter().all(|(name, _)| fencing.iter().any(|row| row.name == *name));
     assert!(is_complete, "states are missing: UPDATE_EXPECT=1 cargo test -p redlock-model");
     let head = "| scenario | nodes | tokens | with | states | searched |\n|---|---:|---:|---|---:|---|\n";
     let of_tests = of_lock(&runs::of_the_tests(), &lock);
     let of_long = of_lock(&runs::of_the_long_run(), &long);
+    let of_several = runs::sets().into_iter().map(|(name, model)| {
+        let with = if model.give_up { "giving up" } else { "-" };
+        searched(name, &format!("{} | {} | {with}", model.nodes, model.tokens), &sets)
+    });
+    let of_several: String = of_several.collect();
     let numbers = runs::fencing().into_iter().map(|(name, model)| (name, model, &fencing));
-    let numbers = numbers.chain([("three fencing numbers", runs::fencing_of_three(), &long)]);
+    let of_long_run = runs::fencing_of_the_long_run().into_iter().map(|(name, model)| (name, model, &long));
+    let numbers = numbers.chain(of_long_run);
     let numbers: String = numbers
         .map(|(name, model, found)| {
             let what = format!(
@@ -160,8 +172,9 @@ fn model() -> String {
     format!(
         "\n## Model\n\nEvery state of each scenario; the tests search {} states each time and compare the numbers with these. Expiries, \
          polls, crashes and cuts are bounds on how many there are.\n\n{head}{of_tests}\n\
+         Several names, and places in a tree:\n\n{head}{of_several}\n\
          The long run (`tests/run.sh --long`), by what it wrote the last time:\n\n{head}{of_long}\n\
-         Fencing numbers; the last row is of the long run:\n\n\
+         Fencing numbers; the last three rows are of the long run:\n\n\
          | scenario | tokens | rounds | ballots | changes | wipes | states | searched |\n\
          |---|---:|---:|---:|---:|---:|---:|---|\n{numbers}",
         grouped(states as u64)

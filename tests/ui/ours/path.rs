@@ -110,16 +110,6 @@ pub async fn permits(tenant: u64) -> Result<(), LockError> {
     Ok(())
 }
 
-#[distributed_lock(path = "/{tenant}/{folder}", fencing, guard = lock)]
-pub async fn numbered_below(tenant: u64, folder: &str) -> Result<(), LockError> {
-    Ok(())
-}
-
-#[distributed_lock(path = "/{dir:/}", fencing, guard = lock)]
-pub async fn numbered_somewhere(dir: &str) -> Result<(), LockError> {
-    Ok(())
-}
-
 #[distributed_lock(path = "/{tenant}", mode = shared, fencing, guard = lock)]
 pub async fn numbered(tenant: u64) -> Result<(), LockError> {
     Ok(())

@@ -90,11 +90,6 @@ pub async fn numbered() -> Result<(), LockError> {
     Ok(())
 }
 
-#[distributed_lock(key = ["account:{a}", "account:{b}"], fencing, guard = lock)]
-pub async fn numbered_together(a: u64, b: u64) -> Result<(), LockError> {
-    Ok(())
-}
-
 #[distributed_lock(key = ["limits", "rates"], mode = shared, fencing, guard = lock)]
 pub async fn numbered_by_mode() -> Result<(), LockError> {
     Ok(())

@@ -31,6 +31,16 @@ pub async fn number(tenant: u64) -> Result<u64, LockError> {
     Ok(lock.fencing_token().as_u64())
 }
 
+#[distributed_lock(path = "/{tenant}/{folder}", fencing, guard = lock)]
+pub async fn number_below(tenant: u64, folder: &str) -> Result<u64, LockError> {
+    Ok(lock.fencing_token().as_u64())
+}
+
+#[distributed_lock(key = ["account:{from}", "account:{to}", shared("limits")], fencing, guard = lock)]
+pub async fn number_together(from: u64, to: u64) -> Result<u64, LockError> {
+    Ok(lock.fencing_token().as_u64())
+}
+
 #[distributed_lock(key = [shared("a")])]
 pub async fn one() -> Result<(), LockError> {
     Ok(())

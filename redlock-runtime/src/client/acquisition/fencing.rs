@@ -43,7 +43,8 @@ impl Acquisition {
         }
         // Each refusal has told what the next ballot must be larger than.
         let mut refused = 0;
-        while decision == FencingDecision::Refused && self.is_useful() && !self.shared.is_closed() {
+        while decision == FencingDecision::Refused && self.is_in_reach() && self.is_useful() && !self.shared.is_closed()
+        {
             // Who is refused again shares the register with others, and they would refuse each other for ever.
             if refused > 0 {
                 sleep(self.node_timeout().min(refused * LONGEST_REST).mul_f64(fastrand::f64())).await;
@@ -74,6 +75,12 @@ impl Acquisition {
         });
         let decided = tokio::time::timeout(self.node_timeout(), answers).await;
         decided.unwrap_or_else(|_| self.state().candidate.fencing_decision(self.now()))
+    }
+
+    /// Whether there may be a ballot that a quorum has not refused yet.
+    fn is_in_reach(&self) -> bool {
+        let (slots, ballots) = (self.subject.numbered_slots(), &self.shared.servers.ballots);
+        self.state().candidate.may_be_accepted_above(|largest| ballots.is_in_reach(&slots, largest))
     }
 
     /// The first token of what was decided.

@@ -5,7 +5,6 @@ use super::loss_watchers::LossWatchers;
 use super::members::Members;
 use super::present::Present;
 use crate::client::shared::Shared;
-use crate::lock::slot::slot_of;
 use crate::lock::{Mode, OwnerToken};
 use crate::node::Pending;
 use crate::observe::held_back::{self, Untold};
@@ -255,7 +254,7 @@ impl Sender<'_> {
         match fence {
             Fence::Known(number) => Some(Ballot::known(number)),
             Fence::New => {
-                let draw = || self.shared.servers.ballots.draw(slot_of(self.subject.key.name()));
+                let draw = || self.shared.servers.ballots.draw_for(&self.subject.numbered_slots());
                 self.ballot = self.ballot.or_else(draw);
                 self.ballot
             }

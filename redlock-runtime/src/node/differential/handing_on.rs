@@ -50,10 +50,10 @@ async fn a_lock_is_handed_on_alike_by_whoever_stands_in_its_queue() {
 async fn a_crowd_below_a_folder_is_told_alike() {
     const CROWD: usize = 150;
     let server = RedisServer::start().await;
-    let mut pair = Pair::start(&server.url()).await;
+    let mut pair = Pair { is_brief: false, ..Pair::start(&server.url()).await };
     tokio::time::pause();
     let (acquire, release) = (Verb::Acquire { ttl: HOUR, claim: HOUR, holds: false }, Verb::Release { claim: HOUR });
-    for (sequence, deaf) in [(0, None), (1, Some(1))] {
+    for (sequence, deaf) in [(0, None), (1, Some(1)), (2, None)] {
         pair.begin(sequence);
         for manager in 0..MANAGERS {
             if (Some(manager) == deaf) == pair.listens(manager) {
@@ -65,20 +65,24 @@ async fn a_crowd_below_a_folder_is_told_alike() {
         let all: Vec<_> = (0..CROWD).map(token).collect();
         pair.ask(acquire, Mode::Exclusive, None, 0, pair.tokens[0], None).await;
         let wish = |at: usize| {
+            // Some want the folder, which those below keep them from.
+            if sequence == 2 && (2..80).contains(&at) {
+                return vec![(0, Shared), (1, IntentShared)];
+            }
             let intent = if at.is_multiple_of(3) { IntentShared } else { IntentExclusive };
             let leaf = if intent == IntentShared { Shared } else { Exclusive };
             vec![(0, intent), (1 + usize::from(at.is_multiple_of(5)), leaf)]
         };
         for (at, token) in all.iter().enumerate().skip(1) {
-            pair.ask_several(acquire, &wish(at), *token, None).await;
+            pair.ask_several(acquire, None, &wish(at), *token, None).await;
         }
         pair.ask(release, Mode::Exclusive, None, 0, pair.tokens[0], None).await;
         for (at, token) in all.iter().enumerate().skip(1) {
             let verb = if at.is_multiple_of(7) { release } else { acquire };
-            pair.ask_several(verb, &wish(at), *token, None).await;
+            pair.ask_several(verb, None, &wish(at), *token, None).await;
         }
         for (at, token) in all.iter().enumerate().skip(1) {
-            pair.ask_several(release, &wish(at), *token, None).await;
+            pair.ask_several(release, None, &wish(at), *token, None).await;
         }
         pair.clear().await;
     }
@@ -103,7 +107,7 @@ async fn a_queue_that_is_none_leaves_all_names_as_they_are() {
     pair.ask(Verb::Release { claim: HOUR }, Mode::Exclusive, None, 0, second, None).await;
     // The token itself has both, and another waits for one of them.
     let _: () = pair.redis.server.del(queues[1].as_str()).unwrap();
-    pair.ask_several(acquire, &both, second, None).await;
+    pair.ask_several(acquire, None, &both, second, None).await;
     pair.ask(acquire, Mode::Exclusive, None, 0, first, None).await;
     let _: () = pair.redis.server.set(queues[1].as_str(), "something else").unwrap();
     pair.is_refused(Verb::Yield { claim: HOUR }, &both, second).await;
@@ -188,12 +192,12 @@ async fn a_folder_is_left_alike_to_who_is_named() {
         let leaf = if intent == IntentExclusive { Exclusive } else { Shared };
         let below = [vec![(0, intent), (1, leaf)], vec![(0, IntentExclusive), (2, Exclusive)]];
         for (place, token) in below.iter().zip(0..) {
-            pair.ask_several(acquire(false), place, pair.tokens[token], None).await;
+            pair.ask_several(acquire(false), None, place, pair.tokens[token], None).await;
         }
         let named = pair.tokens[2];
         pair.ask(acquire(true), mode, None, 0, named, None).await;
         for (place, token) in below.iter().zip(0..) {
-            pair.ask_several(Verb::Yield { claim: HOUR }, place, pair.tokens[token], Some(named)).await;
+            pair.ask_several(Verb::Yield { claim: HOUR }, None, place, pair.tokens[token], Some(named)).await;
         }
         pair.clear().await;
     }

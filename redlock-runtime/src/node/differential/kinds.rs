@@ -102,6 +102,26 @@ pub(super) const fn naming(verb: Verb, reply: &Reply) -> Option<&'static str> {
     }
 }
 
+/// What became of the ballot of one about several names.
+pub(super) const fn numbering_several(reply: &Reply) -> Option<&'static str> {
+    let (Reply::Granted { number, .. } | Reply::Extended { number, .. }) = reply else { return None };
+    match number {
+        Some(Number::Accepted(_)) => Some("accepted a ballot for several"),
+        Some(Number::Refused { .. }) => Some("refused a ballot for several"),
+        None => Some("said nothing of a ballot for several"),
+    }
+}
+
+/// What became of the ballot of one who shares what it had alone.
+pub(super) const fn numbering_lowered(reply: &Reply) -> Option<&'static str> {
+    let (Reply::Granted { number, .. } | Reply::Extended { number, .. }) = reply else { return None };
+    match number {
+        Some(Number::Accepted(_)) => Some("accepted a ballot for a share"),
+        Some(Number::Refused { .. }) => Some("refused a ballot for a share"),
+        None => Some("said nothing of a ballot for a share"),
+    }
+}
+
 /// What became of the ballot of a fenced command.
 pub(super) const fn numbering(reply: &Reply) -> Option<&'static str> {
     let (Reply::Granted { number, .. } | Reply::Extended { number, .. }) = reply else { return None };

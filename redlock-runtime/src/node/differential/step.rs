@@ -61,6 +61,7 @@ pub(super) enum Step {
     /// The same about several keys.
     AskSeveral {
         verb: Verb,
+        fence: Option<Ballot>,
         wish: Wish,
         token: usize,
         other: Option<usize>,
@@ -117,12 +118,15 @@ impl Step {
         let mode = if key == TURNSTILE { Mode::Exclusive } else { mode };
         let has_permit = matches!(verb, Verb::Enter { .. }) || mode.is_shared() && key == 0 && random.is_chosen();
         let mode = if has_permit { Mode::Permit } else { mode };
-        let fence = fence(random).filter(|_| mode == Mode::Exclusive);
+        // No permit has a number.
+        let fence = fence(random).filter(|_| mode != Mode::Permit);
         let other = names.then(|| random.index(TOKENS));
         if several && !matches!(verb, Verb::Revoke | Verb::Enter { .. }) && random.below(3) > 0 {
             let wish = wish(random, token);
-            return Self::AskSeveral { verb, wish, token, other };
+            return Self::AskSeveral { verb, fence, wish, token, other };
         }
+        // Nobody begins with a share that has a number.
+        let fence = fence.filter(|_| mode == Mode::Exclusive || !matches!(verb, Verb::SetNx { .. }));
         Self::Ask { verb, mode, fence, key, token, other }
     }
 }

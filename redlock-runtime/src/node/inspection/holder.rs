@@ -14,7 +14,7 @@ pub enum Holder {
     /// A call of this library, in this process or another one. A lock that [lingers](crate::LockManagerBuilder::linger) looks
     /// like one that is used.
     Owner(Owner),
-    /// Calls of this library that [share](crate::LockRequest::shared) the lock.
+    /// Calls of this library that [share](crate::LockRequest::shared) the lock, or have something [below](Owner::is_below) it.
     #[non_exhaustive]
     Shared {
         /// In the order in which they have asked for it; of many the first hundred.
@@ -40,7 +40,7 @@ impl Holder {
         }
     }
 
-    /// Who they are, if they are calls of this library: one, or those that share the lock.
+    /// Who they are, if they are calls of this library: one, or those that have the lock together.
     #[must_use]
     pub fn owners(&self) -> &[Owner] {
         match self {
@@ -64,6 +64,21 @@ impl Holder {
     }
 }
 
+/// `shared by 3 calls`, or `shared by 1 call, shared below by 2 calls`
+fn write_counts(owners: &[Owner], f: &mut fmt::Formatter<'_>) -> fmt::Result {
+    let mut counts: Vec<(&str, usize)> = Vec::new();
+    for words in owners.iter().map(Owner::has) {
+        match counts.iter_mut().find(|(other, _)| *other == words) {
+            Some((_, count)) => *count += 1,
+            None => counts.push((words, 1)),
+        }
+    }
+    counts.iter().enumerate().try_for_each(|(at, (words, count))| {
+        let (comma, calls) = (if at > 0 { ", " } else { "" }, if *count > 1 { "calls" } else { "call" });
+        write!(f, "{comma}{words} {count} {calls}")
+    })
+}
+
 impl fmt::Display for Holder {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
@@ -71,8 +86,8 @@ impl fmt::Display for Holder {
             Self::Nobody => f.write_str("free"),
             Self::Owner(owner) => write!(f, "held by {owner}"),
             Self::Shared { owners } => match owners.as_slice() {
-                [only] => write!(f, "shared by {only}"),
-                several => write!(f, "shared by {} calls", several.len()),
+                [only] => write!(f, "{} {only}", only.has()),
+                several => write_counts(several, f),
             },
             // Escaped: whoever has written it may have written anything.
             Self::Foreign { value } => write!(f, "held by another program, as {value:?}"),

@@ -5,7 +5,8 @@ use super::clients::Clients;
 use super::holder::Holder;
 use super::owner::{Owner, spoken};
 use crate::error::NodeError;
-use crate::lock::{Mode, OwnerToken};
+use crate::lock::OwnerToken;
+use crate::lock::class::Class;
 use crate::protocol::fencing_token::FencingToken;
 use crate::protocol::node_state::Seen;
 use std::fmt;
@@ -60,16 +61,21 @@ impl NodeInspection {
 
     /// What the node in memory has: all who stand there are in this process.
     pub(crate) fn in_memory(node: &str, seen: &Seen) -> Self {
-        let owner = |token: OwnerToken, mode| Owner { is_connected: Some(true), ..Owner::of(token, mode) };
-        let alone = seen.holder.map(|holder| Holder::Owner(owner(holder.token, Mode::Exclusive)));
-        let mut owners: Vec<_> = seen.readers.iter().map(|reader| owner(reader.token, Mode::Shared)).collect();
+        let owner = |token: OwnerToken, class| Owner { is_connected: Some(true), ..Owner::in_class(token, class) };
+        let alone = seen.holder.map(|holder| Holder::Owner(owner(holder.token, Class::Exclusive)));
+        let mut owners: Vec<_> = seen.readers.iter().map(|(reader, class)| owner(reader.token, *class)).collect();
         owners.sort_by_key(|owner| owner.token);
         owners.truncate(MOST_WAITERS);
         let shared = if owners.is_empty() { Holder::Nobody } else { Holder::Shared { owners } };
         Self {
             holder: alone.unwrap_or(shared),
-            remaining: seen.holder.iter().chain(&seen.readers).map(|holder| holder.left).max(),
-            waiters: seen.waiters.iter().take(MOST_WAITERS).map(|(token, mode)| owner(*token, *mode)).collect(),
+            remaining: seen
+                .holder
+                .iter()
+                .chain(seen.readers.iter().map(|(reader, _)| reader))
+                .map(|holder| holder.left)
+                .max(),
+            waiters: seen.waiters.iter().take(MOST_WAITERS).map(|(token, class)| owner(*token, *class)).collect(),
             waiting: u64::try_from(seen.waiters.len()).unwrap_or(u64::MAX),
             fence: seen.ballot.map(|ballot| FencingToken::new(ballot, 0)),
             ..Self::of(node)

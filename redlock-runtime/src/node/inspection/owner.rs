@@ -1,6 +1,7 @@
 //! Who a token belongs to.
 
 use super::clients::Clients;
+use crate::lock::class::Class;
 use crate::lock::{Mode, OwnerToken};
 use std::fmt;
 use std::time::{Duration, SystemTime};
@@ -15,6 +16,9 @@ pub struct Owner {
     pub token: OwnerToken,
     /// Whether it has the lock, or wants it, for itself alone or together with others.
     pub mode: Mode,
+    /// Whether that is about something [below](crate::LockRequest::path) the key, which is a place in a tree then, and not about
+    /// the key itself: others may have something else there.
+    pub is_below: bool,
     /// When the call asked for the lock, by the clock of its process. A lock that went from call to call within a process
     /// has the time of the first of them.
     pub asked_at: SystemTime,
@@ -33,7 +37,39 @@ pub struct Owner {
 impl Owner {
     /// What the token alone tells.
     pub(crate) fn of(token: OwnerToken, mode: Mode) -> Self {
-        Self { token, mode, asked_at: token.asked_at(), label: None, address: None, is_connected: None }
+        Self {
+            token,
+            mode,
+            is_below: false,
+            asked_at: token.asked_at(),
+            label: None,
+            address: None,
+            is_connected: None,
+        }
+    }
+
+    /// The same for one that stands at the node in this class.
+    pub(crate) fn in_class(token: OwnerToken, class: Class) -> Self {
+        let mode = if class.is_alone() { Mode::Exclusive } else { Mode::Shared };
+        Self { is_below: class.is_intent(), ..Self::of(token, mode) }
+    }
+
+    /// In which way it has a lock that it has with others.
+    pub(super) const fn has(&self) -> &'static str {
+        match (self.is_below, self.mode) {
+            (false, _) => "shared by",
+            (true, Mode::Exclusive) => "held below by",
+            (true, Mode::Shared | Mode::Permit) => "shared below by",
+        }
+    }
+
+    pub(super) const fn waits(&self) -> &'static str {
+        match (self.is_below, self.mode) {
+            (false, Mode::Exclusive) => "waits",
+            (false, Mode::Shared | Mode::Permit) => "waits to share it",
+            (true, Mode::Exclusive) => "waits for something below",
+            (true, Mode::Shared | Mode::Permit) => "waits to share something below",
+        }
     }
 
     /// The same with what the server says of its `clients`.

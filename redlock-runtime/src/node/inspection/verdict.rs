@@ -41,7 +41,7 @@ impl Inspection {
         })
     }
 
-    /// Those who [share](crate::LockRequest::shared) the key by the word of so many nodes as must agree, in the order in which
+    /// Those who [share](crate::LockRequest::shared) the key, or have something [below](Owner::is_below) it, by the word of so many nodes as must agree, in the order in which
     /// they have asked for it; of many the first hundred.
     #[must_use]
     pub fn readers(&self) -> Vec<&Owner> {
@@ -103,11 +103,10 @@ impl fmt::Display for Inspection {
         let readers = self.readers();
         readers
             .iter()
-            .try_for_each(|owner| write!(f, "\n  shared by {owner}, which asked {} ago", spoken(owner.age())))?;
-        self.waiters().iter().try_for_each(|owner| {
-            let what = if owner.mode.is_shared() { "waits to share it" } else { "waits" };
-            write!(f, "\n  {what} for {}: {owner}", spoken(owner.age()))
-        })?;
+            .try_for_each(|owner| write!(f, "\n  {} {owner}, which asked {} ago", owner.has(), spoken(owner.age())))?;
+        self.waiters()
+            .iter()
+            .try_for_each(|owner| write!(f, "\n  {} for {}: {owner}", owner.waits(), spoken(owner.age())))?;
         let unnamed = self.nodes.iter().filter_map(|node| Some((&node.node, node.unnamed.as_ref()?)));
         unnamed
             .into_iter()
@@ -119,6 +118,7 @@ impl fmt::Display for Inspection {
 mod tests {
     use super::*;
     use crate::error::NodeError;
+    use crate::lock::class::Class::{Exclusive, IntentExclusive, IntentShared, Shared};
     use crate::lock::owner_token::ManagerId;
     use crate::lock::{Mode, OwnerToken};
     use crate::time::token_clock::TokenTime;
@@ -170,6 +170,32 @@ mod tests {
         let text = inspection.to_string();
         assert!(
             text.starts_with("\"order:7\": shared by 3 calls, 8.0s left") && text.matches("\n  shared by").count() == 3
+        );
+    }
+
+    #[test]
+    fn who_has_something_below_it_does_not_share_it() {
+        let [one, other, third] = [1, 2, 3].map(|counter| owner(counter).token);
+        let (below, reads) = (Owner::in_class(one, IntentExclusive), Owner::in_class(other, IntentShared));
+        let table = [
+            (vec![below.clone()], "held below by manager"),
+            (vec![reads.clone()], "shared below by manager"),
+            (vec![below.clone(), Owner::in_class(third, IntentExclusive)], "held below by 2 calls, "),
+            (vec![below, reads.clone()], "held below by 1 call, shared below by 1 call, "),
+            (vec![Owner::in_class(third, Shared), reads], "shared by 1 call, shared below by 1 call, "),
+        ];
+        for (owners, expected) in table {
+            let lines = owners.len();
+            let inspection = inspection([(); 3].map(|()| (Holder::Shared { owners: owners.clone() }, 9)));
+            let text = inspection.to_string();
+            assert!(text.starts_with(&format!("\"order:7\": {expected}")), "{text}");
+            assert_eq!(text.matches("which asked").count(), lines, "{text}");
+        }
+        let waiting =
+            [Exclusive, Shared, IntentExclusive, IntentShared].map(|class| Owner::in_class(one, class).waits());
+        assert_eq!(
+            waiting,
+            ["waits", "waits to share it", "waits for something below", "waits to share something below"]
         );
     }
 

@@ -60,9 +60,9 @@ fn reply(verb: Verb, parts: &[Value]) -> Option<Reply> {
         }
         (Verb::SetNx { .. }, [Value::Nil | Value::Int(0)] | [Value::Nil, _])
         | (Verb::Enter { .. }, [Value::Int(0)]) => Reply::Taken,
-        // Of a lock that is shared, which a script has taken.
-        (Verb::SetNx { .. }, [Value::Int(1)] | [Value::Int(1), Value::Int(0)]) => {
-            Reply::Granted { smaller: false, number: None }
+        // Of a lock that is shared, or of several, which a script has taken.
+        (Verb::SetNx { .. }, [Value::Int(1), number @ ..]) => {
+            Reply::Granted { smaller: false, number: fencing_number(number).ok()? }
         }
         (Verb::Acquire { .. }, [Value::Int(1), Value::Int(smaller), number @ ..]) => {
             Reply::Granted { smaller: *smaller == 1, number: fencing_number(number).ok()? }

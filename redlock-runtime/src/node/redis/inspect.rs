@@ -12,6 +12,7 @@ use super::live_connection::LiveConnection;
 use super::script::{MEMBER, SHARE};
 use super::side_key::{queue_name, register_name};
 use crate::error::NodeError;
+use crate::lock::class::Class;
 use crate::lock::{LockKey, Mode, OwnerToken};
 use crate::node::inspection::{AT_A_TIME, Clients, Holder, LONGEST_VALUE, MOST_WAITERS, NodeInspection, Owner};
 use crate::protocol::fencing_token::FencingToken;
@@ -98,40 +99,46 @@ pub(super) fn holder_of(live: &LiveConnection, key: &LockKey) -> impl Future<Out
 /// Writes into `node` what the script has answered.
 fn describe(node: &mut NodeInspection, state: &Value) {
     let Value::Array(state) = state else { return unintelligible(node, state) };
-    let [
-        value,
-        Value::Int(pttl),
-        Value::Int(waiting),
-        Value::Array(waiters),
-        Value::Array(sharing),
-        Value::Array(readers),
-    ] = state.as_slice()
-    else {
+    let [value, Value::Int(pttl), Value::Int(waiting), waiters, holders] = state.as_slice() else {
         return unintelligible(node, &Value::Array(state.clone()));
     };
-    node.holder = holder(value, readers, *pttl);
+    let (Some(waiters), Some(holders)) = (of_classes(waiters), of_classes(holders)) else {
+        return unintelligible(node, &Value::Array(state.clone()));
+    };
+    node.holder = holder(value, &holders, *pttl);
     node.remaining = u64::try_from(*pttl).ok().map(Duration::from_millis).filter(|_| node.holder != Holder::Nobody);
     node.waiting = u64::try_from(*waiting).unwrap_or(0);
-    node.waiters = owners(waiters, Mode::Exclusive).chain(owners(sharing, Mode::Shared)).collect();
+    node.waiters = owners(&waiters);
     node.waiters.sort_by_key(|owner| owner.token);
     node.waiters.truncate(MOST_WAITERS);
 }
 
-/// The tokens of those who have the lock in this mode, or wait for it.
-fn owners(values: &[Value], mode: Mode) -> impl Iterator<Item = Owner> {
-    values.iter().filter_map(token).map(move |token| Owner::of(token, mode))
+/// Those who have a lock, or wait for it, each with its class. `None` for what is none of this.
+fn of_classes(lists: &Value) -> Option<Vec<(Class, &Value)>> {
+    const CLASSES: [Class; 4] = [Class::Exclusive, Class::Shared, Class::IntentExclusive, Class::IntentShared];
+    let Value::Array(lists) = lists else { return None };
+    let mut all = Vec::new();
+    for (class, list) in CLASSES.into_iter().zip(lists) {
+        let Value::Array(list) = list else { return None };
+        all.extend(list.iter().map(|value| (class, value)));
+    }
+    Some(all)
+}
+
+fn owners(values: &[(Class, &Value)]) -> Vec<Owner> {
+    values.iter().filter_map(|(class, value)| Some(Owner::in_class(token(value)?, *class))).collect()
 }
 
 fn unintelligible(node: &mut NodeInspection, state: &Value) {
     node.error = Some(NodeError::Unintelligible(format!("{state:?}").into()));
 }
 
-/// What a value with this `pttl` is, or a set of `readers`.
-fn holder(value: &Value, readers: &[Value], pttl: i64) -> Holder {
+/// What a value with this `pttl` is, or a set of those who have the lock together.
+fn holder(value: &Value, holders: &[(Class, &Value)], pttl: i64) -> Holder {
     let Value::BulkString(text) = value else {
         return match value {
             Value::Nil => Holder::Nobody,
-            Value::Int(1) if pttl >= 0 => sharing(readers),
+            Value::Int(1) if pttl >= 0 => sharing(holders),
             _ => Holder::Data,
         };
     };
@@ -142,12 +149,12 @@ fn holder(value: &Value, readers: &[Value], pttl: i64) -> Holder {
     }
 }
 
-/// What a set is that has these `readers`: nobody has a lock whose shares are all over.
-fn sharing(readers: &[Value]) -> Holder {
-    let mut owners: Vec<_> = owners(readers, Mode::Shared).collect();
+/// What a set is that has these members: nobody has a lock whose shares are all over.
+fn sharing(holders: &[(Class, &Value)]) -> Holder {
+    let mut owners = owners(holders);
     owners.sort_by_key(|owner| owner.token);
     match owners.len() {
-        0 if readers.is_empty() => Holder::Nobody,
+        0 if holders.is_empty() => Holder::Nobody,
         0 => Holder::Data,
         _ => Holder::Shared { owners },
     }
@@ -203,7 +210,8 @@ mod tests {
         let ours = || Holder::Owner(Owner::of(owner, Mode::Exclusive));
         let shared = || Holder::Shared { owners: vec![Owner::of(owner, Mode::Shared)] };
         let foreign = |value: &str| Holder::Foreign { value: value.into() };
-        let (none, one, strange) = (vec![], vec![text(owner.as_str())], vec![text("a member")]);
+        let (member, strange) = (text(owner.as_str()), text("a member"));
+        let (none, one, strange) = (vec![], vec![(Class::Shared, &member)], vec![(Class::Shared, &strange)]);
         let sets = [
             (&none, 1000, Holder::Nobody),
             (&one, 1000, shared()),

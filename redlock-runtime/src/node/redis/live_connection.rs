@@ -349,7 +349,7 @@ impl LiveConnection {
                     self.server.told(time, sent);
                 }
                 if let (Some(ballot), Ok(reply)) = (question.command.fence, &answer) {
-                    self.environment.servers.heard_of(question.command.subject.route(), ballot, reply);
+                    self.environment.servers.heard_of(&question.command.subject, ballot, reply);
                 }
                 let left = question.sent.and_then(|sent| self.abstained_for(sent, question.abstains_until));
                 self.finish(question, worth(answer, left));

@@ -5,7 +5,7 @@
 
 use super::channels::Channels;
 use super::question::{Form, Question};
-use super::side_key::{queue_name, register_name};
+use super::side_key::{queue_name, register_of};
 use crate::lock::beside::turnstile_name;
 use crate::lock::class::Class;
 use crate::lock::owner_token::CLAIMS_VERSION;
@@ -115,13 +115,29 @@ macro_rules! among {
     };
 }
 
-/// Puts the script together that does what `$verb` says for a token that wants several names.
+/// Puts the script together that does what `$verb` says for a token that wants several names. Where an answer that begins with
+/// `$least` or more says that it has them, the part `set_fenced` puts what is said to a ballot at the place `$at` of it.
 macro_rules! of_several {
-    ($($verb:literal),+) => {
+    ($verb:literal) => {
         concat!(
             parts!("names", "shares", "share_value", "token", "claim", "notify"),
             "local wanted = ARGV[#ARGV]\nlocal class, has_several = tonumber(string.sub(wanted, 1, 1)), true\n",
-            parts!("latest", "readers", "sets", $($verb),+)
+            parts!("latest", "readers", "sets", $verb)
+        )
+    };
+    ($verb:literal; from $least:literal at $at:literal) => {
+        concat!(
+            parts!("names", "fence"),
+            "local wanted = ARGV[#ARGV]\nlocal least, place = ",
+            $least,
+            ", ",
+            $at,
+            "\nlocal answer = (function()\n",
+            parts!("shares", "share_value", "token", "claim", "notify"),
+            "local class, has_several = tonumber(string.sub(wanted, 1, 1)), true\n",
+            parts!("latest", "readers", "sets", $verb),
+            "end)()\n",
+            parts!("set_fenced")
         )
     };
 }
@@ -231,7 +247,7 @@ const fn digit(class: Class) -> char {
 // One line for each script: its name, the verb and the fence that it executes, and its parts. What is about several locks is
 // called with them (`extensions`).
 //
-// Fenced locks have scripts of their own, so that locks without fencing pay nothing for it. What a script does most of the
+// Fenced locks have scripts of their own, also for those who share theirs by now, so that locks without fencing pay nothing for it. What a script does most of the
 // time comes first in it, because it takes longer to make the functions that this does not need than to do all of it.
 scripts! {
     no script: (Kind::Alone, Verb::SetNx { .. }, _),
@@ -273,13 +289,29 @@ scripts! {
         parts!("names", "shares", "share_alone", "share_value", "token", "claim", "notify"),
         among!("SHARING": "share_try")
     ),
-    share_acquire: (Kind::Shared | Kind::Permit, Verb::Acquire { .. }, _) => concat!(
+    share_acquire: (Kind::Shared | Kind::Permit, Verb::Acquire { .. }, None) => concat!(
         parts!("names", "shares", "share_alone", "share_value", "token", "claim", "notify"),
         among!("SHARING": "acquire_among")
     ),
-    share_extend: (Kind::Shared | Kind::Permit, Verb::Extend { .. } | Verb::Renew { .. } | Verb::Keep { .. } | Verb::Adopt { .. }, _) => concat!(
+    share_extend: (Kind::Shared | Kind::Permit, Verb::Extend { .. } | Verb::Renew { .. } | Verb::Keep { .. } | Verb::Adopt { .. }, None) => concat!(
         parts!("names", "token", "latest", "shares", "share_extend_alone", "share_value", "claim", "notify"),
         among!("SHARING": "share_extend")
+    ),
+    share_acquire_fenced: (Kind::Shared | Kind::Permit, Verb::Acquire { .. }, Some(_)) => concat!(
+        parts!("names", "fence"),
+        "local answer = (function()\n",
+        parts!("shares", "share_alone", "share_value", "token", "claim", "notify"),
+        among!("SHARING": "acquire_among"),
+        "end)()\n",
+        parts!("acquire_fenced")
+    ),
+    share_extend_fenced: (Kind::Shared | Kind::Permit, Verb::Extend { .. } | Verb::Renew { .. } | Verb::Keep { .. } | Verb::Adopt { .. }, Some(_)) => concat!(
+        parts!("names", "fence"),
+        "local answer = (function()\n",
+        parts!("token", "latest", "shares", "share_extend_alone", "share_value", "claim", "notify"),
+        among!("SHARING": "share_extend"),
+        "end)()\n",
+        parts!("extend_fenced")
     ),
     share_yield: (Kind::Shared | Kind::Permit, Verb::Yield { .. }, _) => concat!(
         parts!("names", "shares", "share_value", "token", "claim", "notify"),
@@ -289,9 +321,9 @@ scripts! {
         parts!("names", "shares", "share_release_alone", "share_value", "token", "claim", "notify", "release_timeless"),
         among!("SHARING": "release_among")
     ),
-    set_try: (Kind::Several, Verb::SetNx { .. }, _) => of_several!("share_try"),
-    set_acquire: (Kind::Several, Verb::Acquire { .. }, _) => of_several!("acquire_among"),
-    set_extend: (Kind::Several, Verb::Extend { .. } | Verb::Renew { .. } | Verb::Keep { .. } | Verb::Adopt { .. }, _) => of_several!("share_extend"),
+    set_try: (Kind::Several, Verb::SetNx { .. }, _) => of_several!("share_try"; from 1 at 2),
+    set_acquire: (Kind::Several, Verb::Acquire { .. }, _) => of_several!("acquire_among"; from 1 at 3),
+    set_extend: (Kind::Several, Verb::Extend { .. } | Verb::Renew { .. } | Verb::Keep { .. } | Verb::Adopt { .. }, _) => of_several!("share_extend"; from 0 at 2),
     set_yield: (Kind::Several, Verb::Yield { .. }, _) => of_several!("yield_among"),
     set_release: (Kind::Several, Verb::Release { .. }, _) => of_several!("release_among"),
     permit_enter: (_, Verb::Enter { .. }, _) => concat!(
@@ -333,7 +365,9 @@ fn call(eval: &str, script: &str, question: &Question) -> Cmd {
     let (key, token, turnstile) = (command.key(), command.token(), turnstile_of(command));
     let mut call = Cmd::with_capacity(8, 2 * key.len() + token.len() + script.len() + 48);
     let names = 2 * command.subject.wanted().count();
-    call.arg(eval).arg(script).arg(names + usize::from(command.fence.is_some() || turnstile.is_some()));
+    let numbered = command.fence.map(|ballot| (ballot, command.subject.numbered_slots()));
+    let registers = numbered.as_ref().map_or(0, |(_, slots)| slots.len());
+    call.arg(eval).arg(script).arg(names + registers + usize::from(turnstile.is_some()));
     for (key, _) in command.subject.wanted() {
         call.arg(key.name());
         match form {
@@ -342,8 +376,8 @@ fn call(eval: &str, script: &str, question: &Question) -> Cmd {
             Form::Alone | Form::Queue(_) => call.arg(key.name()),
         };
     }
-    if command.fence.is_some() {
-        call.arg(register_name(key));
+    for slot in numbered.iter().flat_map(|(_, slots)| slots.iter()) {
+        call.arg(register_of(*slot));
     }
     call.arg(turnstile);
     call.arg(token);
@@ -367,7 +401,7 @@ fn call(eval: &str, script: &str, question: &Question) -> Cmd {
     if *is_late && (command.verb.is_extension() || matches!(command.verb, Verb::Enter { .. })) {
         call.arg("late");
     }
-    if let Some(ballot) = command.fence {
+    if let Some((ballot, _)) = numbered {
         call.arg(ballot.number);
     }
     if command.subject.has_several() {

@@ -13,7 +13,12 @@ pub(crate) fn queue_name(lock: &str) -> String {
 /// The fencing register: `redlock:f:{4438}` for `order:7`, and for all other locks of its slot. A register outlives its locks, so
 /// that there must not be one for each of them.
 pub(super) fn register_name(lock: &str) -> String {
-    format!("{REGISTER}{{{}}}", number_in(slot_of(lock)))
+    register_of(slot_of(lock))
+}
+
+/// The register of a slot.
+pub(super) fn register_of(slot: u16) -> String {
+    format!("{REGISTER}{{{}}}", number_in(slot))
 }
 
 #[cfg(test)]

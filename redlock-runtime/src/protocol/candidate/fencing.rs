@@ -12,6 +12,7 @@ use super::next::Outgoing;
 use super::voter::Voter;
 use super::{Candidate, Phase};
 use crate::error::NodeError;
+use crate::protocol::command::Number;
 use crate::protocol::fencing_token::FencingToken;
 use crate::time::clock::Instant;
 
@@ -60,6 +61,13 @@ impl Candidate {
         let alike =
             |one: &Voter| answered.iter().filter(|other| other.has_accepted() && other.number == one.number).count();
         awaited.len() + answered.iter().map(|voter| alike(voter)).max().unwrap_or(0) >= self.terms.quorum.needed
+    }
+
+    /// Whether a quorum may accept a larger ballot, where there is none that is above what `is_in_reach` says no to.
+    pub(crate) fn may_be_accepted_above(&self, is_in_reach: impl Fn(u64) -> bool) -> bool {
+        let may_accept =
+            |voter: &&Voter| !matches!(voter.number, Some(Number::Refused { largest }) if !is_in_reach(largest));
+        self.voters.iter().filter(may_accept).count() >= self.terms.quorum.needed
     }
 
     /// The first token of the number that was decided on.

@@ -87,7 +87,7 @@ impl Candidate {
                 let fence = match verb {
                     // Who yields owns nothing that a number could be for.
                     Verb::Yield { .. } => None,
-                    Verb::Acquire { holds: true, .. } => self.fence_of_holder(verb),
+                    Verb::Acquire { holds: true, .. } => self.fence_of_holder(index, verb),
                     _ => fence,
                 };
                 self.ask(index, verb, fence, now, &mut send);

@@ -109,7 +109,7 @@ impl Candidate {
             self.ask_voters_first(round, soon, now);
             for index in 0..self.voters.len() {
                 if let Some(verb) = self.holder_asks(index, round, soon, now) {
-                    let fence = self.fence_of_holder(verb);
+                    let fence = self.fence_of_holder(index, verb);
                     self.ask(index, verb, fence, now, &mut send);
                 } else if self.is_not_worth_asking(index, now)
                     && let Some(voter) = self.voters.get_mut(index)
@@ -128,11 +128,19 @@ impl Candidate {
         self.voters.get(index).is_some_and(|voter| is_idle(&voter))
     }
 
-    /// What is asked of a node together with what a holder asks. A vote that is won back comes with the number of the token;
-    /// an extension leaves it what it is.
-    pub(super) fn fence_of_holder(&self, verb: Verb) -> Option<Fence> {
-        let wants = matches!(verb, Verb::Acquire { .. }) && self.terms.applies(Rule::WonVotesCarryTheNumber);
-        self.fence().filter(|_| wants)
+    /// What is asked of node number `index` together with what a holder asks. A vote that is won back comes with the number of the
+    /// token, and so does one of a lock that was left with another token, which the node could not be asked for before; an extension
+    /// leaves it what it is.
+    pub(super) fn fence_of_holder(&self, index: usize, verb: Verb) -> Option<Fence> {
+        let is_lacking = || self.voters.get(index).is_some_and(|voter| !voter.vote.is_granted());
+        let is_new = match verb {
+            Verb::Acquire { .. } => true,
+            Verb::Adopt { .. } => is_lacking(),
+            _ => false,
+        };
+        let wants = is_new && self.terms.applies(Rule::WonVotesCarryTheNumber);
+        let is_left_out = self.is_lowered() && !self.terms.applies(Rule::LoweredKeepTheirNumber);
+        self.fence().filter(|_| wants && !is_left_out)
     }
 
     /// Whether the present call has the lock and can prove it.

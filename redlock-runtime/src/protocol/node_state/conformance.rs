@@ -25,7 +25,7 @@ const CLAIM_LEFT: Duration = Duration::from_millis(400);
 /// A rule of the model under its name in the code. The compiler complains when the code has none of that name.
 macro_rules! same_names {
     ($($name:ident)*) => {
-        fn in_the_code(rule: redlock_model::Rule) -> Rule {
+        pub(super) fn in_the_code(rule: redlock_model::Rule) -> Rule {
             match rule {
                 $(redlock_model::Rule::$name => Rule::$name,)*
             }
@@ -37,9 +37,9 @@ same_names! {
     ReleasedTokensAreDead OwnTurnIsALease QueuesExpire HolderHearsOfEveryCall ExtensionNeverCreates AdopterReplaces
     WaitersMarkTheHolder HandOverKeepsTheMark AdoptionKeepsTheMark ReleaseChecksTheOwner ClaimIsNoLease YieldVoids
     ProofNeedsATime YieldVoidsProof
-    AllHoldersHear LeavingUnblocks BlockersArePinged ReadersTogether
+    AllHoldersHear LeavingUnblocks BlockersArePinged ReadersTogether IntentsKeepOut
     VotesAreWonBack WaitersYieldToTheHolder YieldAtOnce CutYieldTaints ReleasesAreSeenThrough UnknownTokensAreReleased ValidityFromTheSend
-    BallotsOnlyRise AcceptsAreOfOneRound RefusedIsNotIssued AcceptsEndWithTheVote WonVotesCarryTheNumber
+    BallotsOnlyRise EveryRegisterAccepts AcceptsAreOfOneRound RefusedIsNotIssued AcceptsEndWithTheVote WonVotesCarryTheNumber
     RollsEndWithTheTurnstile ListsAreUnited
 }
 

@@ -2,8 +2,9 @@
 
 use super::NodeState;
 use super::queue::Queue;
+use crate::lock::class::Class;
 use crate::lock::slot::slot_of;
-use crate::lock::{LockKey, Mode, OwnerToken};
+use crate::lock::{LockKey, OwnerToken};
 use crate::time::clock::Instant;
 use std::time::Duration;
 
@@ -11,10 +12,10 @@ use std::time::Duration;
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) struct Seen {
     pub(crate) holder: Option<SeenHolder>,
-    /// Those who share it, in the order in which their leases end.
-    pub(crate) readers: Vec<SeenHolder>,
+    /// Those who have it together, by their classes and in the order in which their leases end.
+    pub(crate) readers: Vec<(SeenHolder, Class)>,
     /// The next one first.
-    pub(crate) waiters: Vec<(OwnerToken, Mode)>,
+    pub(crate) waiters: Vec<(OwnerToken, Class)>,
     /// The largest ballot for the locks of its slot.
     pub(crate) ballot: Option<u64>,
 }
@@ -30,8 +31,10 @@ impl NodeState {
     pub(crate) fn look(&self, key: &LockKey, now: Instant) -> Seen {
         let holder = self.locks.get(key.name()).filter(|holder| now < holder.expires);
         let queue = self.queues.get(key.name()).filter(|queue| !queue.is_gone(now));
-        let reader =
-            |token| Some(SeenHolder { token, left: self.readers.get(key.name())?.end_of(token, now)?.since(now) });
+        let reader = |token| {
+            let (class, end) = self.readers.get(key.name())?.held_by(token, now)?;
+            Some((SeenHolder { token, left: end.since(now) }, class))
+        };
         let readers = self.readers.get(key.name()).map_or(Vec::new(), |readers| readers.live(now));
         Seen {
             readers: readers.into_iter().filter_map(reader).collect(),

@@ -20,7 +20,6 @@ pub(crate) use self::standing::MOST_TOLD;
 use crate::lock::LockKey;
 use crate::lock::OwnerToken;
 use crate::lock::class::Class;
-use crate::lock::slot::slot_of;
 use crate::protocol::command::{Claim, Command, Notice, Number, Occupant, Reply, Subject, Verb, Wakeup};
 use crate::protocol::rules::{Rule, Rules};
 use crate::protocol::timing::CLAIM;
@@ -284,7 +283,8 @@ impl Execution<'_> {
     fn fenced(&mut self, verb: Verb, reply: Reply, fence: Option<Ballot>) -> Reply {
         let is_owned = matches!(reply, Reply::Granted { .. } | Reply::Extended { .. });
         // A plain `SET` is followed by the ballot, whatever it was answered.
-        let Some(ballot) = fence.filter(|_| is_owned || matches!(verb, Verb::SetNx { .. })) else { return reply };
+        let is_plain_set = matches!(verb, Verb::SetNx { .. }) && self.subject.is_plain();
+        let Some(ballot) = fence.filter(|_| is_owned || is_plain_set) else { return reply };
         let number = self.propose(ballot);
         match reply {
             Reply::Granted { smaller, .. } => Reply::Granted { smaller, number },
@@ -294,7 +294,15 @@ impl Execution<'_> {
     }
 
     fn propose(&mut self, ballot: Ballot) -> Option<Number> {
-        self.state.registers.propose(slot_of(self.key.name()), ballot.number, self.state.rules)
+        let NodeState { registers, rules, .. } = &mut *self.state;
+        let slots = self.subject.numbered_slots();
+        if let [slot] = *slots {
+            return registers.propose(slot, ballot.number, *rules);
+        }
+        let said: Vec<_> = slots.iter().map(|slot| registers.propose(*slot, ballot.number, *rules)).collect();
+        let accepted = said.iter().flatten().find(|number| matches!(number, Number::Accepted(_)));
+        let is_enough = accepted.is_some() && !rules.apply(Rule::EveryRegisterAccepts);
+        if is_enough { accepted.copied() } else { Number::of_all(said) }
     }
 
     /// Passes the lock to the smallest token in the queue whose process listens, or frees it.
@@ -413,6 +421,8 @@ impl Execution<'_> {
 
 #[cfg(test)]
 mod conformance;
+#[cfg(test)]
+mod conformance_of_sets;
 #[cfg(any(test, fuzzing))]
 mod observed;
 #[cfg(test)]

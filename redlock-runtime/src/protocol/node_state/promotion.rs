@@ -24,10 +24,17 @@ pub(crate) const MOST_GONE: usize = 1024;
 /// Something of each line, by its score.
 type OfLines<T> = [T; Line::ALL.len()];
 
+fn set<T>(of_lines: &mut OfLines<T>, line: Line, value: T) {
+    if let Some(place) = of_lines.get_mut(line.score()) {
+        *place = value;
+    }
+}
+
 /// What has become of a waiter that was looked at.
 enum Step {
-    /// It is in, or gone.
-    Left,
+    In,
+    /// Nobody was there.
+    Gone,
     /// It stays where it is.
     Passed,
 }
@@ -42,14 +49,17 @@ impl Execution<'_> {
     pub(super) fn promote(&mut self, claim: Duration, own_ttl: Option<Duration>, freed: Option<Class>) -> bool {
         let mut freed: Vec<Class> = freed.into_iter().collect();
         let (mut passed, untold) = self.left_to_tell(&freed);
+        // Whoever keeps the first of a line out keeps out all behind it.
+        let mut kept_out = [false; Line::ALL.len()];
         let (mut has_own, mut has_shared, mut steps) = (false, false, 0);
-        for _ in 0..MOST_GONE {
+        for look in 0..=MOST_GONE {
             if self.owner().is_some() || has_shared && !self.applies(Rule::ReadersTogether) {
                 break;
             }
-            let Some((next, line)) = self.next_waiter(&passed, &freed, untold) else { break };
-            if steps == MOST_STEPS {
-                self.tell_later(next, &freed, untold);
+            let looked_at = self.looked_at(&freed, untold, kept_out);
+            let Some((next, line)) = self.next_waiter(&passed, looked_at) else { break };
+            if steps == MOST_STEPS || look == MOST_GONE {
+                self.tell_later(next, looked_at);
                 break;
             }
             if self.has_share(next) {
@@ -57,34 +67,38 @@ impl Execution<'_> {
                 self.strike(next);
                 continue;
             }
-            let step = if self.is_taken_from(next, line.class) || self.is_behind(next, line.class) {
+            let is_kept_out = self.is_taken_from(next, line.class) || self.is_behind(next, line.class);
+            let step = if is_kept_out {
                 Step::Passed
             } else if line.has_several {
-                self.tell(next, line, &mut freed)
+                self.tell(next)
             } else if let Some(ttl) = own_ttl.filter(|_| next == self.token) {
                 has_own = true;
                 self.strike(next);
                 let ttl = if self.applies(Rule::OwnTurnIsALease) { ttl } else { claim };
                 self.take(next, line.class, ttl);
                 has_shared |= line.class == Class::Shared;
-                Step::Left
+                Step::In
             } else {
                 let is_heard = self.give_to(next, line.class, claim);
                 steps += usize::from(is_heard);
                 has_shared |= is_heard && line.class == Class::Shared;
-                if !is_heard {
-                    freed.push(line.class);
-                }
-                Step::Left
+                if is_heard { Step::In } else { Step::Gone }
             };
-            if matches!(step, Step::Passed) {
-                if line.class == Class::Exclusive {
-                    // Everybody else has come later, and does not go with it.
-                    break;
+            match step {
+                Step::In => {}
+                Step::Gone => {
+                    freed.push(line.class);
+                    for (other, kept_out) in Line::ALL.iter().zip(&mut kept_out) {
+                        *kept_out &= !line.class.conflicts_with(other.class);
+                    }
                 }
-                steps += 1;
-                if let Some(passed) = passed.get_mut(line.score()) {
-                    *passed = Bound::Excluded(next);
+                // Everybody else has come later, and does not go with it.
+                Step::Passed if line.class == Class::Exclusive => break,
+                Step::Passed if is_kept_out => set(&mut kept_out, line, true),
+                Step::Passed => {
+                    steps += 1;
+                    set(&mut passed, line, Bound::Excluded(next));
                 }
             }
         }
@@ -93,13 +107,12 @@ impl Execution<'_> {
 
     /// Tells somebody who wants several names that this one is free, unless the token of the command is meant. Whose process is
     /// gone leaves, which may free the name for others.
-    fn tell(&mut self, next: OwnerToken, line: Line, freed: &mut Vec<Class>) -> Step {
+    fn tell(&mut self, next: OwnerToken) -> Step {
         if next == self.token || self.nudge(next) {
             return Step::Passed;
         }
         self.strike(next);
-        freed.push(line.class);
-        Step::Left
+        Step::Gone
     }
 
     /// Where to begin with those of each line, and of which lines some are still to be told. What has `freed` the name now is a
@@ -117,16 +130,24 @@ impl Execution<'_> {
         (passed, untold.map_or([false; Line::ALL.len()], |untold| untold.lines))
     }
 
-    /// The next command tells those who want several names, from `from` on.
-    fn tell_later(&mut self, from: OwnerToken, freed: &[Class], untold: OfLines<bool>) {
-        let is_meant = |line: Line, was_untold| line.has_several && (was_untold || self.is_told_of(line, freed));
-        let mut lines = untold;
+    /// The next command tells those of the lines that are looked at who want several names, from `from` on.
+    fn tell_later(&mut self, from: OwnerToken, looked_at: OfLines<bool>) {
+        let mut lines = looked_at;
         for (line, is_untold) in Line::ALL.iter().zip(&mut lines) {
-            *is_untold = is_meant(*line, *is_untold);
+            *is_untold &= line.has_several;
         }
         if let Some(queue) = self.queue_mut().filter(|_| lines.contains(&true)) {
             queue.tell_later(Untold { from, lines });
         }
+    }
+
+    /// Which lines are looked at: those that want one name, and those that are to be told; but none that is `kept_out`.
+    fn looked_at(&self, freed: &[Class], untold: OfLines<bool>, kept_out: OfLines<bool>) -> OfLines<bool> {
+        let mut looked_at = untold;
+        for ((line, is), is_kept_out) in Line::ALL.iter().zip(&mut looked_at).zip(kept_out) {
+            *is = !is_kept_out && (*is || !line.has_several || self.is_told_of(*line, freed));
+        }
+        looked_at
     }
 
     /// Whether those of this line are told of what has `freed` the name.
@@ -136,18 +157,12 @@ impl Execution<'_> {
     }
 
     /// The first who wants the name, of those who are to be looked at and were not passed over.
-    fn next_waiter(
-        &self,
-        passed: &OfLines<Bound<OwnerToken>>,
-        freed: &[Class],
-        untold: OfLines<bool>,
-    ) -> Option<(OwnerToken, Line)> {
+    fn next_waiter(&self, passed: &OfLines<Bound<OwnerToken>>, looked_at: OfLines<bool>) -> Option<(OwnerToken, Line)> {
         let queue = self.queue()?;
-        let first = |((line, passed), is_untold): ((&Line, &Bound<OwnerToken>), bool)| {
-            let counts = !line.has_several || is_untold || self.is_told_of(*line, freed);
-            Some((queue.first_behind(*line, *passed).filter(|_| counts)?, *line))
+        let first = |((line, passed), is_looked_at): ((&Line, &Bound<OwnerToken>), bool)| {
+            Some((queue.first_behind(*line, *passed).filter(|_| is_looked_at)?, *line))
         };
-        let firsts = Line::ALL.iter().zip(passed).zip(untold).filter_map(first);
+        let firsts = Line::ALL.iter().zip(passed).zip(looked_at).filter_map(first);
         firsts.min_by_key(|(token, _)| *token)
     }
 

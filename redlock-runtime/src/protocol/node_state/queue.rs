@@ -1,7 +1,7 @@
 //! The tokens that wait for one name.
 
+use crate::lock::OwnerToken;
 use crate::lock::class::Class;
-use crate::lock::{Mode, OwnerToken};
 use crate::protocol::timing::{QUEUE_EXPIRY, SILENT_AFTER};
 use crate::time::clock::Instant;
 use std::collections::{BTreeMap, BTreeSet};
@@ -41,13 +41,6 @@ impl Line {
             (Class::IntentShared, _) => 3,
             (Class::Exclusive, true) => 4,
             (Class::Shared, true) => 5,
-        }
-    }
-
-    const fn mode(self) -> Mode {
-        match self.class {
-            Class::Exclusive | Class::IntentExclusive => Mode::Exclusive,
-            Class::Shared | Class::IntentShared => Mode::Shared,
         }
     }
 }
@@ -143,9 +136,9 @@ impl Queue {
     }
 
     /// All tokens, the next one first, each with what it waits for.
-    pub(super) fn in_order(&self) -> Vec<(OwnerToken, Mode)> {
+    pub(super) fn in_order(&self) -> Vec<(OwnerToken, Class)> {
         let of_line = |(line, tokens): (&Line, &BTreeSet<OwnerToken>)| {
-            tokens.iter().map(|token| (*token, line.mode())).collect::<Vec<_>>()
+            tokens.iter().map(|token| (*token, line.class)).collect::<Vec<_>>()
         };
         let mut all: Vec<_> = Line::ALL.iter().zip(&self.lines).flat_map(of_line).collect();
         all.sort_unstable_by_key(|(token, _)| *token);

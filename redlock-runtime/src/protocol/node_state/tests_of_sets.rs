@@ -51,9 +51,20 @@ impl Scene {
     }
 
     fn ask_naming(&mut self, verb: Verb, wish: Wish<'_>, token: OwnerToken, other: Option<OwnerToken>) -> Reply {
+        self.ask_fenced(verb, wish, token, other, None)
+    }
+
+    fn ask_fenced(
+        &mut self,
+        verb: Verb,
+        wish: Wish<'_>,
+        token: OwnerToken,
+        other: Option<OwnerToken>,
+        fence: Option<u64>,
+    ) -> Reply {
         let parts = Parts::of(wish.iter().map(|(name, class)| Part::new((*name).into(), *class))).unwrap();
         let subject = Subject { other: other.map(Box::new), ..Subject::of(&parts, token) };
-        let command = Command { verb, fence: None, subject: Arc::new(subject) };
+        let command = Command { verb, fence: fence.map(Ballot::known), subject: Arc::new(subject) };
         let (now, gone) = (self.now(), self.gone.clone());
         let said = &mut self.said;
         let (reply, _) = self.state.execute(now, &command, &mut |_, wakeup| {
@@ -413,4 +424,82 @@ fn a_name_that_could_be_had_is_kept_for_who_waits_for_several() {
         assert!(is_queued(scene.ask(ACQUIRE, AB, several)));
         assert_eq!(scene.ask(TRY, A, plain), expected, "a plain SET, {without:?}");
     }
+}
+
+/// What a node says to ballots for names, one after the other, each by another token.
+fn said_to(ballots: &[(Wish<'_>, u64)], without: Option<Rule>) -> Vec<Option<Number>> {
+    let mut scene = Scene::default();
+    scene.state.rules = Rules { without };
+    let all: [_; 8] = tokens();
+    let mut answers = Vec::new();
+    for ((wish, ballot), token) in ballots.iter().zip(all) {
+        let reply = scene.ask_fenced(ACQUIRE, wish, token, None, Some(*ballot));
+        let Reply::Granted { number, .. } = reply else { panic!("{reply:?}") };
+        answers.push(number);
+        scene.ask(RELEASE, wish, token);
+    }
+    answers
+}
+
+#[test]
+fn a_number_for_several_names_is_accepted_by_the_registers_of_all_that_are_wanted_alone() {
+    let accepted = |ballot| Some(Number::Accepted(ballot));
+    let refused = |largest| Some(Number::Refused { largest });
+    let read_a: Wish<'_> = &[("a", Shared), ("b", Exclusive)];
+    let ballots = [(A, 5), (B, 7), (AB, 6), (A, 6), (AB, 8), (read_a, 9), (A, 9), (B, 9)];
+    let said = [accepted(5), accepted(7), refused(7), refused(6), accepted(8), accepted(9), accepted(9), refused(9)];
+    assert_eq!(said_to(&ballots, None), said);
+    assert_eq!(said_to(&ballots[..3], Some(Rule::EveryRegisterAccepts))[2], accepted(6));
+    // A path has one register, and so have all of its tree.
+    let ballots = [(FOLDER, 5), (TREE, 5), (TREE, 6), (SIBLING, 6), (SIBLING, 7), (READ_BELOW, 7)];
+    assert_eq!(said_to(&ballots, None), [accepted(5), refused(5), accepted(6), refused(6), accepted(7), None]);
+}
+
+#[test]
+fn who_waits_for_several_names_proposes_nothing() {
+    let [holder, one, other] = tokens();
+    let mut scene = Scene::default();
+    scene.ask(TRY, B, holder);
+    for verb in [TRY, ACQUIRE] {
+        let reply = scene.ask_fenced(verb, AB, one, None, Some(9));
+        assert!(!matches!(reply, Reply::Granted { .. }), "{reply:?}");
+    }
+    scene.ask(RELEASE, AB, one);
+    assert_eq!(
+        scene.ask_fenced(ACQUIRE, A, other, None, Some(1)),
+        Reply::Granted { smaller: false, number: Some(Number::Accepted(1)) }
+    );
+}
+
+/// Those who are kept out all the same take nobody's turn to be told, and nobody's place in what is left to tell.
+#[test]
+fn who_is_kept_out_ends_no_chain() {
+    let all: [_; 202] = tokens();
+    let [folder, first, rest @ ..] = &all;
+    let (readers, below) = rest.split_at(70);
+    let mut scene = Scene::default();
+    scene.ask(TRY, TREE, *folder);
+    scene.ask(ACQUIRE, FOLDER, *first);
+    for reader in readers {
+        scene.ask(ACQUIRE, &[("/A", Shared), ("z", Exclusive)], *reader);
+    }
+    let names: Vec<_> = (0..below.len()).map(|at| format!("/A/r{at}")).collect();
+    for (token, name) in below.iter().zip(&names) {
+        scene.ask(ACQUIRE, &[("/A", IntentShared), (name, Shared)], *token);
+    }
+    scene.said.clear();
+    scene.ask(RELEASE, TREE, *folder);
+    let told = scene.nudged();
+    assert_eq!(told.len(), MOST_STEPS, "the readers of the folder wait for the first one");
+    scene.ask(ACQUIRE, FOLDER, *first);
+    let mut told: Vec<_> = told.into_iter().chain(scene.nudged()).map(|(token, _)| token).collect();
+    let mut came = 0;
+    while let Some(token) = told.get(came).copied() {
+        came += 1;
+        if let Some(at) = below.iter().position(|other| *other == token) {
+            assert!(is_granted(scene.ask(ACQUIRE, &[("/A", IntentShared), (&names[at], Shared)], token)));
+            told.extend(scene.nudged().into_iter().map(|(token, _)| token));
+        }
+    }
+    assert!(below.iter().all(|token| told.contains(token)), "{} were told", told.len());
 }

@@ -81,7 +81,7 @@ impl Observer {
             Wait::Forever => None,
         };
         let mut records = self.records();
-        let (id, number_before) = (records.number(), records.numbers[call.key].last().copied());
+        let id = records.number();
         let lately = records.used_at[call.key].is_some_and(|at| now.since(at) <= self.patient);
         let has_rivals = lately || records.rivals(call.key);
         let (since, wait, is_shared, permits) = (now, call.wait, call.mode.is_shared(), call.permits);
@@ -89,6 +89,7 @@ impl Observer {
             let also = call.keys().find(|other| *other != key);
             // Whoever wants both has rivals at either of them, as far as anybody looks.
             let has_rivals = has_rivals || also.is_some();
+            let number_before = records.latest_number(key);
             let waiter =
                 Waiter { id, client, key, also, is_shared, permits, since, wait, deadline, has_rivals, number_before };
             records.waiters.push(waiter);

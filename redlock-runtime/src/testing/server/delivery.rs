@@ -6,6 +6,7 @@ use super::{Inner, Server};
 use crate::error::NodeError;
 use crate::protocol::command::{Claim, Notice, Wakeup};
 use crate::protocol::wakeup::channel;
+use std::sync::Arc;
 use std::time::Duration;
 use tokio::time::Instant as Moment;
 
@@ -102,7 +103,7 @@ impl Inner {
             wire.add_parcel(now + way, Parcel::Wakeup(Wakeup { notice, ..wakeup }));
             1
         });
-        let ballot = command.fence.map(|ballot| (command.subject.key.clone(), ballot));
+        let ballot = command.fence.map(|ballot| (Arc::clone(&command.subject), ballot));
         Some(Parcel::Answer { recipient, sent, outcome: Ok(Executed { reply, seen, time, ballot }) })
     }
 }

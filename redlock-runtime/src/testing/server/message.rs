@@ -1,12 +1,12 @@
 //! What a manager and a server of a test send each other.
 
 use crate::error::NodeError;
-use crate::lock::LockKey;
 use crate::node::Recipient;
-use crate::protocol::command::{Command, Reply, Wakeup};
+use crate::protocol::command::{Command, Reply, Subject, Wakeup};
 use crate::time::ballot_clock::Ballot;
 use crate::time::clock::Instant;
 use crate::time::token_clock::TokenTime;
+use std::sync::Arc;
 use std::time::Duration;
 use tokio::time::Instant as Moment;
 
@@ -29,7 +29,7 @@ pub(in crate::testing) struct Executed {
     /// By the wall clock of the server.
     pub(in crate::testing) time: Duration,
     /// What was proposed, and for which key.
-    pub(in crate::testing) ballot: Option<(LockKey, Ballot)>,
+    pub(in crate::testing) ballot: Option<(Arc<Subject>, Ballot)>,
 }
 
 /// What the courier of a connection does next.

@@ -14,8 +14,11 @@ impl Fencing {
     pub(super) fn client_actions(&self, state: &State, token: usize, actions: &mut Vec<Action>) {
         let client = state.clients[token];
         match client.phase {
-            // Tokens differ in nothing: they begin in order.
-            Phase::Idle if token > 0 && state.clients[token - 1].phase == Phase::Idle => {}
+            // Tokens that want the same differ in nothing: they begin in order.
+            Phase::Idle
+                if token > 0
+                    && self.wants[token - 1] == self.wants[token]
+                    && state.clients[token - 1].phase == Phase::Idle => {}
             Phase::Idle => self.proposals(0, token, actions),
             Phase::Asking => {
                 if client.rounds < self.rounds {
@@ -91,6 +94,15 @@ impl Fencing {
         state.columns[node].links[token].send(if is_plain { Sent::AskPlainly } else { Sent::Ask(number) });
     }
 
+    pub(super) fn hold(&self, state: &mut State, token: usize, number: u8) {
+        for name in self.names(token) {
+            state.is_late |= number <= state.issued[name];
+            state.issued[name] = state.issued[name].max(number);
+        }
+        let client = &mut state.clients[token];
+        (client.phase, client.ballot) = (Phase::Holding, number);
+    }
+
     pub(super) fn lacks(&self, rule: Rule) -> bool {
         self.variant == Variant::Without(rule)
     }
@@ -113,13 +125,6 @@ pub(super) fn propose(state: &mut State, token: usize, ballot: u8) {
             link.send(sent);
         }
     }
-}
-
-pub(super) fn hold(state: &mut State, token: usize, number: u8) {
-    state.is_late |= number <= state.issued;
-    state.issued = state.issued.max(number);
-    let client = &mut state.clients[token];
-    (client.phase, client.ballot) = (Phase::Holding, number);
 }
 
 /// Gives every node back that may have the token.

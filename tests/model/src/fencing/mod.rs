@@ -20,7 +20,7 @@ use crate::search::Model;
 use command::Sent;
 pub use node::Register;
 pub use state::State;
-use state::{NODES, Phase};
+use state::{NAMES, NODES, Phase};
 
 /// How numbers are made.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
@@ -38,11 +38,13 @@ pub enum Variant {
     ProposesAgain,
 }
 
-/// Three nodes, and tokens that each want the lock with a number.
+/// Three nodes, and tokens that each want the lock with a number, or two locks with one number.
 #[derive(Debug, Clone, Copy)]
 pub struct Fencing {
     /// At most 3.
     pub tokens: usize,
+    /// Which names each of them wants: a bit for each of the two.
+    pub wants: [u8; 3],
     /// How many rounds a token may begin.
     pub rounds: u8,
     /// The largest ballot, at most 4.
@@ -67,8 +69,8 @@ pub enum Action {
     Drop { token: usize, node: usize },
     /// A token that waits gives a node away.
     Give { token: usize, node: usize },
-    /// The key at a node expires.
-    Expire { node: usize },
+    /// The key at a node that has this name expires.
+    Expire { node: usize, name: usize },
     /// A token has the lock, with a number.
     Hold { token: usize, number: u8 },
     /// A holder asks for a vote that it lacks.
@@ -93,8 +95,8 @@ impl Model for Fencing {
             (0..NODES).for_each(|node| link_actions(state, token, node, actions));
         }
         for (node, column) in state.columns.iter().enumerate() {
-            let may_expire = column.owner.is_some() && state.changes < self.changes;
-            actions.extend(may_expire.then_some(Action::Expire { node }));
+            let may_expire = |name: &usize| column.owners[*name].is_some() && state.changes < self.changes;
+            actions.extend((0..NAMES).filter(may_expire).map(|name| Action::Expire { node, name }));
             let is_held_everywhere =
                 |token: usize| state.clients[token].phase == Phase::Holding && state.votes(token) == NODES;
             if state.wipes < self.wipes && (0..self.tokens).any(is_held_everywhere) {
@@ -115,11 +117,11 @@ impl Model for Fencing {
                 self.lose(link);
                 link.send(Sent::Give);
             }
-            Action::Expire { node } => {
+            Action::Expire { node, name } => {
                 state.changes += 1;
-                self.expire(&mut state, node);
+                self.expire(&mut state, node, name);
             }
-            Action::Hold { token, number } => client::hold(&mut state, token, number),
+            Action::Hold { token, number } => self.hold(&mut state, token, number),
             Action::WinBack { token, node } => self.win_back(&mut state, token, node),
             Action::Wipe { node } => self.wipe(&mut state, node),
             Action::End { token } => client::end(&mut state, token),
@@ -157,33 +159,52 @@ impl Fencing {
         link.commands.pop();
         let name = Some(token as u8);
         if sent == Sent::Give {
-            column.owner = column.owner.filter(|owner| Some(*owner) != name);
+            column.owners = column.owners.map(|owner| owner.filter(|owner| Some(*owner) != name));
             return;
         }
-        let is_free = column.owner.is_none();
+        let wanted: Vec<usize> = self.names(token).collect();
         // A plain `SET NX` does not know its own token.
-        let is_granted = is_free || column.owner == name && !matches!(sent, Sent::Take(_));
-        column.owner = column.owner.or(name);
-        let may_propose = |by_owner: bool| is_granted || !by_owner;
+        let is_own = |owner: Option<u8>| owner == name && !matches!(sent, Sent::Take(_));
+        let is_granted = wanted.iter().all(|name| column.owners[*name].is_none() || is_own(column.owners[*name]));
+        if is_granted {
+            for wanted in &wanted {
+                column.owners[*wanted] = name;
+            }
+        }
+        // For several names it is a script, in which only the owner proposes.
+        let may_propose = |by_owner: bool| is_granted || !by_owner && wanted.len() == 1;
         let ballot = sent.ballot().filter(|(_, by_owner)| may_propose(*by_owner)).map(|(ballot, _)| ballot);
-        let accepted = ballot.filter(|ballot| column.register.propose(*ballot, self.variant));
+        let accepted = ballot.filter(|ballot| self.propose(&mut column.registers, &wanted, *ballot));
         if heard && is_granted && matches!(state.clients[token].phase, Phase::Asking | Phase::Holding) {
             self.hear(&mut column.links[token], accepted);
         }
     }
 
-    fn expire(&self, state: &mut State, at: usize) {
+    /// The names that a token wants.
+    fn names(&self, token: usize) -> impl Iterator<Item = usize> + use<> {
+        let wants = self.wants[token];
+        (0..NAMES).filter(move |name| wants >> name & 1 == 1)
+    }
+
+    /// Whether the registers of the `wanted` names accept the ballot. Each of them takes it in, whatever the others say.
+    fn propose(&self, registers: &mut [Register; NAMES], wanted: &[usize], ballot: u8) -> bool {
+        let accepted = wanted.iter().filter(|name| registers[**name].propose(ballot, self.variant)).count();
+        let needed = if self.lacks(Rule::EveryRegisterAccepts) { 1 } else { wanted.len() };
+        accepted >= needed
+    }
+
+    fn expire(&self, state: &mut State, at: usize, name: usize) {
         let column = &mut state.columns[at];
-        if let Some(owner) = column.owner.take() {
+        if let Some(owner) = column.owners[name].take() {
             self.lose(&mut column.links[usize::from(owner)]);
         }
     }
 
     /// The connections to the node end with it.
     fn wipe(&self, state: &mut State, at: usize) {
-        self.expire(state, at);
+        (0..NAMES).for_each(|name| self.expire(state, at, name));
         let column = &mut state.columns[at];
-        column.register = Register::default();
+        column.registers = Default::default();
         column.links.iter_mut().for_each(|link| link.commands = Fifo::default());
         state.wipes += 1;
     }
@@ -213,7 +234,7 @@ impl fmt::Display for Action {
             Self::Execute { token, node, heard: false } => write!(f, "node {node} executes what t{token} has sent"),
             Self::Drop { token, node } => write!(f, "node {node} never gets the oldest command of t{token}"),
             Self::Give { token, node } => write!(f, "t{token} gives node {node} away"),
-            Self::Expire { node } => write!(f, "the key of node {node} expires"),
+            Self::Expire { node, name } => write!(f, "key {name} of node {node} expires"),
             Self::Hold { token, number } => write!(f, "t{token} holds the lock with {number}"),
             Self::WinBack { token, node } => write!(f, "t{token} asks for the vote of node {node}"),
             Self::Wipe { node } => write!(f, "node {node} loses its data"),

@@ -7,15 +7,17 @@ use crate::fifo::Fifo;
 
 pub(crate) const NODES: usize = 3;
 pub(crate) const TOKENS: usize = 3;
+/// Each has a register of its own.
+pub(crate) const NAMES: usize = 2;
 
 /// Everything that can differ between two moments.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct State {
     pub(crate) columns: [Column; NODES],
     pub(crate) clients: [Client; TOKENS],
-    /// The largest number that any holder had so far.
-    pub(crate) issued: u8,
-    /// Somebody holds with a number that is not larger than those before.
+    /// The largest number that any holder of each name had so far.
+    pub(crate) issued: [u8; NAMES],
+    /// Somebody holds with a number that is not larger than those before of the same name.
     pub(crate) is_late: bool,
     /// How often a key has expired, or a node was given away.
     pub(crate) changes: u8,
@@ -26,8 +28,8 @@ pub struct State {
 /// A node with what travels between it and each token. Sorting these removes the symmetry of the nodes.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) struct Column {
-    pub(crate) register: Register,
-    pub(crate) owner: Option<u8>,
+    pub(crate) registers: [Register; NAMES],
+    pub(crate) owners: [Option<u8>; NAMES],
     pub(crate) links: [Link; TOKENS],
 }
 
@@ -107,24 +109,35 @@ impl State {
 
     pub(crate) fn encode(&self, tokens: usize, bytes: &mut Vec<u8>) {
         push_packed(
-            u64::from_le_bytes([self.issued, self.is_late.into(), self.changes, self.wipes, 0, 0, 0, 0]),
+            u64::from_le_bytes([
+                self.issued[0],
+                self.issued[1],
+                self.is_late.into(),
+                self.changes,
+                self.wipes,
+                0,
+                0,
+                0,
+            ]),
             bytes,
         );
         self.clients[..tokens].iter().for_each(|client| push_packed(client.word(), bytes));
         for column in &self.columns {
-            let owner = column.owner.map_or(0, |owner| owner + 1);
-            push_packed(u64::from_le_bytes([column.register.0, owner, 0, 0, 0, 0, 0, 0]), bytes);
+            let [one, other] = column.owners.map(|owner| owner.map_or(0, |owner| owner + 1));
+            let [register, second] = column.registers;
+            push_packed(u64::from_le_bytes([register.0, one, second.0, other, 0, 0, 0, 0]), bytes);
             column.links[..tokens].iter().for_each(|link| push_packed(link.word(), bytes));
         }
     }
 
     pub(crate) fn decode(tokens: usize, bytes: &mut &[u8]) -> Self {
-        let [issued, is_late, changes, wipes, ..] = take_packed(bytes).to_le_bytes();
-        let mut state = Self { issued, is_late: is_late == 1, changes, wipes, ..Self::default() };
+        let [first, second, is_late, changes, wipes, ..] = take_packed(bytes).to_le_bytes();
+        let mut state = Self { issued: [first, second], is_late: is_late == 1, changes, wipes, ..Self::default() };
         state.clients[..tokens].iter_mut().for_each(|client| *client = Client::from_word(take_packed(bytes)));
         for column in &mut state.columns {
-            let [register, owner, ..] = take_packed(bytes).to_le_bytes();
-            (column.register, column.owner) = (Register(register), owner.checked_sub(1));
+            let [register, one, second, other, ..] = take_packed(bytes).to_le_bytes();
+            column.registers = [Register(register), Register(second)];
+            column.owners = [one.checked_sub(1), other.checked_sub(1)];
             column.links[..tokens].iter_mut().for_each(|link| *link = Link::from_word(take_packed(bytes)));
         }
         state
@@ -134,8 +147,10 @@ impl State {
         let client = |(token, client): (usize, &Client)| format!("t{token} {:?} {}", client.phase, client.ballot);
         let clients = self.clients[..tokens].iter().enumerate().map(client);
         let nodes = self.columns.iter().enumerate().map(|(name, column)| {
-            let owner = column.owner.map_or("nobody".to_owned(), |token| format!("t{token}"));
-            format!("n{name} {} of {owner}", column.register.0)
+            let owner = |owner: Option<u8>| owner.map_or("nobody".to_owned(), |token| format!("t{token}"));
+            let names = column.registers.iter().zip(column.owners);
+            let names: Vec<_> = names.map(|(register, of)| format!("{} of {}", register.0, owner(of))).collect();
+            format!("n{name} {}", names.join(", "))
         });
         clients.chain(nodes).collect::<Vec<_>>().join(" | ")
     }

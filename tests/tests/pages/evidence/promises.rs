@@ -62,6 +62,7 @@ pub(super) const CHECKED: [Checked; 19] = [
         Some("of two holders, the later one has the larger number"),
         &[
             "tokens_increase_over_the_loss_of_a_minority_and_of_its_data",
+            "numbers_rise_for_calls_that_want_them_in_any_order_at_once",
             "the_promises_hold_among_processes_and_servers_in_trouble",
         ],
     ),

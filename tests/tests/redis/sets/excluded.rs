@@ -150,15 +150,3 @@ async fn data_under_one_of_the_keys_is_told() {
     }
     assert_all_gone(&manager, &nodes).await;
 }
-
-#[tokio::test]
-async fn there_is_no_fencing_token_for_several_names() {
-    let nodes = Nodes::start(1).await;
-    let manager = manager(&nodes).await;
-    for request in [LockRequest::all(["a", "b"]), LockRequest::path("/A/C")] {
-        let error = manager.acquire_fenced(request).await.unwrap_err();
-        let is_said = error.to_string().contains("fencing token");
-        assert!(matches!(error, LockError::Configuration { .. }) && is_said, "{error:?}");
-    }
-    assert_nothing_left(&manager, &nodes).await;
-}

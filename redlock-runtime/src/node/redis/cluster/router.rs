@@ -8,7 +8,7 @@ use super::redirection::{
 use crate::error::NodeError;
 use crate::lock::slot::slot_of;
 use crate::node::redis::question::{Form, Question};
-use crate::protocol::command::{Reply, Verb};
+use crate::protocol::command::{Command, Reply, Verb};
 use std::sync::{Arc, Weak};
 
 /// For the commands that one member refuses.
@@ -37,7 +37,7 @@ impl Router {
                 Some(member)
             }
             // Its number would begin a register there, while the one that counts may still be here.
-            Redirection::Ask(_) if is_fenced_set(question) => None,
+            Redirection::Ask(_) if is_fenced_set(&question.command) => None,
             Redirection::Ask(to) => {
                 question.asked_by = Some(Box::new(self.at.clone()));
                 Some(members.member(&to))
@@ -98,14 +98,47 @@ fn owner(members: &Members, question: &Question) -> Option<Member> {
     members.routes().member(slot_of(question.command.key())).cloned()
 }
 
-/// Whether the command is the plain `SET`, with commands about a number behind it.
-const fn is_fenced_set(question: &Question) -> bool {
-    matches!(question.command.verb, Verb::SetNx { .. }) && question.command.fence.is_some()
+/// Whether the command is the plain `SET`, with commands about a number behind it. Several names are taken by a script, which names
+/// their registers.
+fn is_fenced_set(Command { verb, fence, subject }: &Command) -> bool {
+    matches!(verb, Verb::SetNx { .. }) && fence.is_some() && subject.is_plain()
 }
 
 fn send_on(member: &Member, question: Question) {
     match member.connections.live() {
         Ok(live) => live.send_on(question),
         Err(error) => question.answer(Err(error)),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::lock::OwnerToken;
+    use crate::lock::class::Class;
+    use crate::lock::owner_token::ManagerId;
+    use crate::lock::part::Part;
+    use crate::lock::parts::Parts;
+    use crate::protocol::command::Subject;
+    use crate::protocol::timing::CLAIM;
+    use crate::time::ballot_clock::Ballot;
+    use crate::time::token_clock::TokenTime;
+
+    #[test]
+    fn only_a_number_behind_a_plain_set_stays_where_it_is() {
+        let (set, extend) = (Verb::SetNx { ttl: CLAIM }, Verb::Extend { ttl: CLAIM });
+        let token = OwnerToken::new(ManagerId::numbered(7), TokenTime::new(1, 0));
+        let table = [
+            (set, Some(7), vec!["{t}:a"], true),
+            (set, None, vec!["{t}:a"], false),
+            (extend, Some(7), vec!["{t}:a"], false),
+            (set, Some(7), vec!["{t}:a", "{t}:b"], false),
+        ];
+        for (verb, fence, keys, expected) in table {
+            let parts = keys.iter().map(|key| Part::new((*key).into(), Class::Exclusive));
+            let subject = Arc::new(Subject::of(&Parts::of(parts).unwrap(), token));
+            let command = Command { verb, fence: fence.map(Ballot::known), subject };
+            assert_eq!(is_fenced_set(&command), expected, "{verb:?} {fence:?} {keys:?}");
+        }
     }
 }

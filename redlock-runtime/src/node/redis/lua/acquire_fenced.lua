@@ -1,6 +1,7 @@
 -- The end of acquire.lua for fenced locks: what is said to the ballot follows what a grant says.
+-- KEYS[3] the register   ARGV[#ARGV] the ballot
 -- {1, smaller, ballot}   and so on
 if answer[1] == 1 then
-  table.insert(answer, 3, fence())
+  table.insert(answer, 3, fence(KEYS[3], ARGV[#ARGV]))
 end
 return answer

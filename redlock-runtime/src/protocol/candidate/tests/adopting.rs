@@ -1,6 +1,7 @@
 //! A token that takes the place of another one.
 
 use super::*;
+use crate::protocol::candidate::fencing_number::{Fence, FencingDecision};
 use crate::protocol::hold_options::HoldOptions;
 
 /// It has the lock at two nodes of three; the third could not be asked, for this reason.
@@ -37,6 +38,27 @@ fn a_node_that_comes_back_makes_up_for_one_that_goes() {
     assert!(scene.is_won());
     scene.hear(1, ADOPT, Reply::NotOwner);
     assert!(!scene.is_won() && scene.candidate.is_taken());
+}
+
+#[test]
+fn a_node_that_was_away_is_told_the_number() {
+    let mut scene = scene(unreachable());
+    let now = scene.now();
+    scene.candidate.want_number(true);
+    scene.candidate.issue(FencingDecision::Agreed(7), now).unwrap();
+    let soon = scene.candidate.valid_until().unwrap();
+    let mut sent = Vec::new();
+    while sent.len() < 3 {
+        let (from, now) = (sent.len(), scene.now());
+        assert!(scene.candidate.renew(now, soon, |out| sent.push((out.index, out.verb, out.fence))));
+        assert!(sent.len() > from);
+        for (node, ..) in &sent[from..] {
+            scene.answer(*node, Ok(EXTENDED));
+        }
+    }
+    let said: Vec<_> =
+        sent.into_iter().map(|(node, verb, fence)| (node, matches!(verb, Verb::Adopt { .. }), fence)).collect();
+    assert_eq!(said, [(0, true, None), (1, true, None), (2, true, Some(Fence::Known(7)))]);
 }
 
 #[test]

@@ -120,6 +120,16 @@ fn a_round_without_answers_to_a_ballot_is_not_refused() {
 }
 
 #[test]
+fn no_larger_ballot_helps_where_a_quorum_is_out_of_reach() {
+    let mut scene = Scene::holding(3);
+    let mut has_a_chance = |node, largest| {
+        scene.hear(node, EXTEND, extended(Some(Number::Refused { largest })));
+        scene.candidate.may_be_accepted_above(|largest| largest < 100)
+    };
+    assert_eq!([(0, 100), (1, 99), (1, 100)].map(|(node, largest)| has_a_chance(node, largest)), [true, true, false]);
+}
+
+#[test]
 fn a_round_that_too_few_have_answered_is_not_refused() {
     let mut scene = Scene::holding(3);
     (0..3).for_each(|node| scene.hear(node, EXTEND, extended(Some(Number::Accepted(4 + node as u64)))));

@@ -8,20 +8,19 @@
 local lock, queue, token = KEYS[1], KEYS[2], ARGV[1]
 -- The part of the scripts that take a ballot in: a register for each slot, the largest ballot that the node has accepted for
 -- the locks there.
--- KEYS[3] the register: a sorted set with one member, whose score is the ballot   ARGV[#ARGV] the ballot
+-- A register is a sorted set with one member, whose score is the ballot.
 
 -- The ballot when it is larger than all before, which is accepted; otherwise the one before, as a negative number. 0 when the
 -- register cannot be used, because something else has its name or the user may not: that is not an error, because an error would
 -- hide what the script has done to the lock. Ballots stay far below 2^53, up to which Lua's numbers are exact.
-local function fence()
-  local ballot = ARGV[#ARGV]
+local function fence(register, ballot)
   -- A ballot of zero only looks, and must not make a register.
-  local accepted = ballot == '0' and redis.pcall('ZADD', KEYS[3], 'XX', 'GT', 'CH', ballot, 'n')
-    or redis.pcall('ZADD', KEYS[3], 'GT', 'CH', ballot, 'n')
+  local accepted = ballot == '0' and redis.pcall('ZADD', register, 'XX', 'GT', 'CH', ballot, 'n')
+    or redis.pcall('ZADD', register, 'GT', 'CH', ballot, 'n')
   if accepted == 1 then
     return tonumber(ballot)
   end
-  local largest = redis.pcall('ZSCORE', KEYS[3], 'n')
+  local largest = redis.pcall('ZSCORE', register, 'n')
   return type(largest) == 'string' and -tonumber(largest) or 0
 end
 
@@ -252,7 +251,13 @@ end
 
 -- The earliest of those who wait with a score, behind so many of them.
 local function first(line, passed)
-  return redis.pcall('ZRANGE', queue, line, line, 'BYSCORE', 'LIMIT', passed or 0, 1)[1]
+  if not passed or passed == 0 then
+    return redis.pcall('ZRANGE', queue, line, line, 'BYSCORE', 'LIMIT', 0, 1)[1]
+  end
+  -- By the rank: an offset among scores is walked to.
+  local at = redis.call('ZCOUNT', queue, 0, '(' .. line) + passed
+  local found = redis.call('ZRANGE', queue, at, at, 'WITHSCORES')
+  return tonumber(found[2]) == line and found[1] or nil
 end
 
 -- The earliest of those who do not go with somebody of a class.
@@ -423,11 +428,13 @@ end
 local function promote(claim, own_ttl, freed)
   local has_own, steps = false, 0
   local heads, passed = {}, {[0] = 0, 0, 0, 0, 0, 0}
+  -- Whoever keeps the first of a line out keeps out all behind it.
+  local kept_out = {}
   -- Whoever has these scores is looked at.
   local looked_at = {[0] = true, true}
   local function free(as)
     for _, line in ipairs(against[as]) do
-      looked_at[line] = true
+      looked_at[line], kept_out[line] = true, nil
     end
   end
   if freed then
@@ -443,7 +450,7 @@ local function promote(claim, own_ttl, freed)
       end
     end
   end
-  for _ = 1, 1024 do
+  for look = 1, 1024 + 1 do
     if owner then
       break
     end
@@ -452,32 +459,40 @@ local function promote(claim, own_ttl, freed)
       if heads[other] == nil then
         heads[other] = first(other, passed[other]) or false
       end
-      if heads[other] and (not next or is_before(heads[other], next)) then
+      if heads[other] and not kept_out[other] and (not next or is_before(heads[other], next)) then
         next, line = heads[other], other
       end
     end
     if not next then
       break
-    elseif steps == 64 then
+    elseif steps == 64 or look > 1024 then
       local lines = ''
       for other = 2, 5 do
-        lines = lines .. (looked_at[other] and other or '')
+        lines = lines .. (looked_at[other] and not kept_out[other] and other or '')
       end
       if lines ~= '' then
         redis.call('ZADD', queue, 8796093022208, next .. '>' .. lines)
       end
       break
     end
-    local as, stays = class_of(line), false
+    local as = class_of(line)
     heads[line] = nil
     if share_of(next) then
       -- It has its share already: a claim would end that early.
       strike(next)
     elseif is_taken_from(next, as) or is_behind(next, as) then
-      stays = true
+      kept_out[line] = true
+      if as == 0 then
+        -- Everybody else has come later, and does not go with it.
+        break
+      end
     elseif line >= 2 then
-      stays = next == token or nudge(next)
-      if not stays then
+      if next == token or nudge(next) then
+        if as == 0 then
+          break
+        end
+        steps, passed[line] = steps + 1, passed[line] + 1
+      else
         strike(next)
         free(as)
       end
@@ -489,13 +504,6 @@ local function promote(claim, own_ttl, freed)
       steps = steps + 1
     else
       free(as)
-    end
-    if stays then
-      if as == 0 then
-        -- Everybody else has come later, and does not go with it.
-        break
-      end
-      steps, passed[line] = steps + 1, passed[line] + 1
     end
   end
   return has_own
@@ -791,8 +799,9 @@ local time = '@' .. table.concat(redis.pcall('TIME'), '.')
 return {0, redis.call('PTTL', lock), redis.call('ZRANK', queue, token), time, newest(holder, last)}
 end)()
 -- The end of acquire.lua for fenced locks: what is said to the ballot follows what a grant says.
+-- KEYS[3] the register   ARGV[#ARGV] the ballot
 -- {1, smaller, ballot}   and so on
 if answer[1] == 1 then
-  table.insert(answer, 3, fence())
+  table.insert(answer, 3, fence(KEYS[3], ARGV[#ARGV]))
 end
 return answer

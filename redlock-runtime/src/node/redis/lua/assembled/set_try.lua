@@ -6,6 +6,27 @@
 -- values in.
 -- KEYS[1] the lock   KEYS[2] its queue   ARGV[1] the token that asks
 local lock, queue, token = KEYS[1], KEYS[2], ARGV[1]
+-- The part of the scripts that take a ballot in: a register for each slot, the largest ballot that the node has accepted for
+-- the locks there.
+-- A register is a sorted set with one member, whose score is the ballot.
+
+-- The ballot when it is larger than all before, which is accepted; otherwise the one before, as a negative number. 0 when the
+-- register cannot be used, because something else has its name or the user may not: that is not an error, because an error would
+-- hide what the script has done to the lock. Ballots stay far below 2^53, up to which Lua's numbers are exact.
+local function fence(register, ballot)
+  -- A ballot of zero only looks, and must not make a register.
+  local accepted = ballot == '0' and redis.pcall('ZADD', register, 'XX', 'GT', 'CH', ballot, 'n')
+    or redis.pcall('ZADD', register, 'GT', 'CH', ballot, 'n')
+  if accepted == 1 then
+    return tonumber(ballot)
+  end
+  local largest = redis.pcall('ZSCORE', register, 'n')
+  return type(largest) == 'string' and -tonumber(largest) or 0
+end
+
+local wanted = ARGV[#ARGV]
+local least, place = 1, 2
+local answer = (function()
 -- The part that tells the set of those who have a name together from that of another program.
 
 -- Whether the first member of a set, with its score, is one of ours. Scores of others, such as times in seconds, milliseconds or
@@ -75,7 +96,6 @@ local function notify(to, text)
   return type(received) == 'number' and received or 0
 end
 
-local wanted = ARGV[#ARGV]
 local class, has_several = tonumber(string.sub(wanted, 1, 1)), true
 -- The part of the scripts that look who has come last.
 
@@ -224,7 +244,13 @@ end
 
 -- The earliest of those who wait with a score, behind so many of them.
 local function first(line, passed)
-  return redis.pcall('ZRANGE', queue, line, line, 'BYSCORE', 'LIMIT', passed or 0, 1)[1]
+  if not passed or passed == 0 then
+    return redis.pcall('ZRANGE', queue, line, line, 'BYSCORE', 'LIMIT', 0, 1)[1]
+  end
+  -- By the rank: an offset among scores is walked to.
+  local at = redis.call('ZCOUNT', queue, 0, '(' .. line) + passed
+  local found = redis.call('ZRANGE', queue, at, at, 'WITHSCORES')
+  return tonumber(found[2]) == line and found[1] or nil
 end
 
 -- The earliest of those who do not go with somebody of a class.
@@ -395,11 +421,13 @@ end
 local function promote(claim, own_ttl, freed)
   local has_own, steps = false, 0
   local heads, passed = {}, {[0] = 0, 0, 0, 0, 0, 0}
+  -- Whoever keeps the first of a line out keeps out all behind it.
+  local kept_out = {}
   -- Whoever has these scores is looked at.
   local looked_at = {[0] = true, true}
   local function free(as)
     for _, line in ipairs(against[as]) do
-      looked_at[line] = true
+      looked_at[line], kept_out[line] = true, nil
     end
   end
   if freed then
@@ -415,7 +443,7 @@ local function promote(claim, own_ttl, freed)
       end
     end
   end
-  for _ = 1, 1024 do
+  for look = 1, 1024 + 1 do
     if owner then
       break
     end
@@ -424,32 +452,40 @@ local function promote(claim, own_ttl, freed)
       if heads[other] == nil then
         heads[other] = first(other, passed[other]) or false
       end
-      if heads[other] and (not next or is_before(heads[other], next)) then
+      if heads[other] and not kept_out[other] and (not next or is_before(heads[other], next)) then
         next, line = heads[other], other
       end
     end
     if not next then
       break
-    elseif steps == 64 then
+    elseif steps == 64 or look > 1024 then
       local lines = ''
       for other = 2, 5 do
-        lines = lines .. (looked_at[other] and other or '')
+        lines = lines .. (looked_at[other] and not kept_out[other] and other or '')
       end
       if lines ~= '' then
         redis.call('ZADD', queue, 8796093022208, next .. '>' .. lines)
       end
       break
     end
-    local as, stays = class_of(line), false
+    local as = class_of(line)
     heads[line] = nil
     if share_of(next) then
       -- It has its share already: a claim would end that early.
       strike(next)
     elseif is_taken_from(next, as) or is_behind(next, as) then
-      stays = true
+      kept_out[line] = true
+      if as == 0 then
+        -- Everybody else has come later, and does not go with it.
+        break
+      end
     elseif line >= 2 then
-      stays = next == token or nudge(next)
-      if not stays then
+      if next == token or nudge(next) then
+        if as == 0 then
+          break
+        end
+        steps, passed[line] = steps + 1, passed[line] + 1
+      else
         strike(next)
         free(as)
       end
@@ -461,13 +497,6 @@ local function promote(claim, own_ttl, freed)
       steps = steps + 1
     else
       free(as)
-    end
-    if stays then
-      if as == 0 then
-        -- Everybody else has come later, and does not go with it.
-        break
-      end
-      steps, passed[line] = steps + 1, passed[line] + 1
     end
   end
   return has_own
@@ -583,3 +612,23 @@ for _ = 1, 64 do
   end
 end
 return {0, seen()}
+end)()
+-- The end of the scripts for several names: what the registers say to a ballot follows what the answer says of the names, if the
+-- token has them. All of them have to accept it; otherwise the largest is told.
+-- KEYS, behind those of the names: the registers   ARGV[#ARGV - 1] the ballot
+-- An answer says so that begins with `least` or more, and `place` is where the number belongs.
+if #KEYS > 2 * #wanted and answer[1] and answer[1] >= least then
+  local ballot, all = ARGV[#ARGV - 1], nil
+  for at = 2 * #wanted + 1, #KEYS do
+    local said = fence(KEYS[at], ballot)
+    if all == 0 or said == 0 then
+      all = 0
+    elseif all and (all < 0 or said < 0) then
+      all = -math.max(math.abs(all), math.abs(said))
+    else
+      all = said
+    end
+  end
+  table.insert(answer, place, all)
+end
+return answer

@@ -1,0 +1,695 @@
+-- Generated: this is what the server gets, without the comments, put together of the parts in the folder above. To write
+-- it anew:
+-- UPDATE_EXPECT=1 cargo test -p redlock-runtime --lib assembled
+
+-- The part that every script begins with. Names in capitals other than KEYS and ARGV are constants: script.rs puts their
+-- values in.
+-- KEYS[1] the lock   KEYS[2] its queue   ARGV[1] the token that asks
+local lock, queue, token = KEYS[1], KEYS[2], ARGV[1]
+-- The part of the scripts that take a ballot in: a register for each slot, the largest ballot that the node has accepted for
+-- the locks there.
+-- A register is a sorted set with one member, whose score is the ballot.
+
+-- The ballot when it is larger than all before, which is accepted; otherwise the one before, as a negative number. 0 when the
+-- register cannot be used, because something else has its name or the user may not: that is not an error, because an error would
+-- hide what the script has done to the lock. Ballots stay far below 2^53, up to which Lua's numbers are exact.
+local function fence(register, ballot)
+  -- A ballot of zero only looks, and must not make a register.
+  local accepted = ballot == '0' and redis.pcall('ZADD', register, 'XX', 'GT', 'CH', ballot, 'n')
+    or redis.pcall('ZADD', register, 'GT', 'CH', ballot, 'n')
+  if accepted == 1 then
+    return tonumber(ballot)
+  end
+  local largest = redis.pcall('ZSCORE', register, 'n')
+  return type(largest) == 'string' and -tonumber(largest) or 0
+end
+
+local answer = (function()
+-- The part that tells the set of those who have a name together from that of another program.
+
+-- Whether the first member of a set, with its score, is one of ours. Scores of others, such as times in seconds, milliseconds or
+-- microseconds, are no times behind 4398046511104.
+local function are_ours(first)
+  local score = tonumber(first[2])
+  return score ~= nil and score >= 4398046511104 and score < (7 + 1) * 4398046511104
+end
+
+-- Whether all members share the name, by the last of them: those who have it in other classes stand behind.
+local function are_readers(last)
+  return are_ours(last) and tonumber(last[2]) < 2 * 4398046511104
+end
+-- The start of the scripts that take a share, for a lock that nobody waits for: it is free, or readers have it.
+-- {1, 0} as in acquire.lua
+local last = redis.pcall('ZCARD', queue) == 0 and redis.pcall('ZRANGE', lock, -1, -1, 'WITHSCORES')
+local is_free = last and not last.err and not last[1]
+-- A set without an expiry is that of another program as well.
+local left = is_free and 0 or last and are_readers(last) and redis.call('PTTL', lock) or -1
+if left >= 0 then
+  local clock, ttl = redis.call('TIME'), ARGV[2] + 0
+  local now = 4398046511104 + clock[1] * 1000 + math.floor(clock[2] / 1000)
+  -- A server that is full refuses this, and nothing is done.
+  redis.call('ZADD', lock, string.format('%.0f', now + ttl), token)
+  if left < ttl and type(redis.pcall('PEXPIRE', lock, ARGV[2])) == 'table' then
+    -- What never expires would stay. The second call raises the error.
+    redis.pcall('ZREM', lock, token)
+    redis.call('PEXPIRE', lock, ARGV[2])
+  end
+  if not is_free then
+    redis.call('ZREMRANGEBYSCORE', lock, 4398046511104, string.format('%.0f', now))
+  end
+  if left > ttl then
+    -- The key expires with the last of them, which this one may have been.
+    redis.call('PEXPIRE', lock, redis.call('ZRANGE', lock, -1, -1, 'WITHSCORES')[2] - now)
+  end
+  return {1, 0}
+end
+-- The part that reads a name for those who may have it together: false when some have it so, or nobody; a table for the set of
+-- another program, as for a key of another type.
+local function value_of(name)
+  local found = redis.pcall('ZRANGE', name, 0, 0, 'WITHSCORES')
+  if not found.err then
+    return found[1] and not are_ours(found) and redis.pcall('GET', name)
+  elseif string.find(found.err, 'WRONGTYPE', 1, true) then
+    return redis.pcall('GET', name)
+  end
+  -- This call raises the error.
+  return redis.call('ZRANGE', name, 0, 0)
+end
+local value = value_of(lock)
+-- The part of the scripts that tells tokens from other texts, and which one of two comes first.
+
+-- Whether a value is a token. Those of other programs hold no time and name no channel, and must not be changed.
+local function is_token(value)
+  return type(value) == 'string' and #value == 69
+    and string.find(value, '^%x+%-%x%x%x%x%-7%x%x%x%-%x%x%x%x%-%x+@%x+$') ~= nil
+    and string.sub(value, 36 + 1, 36 + 1) == '@'
+end
+
+-- Whether token a is smaller than token b, byte by byte. Lua's `<` follows the locale of the server, and in some
+-- locales `aa` comes after `b`.
+local function is_before(a, b)
+  for i = 1, #a do
+    local x, y = string.byte(a, i), string.byte(b, i)
+    if x ~= y then
+      return x < y
+    end
+  end
+  return false
+end
+
+-- The part of the scripts that pass a lock on that words the announcement.
+
+-- What tells the process of a token that it has the lock as a claim of so many ms, which began at `begun`, the answer to TIME
+-- from before the key was set. Managers of older versions are not told the times, and neither is a user who may not ask for them.
+local function claimed(to, claim, begun)
+  if begun[2] and string.byte(to, 50) == 56 then
+    return 'claimed ' .. claim .. ' ' .. begun[1] .. '.' .. begun[2] .. ' ' .. to .. ' ' .. lock
+  end
+  return 'granted ' .. to .. ' ' .. lock
+end
+
+-- The part of the scripts that wake others.
+
+-- Publishes a text to the manager of a token. Returns how many processes received it: 0 when this user may not publish.
+local function notify(to, text)
+  if not is_token(to) then
+    return 0
+  end
+  local received = redis.pcall('PUBLISH', 'redlock:' .. string.sub(to, 36 + 2), text)
+  return type(received) == 'number' and received or 0
+end
+
+local class, has_several = 1, false
+-- The part of the scripts that look who has come last.
+
+-- The largest token in the queue, nil when it is empty or cannot be read; and whether anybody in it shares the lock, wants
+-- several names, or has asked for one that somebody shares: those stand behind the others.
+local function latest()
+  local last, class = unpack(redis.pcall('ZRANGE', queue, -1, -1, 'WITHSCORES'))
+  if not last or class == '0' then
+    return last, false
+  end
+  local largest
+  for line = 0, 5 do
+    local last = redis.pcall('ZRANGE', queue, line, line, 'BYSCORE', 'REV', 'LIMIT', 0, 1)[1]
+    if last and (not largest or is_before(largest, last)) then
+      largest = last
+    end
+  end
+  return largest, true
+end
+
+-- The part of the scripts for names that tokens may have together, or wait for to have so, and for requests of several names.
+-- Its state machine is protocol/node_state/sharing.rs, where the rules are numbered.
+--
+-- A name that tokens have together is a sorted set: the score of a token is its class times 4398046511104 plus the time at which its
+-- lease ends, in ms by the clock of the server. One whose time is over counts no more, and is not there any more when the next
+-- one comes. The key expires with the last of them.
+-- The classes are: 0 alone, 1 shared, 2 something below is had alone, 3 something below is shared; and 7 for whoever has reserved
+-- the name, which is no hold.
+-- In the queue, the score of a token is its class, and 4 more if it is 0 or 1 and the token wants other names as well.
+-- Beside it stands the token with a `#` behind it, of which the score is 4398046511104 plus the time at which the token was heard of:
+-- whose process is frozen keeps others out for no longer than a while. With the score 8796093022208 stands the first of those who are
+-- still to be told that the name is free, and behind a `>` the scores of those who are meant.
+--
+-- `class` is what the token that asks wants to be: 0 or 1, or one of the others. `value` is the text of the lock; false
+-- when there is none. `has_several` says whether it wants several names.
+if queue == lock then
+  -- A cluster that moves the slot is given the name of the lock in place of its queue, which says nothing then.
+  return redis.error_reply('TRYAGAIN the slot of the key is on its way')
+end
+
+-- Who has a name alone, false when nobody has, and whether there is a mark behind it.
+local function owner_of(text)
+  if type(text) == 'table' then
+    if not string.find(text.err, 'WRONGTYPE', 1, true) then
+      -- This call raises the error.
+      redis.call('GET', lock)
+    end
+    -- A key of another type, which counts as taken and is nobody's.
+    return true, false
+  elseif text and #text == 69 + 1 and string.sub(text, -1) == '+' then
+    return string.sub(text, 1, 69), true
+  end
+  return text, false
+end
+local owner, is_marked = owner_of(value)
+local clock = redis.call('TIME')
+local now = clock[1] * 1000 + math.floor(clock[2] / 1000)
+local time = '@' .. table.concat(clock, '.')
+
+-- The names that are wanted. What is said above of one of them holds for the one that was gone to last.
+local here = {lock = lock, queue = queue, class = class, owner = owner, is_marked = is_marked}
+local places = {here}
+local function go_to(place)
+  here.owner, here.is_marked = owner, is_marked
+  here, lock, queue, class = place, place.lock, place.queue, place.class
+  owner, is_marked = place.owner, place.is_marked
+end
+
+-- Goes to each name, until a function says yes; returns whether it has.
+local function any(look)
+  for _, place in ipairs(places) do
+    go_to(place)
+    if look() then
+      return true
+    end
+  end
+  return false
+end
+
+-- The scores in the queue of those who do not go with somebody of a class. Those that are classes of holders as well are of those.
+local against = {[0] = {0, 1, 2, 3, 4, 5}, {0, 2, 4}, {0, 1, 4, 5}, {0, 4}}
+
+-- The class of those who stand in the queue with a score.
+local function class_of(line)
+  return line < 4 and line or line - 4
+end
+
+local function is_against(one, other)
+  for _, line in ipairs(against[one]) do
+    if line == other then
+      return true
+    end
+  end
+  return false
+end
+
+-- Whether whoever has a name in a class needs it in no other one.
+local function covers(held, wanted)
+  return held == 0 or held == wanted or wanted == 3 and held ~= 3
+end
+
+-- The score of what ends, or was heard of, at a time.
+local function score(as, at)
+  return string.format('%.0f', as * 4398046511104 + at)
+end
+
+-- As what a token has the name together with others, and until when; nil when it has not.
+local function share_of(who)
+  local at = not owner and redis.call('ZSCORE', lock, who)
+  if at then
+    local as = math.floor(at / 4398046511104)
+    at = at - as * 4398046511104
+    if at > now and as < 7 then
+      return as, at
+    end
+  end
+  return nil
+end
+
+-- As what a token has the name; nil when it has not.
+local function hold_of(who)
+  if owner == who then
+    return 0
+  end
+  return (share_of(who))
+end
+
+-- Those who have the name in a class, at most so many.
+local function holders(as, most)
+  return owner and {} or redis.call('ZRANGE', lock, '(' .. score(as, now), '(' .. score(as + 1, 0), 'BYSCORE', 'LIMIT', 0, most)
+end
+
+-- Whether others than a token have the name that do not go with its class.
+local function is_taken_from(who, as)
+  if owner then
+    return owner ~= who
+  end
+  for _, line in ipairs(against[as]) do
+    local some = line > 0 and line < 4 and holders(line, 2) or {}
+    if some[1] and some[1] ~= who or some[2] then
+      return true
+    end
+  end
+  return false
+end
+
+-- The earliest of those who wait with a score, behind so many of them.
+local function first(line, passed)
+  if not passed or passed == 0 then
+    return redis.pcall('ZRANGE', queue, line, line, 'BYSCORE', 'LIMIT', 0, 1)[1]
+  end
+  -- By the rank: an offset among scores is walked to.
+  local at = redis.call('ZCOUNT', queue, 0, '(' .. line) + passed
+  local found = redis.call('ZRANGE', queue, at, at, 'WITHSCORES')
+  return tonumber(found[2]) == line and found[1] or nil
+end
+
+-- The earliest of those who do not go with somebody of a class.
+local function first_against(as)
+  local earliest
+  for _, line in ipairs(against[as]) do
+    local next = first(line)
+    if next and (not earliest or is_before(next, earliest)) then
+      earliest = next
+    end
+  end
+  return earliest
+end
+
+-- Whether an earlier token waits that does not go with a token of a class.
+local function is_behind(who, as)
+  local earliest = first_against(as)
+  return earliest and is_before(earliest, who)
+end
+
+-- The time in the larger one of the owner and the last in the queue, when that is larger than the token that asks.
+local largest = token
+local function note_newest()
+  local last = latest()
+  if is_token(owner) and is_before(largest, owner) then
+    largest = owner
+  end
+  if last and is_before(largest, last) then
+    largest = last
+  end
+end
+note_newest()
+local function seen()
+  return largest ~= token and string.sub(largest, 1, 18) or nil
+end
+
+-- Takes a token out of the queue.
+local function strike(who)
+  -- Something else may have the name of the queue, which counts as empty then.
+  redis.pcall('ZREM', queue, who, who .. '#')
+end
+
+-- Gives a name an expiry, and takes the members out again when the user may not do that: what never expires would stay.
+local function expire(name, ms, ...)
+  if type(redis.pcall('PEXPIRE', name, ms)) == 'table' then
+    redis.pcall('ZREM', name, ...)
+    -- This call raises the error.
+    redis.call('PEXPIRE', name, ms)
+  end
+end
+
+-- Those who are still to be told, if any.
+local function untold()
+  return redis.pcall('ZRANGE', queue, 8796093022208, 8796093022208, 'BYSCORE', 'LIMIT', 0, 1)[1]
+end
+
+-- How many wait with a score before a token.
+local function count_before(who, line)
+  local least, most = 0, redis.call('ZCOUNT', queue, line, line)
+  while least < most do
+    local middle = math.floor((least + most) / 2)
+    if is_before(first(line, middle), who) then
+      least = middle + 1
+    else
+      most = middle
+    end
+  end
+  return least
+end
+
+-- Puts the token that asks into the queue, and notes that it was heard of.
+local function join()
+  local line = has_several and class < 2 and class + 4 or class
+  redis.call('ZADD', queue, line, token, score(1, now), token .. '#')
+  expire(queue, 30000, token, token .. '#')
+end
+
+-- Of the members of a set.
+local classes = {1, 2, 3, 7}
+
+-- The key expires with the last of those who have it, or have reserved it.
+local function expire_with_the_last()
+  local last
+  for _, as in ipairs(classes) do
+    local at = redis.call('ZRANGE', lock, '(' .. score(as + 1, 0), score(as, 0), 'BYSCORE', 'REV', 'LIMIT', 0, 1, 'WITHSCORES')[2]
+    last = at and math.max(last or 0, at - as * 4398046511104) or last
+  end
+  if last then
+    redis.call('PEXPIRE', lock, last - now)
+  end
+end
+
+-- A token is a member of the set for `ttl`.
+local function put(who, as, ttl)
+  local left = redis.call('PTTL', lock)
+  if share_of(who) then
+    -- A server that is full does not let a script begin with a ZADD, and keeps what it has.
+    redis.call('PEXPIRE', lock, math.max(left, ttl))
+  end
+  redis.call('ZADD', lock, score(as, now + ttl), who)
+  -- Before anything that this user may not do: what never expires would stay.
+  expire(lock, math.max(left, ttl), who)
+  for _, other in ipairs(classes) do
+    redis.call('ZREMRANGEBYSCORE', lock, score(other, 0), score(other, now))
+  end
+  if left > ttl + 0 then
+    expire_with_the_last()
+  end
+end
+
+-- A token has the name for `ttl`, as a class. If it had it alone, it may not have any more.
+local function take(who, as, ttl)
+  if as == 0 then
+    local waiting = redis.pcall('ZCARD', queue)
+    owner, is_marked = who, type(waiting) == 'number' and waiting > 0
+    redis.call('SET', lock, is_marked and who .. '+' or who, 'PX', ttl)
+    return
+  end
+  if owner then
+    redis.call('DEL', lock)
+    owner = false
+  end
+  put(who, as, ttl)
+end
+
+-- A token does not have the name any more, and has not reserved it. The key expires with the last of those who are left.
+local function drop(who)
+  if owner == who then
+    redis.call('DEL', lock)
+    owner = false
+  elseif not owner and redis.call('ZREM', lock, who) == 1 then
+    expire_with_the_last()
+  end
+end
+
+-- Keeps the name from a plain SET for a while, because a token wants it and could have it.
+local function reserve(who)
+  if not owner and not share_of(who) then
+    put(who, 7, 2000)
+  end
+end
+
+-- Gives the name to a token of the queue as a claim, and wakes it. Whose process is gone does not get it.
+local function give_to(who, as, claim)
+  strike(who)
+  take(who, as, claim)
+  local is_heard = notify(who, claimed(who, claim, clock)) > 0
+  if not is_heard then
+    drop(who)
+  end
+  return is_heard
+end
+
+-- Tells a token that wants several names that this one is free, and keeps it for that one.
+local function nudge(who)
+  local is_heard = notify(who, 'free ' .. who .. ' ' .. lock) > 0
+  if is_heard then
+    reserve(who)
+  end
+  return is_heard
+end
+
+-- Gives the name to those in the queue who can have it now, the earliest first: to one that wants it alone, or to all those
+-- together who go with each other and have come before that one. The token that asks gets it for `own_ttl`, if that is given: as
+-- a lease, and without a wake-up. Those who want several names are told, if they do not go with the class that has `freed` it.
+-- Where they are too many for one command, the next one that comes here goes on.
+-- Returns whether the token that asks was let in.
+local function promote(claim, own_ttl, freed)
+  local has_own, steps = false, 0
+  local heads, passed = {}, {[0] = 0, 0, 0, 0, 0, 0}
+  -- Whoever keeps the first of a line out keeps out all behind it.
+  local kept_out = {}
+  -- Whoever has these scores is looked at.
+  local looked_at = {[0] = true, true}
+  local function free(as)
+    for _, line in ipairs(against[as]) do
+      looked_at[line], kept_out[line] = true, nil
+    end
+  end
+  if freed then
+    free(freed)
+  end
+  local rest = untold()
+  if rest then
+    redis.call('ZREM', queue, rest)
+    for line in string.gmatch(string.sub(rest, 69 + 2), '%d') do
+      line = tonumber(line)
+      if not looked_at[line] then
+        looked_at[line], passed[line] = true, count_before(string.sub(rest, 1, 69), line)
+      end
+    end
+  end
+  for look = 1, 1024 + 1 do
+    if owner then
+      break
+    end
+    local next, line
+    for other in pairs(looked_at) do
+      if heads[other] == nil then
+        heads[other] = first(other, passed[other]) or false
+      end
+      if heads[other] and not kept_out[other] and (not next or is_before(heads[other], next)) then
+        next, line = heads[other], other
+      end
+    end
+    if not next then
+      break
+    elseif steps == 64 or look > 1024 then
+      local lines = ''
+      for other = 2, 5 do
+        lines = lines .. (looked_at[other] and not kept_out[other] and other or '')
+      end
+      if lines ~= '' then
+        redis.call('ZADD', queue, 8796093022208, next .. '>' .. lines)
+      end
+      break
+    end
+    local as = class_of(line)
+    heads[line] = nil
+    if share_of(next) then
+      -- It has its share already: a claim would end that early.
+      strike(next)
+    elseif is_taken_from(next, as) or is_behind(next, as) then
+      kept_out[line] = true
+      if as == 0 then
+        -- Everybody else has come later, and does not go with it.
+        break
+      end
+    elseif line >= 2 then
+      if next == token or nudge(next) then
+        if as == 0 then
+          break
+        end
+        steps, passed[line] = steps + 1, passed[line] + 1
+      else
+        strike(next)
+        free(as)
+      end
+    elseif own_ttl and next == token then
+      has_own = true
+      strike(next)
+      take(next, as, own_ttl)
+    elseif give_to(next, as, claim) then
+      steps = steps + 1
+    else
+      free(as)
+    end
+  end
+  return has_own
+end
+
+-- Whether others have the name, or wait for longer, that keep it from the token that asks.
+local function is_held()
+  return is_taken_from(token, class)
+end
+local function is_late()
+  return is_behind(token, class)
+end
+
+-- How much is left until the last of the keys expires from which somebody keeps the token that asks, or of all if nobody does.
+local function longest_left()
+  local held, all = nil, -2
+  any(function()
+    local left = redis.call('PTTL', lock)
+    all = math.max(all, left)
+    if is_held() then
+      held = math.max(held or -2, left)
+    end
+  end)
+  return held or all
+end
+
+-- Whether something else has the name, which nobody gives back.
+local function is_data()
+  return owner == true or redis.call('PTTL', lock) == -1
+end
+
+-- Gives the token that asks all of the names. What was lowered before stays what it is.
+local function take_all(ttl, claim)
+  any(function()
+    here.waited = redis.pcall('ZSCORE', queue, token)
+    if here.waited then
+      -- Nothing else is written before: a server that is full lets a script go on that has begun.
+      strike(token)
+    end
+    local held = share_of(token)
+    if owner == token and class == 0 then
+      redis.call('PEXPIRE', lock, ttl)
+    else
+      take(token, held and not covers(held, class) and held or class, ttl)
+    end
+  end)
+  any(function()
+    if class == 1 or share_of(token) == 1 or here.waited and untold() then
+      promote(claim)
+    end
+  end)
+end
+
+-- Passes the first waiter over that alone keeps the token from a name, when nobody is there who could take it.
+local function passes_first_over()
+  local next = not is_held() and first_against(class)
+  if not next or not is_before(next, token) then
+    return false
+  end
+  local received = notify(next, 'contended ' .. next .. ' ' .. token .. ' ' .. lock)
+  local heard = redis.call('ZSCORE', queue, next .. '#')
+  local at = heard and heard - 4398046511104
+  if received == 0 or at and at < now - 3000 then
+    strike(next)
+    return true
+  elseif not at or at > now then
+    -- It has come before anybody wanted to share the lock, or the clock was set back since it was heard of.
+    redis.call('ZADD', queue, score(1, now), next .. '#')
+  end
+  return false
+end
+
+-- The same with those behind it, until somebody is there. Whether any was passed over.
+local function passes_over()
+  local has_passed = false
+  for _ = 1, 1024 do
+    if not passes_first_over() then
+      break
+    end
+    has_passed = true
+  end
+  return has_passed
+end
+-- acquire.lua among readers or for several names, with the same arguments and replies.
+local ttl, claim, holds = ARGV[2], ARGV[3], ARGV[4] == 'holds'
+if not any(function() return not hold_of(token) end) then
+  local smaller = any(is_late) and 1 or 0
+  take_all(ttl, claim)
+  return {1, smaller, seen()}
+end
+
+-- Whatever takes a lock here sets an expiry with it, also when it is another client.
+if any(is_data) then
+  return {-1}
+end
+
+local function is_blocked()
+  return is_held() or not holds and is_late()
+end
+if not any(is_blocked) then
+  take_all(ttl, claim)
+  return {1, 0, seen()}
+end
+
+-- Something else may have the name of a queue. This call raises the error, before anything is written about the other names.
+any(function() redis.call('ZCARD', queue) end)
+-- Who has lost some of the names waits for all of them: it keeps none from others meanwhile.
+local freed = {}
+any(function()
+  freed[here] = has_several and hold_of(token)
+  if freed[here] then
+    drop(token)
+  end
+end)
+local kind = holds and 'wanted ' or 'contended '
+any(function()
+  join()
+  if owner and owner ~= token then
+    if not is_marked and is_token(owner) then
+      redis.call('SET', lock, owner .. '+', 'KEEPTTL')
+      is_marked = true
+    end
+    notify(owner, kind .. owner .. ' ' .. token .. ' ' .. lock)
+  elseif not owner then
+    local told = 0
+    for _, line in ipairs(against[class]) do
+      for _, holder in ipairs(line > 0 and line < 4 and holders(line, 64 + 1) or {}) do
+        if holder ~= token and told < 64 then
+          notify(holder, kind .. holder .. ' ' .. token .. ' ' .. lock)
+          told = told + 1
+        end
+      end
+    end
+  end
+end)
+any(function()
+  if freed[here] then
+    promote(claim, nil, freed[here])
+  end
+end)
+for _ = 1, 64 do
+  local is_in
+  if has_several then
+    any(function() promote(claim) end)
+    is_in = not any(is_blocked)
+    if is_in then
+      take_all(ttl, claim)
+    end
+  else
+    is_in = promote(claim, ttl)
+  end
+  if is_in then
+    return {1, 0, seen()}
+  elseif not any(passes_over) then
+    break
+  end
+end
+local rank = 0
+any(function()
+  if has_several and not is_held() and not is_late() then
+    reserve(token)
+  end
+  rank = math.max(rank, redis.call('ZRANK', queue, token))
+end)
+return {0, longest_left(), rank, time, seen()}
+end)()
+-- The end of acquire.lua for fenced locks: what is said to the ballot follows what a grant says.
+-- KEYS[3] the register   ARGV[#ARGV] the ballot
+-- {1, smaller, ballot}   and so on
+if answer[1] == 1 then
+  table.insert(answer, 3, fence(KEYS[3], ARGV[#ARGV]))
+end
+return answer

@@ -1,0 +1,245 @@
+//! The node does what the one of the model does, for every command in every state of three tokens that want two names: so what the
+//! model finds of requests for several names is true of the code.
+//!
+//! A node of the code also asks after waiters that are in the way, and reserves names. The model has neither: nobody is gone
+//! there, and there are no other programs.
+
+use super::conformance::in_the_code;
+use super::*;
+use crate::lock::owner_token::ManagerId;
+use crate::lock::part::Part;
+use crate::lock::parts::Parts;
+use redlock_model::sets::{self, Class as Model, NAMES, Wish};
+use std::collections::BTreeSet;
+
+const NAMED: [&str; NAMES] = ["a", "b", "c"];
+const TOKENS: usize = 3;
+const TTL: Duration = Duration::from_secs(60);
+const RULES: [redlock_model::Rule; 3] =
+    [redlock_model::Rule::AllHoldersHear, redlock_model::Rule::LeavingUnblocks, redlock_model::Rule::IntentsKeepOut];
+
+const X: Option<Model> = Some(Model::Exclusive);
+const S: Option<Model> = Some(Model::Shared);
+const IX: Option<Model> = Some(Model::IntentExclusive);
+const IS: Option<Model> = Some(Model::IntentShared);
+
+/// What three tokens want: each combination of these.
+const WISHES: [Wish; 6] = [[X, None, None], [S, None, None], [X, X, None], [S, X, None], [IX, X, None], [IS, S, None]];
+
+/// What a token has to do with a name.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Stand {
+    Nothing,
+    Holds,
+    Waits,
+}
+
+const STANDS: [Stand; 3] = [Stand::Nothing, Stand::Holds, Stand::Waits];
+
+const VERBS: [sets::Verb; 3] = [sets::Verb::Acquire, sets::Verb::Yield, sets::Verb::Release];
+
+fn class(of: Model) -> Class {
+    match of {
+        Model::Exclusive => Class::Exclusive,
+        Model::Shared => Class::Shared,
+        Model::IntentExclusive => Class::IntentExclusive,
+        Model::IntentShared => Class::IntentShared,
+    }
+}
+
+fn tables() -> impl Iterator<Item = [Wish; TOKENS]> {
+    WISHES
+        .iter()
+        .flat_map(|one| WISHES.iter().flat_map(move |other| WISHES.iter().map(move |third| [*one, *other, *third])))
+}
+
+/// All states in which those who have a name go with each other.
+fn nodes(wishes: [Wish; TOKENS]) -> impl Iterator<Item = sets::Node> {
+    let places: Vec<_> = (0..TOKENS).flat_map(|token| (0..2).map(move |name| (token, name))).collect();
+    (0..3_usize.pow(6)).filter_map(move |mut choice| {
+        let mut node = sets::Node::default();
+        for (token, name) in &places {
+            let stand = STANDS[choice % 3];
+            choice /= 3;
+            let Some(wanted) = wishes[*token][*name] else {
+                if stand == Stand::Nothing {
+                    continue;
+                }
+                return None;
+            };
+            let holders = (0..*token).filter(|other| node.holders[*name] >> other & 1 == 1);
+            let mut classes = holders.filter_map(|other| wishes[other][*name]);
+            match stand {
+                Stand::Holds if classes.any(|other| other.conflicts_with(wanted)) => return None,
+                Stand::Holds => node.holders[*name] |= 1 << token,
+                Stand::Waits => node.queue[*name] |= 1 << token,
+                Stand::Nothing => {}
+            }
+        }
+        Some(node)
+    })
+}
+
+/// What a command has led to: the reply, the node, and who was told what.
+type Outcome = (&'static str, sets::Node, BTreeSet<(usize, String)>);
+
+fn by_the_model(
+    mut node: sets::Node,
+    token: usize,
+    verb: sets::Verb,
+    wishes: &[Wish; TOKENS],
+    without: Option<redlock_model::Rule>,
+) -> Outcome {
+    let mut told = BTreeSet::new();
+    let token = u8::try_from(token).unwrap();
+    let reply = node.execute(token, verb, wishes, without, &mut |to, notice| {
+        told.insert((
+            usize::from(to),
+            match notice {
+                sets::Notice::Granted => "given".to_owned(),
+                sets::Notice::Free => "free".to_owned(),
+                sets::Notice::Contended { by } => format!("contended by {by}"),
+            },
+        ));
+    });
+    let reply = match reply {
+        sets::Reply::Granted { smaller: false } => "granted",
+        sets::Reply::Granted { smaller: true } => "granted before",
+        sets::Reply::Queued => "queued",
+        sets::Reply::Kept => "kept",
+        sets::Reply::Yielded => "yielded",
+        sets::Reply::Released => "released",
+    };
+    (reply, node, told)
+}
+
+struct Code {
+    tokens: [OwnerToken; TOKENS],
+    now: Instant,
+}
+
+impl Code {
+    fn run(
+        &self,
+        node: sets::Node,
+        token: usize,
+        verb: sets::Verb,
+        wishes: &[Wish; TOKENS],
+        without: Option<Rule>,
+    ) -> Outcome {
+        let mut state = self.built(node, wishes, without);
+        let verb = match verb {
+            sets::Verb::Acquire => Verb::Acquire { ttl: TTL, claim: TTL, holds: false },
+            sets::Verb::Yield => Verb::Yield { claim: TTL },
+            sets::Verb::Release => Verb::Release { claim: TTL },
+        };
+        let wanted =
+            wishes[token].iter().zip(NAMED).filter_map(|(of, name)| Some(Part::new(name.into(), class((*of)?))));
+        let subject = Subject::of(&Parts::of(wanted).unwrap(), self.tokens[token]);
+        let command = Command { verb, fence: None, subject: Arc::new(subject) };
+        let mut told = BTreeSet::new();
+        let (reply, _) = state.execute(self.now, &command, &mut |_, wakeup| {
+            let to = self.number(wakeup.subject.token);
+            let held = NAMED
+                .iter()
+                .zip(node.holders)
+                .any(|(name, holders)| *name == wakeup.subject.key.name() && holders >> to & 1 == 1);
+            match wakeup.notice {
+                Notice::Granted | Notice::Claimed(_) => _ = told.insert((to, "given".to_owned())),
+                Notice::Free => _ = told.insert((to, "free".to_owned())),
+                // Others are only asked whether they are there.
+                Notice::Contended { by } if held => _ = told.insert((to, format!("contended by {}", self.number(by)))),
+                _ => {}
+            }
+            1
+        });
+        let reply = match reply {
+            Reply::Granted { smaller: false, .. } => "granted",
+            Reply::Granted { smaller: true, .. } => "granted before",
+            Reply::Queued { .. } => "queued",
+            Reply::Kept => "kept",
+            Reply::Yielded { .. } => "yielded",
+            Reply::NotOwner if matches!(verb, Verb::Yield { .. }) => "yielded",
+            Reply::Released | Reply::NotOwner => "released",
+            other => panic!("{other:?}"),
+        };
+        (reply, self.seen(&state), told)
+    }
+
+    fn built(&self, node: sets::Node, wishes: &[Wish; TOKENS], without: Option<Rule>) -> NodeState {
+        let mut state = NodeState::following(Rules { without });
+        let (now, expires) = (self.now, self.now.after(TTL));
+        for (name, (holders, queue)) in NAMED.into_iter().zip(node.holders.into_iter().zip(node.queue)) {
+            for (number, token) in self.tokens.iter().enumerate() {
+                let at = NAMED.iter().position(|other| *other == name).unwrap();
+                let Some(of) = wishes[number][at].map(class) else { continue };
+                let several = wishes[number].iter().flatten().count() > 1;
+                if queue >> number & 1 == 1 {
+                    let line = Line::new(of, several);
+                    state.queues.entry(name.into()).or_insert_with(|| Queue::new(now)).join(*token, line, now);
+                } else if holders >> number & 1 == 1 && of == Class::Exclusive {
+                    // Whoever has come to wait has left a mark.
+                    let holder = Holder { token: *token, expires, is_marked: queue != 0 };
+                    state.locks.insert(name.into(), holder);
+                } else if holders >> number & 1 == 1 {
+                    let readers = state.readers.entry(name.into()).or_insert_with(|| Readers::new(now));
+                    readers.put(*token, of, expires, now);
+                }
+            }
+        }
+        state
+    }
+
+    fn seen(&self, state: &NodeState) -> sets::Node {
+        let mut node = sets::Node::default();
+        for (at, name) in NAMED.into_iter().enumerate() {
+            let set = |tokens: Vec<OwnerToken>| tokens.into_iter().fold(0, |set, token| set | 1 << self.number(token));
+            node.holders[at] = set(state.holders(name, self.now));
+            node.queue[at] = set(state.queue(name, self.now));
+        }
+        node
+    }
+
+    fn number(&self, token: OwnerToken) -> usize {
+        self.tokens.iter().position(|other| *other == token).unwrap()
+    }
+}
+
+fn code() -> Code {
+    let manager = ManagerId::random();
+    let tokens = std::array::from_fn(|at| OwnerToken::new(manager, TokenTime::new(1, u16::try_from(at).unwrap())));
+    Code { tokens, now: Instant::from_origin(Duration::from_secs(1)) }
+}
+
+/// Goes through the cases of one in so many combinations of wishes; returns how many differ from those with all rules, and how many there are.
+fn compared(without: Option<redlock_model::Rule>, one_in: usize) -> (u32, u32) {
+    let (code, mut differing, mut cases) = (code(), 0, 0);
+    for wishes in tables().step_by(one_in) {
+        for node in nodes(wishes) {
+            for (token, verb) in (0..TOKENS).flat_map(|token| VERBS.map(|verb| (token, verb))) {
+                let ours = code.run(node, token, verb, &wishes, without.map(in_the_code));
+                let theirs = by_the_model(node, token, verb, &wishes, without);
+                let case = format!("without {without:?}, {verb:?} of {token} who want {wishes:?}, in {node:?}");
+                assert_eq!(ours, theirs, "code left, model right: {case}");
+                differing += u32::from(without.is_some() && ours != by_the_model(node, token, verb, &wishes, None));
+                cases += 1;
+            }
+        }
+    }
+    (differing, cases)
+}
+
+#[test]
+fn the_model_does_the_same_for_several_names() {
+    let (_, cases) = compared(None, 1);
+    assert!(cases > 200_000, "{cases}");
+}
+
+#[test]
+fn the_model_does_the_same_for_several_names_without_a_rule() {
+    for rule in RULES {
+        let (differing, cases) = compared(Some(rule), 5);
+        println!("without {rule:?}, {differing} of {cases} steps are others");
+        assert!(differing > 0, "{rule:?} is not a rule of the node");
+    }
+}

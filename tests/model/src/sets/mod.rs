@@ -1,0 +1,246 @@
+//! Requests for several names, all or none of them, and for places in a tree.
+//!
+//! Each token wants some names, each in a class, at a majority of the nodes. Only one with a single name is given it by whoever
+//! leaves; one with several is told, and asks for all. Time is not counted here: what is given counts until the token itself gives it away, so
+//! that leases, claims and their ends are those of [`lock`](crate::lock). No connection breaks, and no process ends.
+
+mod class;
+mod node;
+mod state;
+
+use std::fmt;
+
+pub use class::Class;
+pub use node::{NAMES, Node, Notice, Reply, Verb, Wish};
+pub use state::State;
+
+use crate::rule::Rule;
+use crate::search::Model;
+use node::bits;
+use state::{Heard, Link, Phase, Sent, TOKENS};
+
+/// Some nodes, and tokens that want these names.
+#[derive(Debug, Clone, Copy)]
+pub struct Sets {
+    /// At most 3; a majority is the quorum.
+    pub nodes: usize,
+    /// At most 3.
+    pub tokens: usize,
+    /// What each token wants. A smaller token was made earlier.
+    pub wishes: [Wish; TOKENS],
+    /// Waiters may give up.
+    pub give_up: bool,
+    /// The rule that is switched off.
+    pub without: Option<Rule>,
+}
+
+/// One step.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[allow(missing_docs, reason = "the same two numbers everywhere")]
+pub enum Action {
+    /// A node executes the oldest command of a token.
+    Execute { token: usize, node: usize },
+    /// The oldest reply or push reaches a token.
+    Deliver { token: usize, node: usize },
+    /// A holder releases, or a waiter gives up.
+    Leave { token: usize },
+}
+
+impl Model for Sets {
+    type State = State;
+    type Action = Action;
+
+    fn initial(&self) -> Vec<State> {
+        let mut state = State::default();
+        for column in &mut state.columns[..self.nodes] {
+            for link in &mut column.links[..self.tokens] {
+                link.commands.push(Sent::Acquire as u8);
+            }
+        }
+        vec![state]
+    }
+
+    fn actions(&self, state: &State, actions: &mut Vec<Action>) {
+        for token in 0..self.tokens {
+            for (node, column) in state.columns[..self.nodes].iter().enumerate() {
+                let Link { commands, replies, .. } = column.links[token];
+                actions.extend((!commands.is_empty()).then_some(Action::Execute { token, node }));
+                actions.extend((!replies.is_empty()).then_some(Action::Deliver { token, node }));
+            }
+            let may_leave = match state.phases[token] {
+                Phase::Holds => true,
+                Phase::Waits => self.give_up,
+                Phase::HasLeft => false,
+            };
+            actions.extend(may_leave.then_some(Action::Leave { token }));
+        }
+    }
+
+    fn apply(&self, state: &State, action: Action) -> State {
+        let mut state = *state;
+        match action {
+            Action::Execute { token, node } => self.execute(&mut state, token, node),
+            Action::Deliver { token, node } => self.deliver(&mut state, token, node),
+            Action::Leave { token } => self.leave(&mut state, token),
+        }
+        state
+    }
+
+    fn canonical(&self, mut state: State) -> State {
+        state.columns[..self.nodes].sort_unstable();
+        state
+    }
+
+    fn encode(&self, state: &State, bytes: &mut Vec<u8>) {
+        state.encode(self.nodes, self.tokens, bytes);
+    }
+
+    fn decode(&self, bytes: &mut &[u8]) -> State {
+        State::decode(self.nodes, self.tokens, bytes)
+    }
+
+    fn violation(&self, state: &State, stuck: bool) -> Option<String> {
+        let holders: Vec<_> = self.those(state, Phase::Holds).collect();
+        let pairs = holders.iter().flat_map(|one| holders.iter().map(move |other| (*one, *other)));
+        if let Some((one, other)) = pairs.into_iter().find(|(one, other)| one < other && self.exclude(*one, *other)) {
+            return Some(format!("t{one} and t{other} hold the lock at once"));
+        }
+        let is_quiet = |link: &Link| link.commands.is_empty() && link.replies.is_empty();
+        if !state.columns[..self.nodes].iter().all(|column| column.links.iter().all(is_quiet)) {
+            return None;
+        }
+        let is_kept_out = |token: &usize| {
+            let earlier = self.those(state, Phase::Waits).filter(|other| other < token);
+            holders.iter().copied().chain(earlier).any(|other| self.exclude(other, *token))
+        };
+        if let Some(token) = self.those(state, Phase::Waits).find(|token| !is_kept_out(token)) {
+            return Some(format!("nothing is on its way, and t{token} waits for nobody"));
+        }
+        let is_empty = state.columns[..self.nodes].iter().all(|column| column.node == Node::default());
+        (stuck && !is_empty).then(|| "nothing can happen any more, and a node is not empty".to_owned())
+    }
+
+    fn show(&self, state: &State) -> String {
+        let phases = state.phases[..self.tokens].iter().enumerate().map(|(token, phase)| format!("t{token} {phase:?}"));
+        let nodes = state.columns[..self.nodes].iter().enumerate().map(|(at, column)| {
+            let tokens = |set: u8| bits(set).map(|token| format!("t{token}")).collect::<Vec<_>>().join("+");
+            let names = column.node.holders.iter().zip(column.node.queue);
+            let names: Vec<_> =
+                names.map(|(holders, queue)| format!("[{}] {}", tokens(*holders), tokens(queue))).collect();
+            format!("n{at} {}", names.join(", "))
+        });
+        phases.chain(nodes).collect::<Vec<_>>().join(" | ")
+    }
+}
+
+impl Sets {
+    /// The tokens in a phase.
+    fn those(&self, state: &State, phase: Phase) -> impl Iterator<Item = usize> {
+        let phases = state.phases;
+        (0..self.tokens).filter(move |token| phases[*token] == phase)
+    }
+
+    /// Whether two tokens cannot have what they want at the same time.
+    fn exclude(&self, one: usize, other: usize) -> bool {
+        let pairs = self.wishes[one].iter().zip(self.wishes[other]);
+        pairs.filter_map(|(one, other)| Some((one.as_ref()?, other?))).any(|(one, other)| one.conflicts_with(other))
+    }
+
+    fn keeps(&self, rule: Rule) -> bool {
+        self.without != Some(rule)
+    }
+
+    fn execute(&self, state: &mut State, token: usize, at: usize) {
+        let column = &mut state.columns[at];
+        let Some(sent) = Sent::of(column.links[token].commands.first()) else { return };
+        column.links[token].commands.pop();
+        let verb = match sent {
+            Sent::Acquire => Verb::Acquire,
+            Sent::Yield => Verb::Yield,
+            Sent::Release => Verb::Release,
+        };
+        let (mut node, mut notices) = (column.node, Vec::new());
+        let publish = &mut |to: u8, notice| notices.push((usize::from(to), notice));
+        let reply = node.execute(token as u8, verb, &self.wishes, self.without, publish);
+        column.node = node;
+        for (to, notice) in notices {
+            push(state.phases[to], &mut column.links[to], to, notice);
+        }
+        let heard = match reply {
+            Reply::Granted { smaller: false } => Heard::Granted,
+            Reply::Granted { smaller: true } => Heard::GrantedBefore,
+            Reply::Queued => Heard::Queued,
+            Reply::Kept => Heard::Kept,
+            Reply::Yielded => Heard::Yielded,
+            Reply::Released => return,
+        };
+        if state.phases[token] != Phase::HasLeft {
+            column.links[token].replies.push(heard as u8);
+        }
+    }
+
+    fn deliver(&self, state: &mut State, token: usize, at: usize) {
+        let link = &mut state.columns[at].links[token];
+        let Some(heard) = Heard::of(link.replies.first()) else { return };
+        // Asked before the reply is taken away: it may be the answer to the `Yield` itself.
+        let is_void = link.has_yield_out() && self.keeps(Rule::YieldVoids);
+        link.replies.pop();
+        match heard {
+            Heard::Granted | Heard::GrantedBefore | Heard::Given => link.counts |= !is_void,
+            Heard::Kept => link.counts = true,
+            Heard::Queued | Heard::Yielded => link.counts = false,
+            Heard::Free if state.phases[token] == Phase::Waits && !link.commands.contains(Sent::Acquire as u8) => {
+                link.commands.push(Sent::Acquire as u8);
+            }
+            Heard::Free | Heard::Contended => {}
+        }
+        if state.phases[token] != Phase::Waits {
+            return;
+        }
+        let counting = state.columns[..self.nodes].iter().filter(|column| column.links[token].counts).count();
+        let link = &mut state.columns[at].links[token];
+        if counting > self.nodes / 2 {
+            state.phases[token] = Phase::Holds;
+        } else if matches!(heard, Heard::GrantedBefore | Heard::Contended) && link.counts && !link.has_yield_out() {
+            link.counts &= !self.keeps(Rule::YieldVoids);
+            link.commands.push(Sent::Yield as u8);
+        }
+    }
+
+    /// `Release` behind everything sent before, on every connection.
+    fn leave(&self, state: &mut State, token: usize) {
+        state.phases[token] = Phase::HasLeft;
+        for column in &mut state.columns[..self.nodes] {
+            let link = &mut column.links[token];
+            (link.counts, link.replies) = (false, crate::fifo::Fifo::default());
+            link.commands.push(Sent::Release as u8);
+        }
+    }
+}
+
+/// What is published to a token, unless it would change nothing.
+fn push(phase: Phase, link: &mut Link, to: usize, notice: Notice) {
+    let push = match notice {
+        Notice::Granted => Heard::Given,
+        Notice::Free => Heard::Free,
+        // Only waiters yield, and only to smaller tokens.
+        Notice::Contended { by } if usize::from(by) < to => Heard::Contended,
+        Notice::Contended { .. } => return,
+    };
+    let is_again = push != Heard::Given && (phase == Phase::Holds || link.replies.contains(push as u8));
+    // What is asked for behind it sees the same.
+    let is_asked = push == Heard::Free && link.commands.contains(Sent::Acquire as u8);
+    if phase != Phase::HasLeft && !is_again && !is_asked {
+        link.replies.push(push as u8);
+    }
+}
+
+impl fmt::Display for Action {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match *self {
+            Self::Execute { token, node } => write!(f, "node {node} executes the oldest command of t{token}"),
+            Self::Deliver { token, node } => write!(f, "t{token} hears of node {node}"),
+            Self::Leave { token } => write!(f, "t{token} leaves"),
+        }
+    }
+}

@@ -1,0 +1,289 @@
+//! One node where requests want several names, on plain data, as the runtime's `protocol/node_state/sharing` and `promotion` have
+//! it: nobody is gone or silent here, and no other program takes a name.
+
+use super::class::Class;
+use crate::rule::Rule;
+
+/// The most names.
+pub const NAMES: usize = 3;
+
+/// What a token wants: a class for each name that it wants.
+pub type Wish = [Option<Class>; NAMES];
+
+/// Who has each name, and who waits for it: one bit for each token.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, PartialOrd, Ord)]
+pub struct Node {
+    /// Those who have it.
+    pub holders: [u8; NAMES],
+    /// Those who wait.
+    pub queue: [u8; NAMES],
+}
+
+/// What a node is asked to do for a token.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Verb {
+    /// Take all names, or wait for all of them.
+    Acquire,
+    /// Pass them on to a smaller token, if one is kept out by this one.
+    Yield,
+    /// Leave the queues, and give back what the token has.
+    Release,
+}
+
+/// What a node answers.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Reply {
+    /// `Acquire`: all names are the token's.
+    Granted {
+        /// They were before, and a smaller token in conflict waits.
+        smaller: bool,
+    },
+    /// `Acquire`: the token waits.
+    Queued,
+    /// `Yield`: the token has them still.
+    Kept,
+    /// `Yield`: the token waits.
+    Yielded,
+    /// `Release`: done.
+    Released,
+}
+
+/// What a node publishes about a token.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Notice {
+    /// The only name that it wants was given to it.
+    Granted,
+    /// One of several names that it wants may be free.
+    Free,
+    /// It has a name that this token waits for.
+    Contended {
+        /// The one that waits.
+        by: u8,
+    },
+}
+
+impl Node {
+    /// Runs `verb` for `token`, with all rules but `without`, where the tokens want these names.
+    pub fn execute(
+        &mut self,
+        token: u8,
+        verb: Verb,
+        wishes: &[Wish],
+        without: Option<Rule>,
+        publish: &mut dyn FnMut(u8, Notice),
+    ) -> Reply {
+        let mut execution = Execution { node: self, token, wishes, without, publish };
+        match verb {
+            Verb::Acquire => execution.acquire(),
+            Verb::Yield => execution.yield_all(),
+            Verb::Release => execution.release(),
+        }
+    }
+}
+
+/// One command at work.
+struct Execution<'a> {
+    node: &'a mut Node,
+    token: u8,
+    wishes: &'a [Wish],
+    without: Option<Rule>,
+    publish: &'a mut dyn FnMut(u8, Notice),
+}
+
+impl Execution<'_> {
+    fn acquire(&mut self) -> Reply {
+        let token = self.token;
+        if self.wanted(token).all(|(name, _)| self.has(token, name)) {
+            let smaller = self.wanted(token).any(|(name, _)| self.is_behind(token, name));
+            self.take_all();
+            return Reply::Granted { smaller };
+        }
+        if !self.is_blocked() {
+            self.take_all();
+            return Reply::Granted { smaller: false };
+        }
+        let lost: Vec<_> = self.wanted(token).filter(|(name, _)| self.has(token, *name)).collect();
+        for (name, _) in &lost {
+            self.node.holders[*name] &= !(1 << token);
+        }
+        for (name, _) in self.wanted(token) {
+            self.node.queue[name] |= 1 << token;
+            self.tell_holders(name);
+        }
+        for (name, class) in lost {
+            self.promote(name, false, Some(class));
+        }
+        if self.comes_in() { Reply::Granted { smaller: false } } else { Reply::Queued }
+    }
+
+    /// Lets those in who can have the names. Whether the token is among them.
+    fn comes_in(&mut self) -> bool {
+        let mut has_own = false;
+        for (name, _) in self.wanted(self.token) {
+            has_own |= self.promote(name, !self.has_several(self.token), None);
+        }
+        let is_free = self.has_several(self.token) && !self.is_blocked();
+        if is_free {
+            self.take_all();
+        }
+        has_own || is_free
+    }
+
+    fn yield_all(&mut self) -> Reply {
+        let token = self.token;
+        if !self.wanted(token).all(|(name, _)| self.has(token, name)) {
+            return Reply::Yielded;
+        }
+        if !self.wanted(token).any(|(name, _)| self.is_behind(token, name)) {
+            return Reply::Kept;
+        }
+        for (name, _) in self.wanted(token) {
+            self.node.holders[name] &= !(1 << token);
+            self.node.queue[name] |= 1 << token;
+        }
+        let mut is_own = false;
+        for (name, class) in self.wanted(token) {
+            is_own = self.promote(name, !self.has_several(token), Some(class));
+        }
+        if self.has_several(token) && !self.is_blocked() {
+            self.take_all();
+            is_own = true;
+        }
+        if is_own { Reply::Kept } else { Reply::Yielded }
+    }
+
+    fn release(&mut self) -> Reply {
+        let (token, mut freed) = (self.token, Vec::new());
+        for (name, class) in self.wanted(token) {
+            let waited = self.node.queue[name] >> token & 1 == 1 && self.keeps(Rule::LeavingUnblocks);
+            if self.has(token, name) || waited {
+                freed.push((name, class));
+            }
+            self.node.queue[name] &= !(1 << token);
+            self.node.holders[name] &= !(1 << token);
+        }
+        for (name, class) in freed {
+            self.promote(name, false, Some(class));
+        }
+        Reply::Released
+    }
+
+    fn take_all(&mut self) {
+        for (name, class) in self.wanted(self.token) {
+            self.take(self.token, name, class);
+        }
+        for (name, _) in self.wanted(self.token).filter(|(_, class)| *class == Class::Shared) {
+            self.promote(name, false, None);
+        }
+    }
+
+    /// A token leaves the queue and has the name: one of a class that is had alone has it in place of all others, and one of another
+    /// class in place of that one.
+    fn take(&mut self, token: u8, name: usize, class: Class) {
+        let stays = |other: &u8| class != Class::Exclusive && self.class(*other, name) != Some(Class::Exclusive);
+        let others = bits(self.node.holders[name]).filter(stays).fold(0, |others, other| others | 1 << other);
+        self.node.queue[name] &= !(1 << token);
+        self.node.holders[name] = others | 1 << token;
+    }
+
+    /// Tells those who are in the way of the token at a name.
+    fn tell_holders(&mut self, name: usize) {
+        let against = bits(self.node.holders[name]).filter(|holder| self.excludes(*holder, self.token, name));
+        let mut against: Vec<_> = against.collect();
+        // In the order of their classes.
+        against.sort_by_key(|holder| self.class(*holder, name).map(|class| class as u8));
+        let most = if self.keeps(Rule::AllHoldersHear) { against.len() } else { 1 };
+        for holder in against.into_iter().take(most) {
+            (self.publish)(holder, Notice::Contended { by: self.token });
+        }
+    }
+
+    /// Gives the name to those who want no other one and can have it, and tells those who want several and could, if they do
+    /// not go with the class that has `freed` it. `own_turn`: the token of the command is given it without a notice. Whether it was.
+    fn promote(&mut self, name: usize, own_turn: bool, freed: Option<Class>) -> bool {
+        let (mut passed, mut has_own) = (0_u8, false);
+        while let Some(next) = self.next(name, passed, freed) {
+            let Some(class) = self.wishes[usize::from(next)][name] else { break };
+            if bits(self.node.holders[name]).any(|holder| self.class(holder, name) == Some(Class::Exclusive)) {
+                break;
+            }
+            if self.has(next, name) {
+                self.node.queue[name] &= !(1 << next);
+                continue;
+            }
+            let is_kept_out = self.is_held_against(next, name) || self.is_behind(next, name);
+            if !is_kept_out && !self.has_several(next) {
+                self.take(next, name, class);
+                if own_turn && next == self.token {
+                    has_own = true;
+                } else {
+                    (self.publish)(next, Notice::Granted);
+                }
+                continue;
+            }
+            if !is_kept_out && next != self.token {
+                (self.publish)(next, Notice::Free);
+            }
+            passed |= 1 << next;
+            if class == Class::Exclusive {
+                break;
+            }
+        }
+        has_own
+    }
+
+    /// The first in the queue that is to be looked at.
+    fn next(&self, name: usize, passed: u8, freed: Option<Class>) -> Option<u8> {
+        let is_concerned = |token: u8| {
+            let against = |freed: Class| self.class(token, name).is_some_and(|class| freed.conflicts_with(class));
+            !self.has_several(token) || freed.is_some_and(against)
+        };
+        bits(self.node.queue[name] & !passed).find(|token| is_concerned(*token))
+    }
+
+    fn is_blocked(&self) -> bool {
+        let token = self.token;
+        self.wanted(token).any(|(name, _)| self.is_held_against(token, name) || self.is_behind(token, name))
+    }
+
+    fn is_held_against(&self, token: u8, name: usize) -> bool {
+        let minds = self.keeps(Rule::IntentsKeepOut) || !self.class(token, name).is_some_and(Class::is_intent);
+        minds && bits(self.node.holders[name]).any(|holder| holder != token && self.excludes(holder, token, name))
+    }
+
+    fn is_behind(&self, token: u8, name: usize) -> bool {
+        bits(self.node.queue[name]).any(|other| other < token && self.excludes(other, token, name))
+    }
+
+    fn excludes(&self, one: u8, other: u8, name: usize) -> bool {
+        let pair = self.class(one, name).zip(self.class(other, name));
+        pair.is_some_and(|(one, other)| one.conflicts_with(other))
+    }
+
+    fn has(&self, token: u8, name: usize) -> bool {
+        self.node.holders[name] >> token & 1 == 1
+    }
+
+    fn class(&self, token: u8, name: usize) -> Option<Class> {
+        self.wishes[usize::from(token)][name]
+    }
+
+    fn has_several(&self, token: u8) -> bool {
+        self.wanted(token).count() > 1
+    }
+
+    /// The names that a token wants, and as what.
+    fn wanted(&self, token: u8) -> impl Iterator<Item = (usize, Class)> + use<> {
+        let wish = self.wishes[usize::from(token)];
+        wish.into_iter().enumerate().filter_map(|(name, class)| Some((name, class?)))
+    }
+
+    fn keeps(&self, rule: Rule) -> bool {
+        self.without != Some(rule)
+    }
+}
+
+/// The tokens that have a bit, the smallest first.
+pub(super) fn bits(tokens: u8) -> impl Iterator<Item = u8> {
+    (0..8).filter(move |token| tokens >> token & 1 == 1)
+}

@@ -1,0 +1,145 @@
+//! One state of the model of several names, and its bytes.
+
+use super::node::{NAMES, Node};
+use crate::bytes::{push_packed, take_packed};
+use crate::fifo::Fifo;
+
+pub(super) const NODES: usize = 3;
+pub(super) const TOKENS: usize = 3;
+
+/// Everything that can differ between two moments.
+#[derive(Debug, Clone, Copy, Default)]
+pub struct State {
+    pub(super) columns: [Column; NODES],
+    pub(super) phases: [Phase; TOKENS],
+}
+
+/// A node with what travels between it and each token. Sorting these removes the symmetry of the nodes.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, PartialOrd, Ord)]
+pub(super) struct Column {
+    pub(super) node: Node,
+    pub(super) links: [Link; TOKENS],
+}
+
+/// Between a token and a node.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, PartialOrd, Ord)]
+pub(super) struct Link {
+    /// Each the code of a [`Sent`].
+    pub(super) commands: Fifo,
+    /// Each the code of a [`Heard`].
+    pub(super) replies: Fifo,
+    /// The client counts the node.
+    pub(super) counts: bool,
+}
+
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub(super) enum Phase {
+    #[default]
+    Waits,
+    Holds,
+    HasLeft,
+}
+
+/// A command.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Sent {
+    Acquire = 1,
+    Yield,
+    Release,
+}
+
+impl Sent {
+    const ALL: [Self; 3] = [Self::Acquire, Self::Yield, Self::Release];
+
+    pub(super) fn of(code: u8) -> Option<Self> {
+        Self::ALL.into_iter().find(|sent| *sent as u8 == code)
+    }
+}
+
+/// A reply or a push.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Heard {
+    Granted = 1,
+    /// While a smaller token waits.
+    GrantedBefore,
+    Queued,
+    Kept,
+    Yielded,
+    /// Push: the only name was given to the token.
+    Given,
+    /// Push: one of several names may be free.
+    Free,
+    /// Push: a smaller token waits.
+    Contended,
+}
+
+impl Heard {
+    const ALL: [Self; 8] = [
+        Self::Granted,
+        Self::GrantedBefore,
+        Self::Queued,
+        Self::Kept,
+        Self::Yielded,
+        Self::Given,
+        Self::Free,
+        Self::Contended,
+    ];
+
+    pub(super) fn of(code: u8) -> Option<Self> {
+        Self::ALL.into_iter().find(|heard| *heard as u8 == code)
+    }
+
+    pub(super) const fn answers_yield(self) -> bool {
+        matches!(self, Self::Kept | Self::Yielded)
+    }
+}
+
+impl Link {
+    /// A `Yield` was sent whose answer has not arrived.
+    pub(super) fn has_yield_out(self) -> bool {
+        let answers = self.replies.iter().filter_map(Heard::of).any(Heard::answers_yield);
+        answers || self.commands.contains(Sent::Yield as u8)
+    }
+
+    fn word(self) -> u64 {
+        u64::from(self.commands.bits()) | u64::from(self.replies.bits()) << 31 | u64::from(self.counts) << 63
+    }
+
+    fn from_word(word: u64) -> Self {
+        const HALF: u64 = (1 << 31) - 1;
+        let fifo = |bits: u64| Fifo::from_bits((bits & HALF) as u32);
+        Self { commands: fifo(word), replies: fifo(word >> 31), counts: word >> 63 == 1 }
+    }
+}
+
+impl Phase {
+    const ALL: [Self; 3] = [Self::Waits, Self::Holds, Self::HasLeft];
+}
+
+impl State {
+    pub(super) fn encode(&self, nodes: usize, tokens: usize, bytes: &mut Vec<u8>) {
+        bytes.extend(self.phases[..tokens].iter().map(|phase| *phase as u8));
+        for Column { node, links } in &self.columns[..nodes] {
+            let mut word = [0; 8];
+            word[..NAMES].copy_from_slice(&node.holders);
+            word[NAMES..2 * NAMES].copy_from_slice(&node.queue);
+            push_packed(u64::from_le_bytes(word), bytes);
+            links[..tokens].iter().for_each(|link| push_packed(link.word(), bytes));
+        }
+    }
+
+    pub(super) fn decode(nodes: usize, tokens: usize, bytes: &mut &[u8]) -> Self {
+        let mut state = Self::default();
+        for phase in &mut state.phases[..tokens] {
+            let (first, rest) = bytes.split_at(1);
+            (*phase, *bytes) = (Phase::ALL[usize::from(first[0])], rest);
+        }
+        for Column { node, links } in &mut state.columns[..nodes] {
+            let word = take_packed(bytes).to_le_bytes();
+            node.holders.copy_from_slice(&word[..NAMES]);
+            node.queue.copy_from_slice(&word[NAMES..2 * NAMES]);
+            links[..tokens].iter_mut().for_each(|link| *link = Link::from_word(take_packed(bytes)));
+        }
+        state
+    }
+}

@@ -1,0 +1,37 @@
+//! Several names: nobody has them while another one does in conflict, and nobody waits for ever.
+
+use redlock_model::recorded::{Row, Table};
+use redlock_model::runs;
+use redlock_model::sets::Sets;
+
+#[test]
+fn all_names_are_had_alone_and_in_the_end_by_everybody() {
+    let mut rows = Vec::new();
+    for (name, model) in runs::sets() {
+        let outcome = runs::search_in_test(&model);
+        println!("{name}: {outcome}");
+        assert!(outcome.is_safe(), "{name}: {outcome}");
+        rows.push(Row::new(name, &outcome));
+    }
+    let is_up_to_date = Table::Sets.is_up_to_date(&rows).expect("the table is written");
+    assert!(is_up_to_date, "states/sets.tsv says something else than {rows:#?}: run this with UPDATE_EXPECT=1");
+}
+
+/// Otherwise the test below could blame a rule for what its requests do anyway.
+#[test]
+fn with_every_rule_the_same_requests_are_safe() {
+    for (rule, model, _) in runs::sets_without_a_rule() {
+        let outcome = runs::search_in_test(&model);
+        assert!(outcome.is_safe(), "{rule:?} on: {outcome}");
+    }
+}
+
+#[test]
+fn every_rule_of_several_names_is_needed() {
+    for (rule, model, symptom) in runs::sets_without_a_rule() {
+        let outcome = runs::search_in_test(&Sets { without: Some(rule), ..model });
+        let violation = outcome.violation.unwrap_or_else(|| panic!("{rule:?} is not needed"));
+        assert!(violation.what.contains(symptom), "{rule:?}: {}\n{}", violation.what, violation.trace);
+        println!("without {rule:?}: {}", violation.what);
+    }
+}

@@ -1,0 +1,60 @@
+//! What is told of places in a tree to whoever looks.
+
+use super::place;
+use super::tree::wait_until_queued_in;
+use crate::support::acquired_everywhere;
+use crate::waiters::{assert_all_gone, cancelled, managers, waiting};
+use redlock_runtime::{Holder, LockManager, Mode};
+use redlock_tests::Nodes;
+
+/// In which way those have the key who have it together, and those wait who do: whether below, and how.
+async fn seen(manager: &LockManager, key: &str) -> (Vec<(bool, Mode)>, Vec<(bool, Mode)>, String) {
+    let inspection = manager.inspect(key).await;
+    let how = |owner: &redlock_runtime::Owner| (owner.is_below, owner.mode);
+    let Some(Holder::Shared { owners, .. }) = inspection.holder() else { panic!("{inspection}") };
+    let mut owners: Vec<_> = owners.iter().map(how).collect();
+    owners.sort_unstable_by_key(|(_, mode)| *mode == Mode::Shared);
+    (owners, inspection.waiters().into_iter().map(how).collect(), inspection.to_string())
+}
+
+#[tokio::test]
+async fn a_folder_is_held_below_and_not_shared() {
+    let (below, read_below) = ((true, Mode::Exclusive), (true, Mode::Shared));
+    for size in [1, 3] {
+        let nodes = Nodes::start(size).await;
+        let [ours, theirs] = managers(&nodes, 2).await.try_into().unwrap();
+        let one = acquired_everywhere(&ours, &nodes, place("/A/C")).await;
+        let (owners, waiters, text) = seen(&theirs, "/{A}").await;
+        assert_eq!((owners, waiters), (vec![below], vec![]));
+        assert!(
+            text.starts_with("\"/{A}\": held below by ") && text.matches("\n  held below by ").count() == 1,
+            "{text}"
+        );
+        assert!(matches!(theirs.inspect("/{A}/C").await.holder(), Some(Holder::Owner(owner)) if !owner.is_below));
+
+        let other = acquired_everywhere(&theirs, &nodes, place("/A/D").mode(Mode::Shared)).await;
+        let folder = waiting(&theirs, place("/A").mode(Mode::Shared));
+        wait_until_queued_in(&nodes, 1).await;
+        let late = waiting(&ours, place("/A/E"));
+        wait_until_queued_in(&nodes, 2).await;
+        let (owners, waiters, text) = seen(&theirs, "/{A}").await;
+        assert_eq!((owners, waiters), (vec![below, read_below], vec![(false, Mode::Shared), below]));
+        assert!(text.starts_with("\"/{A}\": held below by 1 call, shared below by 1 call, "), "{text}");
+        assert!(text.contains("\n  waits to share it for ") && text.contains("\n  waits for something below for "));
+
+        cancelled(folder).await;
+        cancelled(late).await;
+        drop((one, other));
+        assert_all_gone(&ours, &nodes).await;
+        assert_all_gone(&theirs, &nodes).await;
+    }
+}
+
+#[tokio::test]
+async fn in_memory_as_well() {
+    let manager = LockManager::in_memory();
+    let guard = manager.acquire(place("/A/C")).await.unwrap();
+    let (owners, waiters, text) = seen(&manager, "/{A}").await;
+    assert_eq!((owners, waiters), (vec![(true, Mode::Exclusive)], vec![]), "{text}");
+    drop(guard);
+}
