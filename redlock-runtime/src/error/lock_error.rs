@@ -226,6 +226,7 @@ impl LockError {
     ///     match error {
     ///         error if error.is_contended() => 409,
     ///         error if error.is_transient() => 503,
+    ///         LockError::Closed => 503, // by this process, which is ending
     ///         _ => 500,
     ///     }
     /// }

@@ -5,7 +5,8 @@ use crate::error::SourceLine;
 use std::fmt;
 
 /// Where calls ask for a lock: an attribute, or a line that was written by hand. `Display` writes the template where there is
-/// one, and the line otherwise: it names the site in a metric, and has no key in it.
+/// one, and the line otherwise, and has no key in it. Two functions may have the same template: a metric takes the `line` as a
+/// second label. Templates of several keys have quotation marks in them, to be escaped there.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 #[non_exhaustive]
 pub struct LockSite {

@@ -17,7 +17,8 @@ impl TestServers {
     /// Somebody else takes the lock, and renews it until [`release`](Self::release), [`expire`](Self::expire) or
     /// [`lose`](Self::lose). The log does not tell of it.
     ///
-    /// `key` is the name in Redis: that of a manager with a namespace begins with it, as in `shop:order:7`.
+    /// `key` is the name in Redis: that of a manager with a namespace begins with it, as in `shop:order:7`, and the place
+    /// `/acme/docs` in a tree is called `/{acme}/docs`, which keeps others from it and from no place above or below.
     ///
     /// In a run of [`explore`](crate::testing::explore), it waits until the lock can be had.
     ///
