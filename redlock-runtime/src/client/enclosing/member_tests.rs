@@ -111,3 +111,16 @@ async fn all_are_woken_when_the_token_is_lost() {
         assert!(waiting.poll().is_ready());
     }
 }
+
+#[tokio::test(start_paused = true)]
+async fn a_body_that_has_inherited_a_part_does_not_keep_it() {
+    let manager = LockManager::in_memory();
+    let [guard] = readers::<1>(&manager).await;
+    // A task that goes on after its caller.
+    let inherited = guard.inherit();
+    drop(guard);
+    assert!(manager.held().is_empty());
+    let alone = manager.acquire(LockRequest::new("page:7").wait(Duration::from_secs(1))).await.unwrap();
+    assert!(alone.is_held());
+    drop(inherited);
+}
