@@ -8,16 +8,34 @@ use crate::lock::{LockKey, Mode};
 pub(crate) struct Part {
     pub(crate) key: LockKey,
     pub(crate) class: Class,
+    /// The same before it was lowered.
+    before: Class,
 }
 
 impl Part {
     pub(crate) const fn new(key: LockKey, class: Class) -> Self {
-        Self { key, class }
+        Self { key, class, before: class }
     }
 
     /// A key that is wanted by itself.
     pub(crate) const fn of(key: LockKey, mode: Mode) -> Self {
         Self::new(key, Class::of(mode))
+    }
+
+    /// The same together with others, which it had alone.
+    pub(crate) fn lowered(&self) -> Self {
+        Self { key: self.key.clone(), class: self.class.lowered(), before: self.before }
+    }
+
+    /// The same as the stronger one of two classes.
+    pub(crate) fn strengthen(&mut self, class: Class) {
+        self.class = self.class.stronger(class);
+        self.before = self.class;
+    }
+
+    /// Whether it is numbered: it is wanted alone, or something below, or was so before it was lowered.
+    pub(crate) fn is_numbered(&self) -> bool {
+        self.before.is_alone()
     }
 
     /// The name in Redis.

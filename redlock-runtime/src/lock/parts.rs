@@ -36,7 +36,7 @@ impl Parts {
                 }
                 Entry::Occupied(mut place) => {
                     let found = place.get_mut();
-                    found.class = found.class.stronger(part.class);
+                    found.strengthen(part.class);
                     // A key and a place of one name are a key: as that, it says nothing of what is below.
                     if !part.key.is_place() {
                         found.key = part.key;
@@ -94,8 +94,7 @@ impl Parts {
 
     /// The same, shared where it was exclusive.
     pub(crate) fn lowered(&self) -> Self {
-        let lowered = |part: &Part| Part::new(part.key.clone(), part.class.lowered());
-        Self { first: lowered(&self.first), others: self.others.iter().map(lowered).collect() }
+        Self { first: self.first.lowered(), others: self.others.iter().map(Part::lowered).collect() }
     }
 
     /// Whether whoever has these needs no other lock for the others.

@@ -214,7 +214,7 @@ impl Pair {
         let subject = Subject { other: other.map(Box::new), ..Subject::new(KEYS[key].into(), token) };
         // Who shares its lock has a number if it had the lock alone before.
         let is_lowered = mode == Mode::Shared && fence.is_some();
-        let subject = if is_lowered { Arc::new(subject).lowered() } else { Arc::new(subject.of_mode(mode)) };
+        let subject = if is_lowered { subject.lowered() } else { Arc::new(subject.of_mode(mode)) };
         self.ask_about(verb, fence, subject).await;
     }
 

@@ -38,13 +38,11 @@ pub(crate) struct Subject {
     /// The names, if there are several; and as what each is wanted, which `mode` is the strongest of. Boxed, because most locks
     /// have one name.
     pub(crate) parts: Option<Arc<Parts>>,
-    /// The same before it was lowered.
-    pub(crate) before: Option<Arc<Self>>,
 }
 
 impl Subject {
     pub(crate) const fn new(key: LockKey, token: OwnerToken) -> Self {
-        Self { key, token, mode: Mode::Exclusive, other: None, parts: None, before: None }
+        Self { key, token, mode: Mode::Exclusive, other: None, parts: None }
     }
 
     /// The names of a request, which may be several.
@@ -78,12 +76,9 @@ impl Subject {
     /// The slots of the names that it wants alone, or something below, each slot once: the registers of all of them number it.
     /// What it has shared since then keeps its number.
     pub(crate) fn numbered_slots(&self) -> Slots {
-        let numbered = self.before.as_deref().unwrap_or(self);
-        if numbered.is_plain() {
-            return Slots::One([slot_of(numbered.key.name())]);
-        }
-        let alone = numbered.wanted().filter(|(_, class)| class.is_alone());
-        let mut slots: Vec<_> = alone.map(|(key, _)| slot_of(key.name())).collect();
+        let Some(parts) = &self.parts else { return Slots::One([slot_of(self.key.name())]) };
+        let numbered = parts.iter().filter(|part| part.is_numbered());
+        let mut slots: Vec<_> = numbered.map(|part| slot_of(part.name())).collect();
         slots.sort_unstable();
         slots.dedup();
         Slots::Several(slots)
@@ -97,7 +92,7 @@ impl Subject {
     /// The same names for another token.
     pub(crate) fn under(&self, token: OwnerToken) -> Self {
         let Self { key, mode, parts, .. } = self;
-        Self { key: key.clone(), token, mode: *mode, other: None, parts: parts.clone(), before: None }
+        Self { key: key.clone(), token, mode: *mode, other: None, parts: parts.clone() }
     }
 
     /// The same in this mode.
@@ -107,17 +102,16 @@ impl Subject {
 
     /// The same token, and another one.
     pub(crate) fn naming(&self, other: OwnerToken) -> Arc<Self> {
-        let Self { key, token, mode, parts, before, .. } = self;
-        let (other, parts, before) = (Some(Box::new(other)), parts.clone(), before.clone());
-        Arc::new(Self { key: key.clone(), token: *token, mode: *mode, other, parts, before })
+        let Self { key, token, mode, parts, .. } = self;
+        let other = Some(Box::new(other));
+        Arc::new(Self { key: key.clone(), token: *token, mode: *mode, other, parts: parts.clone() })
     }
 
     /// The same as one of those who share the lock, which the token had alone.
-    pub(crate) fn lowered(self: &Arc<Self>) -> Arc<Self> {
-        let Self { key, token, other, parts, .. } = &**self;
+    pub(crate) fn lowered(&self) -> Arc<Self> {
+        let Self { key, token, other, parts, .. } = self;
         let parts = parts.as_ref().map(|parts| Arc::new(parts.lowered()));
-        let (other, before) = (other.clone(), Some(Arc::clone(self)));
-        Arc::new(Self { key: key.clone(), token: *token, mode: Mode::Shared, other, parts, before })
+        Arc::new(Self { key: key.clone(), token: *token, mode: Mode::Shared, other: other.clone(), parts })
     }
 
     /// Whether the lock is wanted together with others.

@@ -229,7 +229,13 @@ end
 
 -- The earliest of those who wait with a score, behind so many of them.
 local function first(line, passed)
-  return redis.pcall('ZRANGE', queue, line, line, 'BYSCORE', 'LIMIT', passed or 0, 1)[1]
+  if not passed or passed == 0 then
+    return redis.pcall('ZRANGE', queue, line, line, 'BYSCORE', 'LIMIT', 0, 1)[1]
+  end
+  -- By the rank: an offset among scores is walked to.
+  local at = redis.call('ZCOUNT', queue, 0, '(' .. line) + passed
+  local found = redis.call('ZRANGE', queue, at, at, 'WITHSCORES')
+  return tonumber(found[2]) == line and found[1] or nil
 end
 
 -- The earliest of those who do not go with somebody of a class.
@@ -400,11 +406,13 @@ end
 local function promote(claim, own_ttl, freed)
   local has_own, steps = false, 0
   local heads, passed = {}, {[0] = 0, 0, 0, 0, 0, 0}
+  -- Whoever keeps the first of a line out keeps out all behind it.
+  local kept_out = {}
   -- Whoever has these scores is looked at.
   local looked_at = {[0] = true, true}
   local function free(as)
     for _, line in ipairs(against[as]) do
-      looked_at[line] = true
+      looked_at[line], kept_out[line] = true, nil
     end
   end
   if freed then
@@ -420,7 +428,7 @@ local function promote(claim, own_ttl, freed)
       end
     end
   end
-  for _ = 1, 1024 do
+  for look = 1, 1024 + 1 do
     if owner then
       break
     end
@@ -429,32 +437,40 @@ local function promote(claim, own_ttl, freed)
       if heads[other] == nil then
         heads[other] = first(other, passed[other]) or false
       end
-      if heads[other] and (not next or is_before(heads[other], next)) then
+      if heads[other] and not kept_out[other] and (not next or is_before(heads[other], next)) then
         next, line = heads[other], other
       end
     end
     if not next then
       break
-    elseif steps == 64 then
+    elseif steps == 64 or look > 1024 then
       local lines = ''
       for other = 2, 5 do
-        lines = lines .. (looked_at[other] and other or '')
+        lines = lines .. (looked_at[other] and not kept_out[other] and other or '')
       end
       if lines ~= '' then
         redis.call('ZADD', queue, 8796093022208, next .. '>' .. lines)
       end
       break
     end
-    local as, stays = class_of(line), false
+    local as = class_of(line)
     heads[line] = nil
     if share_of(next) then
       -- It has its share already: a claim would end that early.
       strike(next)
     elseif is_taken_from(next, as) or is_behind(next, as) then
-      stays = true
+      kept_out[line] = true
+      if as == 0 then
+        -- Everybody else has come later, and does not go with it.
+        break
+      end
     elseif line >= 2 then
-      stays = next == token or nudge(next)
-      if not stays then
+      if next == token or nudge(next) then
+        if as == 0 then
+          break
+        end
+        steps, passed[line] = steps + 1, passed[line] + 1
+      else
         strike(next)
         free(as)
       end
@@ -466,13 +482,6 @@ local function promote(claim, own_ttl, freed)
       steps = steps + 1
     else
       free(as)
-    end
-    if stays then
-      if as == 0 then
-        -- Everybody else has come later, and does not go with it.
-        break
-      end
-      steps, passed[line] = steps + 1, passed[line] + 1
     end
   end
   return has_own
