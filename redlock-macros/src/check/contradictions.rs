@@ -37,6 +37,7 @@ pub(super) fn check(
 pub(super) fn check_options(options: &Options, errors: &mut Errors) {
     let contradictions = [
         permits_have_no_mode(options),
+        permits_are_no_mode_of_a_key(options),
         permits_have_one_key(options),
         permits_have_no_order(options),
         permits_are_no_single_run(options),
@@ -77,7 +78,15 @@ fn both<'a>(options: &'a Options, one: &str, other: &str) -> Option<Vec<&'a Iden
 }
 
 fn permits_have_no_mode(options: &Options) -> Option<Contradiction<'_>> {
-    Some((both(options, "permits", "mode")?, "`permits` and `mode` are two kinds of lock: keep one".into()))
+    let message = "`permits` and `mode` are two kinds of lock: keep one";
+    Some((both(options, "permits", "mode")?, message.into()))
+}
+
+/// A list of one key that says as what it is locked.
+fn permits_are_no_mode_of_a_key(options: &Options) -> Option<Contradiction<'_>> {
+    let mode = options.key.as_ref().filter(|key| key.is_one_key())?.first.mode?;
+    let message = format!("`permits` and `{}(..)` are two kinds of lock: keep one", mode.name());
+    Some((both(options, "permits", "key")?, message))
 }
 
 fn permits_have_one_key(options: &Options) -> Option<Contradiction<'_>> {

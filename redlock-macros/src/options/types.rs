@@ -86,6 +86,16 @@ pub(crate) enum Mode {
     Shared,
 }
 
+impl Mode {
+    /// As it is written.
+    pub(crate) const fn name(self) -> &'static str {
+        match self {
+            Self::Exclusive => "exclusive",
+            Self::Shared => "shared",
+        }
+    }
+}
+
 /// How long to wait.
 pub(crate) enum Waiting {
     None,

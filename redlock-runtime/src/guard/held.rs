@@ -78,7 +78,7 @@ impl Held {
             Self::Turn { turn, .. } if turn.acquisition().mode().is_permit() => {
                 turn.end();
                 let shared = turn.acquisition().shared();
-                events::not_detached(shared.told(turn.acquisition().key()));
+                events::permit_not_detached(shared.told(turn.acquisition().key()));
                 shared.new_token()
             }
             Self::Turn { turn, .. } => turn.detach(),

@@ -10,7 +10,7 @@ use std::sync::Arc;
 /// What is locked: the text under which the lock stands in Redis, after the manager's namespace.
 ///
 /// Any text from 1 to [`LockKey::MAX_LEN`] bytes is a key, but for the names of what stands beside locks: `{order:7}:q`,
-/// `{order:7}:f`, both also with more behind another colon, `redlock:fence`, and what begins with `redlock:f:`. It is checked when a lock is acquired, so that a key can be
+/// `{order:7}:t`, `{order:7}:f`, all three also with more behind another colon, `redlock:fence`, and what begins with `redlock:f:`. It is checked when a lock is acquired, so that a key can be
 /// made anywhere without an error path. A key names the same thing to every manager: the namespace is the manager's.
 ///
 /// # Examples

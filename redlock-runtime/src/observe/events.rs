@@ -127,6 +127,11 @@ pub(crate) fn not_detached(key: ToldKey<'_>) {
         "a nested call cannot leave the lock of its caller to another worker");
 }
 
+/// Somebody has tried to detach a permit, which is given back instead.
+pub(crate) fn permit_not_detached(key: ToldKey<'_>) {
+    tell!(WARN, "not_detached", { key = %key }, "a permit cannot be left to another worker, and is given back");
+}
+
 /// There is a connection to a node, `times` since this was told the last time.
 pub(crate) fn node_up(node: &str, has_pushes: bool, times: u64) {
     tell!(INFO, "node_up", { node, has_pushes, times }, "the node is connected");

@@ -264,7 +264,7 @@ impl LockRequest {
     /// says something else; it ends with the window. Whether that one still runs is not known to others, so that a call which
     /// comes after the end of its body waits as well. It cannot be [`Wait::None`]: when several calls come at the same
     /// moment, each might find the vote of a node with another one, and the window would be nobody's. It goes neither with
-    /// `min_hold` nor with fencing tokens, which are those of one key.
+    /// `min_hold` nor with fencing tokens, which tell the owners of one key apart: each window has a key of its own.
     ///
     /// Servers that lose their data forget which windows have run. One of three may do so; when a majority does within a
     /// window, that window may run twice.

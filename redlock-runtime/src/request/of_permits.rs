@@ -34,7 +34,8 @@ impl LockRequest {
     /// - There is no fencing token, no [`once_per`](Self::once_per), nothing to [`linger`](Self::linger), and no detaching: a permit
     ///   that is [detached](crate::LockGuard::detach) is given back.
     /// - An exclusive lock of the same key waits until nobody has a permit, and has no promised place among those that wait for
-    ///   permits. Shared locks of the same key do not wait, and each counts as one permit.
+    ///   permits. Shared locks of the same key do not wait, and each counts as one permit; those of one process that have joined count as one together. A
+    ///   call that waits for a reader to leave looks for that once a second.
     ///   Where some process always waits for the lock alone, calls that want permits may never enter: they look now and then whether
     ///   the lock is free. Take the two by turns from one key only where exclusive locks of it are rare.
     /// - A [reentrant](Self::reentrant) call enters the permit of its caller, whatever its number. A share of its caller is no permit:

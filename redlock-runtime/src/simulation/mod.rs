@@ -81,8 +81,8 @@ fn the_promises_hold_for_several_keys() {
 #[test]
 fn the_promises_hold_for_permits() {
     use permits::{
-        pool, pool_and_alone, pool_crowd, pool_with_amnesia, pool_with_crashes, pool_with_cut_yields, pool_with_cuts,
-        pool_with_lost_entries, pool_with_pauses,
+        pool, pool_among_others, pool_and_alone, pool_crowd, pool_with_amnesia, pool_with_crashes,
+        pool_with_cut_yields, pool_with_cuts, pool_with_lost_entries, pool_with_pauses,
     };
     let profiles = [
         pool,
@@ -94,6 +94,7 @@ fn the_promises_hold_for_permits() {
         pool_with_pauses,
         pool_with_crashes,
         pool_with_amnesia,
+        pool_among_others,
     ];
     let failed: Vec<_> = profiles
         .into_iter()

@@ -14,6 +14,13 @@ pub(super) fn pool() -> Profile {
     Profile { clients, calls, ttls, waits, bodies: 0..=200, permits: vec![1, 2, 2, 3], bound: 700, ..Profile::calm() }
 }
 
+/// Some share the same locks, want several of them, or have them numbered.
+pub(super) fn pool_among_others() -> Profile {
+    let (nodes, ttls) = (vec![3, 4, 5], vec![20_000]);
+    let permits = vec![1, 2, 2, 0, 0];
+    Profile { nodes, ttls, bodies: 0..=60, sharing: 30, sets: 30, fenced: 40, permits, bound: 2500, ..crowd() }
+}
+
 /// Everybody comes at once, to many nodes, and those who wait give up.
 pub(super) fn pool_crowd() -> Profile {
     let (nodes, ttls) = (vec![3, 4, 5], vec![20_000]);

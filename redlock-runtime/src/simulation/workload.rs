@@ -133,7 +133,7 @@ impl Call {
         if drawn == 0 {
             return self;
         }
-        Self { mode: Mode::Permit, permits: Some(drawn), is_fenced: false, is_lowered: false, ..self }
+        Self { mode: Mode::Permit, permits: Some(drawn), also: None, is_fenced: false, is_lowered: false, ..self }
     }
 
     /// The keys that it wants.

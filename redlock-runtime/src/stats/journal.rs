@@ -47,6 +47,8 @@ pub enum LogEvent {
         ttl: Duration,
         /// Its fencing token, if it has asked for one.
         fencing_token: Option<FencingToken>,
+        /// Of how many [permits](crate::LockRequest::permits) it has one, if that is what it has asked for.
+        permits: Option<u32>,
     },
     /// It is a [reentrant](crate::LockRequest::reentrant) call in the body of one that has the lock, and goes on by that: until it has
     /// [`Left`](Self::Left).
@@ -84,8 +86,11 @@ impl fmt::Display for LogEntry {
         write!(f, "{:>10.3} s  manager {}  {} ", self.at.as_secs_f64(), self.manager, self.key.quoted())?;
         let is_shared = if self.mode == Mode::Shared { ", shared" } else { "" };
         match &self.event {
-            LogEvent::Acquired { ttl, fencing_token: None } => write!(f, "acquired for {ttl:?}{is_shared}"),
-            LogEvent::Acquired { ttl, fencing_token: Some(token) } => {
+            LogEvent::Acquired { ttl, permits: Some(permits), .. } => {
+                write!(f, "acquired for {ttl:?}, one of {permits} permits")
+            }
+            LogEvent::Acquired { ttl, fencing_token: None, .. } => write!(f, "acquired for {ttl:?}{is_shared}"),
+            LogEvent::Acquired { ttl, fencing_token: Some(token), .. } => {
                 write!(f, "acquired for {ttl:?}{is_shared}, fencing token {token}")
             }
             LogEvent::Entered {} => f.write_str("entered the lock of its caller"),
@@ -126,9 +131,8 @@ pub(crate) struct Notebook {
 }
 
 impl Notebook {
-    pub(crate) fn note(&self, parts: Parts, template: Option<&'static str>, event: LogEvent) {
-        let (at, manager) = (self.journal.clock.now().since_origin(), self.manager);
-        let (key, mode) = (parts.key(), parts.mode());
+    pub(crate) fn note(&self, (parts, mode): (Parts, Mode), template: Option<&'static str>, event: LogEvent) {
+        let (at, manager, key) = (self.journal.clock.now().since_origin(), self.manager, parts.key());
         self.journal.entries().push(LogEntry { at, manager, key, template, mode, event, parts });
     }
 }
@@ -138,12 +142,13 @@ impl Notebook {
 pub(crate) struct Page {
     pub(crate) notebook: Notebook,
     pub(crate) parts: Parts,
+    pub(crate) mode: Mode,
     pub(crate) template: Option<&'static str>,
 }
 
 impl Page {
     pub(crate) fn note(&self, event: LogEvent) {
-        self.notebook.note(self.parts.clone(), self.template, event);
+        self.notebook.note((self.parts.clone(), self.mode), self.template, event);
     }
 }
 
@@ -161,6 +166,7 @@ impl Stays {
     pub(crate) fn lower(&self, token: OwnerToken, turn: u32) {
         if let Some(page) = self.all().get_mut(&(token, turn)) {
             page.parts = page.parts.lowered();
+            page.mode = Mode::Shared;
             page.note(LogEvent::Downgraded {});
         }
     }

@@ -188,8 +188,9 @@ macro_rules! assert_locked {
 }
 
 /// Asserts that calls have had a lock and that it did what it should, by a [`Log`](crate::testing::Log): of the keys that are this
-/// one or have this template, each was one call's alone, or shared by those who [share](crate::Mode) it, at any time; and nobody had
-/// a [path](crate::LockRequest::path) above or below one of them meanwhile.
+/// one or have this template, each was one call's alone, or shared by those who [share](crate::Mode) it, at any time; nobody had
+/// a [path](crate::LockRequest::path) above or below one of them meanwhile; and nobody came in with one of so many
+/// [permits](crate::LockRequest::permits) while as many others had theirs.
 ///
 /// A call counts until its body or its guard has ended, also when it has lost its lock before: see
 /// [`max_together`](crate::testing::Log::max_together).

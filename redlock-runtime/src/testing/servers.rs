@@ -71,7 +71,7 @@ struct Inner {
     managers: AtomicUsize,
     /// Who has what [`TestServers::hold`] has taken.
     somebody: OnceLock<LockManager>,
-    taken: Mutex<BTreeMap<String, LockGuard>>,
+    taken: Mutex<BTreeMap<String, Vec<LockGuard>>>,
     random: Mutex<Rng>,
     /// What gets the servers into trouble.
     trouble: Mutex<Vec<AbortHandle>>,

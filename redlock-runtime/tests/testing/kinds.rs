@@ -1,7 +1,10 @@
 //! Every kind of lock, with two managers that share servers.
 
+use crate::logging::said;
 use redlock_runtime::testing::{LogEvent, TestServers};
-use redlock_runtime::{DetachedLock, LockError, LockManager, LockRequest, Wait, assert_locked, distributed_lock};
+use redlock_runtime::{
+    DetachedLock, LockError, LockManager, LockRequest, Mode, Wait, assert_exclusive, assert_locked, distributed_lock,
+};
 use std::time::Duration;
 use tokio::time::{Instant, sleep};
 
@@ -42,6 +45,67 @@ async fn a_lock_of_somebody_else_is_waited_for() {
     });
     captured.unwrap();
     assert_eq!((servers.log().failed(), servers.log().acquired()), (vec!["order:7".into()], vec!["order:7".into()]));
+}
+
+#[distributed_lock(key = "export:{tenant}", permits = 2, ttl = 30, wait = 5)]
+async fn export(tenant: &str) -> Result<(), LockError> {
+    let _ = tenant;
+    sleep(SECOND).await;
+    Ok(())
+}
+
+#[tokio::test(start_paused = true)]
+async fn so_many_are_together_as_there_are_permits() {
+    for count in [1, 3] {
+        let servers = TestServers::new(count);
+        let (ours, theirs) = (servers.manager(), servers.manager());
+        let of = |manager: &LockManager| manager.scope(export("acme"));
+        tokio::try_join!(of(&ours), of(&ours), of(&theirs), of(&theirs), of(&theirs)).unwrap();
+        let log = servers.log();
+        assert_eq!((log.acquired().len(), log.max_together("export:{tenant}")), (5, 2), "{log}");
+        assert_exclusive!(log, "export:{tenant}");
+        assert!(log.to_string().contains("acquired for 30s, one of 2 permits"), "{log}");
+        assert!(log.entries().iter().all(|entry| entry.mode == Mode::Permit), "{log}");
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn permits_of_somebody_else_are_waited_for() {
+    let servers = TestServers::new(3);
+    let ours = servers.manager();
+    servers.hold_permit("export:acme", 2).await;
+    servers.hold_permit("export:acme", 2).await;
+    assert!(matches!(ours.scope(export("acme")).await.unwrap_err(), LockError::TimedOut { .. }));
+    let (exported, ()) = tokio::join!(ours.scope(export("acme")), async {
+        sleep(SECOND).await;
+        servers.release("export:acme");
+    });
+    exported.unwrap();
+    assert_eq!(servers.log().max_together("export:acme"), 1);
+    servers.expire("export:acme");
+    drop(ours.try_acquire(LockRequest::new("export:acme").permits(1)).await.unwrap());
+}
+
+#[distributed_lock(key = "export:{tenant}", permits = 1, ttl = 30, on_lost = continue)]
+async fn export_on(tenant: &str, pause: Duration) -> Result<(), LockError> {
+    let _ = tenant;
+    sleep(pause).await;
+    Ok(())
+}
+
+#[tokio::test(start_paused = true)]
+async fn who_goes_on_without_its_permit_is_one_too_many() {
+    let servers = TestServers::new(3);
+    let (ours, theirs) = (servers.manager(), servers.manager());
+    let (first, second) = tokio::join!(ours.scope(export_on("acme", SECOND * 9)), async {
+        sleep(SECOND).await;
+        servers.lose("export:acme");
+        theirs.scope(export_on("acme", SECOND)).await
+    });
+    second.unwrap();
+    assert!(first.is_ok(), "{first:?}");
+    let text = said(|| assert_exclusive!(servers.log(), "export:acme"));
+    assert!(text.contains("was not exclusive") && text.contains("one of 1 permits"), "{text}");
 }
 
 #[tokio::test(start_paused = true)]

@@ -40,6 +40,16 @@ pub async fn fencing_without_guard() -> Result<(), LockError> {
     Ok(())
 }
 
+#[distributed_lock(key = [shared("nightly")], permits = 4)]
+pub async fn permits_of_a_shared_key() -> Result<(), LockError> {
+    Ok(())
+}
+
+#[distributed_lock(key = [exclusive("nightly")], permits = 4)]
+pub async fn permits_of_an_exclusive_key() -> Result<(), LockError> {
+    Ok(())
+}
+
 #[distributed_lock(key = "nightly", permits = 4, fencing, guard = lock)]
 pub async fn permits_and_fencing() -> Result<(), LockError> {
     lock.fencing_token();

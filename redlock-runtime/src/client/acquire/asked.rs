@@ -80,7 +80,8 @@ fn page(
         Some(key) => crate::lock::parts::Parts::single(key.clone().below(&shared.namespace), request.mode),
         None => request.parts(&shared.namespace).ok()?,
     };
-    Some(crate::stats::Page { notebook: notebook.clone(), parts, template: site.template() })
+    let mode = request.mode_of(&parts);
+    Some(crate::stats::Page { notebook: notebook.clone(), parts, mode, template: site.template() })
 }
 
 /// What an error counts as, of a call that may be one for a window.

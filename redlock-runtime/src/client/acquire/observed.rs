@@ -44,14 +44,15 @@ impl Call<'_> {
     #[cfg(feature = "testing")]
     fn page(&self) -> Option<crate::stats::Page> {
         let (notebook, template) = (self.shared().notebook.clone()?, self.site.template());
-        Some(crate::stats::Page { notebook, parts: self.parts.clone(), template })
+        Some(crate::stats::Page { notebook, parts: self.parts.clone(), mode: self.mode, template })
     }
 
     /// Notes that the call has its lock, where a test wants to read it.
     #[cfg(feature = "testing")]
     pub(super) fn note_stay(&self, turn: &LocalTurn, fencing_token: Option<FencingToken>) {
         let Some(page) = self.page() else { return };
-        page.note(crate::stats::LogEvent::Acquired { ttl: self.wanted.ttl, fencing_token });
+        let permits = self.mode.is_permit().then_some(self.permits);
+        page.note(crate::stats::LogEvent::Acquired { ttl: self.wanted.ttl, fencing_token, permits });
         let (acquisition, turn) = turn.shared();
         self.shared().stays.begin(*acquisition.token(), turn, page);
     }
@@ -60,7 +61,7 @@ impl Call<'_> {
     #[cfg(feature = "testing")]
     pub(super) fn note_view(&self, view: &View) {
         let Some(page) = self.page() else { return };
-        let acquired = crate::stats::LogEvent::Acquired { ttl: self.wanted.ttl, fencing_token: None };
+        let acquired = crate::stats::LogEvent::Acquired { ttl: self.wanted.ttl, fencing_token: None, permits: None };
         page.note(if view.tenure().is_view() { crate::stats::LogEvent::Entered {} } else { acquired });
         view.tenure().note_in(page);
     }

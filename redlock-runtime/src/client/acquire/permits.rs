@@ -63,7 +63,19 @@ impl<'c> Call<'c> {
         }
         let enough = self.permits.saturating_sub(1) as usize;
         let of_callers = |may_end: bool| {
-            let is_counted = move |frame: &Frame| (may_end || !frame.shows_guard) && !frame.tenure.is_view();
+            let mut counted = Vec::new();
+            // Nodes count tokens: bodies that share one are one, and who has something below has no permit.
+            let is_counted = |frame: &Frame| {
+                let (tenure, token) = (&frame.tenure, frame.tenure.acquisition().token());
+                let is_new = (may_end || !frame.shows_guard)
+                    && !tenure.is_view()
+                    && tenure.parts().class_of(self.key.name()).is_some_and(|class| !class.is_intent())
+                    && !counted.contains(token);
+                if is_new {
+                    counted.push(*token);
+                }
+                is_new
+            };
             frames_of(&self.parts).filter(is_counted).filter_map(|frame| self.beside(&frame)).nth(enough)
         };
         if let Some(held) = of_callers(false) {

@@ -98,7 +98,7 @@ impl Acquisition {
                 let event = crate::stats::LogEvent::Lost { cause: cause.clone() };
                 let parts = self.subject.parts.as_deref().cloned();
                 let single = || Parts::single(self.key().clone(), self.subject.mode);
-                notebook.note(parts.unwrap_or_else(single), known.template(), event);
+                notebook.note((parts.unwrap_or_else(single), self.subject.mode), known.template(), event);
             }
         }
         Some(self.news(site, Some(What::Lost { cause, held })))

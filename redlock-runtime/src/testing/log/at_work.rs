@@ -1,7 +1,7 @@
 //! Who is at work at the same time, by the entries of a log.
 
-use crate::lock::LockKey;
 use crate::lock::part::Part;
+use crate::lock::{LockKey, Mode};
 use crate::stats::{LogEntry, LogEvent};
 
 /// The calls that are at work: the entry by which each of them has its lock, or shares it from then on.
@@ -43,6 +43,20 @@ impl<'l> AtWork<'l> {
 
     /// Those who should not be at work beside the call of `entry`, because of what is called `name`.
     fn in_the_way_of(&self, entry: &LogEntry, name: &str) -> Vec<&'l LogEntry> {
+        let others = self.excluded_by(entry, name);
+        if others.is_empty() { self.too_many_for(entry, name) } else { others }
+    }
+
+    /// Those that have the other permits, if the call of `entry` has one that there is not.
+    fn too_many_for(&self, entry: &LogEntry, name: &str) -> Vec<&'l LogEntry> {
+        let LogEvent::Acquired { permits: Some(permits), .. } = entry.event else { return Vec::new() };
+        let has_one =
+            |other: &&LogEntry| other.mode == Mode::Permit && entry.keys_called(name).any(|key| key == &other.key);
+        let others: Vec<_> = self.0.iter().copied().filter(has_one).collect();
+        if others.len() < permits as usize { Vec::new() } else { others }
+    }
+
+    fn excluded_by(&self, entry: &LogEntry, name: &str) -> Vec<&'l LogEntry> {
         let excludes = |other: &LogEntry, part: &Part| {
             let is_meant = entry.is_about(part, name) || other.is_about(part, name);
             is_meant && other.parts.iter().any(|theirs| part.conflicts_with(theirs))

@@ -37,11 +37,24 @@ impl TestServers {
         self.take(key, LockRequest::shared(key)).await;
     }
 
+    /// Somebody else takes one of so many [permits](LockRequest::permits), and otherwise as in [`hold`](Self::hold); once for each
+    /// permit that is to be taken. [`release`](Self::release) gives back the one that was taken last.
+    ///
+    /// # Panics
+    /// As [`hold`](Self::hold), when as many have one, when a call has the lock alone, and for a number that no call can have.
+    pub async fn hold_permit(&self, key: &str, permits: u32) {
+        self.take_one_more(key, LockRequest::new(key).permits(permits)).await;
+    }
+
     async fn take(&self, key: &str, request: LockRequest) {
         assert!(!self.taken().contains_key(key), "somebody else has {key:?} already");
+        self.take_one_more(key, request).await;
+    }
+
+    async fn take_one_more(&self, key: &str, request: LockRequest) {
         loop {
             match self.somebody().acquire(request.clone().wait(Wait::None)).await {
-                Ok(guard) => return self.has_taken(key.to_owned(), guard),
+                Ok(guard) => return self.taken().entry(key.to_owned()).or_default().push(guard),
                 // A right program may have it, and trouble passes.
                 Err(error) if self.0.is_explored && (error.is_contended() || error.is_transient()) => {
                     tokio::time::sleep(AGAIN).await;
@@ -49,12 +62,6 @@ impl TestServers {
                 Err(error) => panic!("somebody else cannot take the lock: {error}"),
             }
         }
-    }
-
-    fn has_taken(&self, key: String, guard: LockGuard) {
-        let before = self.taken().insert(key, guard);
-        // Under no mutex.
-        drop(before);
     }
 
     fn somebody(&self) -> &LockManager {
@@ -67,7 +74,7 @@ impl TestServers {
         })
     }
 
-    fn taken(&self) -> MutexGuard<'_, BTreeMap<String, LockGuard>> {
+    fn taken(&self) -> MutexGuard<'_, BTreeMap<String, Vec<LockGuard>>> {
         // A test that has panicked has nothing half done here.
         self.0.taken.lock().unwrap_or_else(PoisonError::into_inner)
     }
@@ -78,8 +85,19 @@ impl TestServers {
     /// When it was not taken so.
     #[track_caller]
     pub fn release(&self, key: &str) {
-        let guard = self.taken().remove(key);
+        let guard = self.give_up(key);
         assert!(guard.is_some(), "nobody else has {key:?}: it was not taken by `hold`");
+    }
+
+    /// What was taken of it last. It is given back where it is dropped, which is under no mutex.
+    fn give_up(&self, key: &str) -> Option<LockGuard> {
+        let mut taken = self.taken();
+        let guards = taken.get_mut(key)?;
+        let last = guards.pop();
+        if guards.is_empty() {
+            taken.remove(key);
+        }
+        last
     }
 
     /// The lease of whoever has the lock is over at all servers, as if the process had died long ago. Its holder is told nothing,
@@ -92,11 +110,11 @@ impl TestServers {
     #[track_caller]
     pub fn expire(&self, key: &str) {
         // Under no mutex: what is given back late finds that it is another one's.
-        let guard = self.taken().remove(key);
+        let guards = self.taken().remove(key);
         let name = LockKey::from(key);
         let erased = self.0.servers.iter().filter(|server| server.erase(&name)).count();
         // Where there is trouble, its lease may be over before.
-        let was_there = erased > 0 || guard.is_some() || self.0.is_explored;
+        let was_there = erased > 0 || guards.is_some() || self.0.is_explored;
         assert!(was_there, "nobody has {key:?}: `expire` and `lose` take the name that the key has in Redis");
     }
 

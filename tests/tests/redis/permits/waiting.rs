@@ -3,7 +3,7 @@
 use super::{KEY, brief, permit};
 use crate::waiters::{assert_all_gone, managers, most_scripts, obtained, patient, reset_counts, waiting};
 use redlock_runtime::__private::hold;
-use redlock_runtime::{LockError, LockGuard, LockManager, LockRequest, Wait};
+use redlock_runtime::{LockError, LockGuard, LockManager, LockRequest, Mode, Wait, distributed_lock};
 use redlock_tests::{Nodes, PATIENCE, RedisServer, eventually_eq};
 use std::time::Duration;
 use tokio::time::timeout;
@@ -64,6 +64,37 @@ async fn a_nested_call_does_not_stand_in_line_behind_who_waits_for_a_writer_behi
     for manager in [ours, theirs, writer] {
         assert_all_gone(&manager, &nodes).await;
     }
+}
+
+#[distributed_lock(key = "export", mode = shared)]
+async fn read(ours: &LockManager, permits: u32) -> Result<(), LockError> {
+    drop(ours.acquire(permit(permits)).await?);
+    Ok(())
+}
+
+#[distributed_lock(key = "export", mode = shared)]
+async fn read_twice(ours: &LockManager, permits: u32) -> Result<(), LockError> {
+    read(ours, permits).await
+}
+
+#[tokio::test]
+async fn callers_that_share_one_vote_count_once() {
+    let nodes = Nodes::start(3).await;
+    let [ours] = managers(&nodes, 1).await.try_into().unwrap();
+    timeout(PATIENCE, ours.scope(read_twice(&ours, 2))).await.expect("it waits for itself").unwrap();
+    let error = timeout(PATIENCE, ours.scope(read_twice(&ours, 1))).await.expect("it waits for itself").unwrap_err();
+    assert!(matches!(error, LockError::WouldDeadlock { .. }), "{error}");
+    assert_all_gone(&ours, &nodes).await;
+}
+
+#[tokio::test]
+async fn who_shares_something_below_has_no_permit() {
+    let nodes = Nodes::start(1).await;
+    let [ours] = managers(&nodes, 1).await.try_into().unwrap();
+    let below = ours.acquire(LockRequest::path("/acme/docs").mode(Mode::Shared)).await.unwrap();
+    let inner = nested(&ours, &below, LockRequest::new("/{acme}").permits(1)).await.unwrap();
+    drop((inner, below));
+    assert_all_gone(&ours, &nodes).await;
 }
 
 #[tokio::test]
