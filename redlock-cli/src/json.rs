@@ -12,10 +12,19 @@ fn millis(duration: Duration) -> u64 {
     u64::try_from(duration.as_millis()).unwrap_or(u64::MAX)
 }
 
+const fn mode(mode: Mode) -> &'static str {
+    match mode {
+        Mode::Shared => "shared",
+        // Of those who wait: a permit that somebody has looks like a share.
+        Mode::Permit => "permit",
+        _ => "exclusive",
+    }
+}
+
 pub(crate) fn owner(owner: &Owner) -> Value {
     json!({
         "token": owner.token.as_str(),
-        "mode": if owner.mode == Mode::Shared { "shared" } else { "exclusive" },
+        "mode": mode(owner.mode),
         "is_below": owner.is_below,
         "asked_at_ms": millis(owner.asked_at.duration_since(UNIX_EPOCH).unwrap_or_default()),
         "age_ms": millis(owner.age()),

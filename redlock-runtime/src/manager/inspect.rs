@@ -51,12 +51,18 @@ impl LockManager {
     /// # Ok(()) }
     /// ```
     pub async fn inspect(&self, key: impl Into<LockKey>) -> Inspection {
-        let mut inspections = self.inspect_all([key.into()], true).await;
-        inspections.pop().unwrap_or_else(|| Inspection { key: "".into(), nodes: Vec::new(), needed: 0 })
+        let key = key.into().below(&self.shared().namespace);
+        let mut looked = self.look_at(vec![key.clone(), key.turnstile()], true).await.into_iter();
+        let inspection = looked.next().unwrap_or_else(|| Inspection { key, nodes: Vec::new(), needed: 0 });
+        match looked.next() {
+            Some(turnstile) => inspection.with_turnstile(turnstile),
+            None => inspection,
+        }
     }
 
     /// Does the same for many keys at once, with one question for the clients of each node, or none: without being `named`,
-    /// only tokens are known. The answers are in the order of the keys. It may take a second more for each five hundred keys.
+    /// only tokens are known. The answers are in the order of the keys. It may take a second more for each five hundred keys. Who
+    /// waits for a [permit](crate::LockRequest::permits) is told by [`inspect`](Self::inspect) only.
     ///
     /// # Panics
     /// Outside of a tokio runtime with time enabled.
@@ -68,9 +74,14 @@ impl LockManager {
         keys: impl IntoIterator<Item = K>,
         named: bool,
     ) -> Vec<Inspection> {
+        let namespace = &self.shared().namespace;
+        self.look_at(keys.into_iter().map(|key| key.into().below(namespace)).collect(), named).await
+    }
+
+    /// Does so for keys in their namespaces.
+    async fn look_at(&self, keys: Vec<LockKey>, named: bool) -> Vec<Inspection> {
         let shared = self.shared();
         shared.heard_of_all().await;
-        let keys: Vec<LockKey> = keys.into_iter().map(|key| key.into().below(&shared.namespace)).collect();
         let asked = shared.nodes.iter().map(|node| node.node().inspect(&keys, named, PATIENCE)).collect::<Vec<_>>();
         let steps = u32::try_from(keys.len().div_ceil(AT_A_TIME)).unwrap_or(u32::MAX);
         let answers = gather(asked, PATIENCE.saturating_mul(steps.saturating_add(2)), |_| false).await;
@@ -97,7 +108,7 @@ impl LockManager {
     ///
     /// The pattern is that of Redis (`order:*`, `user:?`), for keys below the namespace. Locks of this library are found, and no
     /// others: of each text whose name matches, the beginning is read, and of each sorted set, which is a token or is not. A lock that comes or goes
-    /// meanwhile may be missing.
+    /// meanwhile may be missing. What stands beside a lock, such as the `{order:7}:t` of one with permits, is left out.
     ///
     /// It is made of `SCAN`, on a connection of its own, and reads the names of all keys of the database: the servers serve
     /// others in between, and answer late when there are millions. Of each thousand keys, that is four round trips, and about two

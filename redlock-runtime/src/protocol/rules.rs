@@ -168,6 +168,8 @@ pub(crate) enum Rule {
     IntentsKeepOut,
     /// Who leaves a name tells those of whoever wants several names that it was in the way of, and not all who wait.
     OnlyConcernedAreTold,
+    /// Of a crowd that waits for several names, who is told that one is free tells the next ones: one command does not tell all.
+    ThoseLeftAreTold,
     /// A name that could be had by who waits for several is kept for it: a plain `SET` would take it again and again.
     FreeNamesAreReserved,
     /// Calls of one process join those that share a lock only for a while when others wait to have it alone.

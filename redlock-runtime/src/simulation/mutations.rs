@@ -40,7 +40,7 @@ const LONG_BODY: u64 = 1500;
 /// A rule, the circumstances in which it matters, and what breaks without it.
 type Case = (Rule, fn() -> Profile, &'static [Promise]);
 
-const CASES: [Case; 84] = [
+const CASES: [Case; 85] = [
     (Rule::TokensFollowTheLatest, wrong_clocks, &[Promise::Fairness]),
     (Rule::ReleasedTokensAreDead, cut_yields, &[Promise::Exclusion, Promise::Owned, Promise::Clean]),
     (Rule::OwnTurnIsALease, crowd_with_crashes, &[Promise::Exclusion, Promise::Owned]),
@@ -123,6 +123,7 @@ const CASES: [Case; 84] = [
     (Rule::PermitsGiveWay, pool_and_alone, &[Promise::Progress]),
     (Rule::IntentsKeepOut, tree, &[Promise::Exclusion, Promise::Owned]),
     (Rule::OnlyConcernedAreTold, tree, &[Promise::Quiet]),
+    (Rule::ThoseLeftAreTold, tree, &[Promise::Progress]),
     (Rule::LeavingUnblocks, tree_with_cancels, &[Promise::Progress]),
     (Rule::EveryRegisterAccepts, fenced_bank, &[Promise::Fencing]),
     (Rule::FreeNamesAreReserved, bank_among_tries, &[Promise::Fairness, Promise::Order]),

@@ -309,9 +309,10 @@ impl World {
                 self.note_break(server, &command, &executed.reply, standing, now);
                 self.trace_execution(wire, &command, &executed);
                 for (wire, wakeup) in executed.published {
-                    self.note_free(command.subject.token, &wakeup);
+                    self.note_free(server, command.subject.token, &wakeup);
                     self.push(wire, wakeup, now);
                 }
+                self.note_untold(server, &command);
                 Replied::Command { reply: executed.reply, seen: executed.seen, time: executed.time }
             }
         };

@@ -220,7 +220,7 @@ fn drift(random: &mut Rng, profile: &Profile) -> i32 {
 
 fn server(number: usize, profile: &Profile, random: &mut Rng, now: Instant) -> Server {
     let is_durable = profile.faults.forget() == 0 && !profile.is_cold;
-    let mut server = Server::new(number, drift(random, profile), is_durable, profile.rules, now);
+    let mut server = Server::new(number, drift(random, profile), is_durable, profile, now);
     server.has_wall_clock = !profile.has_no_wall_clocks;
     if !profile.is_cold {
         server.age();

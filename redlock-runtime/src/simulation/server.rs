@@ -1,5 +1,6 @@
 //! A simulated Redis server: the state machine of the memory node, with a clock, channels and troubles of its own.
 
+use super::profile::Profile;
 use crate::lock::OwnerToken;
 use crate::node::server_identity::{DataSet, Identity};
 use crate::protocol::command::{Claim, Command, Notice, Reply, Wakeup};
@@ -13,6 +14,8 @@ use std::time::Duration;
 pub(super) struct Server {
     state: NodeState,
     rules: Rules,
+    /// How many waiters one command lets in, or tells that a name is free.
+    group: usize,
     number: usize,
     /// How much faster its clock runs, in parts in a million.
     ppm: i32,
@@ -58,11 +61,13 @@ pub(super) struct Executed {
 }
 
 impl Server {
-    pub(super) fn new(number: usize, ppm: i32, is_durable: bool, rules: Rules, origin: Instant) -> Self {
-        let state = NodeState::following(rules);
+    pub(super) fn new(number: usize, ppm: i32, is_durable: bool, profile: &Profile, origin: Instant) -> Self {
+        let (group, rules) = (profile.group, profile.rules);
+        let state = NodeState::in_groups_of(group, rules);
         Self {
             state,
             rules,
+            group,
             number,
             ppm,
             has_wall_clock: true,
@@ -178,7 +183,7 @@ impl Server {
 
     /// Loses its memory.
     pub(super) fn wipe(&mut self) {
-        self.state = NodeState::following(self.rules);
+        self.state = NodeState::in_groups_of(self.group, self.rules);
     }
 
     /// Whether it would answer now.
@@ -203,6 +208,11 @@ impl Server {
     /// Whether `token` has `key`, alone or with others.
     pub(super) fn has(&self, key: &str, token: OwnerToken, now: Instant) -> bool {
         self.lease_left(key, token, now).is_some()
+    }
+
+    /// Whether some who wait for `key` are still to be told that it is free.
+    pub(super) fn has_untold(&self, key: &str) -> bool {
+        self.state.has_untold(key)
     }
 
     /// The tokens in the queue of `key`, and since when they have been there.

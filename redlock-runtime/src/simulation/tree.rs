@@ -9,7 +9,7 @@ use super::profile::Profile;
 use super::sharing::{bank, readers_and_writers, readers_crowd, readers_with_cancels};
 use crate::LockPart;
 use crate::lock::OwnerToken;
-use crate::protocol::command::{Notice, Subject, Wakeup};
+use crate::protocol::command::{Command, Notice, Subject, Verb, Wakeup};
 use crate::request::Wait;
 use fastrand::Rng;
 use std::collections::HashMap;
@@ -84,6 +84,8 @@ impl Wish {
 #[derive(Default)]
 pub(super) struct Wishes {
     all: HashMap<OwnerToken, Wish>,
+    /// Who has left a name of a server where others are still to be told of it.
+    left: HashMap<(usize, String), Vec<OwnerToken>>,
     needless: Option<String>,
 }
 
@@ -100,13 +102,28 @@ impl Wishes {
 }
 
 impl World {
-    /// Whoever is told of a name when `token` leaves it was kept from something by it.
-    pub(super) fn note_free(&mut self, token: OwnerToken, wakeup: &Wakeup) {
-        let told = wakeup.subject.token;
-        if wakeup.notice == Notice::Free && !self.wishes.exclude(token, told) {
+    /// Whoever is told of a name when `token` leaves it was kept from something by it, or by one that has left it before and whose
+    /// leaving not all were told of.
+    pub(super) fn note_free(&mut self, server: usize, token: OwnerToken, wakeup: &Wakeup) {
+        let (told, place) = (wakeup.subject.token, (server, wakeup.subject.key.name().to_owned()));
+        let mut leavers = self.wishes.left.get(&place).into_iter().flatten().chain([&token]);
+        if wakeup.notice == Notice::Free && !leavers.any(|leaver| self.wishes.exclude(*leaver, told)) {
             let (leaves, told) = (self.trace.name(token), self.trace.name(told));
             let text = format!("{told} is told of {}, from which {leaves} has not kept it", wakeup.subject.key);
             self.wishes.needless.get_or_insert(text);
+        }
+    }
+
+    /// Some may still have to be told of what the command has left.
+    pub(super) fn note_untold(&mut self, server: usize, command: &Command) {
+        let leaves = !matches!(command.verb, Verb::Acquire { .. } | Verb::SetNx { .. });
+        for (key, _) in command.subject.wanted() {
+            let place = (server, key.name().to_owned());
+            if !self.servers[server].has_untold(key.name()) {
+                self.wishes.left.remove(&place);
+            } else if leaves {
+                self.wishes.left.entry(place).or_default().push(command.subject.token);
+            }
         }
     }
 }
@@ -118,10 +135,13 @@ impl Network {
     }
 }
 
+/// So many are told by one command: fewer than those who wait, and more than the one that may bring it.
+const GROUP: usize = 2;
+
 /// Folders and what is in them, alone and shared, and moves between two of them. Nothing goes wrong, and nobody who waits is left
 /// waiting.
 pub(super) fn tree() -> Profile {
-    Profile { tree: 100, sets: 20, sharing: 30, ..readers_and_writers() }
+    Profile { group: GROUP, tree: 100, sets: 20, sharing: 30, ..readers_and_writers() }
 }
 
 /// Everybody comes at once.

@@ -3,6 +3,7 @@
 mod ending;
 mod entering;
 mod faults;
+mod inspecting;
 mod storm;
 mod waiting;
 

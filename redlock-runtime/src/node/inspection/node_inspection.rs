@@ -5,8 +5,8 @@ use super::clients::Clients;
 use super::holder::Holder;
 use super::owner::{Owner, spoken};
 use crate::error::NodeError;
-use crate::lock::OwnerToken;
 use crate::lock::class::Class;
+use crate::lock::{Mode, OwnerToken};
 use crate::protocol::fencing_token::FencingToken;
 use crate::protocol::node_state::Seen;
 use std::fmt;
@@ -80,6 +80,17 @@ impl NodeInspection {
             fence: seen.ballot.map(|ballot| FencingToken::new(ballot, 0)),
             ..Self::of(node)
         }
+    }
+
+    /// Who has the turnstile of the key there, or waits for it, waits for a permit.
+    pub(super) fn add_turnstile(&mut self, turnstile: Self) {
+        let first = turnstile.holder.owner().cloned();
+        self.waiting = self.waiting.saturating_add(turnstile.waiting).saturating_add(u64::from(first.is_some()));
+        let all = first.into_iter().chain(turnstile.waiters);
+        self.waiters.extend(all.map(|owner| Owner { mode: Mode::Permit, ..owner }));
+        self.waiters.sort_by_key(|owner| owner.token);
+        self.waiters.truncate(MOST_WAITERS);
+        self.unnamed = self.unnamed.take().or(turnstile.unnamed);
     }
 
     /// Whether it tells of anybody whose process can be looked for.

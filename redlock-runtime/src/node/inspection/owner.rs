@@ -14,7 +14,9 @@ use std::time::{Duration, SystemTime};
 pub struct Owner {
     /// The token under which the call stands at the nodes.
     pub token: OwnerToken,
-    /// Whether it has the lock, or wants it, for itself alone or together with others.
+    /// Whether it has the lock, or wants it, for itself alone or together with others. Who waits for a
+    /// [permit](crate::LockRequest::permits) is told of with [`Mode::Permit`], and who has one as of one that shares the lock: the nodes
+    /// keep nothing that tells those two apart.
     pub mode: Mode,
     /// Whether that is about something [below](crate::LockRequest::path) the key, which is a place in a tree then, and not about
     /// the key itself: others may have something else there.
@@ -66,7 +68,8 @@ impl Owner {
     pub(super) const fn waits(&self) -> &'static str {
         match (self.is_below, self.mode) {
             (false, Mode::Exclusive) => "waits",
-            (false, Mode::Shared | Mode::Permit) => "waits to share it",
+            (false, Mode::Shared) => "waits to share it",
+            (false, Mode::Permit) => "waits for a permit",
             (true, Mode::Exclusive) => "waits for something below",
             (true, Mode::Shared | Mode::Permit) => "waits to share something below",
         }

@@ -24,6 +24,12 @@ pub struct Inspection {
 }
 
 impl Inspection {
+    /// The same with those who stand in the turnstile of the key: they wait for permits.
+    pub(crate) fn with_turnstile(mut self, turnstile: Self) -> Self {
+        self.nodes.iter_mut().zip(turnstile.nodes).for_each(|(node, turnstile)| node.add_turnstile(turnstile));
+        self
+    }
+
     /// What has the key, by the word of so many nodes as must agree. `None` when they do not, because somebody is just taking
     /// it, because it has just ended at some of them, or because too few answer.
     #[must_use]
@@ -64,7 +70,9 @@ impl Inspection {
         left.get(self.needed.checked_sub(1)?).copied()
     }
 
-    /// Those who wait for the key at any node, in the order in which they are served; of a long queue the first hundred.
+    /// Those who wait for the key at any node, in the order in which they are served; of a long queue the first hundred. Who waits
+    /// for a [permit](crate::LockRequest::permits) is among them, with [`Mode::Permit`](crate::Mode::Permit): between those and who
+    /// wants the key alone, no order is promised.
     #[must_use]
     pub fn waiters(&self) -> Vec<&Owner> {
         let mut waiters: Vec<&Owner> = self.nodes.iter().flat_map(|node| &node.waiters).collect();
@@ -196,6 +204,27 @@ mod tests {
         assert_eq!(
             waiting,
             ["waits", "waits to share it", "waits for something below", "waits to share something below"]
+        );
+    }
+
+    #[test]
+    fn who_stands_in_the_turnstile_waits_for_a_permit() {
+        let [has, first, alone, last] = [1, 2, 3, 4].map(owner);
+        let shared = Holder::Shared { owners: vec![Owner { mode: Mode::Shared, ..has }] };
+        let mut looked = inspection([(); 3].map(|()| (shared.clone(), 9)));
+        let mut turnstile = inspection([(Holder::Owner(first.clone()), 5), (Holder::Nobody, 0), (Holder::Data, 0)]);
+        (looked.nodes[0].waiters, looked.nodes[0].waiting) = (vec![alone.clone()], 1);
+        (turnstile.nodes[0].waiters, turnstile.nodes[0].waiting) = (vec![last.clone()], 1);
+        let looked = looked.with_turnstile(turnstile);
+        assert_eq!(looked.waiters(), [&first, &alone, &last]);
+        let modes: Vec<_> = looked.waiters().iter().map(|owner| owner.mode).collect();
+        assert_eq!(modes, [Mode::Permit, Mode::Exclusive, Mode::Permit]);
+        assert_eq!(looked.nodes.iter().map(|node| node.waiting).collect::<Vec<_>>(), [3, 0, 0]);
+        let text = looked.to_string();
+        assert!(text.starts_with("\"order:7\": shared by ") && text.contains(", 3 waiting"), "{text}");
+        assert_eq!(
+            (text.matches("\n  waits for a permit for ").count(), text.matches("\n  waits for ").count()),
+            (2, 3)
         );
     }
 

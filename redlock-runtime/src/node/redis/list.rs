@@ -2,7 +2,7 @@
 //!
 //! A page of names at a time, by `SCAN`: a server with millions of keys serves others in between. A name says nothing of
 //! locks, so that the beginning of each text is read, which is a token or is not; then of each sorted set the first that may share
-//! a lock. In a queue there is none.
+//! a lock. In a queue there is none. The turnstile of a lock with permits is one that nobody asked for, and left out.
 
 use super::endpoint::Endpoint;
 use super::errand::Errand;
@@ -11,6 +11,7 @@ use super::inspect::token;
 use super::script::SHARE;
 use crate::error::NodeError;
 use crate::lock::OwnerToken;
+use crate::lock::reserved::is_reserved;
 use crate::node::inspection::Names;
 use redis::Value;
 use std::time::Duration;
@@ -79,7 +80,8 @@ async fn page(
     let page: Option<(String, Vec<Value>)> = redis::from_redis_value(answer).ok();
     let (next, names) = page.ok_or_else(|| NodeError::Unintelligible("no page to SCAN".into()))?;
     // A name that is no text is that of no lock of ours.
-    Ok((next, names.into_iter().filter_map(|name| redis::from_redis_value(name).ok()).collect()))
+    let names = names.into_iter().filter_map(|name| redis::from_redis_value(name).ok());
+    Ok((next, names.filter(|name: &String| !is_reserved(name)).collect()))
 }
 
 /// Those of `names` that are locks.

@@ -12,6 +12,7 @@ mod sharing;
 mod standing;
 
 pub(crate) use self::look::Seen;
+use self::promotion::Group;
 pub(crate) use self::promotion::{MOST_GONE, MOST_STEPS};
 use self::queue::{Line, Queue};
 use self::readers::Readers;
@@ -47,6 +48,7 @@ pub(crate) struct NodeState {
     registers: Registers,
     /// The number of entries at which expired ones are removed: twice what was left the last time.
     sweep_at: usize,
+    group: Group,
     rules: Rules,
 }
 

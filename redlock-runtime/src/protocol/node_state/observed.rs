@@ -7,6 +7,16 @@ impl NodeState {
         Self { rules, ..Self::default() }
     }
 
+    /// The same, and one command lets no more waiters in than so many, or tells them that a name is free.
+    pub(crate) fn in_groups_of(group: usize, rules: Rules) -> Self {
+        Self { group: Group(group), ..Self::following(rules) }
+    }
+
+    /// Whether some who wait for `key` are still to be told that it is free.
+    pub(crate) fn has_untold(&self, key: &str) -> bool {
+        self.queues.get(key).is_some_and(Queue::has_untold)
+    }
+
     /// A node where nothing is but `key`, which is held and waited for like this.
     pub(super) fn at(rules: Rules, key: &str, holder: Option<Holder>, waiting: &[OwnerToken], now: Instant) -> Self {
         let mut queue = Queue::new(now);

@@ -17,6 +17,16 @@ use std::time::Duration;
 /// by themselves, and those who are told come in smaller groups; larger, the server is busy for longer.
 pub(crate) const MOST_STEPS: usize = 64;
 
+/// How many that are at a node: [`MOST_STEPS`], but for a simulation, where a crowd is small.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Group(pub(crate) usize);
+
+impl Default for Group {
+    fn default() -> Self {
+        Self(MOST_STEPS)
+    }
+}
+
 /// So many are looked at for that. Smaller, those behind the waiters of a process that is gone have to ask by themselves; larger,
 /// the server is busy for longer.
 pub(crate) const MOST_GONE: usize = 1024;
@@ -58,7 +68,7 @@ impl Execution<'_> {
             }
             let looked_at = self.looked_at(&freed, untold, kept_out);
             let Some((next, line)) = self.next_waiter(&passed, looked_at) else { break };
-            if steps == MOST_STEPS || look == MOST_GONE {
+            if steps == self.state.group.0 || look == MOST_GONE {
                 self.tell_later(next, looked_at);
                 break;
             }
@@ -136,7 +146,8 @@ impl Execution<'_> {
         for (line, is_untold) in Line::ALL.iter().zip(&mut lines) {
             *is_untold &= line.has_several;
         }
-        if let Some(queue) = self.queue_mut().filter(|_| lines.contains(&true)) {
+        let is_needed = lines.contains(&true) && self.applies(Rule::ThoseLeftAreTold);
+        if let Some(queue) = self.queue_mut().filter(|_| is_needed) {
             queue.tell_later(Untold { from, lines });
         }
     }
