@@ -103,7 +103,12 @@ fn read_option(options: &mut Options, input: ParseStream<'_>, errors: &mut Error
         return skip_value(input);
     };
     if let Some(first) = options.own_name(&text) {
-        errors.at(first.span(), format!("`{text}` is given twice: keep this one or the other"));
+        let both = match text.as_str() {
+            "key" => ", or put both into a list, as in `key = [\"a:{one}\", \"a:{other}\"]`",
+            "path" => ", or put both into a list, as in `path = [\"/{tenant}/a\", \"/{tenant}/b\"]`",
+            _ => "",
+        };
+        errors.at(first.span(), format!("`{text}` is given twice: keep this one or the other{both}"));
         errors.at(name.span(), format!("`{text}` is given a second time here"));
     }
     options.has_key |= text == "key" || text == "path";

@@ -115,6 +115,13 @@ fn split_format(inside: &str) -> (&str, Option<&str>) {
 
 /// What to say of text that is no way to a value.
 fn not_a_value(inside: &str, path: &str) -> String {
+    // As some routers write the rest of a URL.
+    if let Some(name) = path.strip_prefix('*').filter(|name| is_identifier(name)) {
+        return format!(
+            "`{{{inside}}}` is how a router writes several segments: in a `path` write `{{{name}:/}}`, and in a `key` \
+             `{{{name}}}`"
+        );
+    }
     if path.contains(['+', '-', '*', '/', '&', '|', '^', '!', '<', '>', '=', '?', '"', '\'', '{']) {
         return format!(
             "`{{{inside}}}` is an expression: give it a name, as in `key(\"..{{value}}\", value = {path})`"

@@ -297,6 +297,7 @@ mod tests {
             ("{a.}", &["is not an argument"]),
             ("{a..b}", &["is not an argument"]),
             ("{a-b}", &["is an expression"]),
+            ("{*dir}", &["in a `path` write `{dir:/}`, and in a `key` `{dir}`"]),
             ("{_}", &["is not an argument"]),
             ("{a\"}", &["is an expression"]),
             ("{r#type}", &["write `{type}`"]),
