@@ -106,8 +106,8 @@ impl World {
     /// leaving not all were told of.
     pub(super) fn note_free(&mut self, server: usize, token: OwnerToken, wakeup: &Wakeup) {
         let (told, place) = (wakeup.subject.token, (server, wakeup.subject.key.name().to_owned()));
-        let mut leavers = self.wishes.left.get(&place).into_iter().flatten().chain([&token]);
-        if wakeup.notice == Notice::Free && !leavers.any(|leaver| self.wishes.exclude(*leaver, told)) {
+        let mut gone = self.wishes.left.get(&place).into_iter().flatten().chain([&token]);
+        if wakeup.notice == Notice::Free && !gone.any(|other| self.wishes.exclude(*other, told)) {
             let (leaves, told) = (self.trace.name(token), self.trace.name(told));
             let text = format!("{told} is told of {}, from which {leaves} has not kept it", wakeup.subject.key);
             self.wishes.needless.get_or_insert(text);

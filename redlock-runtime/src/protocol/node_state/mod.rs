@@ -2,6 +2,7 @@
 
 #[cfg(feature = "testing")]
 mod erasing;
+mod group;
 mod look;
 mod permits;
 mod promotion;
@@ -11,9 +12,10 @@ mod registers;
 mod sharing;
 mod standing;
 
+use self::group::Group;
+pub(crate) use self::group::MOST_STEPS;
 pub(crate) use self::look::Seen;
-use self::promotion::Group;
-pub(crate) use self::promotion::{MOST_GONE, MOST_STEPS};
+pub(crate) use self::promotion::MOST_GONE;
 use self::queue::{Line, Queue};
 use self::readers::Readers;
 use self::registers::Registers;

@@ -13,22 +13,8 @@ use crate::protocol::rules::Rule;
 use std::ops::Bound;
 use std::time::Duration;
 
-/// So many waiters are let in by one command, or told that a name is free. Smaller, more of a crowd that shares a lock have to ask
-/// by themselves, and those who are told come in smaller groups; larger, the server is busy for longer.
-pub(crate) const MOST_STEPS: usize = 64;
-
-/// How many that are at a node: [`MOST_STEPS`], but for a simulation, where a crowd is small.
-#[derive(Clone, Copy, Debug)]
-pub(crate) struct Group(pub(crate) usize);
-
-impl Default for Group {
-    fn default() -> Self {
-        Self(MOST_STEPS)
-    }
-}
-
-/// So many are looked at for that. Smaller, those behind the waiters of a process that is gone have to ask by themselves; larger,
-/// the server is busy for longer.
+/// So many waiters are looked at by one command, to let them in or to tell them. Smaller, those behind the waiters of a process
+/// that is gone have to ask by themselves; larger, the server is busy for longer.
 pub(crate) const MOST_GONE: usize = 1024;
 
 /// Something of each line, by its score.

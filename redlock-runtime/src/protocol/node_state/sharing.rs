@@ -18,7 +18,7 @@ use crate::lock::OwnerToken;
 use crate::lock::class::Class;
 use crate::protocol::command::{Notice, Reply, Verb};
 use crate::protocol::lease;
-use crate::protocol::node_state::promotion::MOST_STEPS;
+use crate::protocol::node_state::group::MOST_STEPS;
 use crate::protocol::rules::Rule;
 use std::time::Duration;
 
