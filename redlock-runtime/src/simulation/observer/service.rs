@@ -14,7 +14,9 @@ impl Observer {
     /// Whoever has stood in the queues of a majority for a while comes before `token` if its own is smaller. Where calls want
     /// several names, another one may be in the way of an earlier one only, unless both cannot have at once what they want.
     pub(super) fn order(&self, call: &Call, token: OwnerToken) {
-        if !self.profile.is_calm() || self.records().served_tokens.contains(&token) {
+        // Between permits and those that want the lock otherwise, no order is promised.
+        let has_place = call.permits.is_none();
+        if !self.profile.is_calm() || !has_place || self.records().served_tokens.contains(&token) {
             return;
         }
         self.records().served_tokens.push(token);
