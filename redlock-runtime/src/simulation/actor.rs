@@ -25,9 +25,14 @@ use tokio::time::{Sleep, sleep, timeout};
 /// The payload of a panic that belongs to the workload.
 pub(super) struct Planned;
 
+thread_local! {
+    /// The observer asks for them at every step; threads that share one would wait for each other.
+    static KEYS: [LockKey; NAMES.len()] = NAMES.map(LockKey::from);
+}
+
 /// The name of a key in every run.
 pub(super) fn key(index: usize) -> LockKey {
-    NAMES[index].into()
+    KEYS.with(|keys| keys[index].clone())
 }
 
 /// A lock, with its number if it is fenced.

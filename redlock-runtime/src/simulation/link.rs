@@ -72,6 +72,8 @@ impl Link {
 
 /// A manager, as the network sees it.
 pub(super) struct Client {
+    /// As its tokens name it.
+    pub(super) manager: String,
     pub(super) channel: String,
     /// Its process does nothing until then.
     pub(super) paused_until: Instant,
@@ -82,8 +84,9 @@ pub(super) struct Client {
 
 impl Client {
     pub(super) fn new(environment: &Environment, origin: Instant) -> Self {
-        let channel = channel(&environment.manager.to_string());
-        Self { channel, paused_until: origin, blocked_until: origin, is_crashed: false }
+        let manager = environment.manager.to_string();
+        let channel = channel(&manager);
+        Self { manager, channel, paused_until: origin, blocked_until: origin, is_crashed: false }
     }
 
     /// When its tasks go on.

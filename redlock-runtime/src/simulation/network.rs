@@ -22,6 +22,7 @@ use crate::protocol::wakeup::channel;
 use crate::time::clock::{Clock, Instant};
 use fastrand::Rng;
 use std::collections::{HashMap, VecDeque};
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard};
 use std::task::Waker;
 use std::time::Duration;
@@ -44,10 +45,15 @@ impl Delays {
     }
 }
 
+/// The time goes on.
+const RUNS: u64 = u64::MAX;
+
 pub(super) struct Network {
     /// The true time.
     pub(super) clock: Clock,
     pub(super) trace: Arc<Trace>,
+    /// In nanoseconds from the origin, while the time stands still.
+    stopped_at: AtomicU64,
     world: Mutex<World>,
 }
 
@@ -119,11 +125,24 @@ impl Network {
             losses: profile.losses,
             trace: Arc::clone(&trace),
         };
-        Self { clock, trace, world: Mutex::new(world) }
+        Self { clock, trace, stopped_at: AtomicU64::new(RUNS), world: Mutex::new(world) }
     }
 
     pub(super) fn now(&self) -> Instant {
-        self.clock.now()
+        match self.stopped_at.load(Ordering::Relaxed) {
+            RUNS => self.clock.now(),
+            nanos => Instant::from_origin(Duration::from_nanos(nanos)),
+        }
+    }
+
+    /// Lets `happen` what takes no time. The clock of the runtime, which takes as long to read as most of what happens to do, is
+    /// read once for it.
+    pub(super) fn at_once<T>(&self, happen: impl FnOnce() -> T) -> T {
+        let nanos = self.clock.now().nanos_since(Instant::from_origin(Duration::ZERO));
+        self.stopped_at.store(nanos, Ordering::Relaxed);
+        let outcome = happen();
+        self.stopped_at.store(RUNS, Ordering::Relaxed);
+        outcome
     }
 
     pub(super) fn world(&self) -> MutexGuard<'_, World> {

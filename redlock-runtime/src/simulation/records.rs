@@ -120,6 +120,8 @@ pub(super) struct Holder {
     pub(super) keeps_until: Option<Instant>,
     /// How many may have a permit at a time, if it has one.
     pub(super) permits: Option<u32>,
+    /// Whether it is valid, as long as the observer looks: nothing happens meanwhile, and it is asked by every promise.
+    pub(super) found: Option<bool>,
 }
 
 pub(super) enum Proof {
@@ -199,6 +201,7 @@ impl Holder {
             ends_by: None,
             keeps_until: None,
             permits: None,
+            found: None,
         }
     }
 
@@ -228,6 +231,9 @@ impl Holder {
     }
 
     pub(super) fn is_valid(&self, now: Instant) -> bool {
+        if let Some(found) = self.found {
+            return found;
+        }
         match &self.proof {
             Proof::Guard(guard) => guard.upgrade().is_some_and(|guard| guard.is_held()),
             Proof::Foreign { until } => now < *until,

@@ -133,7 +133,7 @@ impl Run {
             let mut timer = pin!(sleep(Duration::ZERO));
             poll_fn(|cx| {
                 loop {
-                    let next = events(&network, &observer, &aborts, cx.waker());
+                    let next = network.at_once(|| events(&network, &observer, &aborts, cx.waker()));
                     if observer.records().violation.is_some() {
                         return Poll::Ready(());
                     }

@@ -6,7 +6,6 @@ use super::server::Server;
 use crate::lock::LockKey;
 use crate::lock::OwnerToken;
 use crate::protocol::command::{Command, Reply, Subject, Verb};
-use crate::protocol::wakeup::channel;
 use crate::time::clock::Instant;
 use std::collections::HashSet;
 use std::sync::Arc;
@@ -185,8 +184,7 @@ impl Network {
 
 impl World {
     fn client_of(&self, token: OwnerToken) -> Option<usize> {
-        let channel = channel(token.manager());
-        self.clients.iter().position(|client| client.channel == channel)
+        self.clients.iter().position(|client| client.manager == token.manager())
     }
 
     fn serves(

@@ -198,6 +198,8 @@ impl Observer {
 
     /// Looks at everything.
     pub(super) fn look(&self) {
+        let now = self.network.now();
+        self.records().holders.iter_mut().for_each(|holder| holder.found = Some(holder.is_valid(now)));
         self.exclusion();
         self.pool();
         self.owned();
@@ -205,6 +207,7 @@ impl Observer {
         self.deadlines();
         self.quiet();
         self.profile.names().for_each(|key| self.progress(key));
+        self.records().holders.iter_mut().for_each(|holder| holder.found = None);
     }
 }
 
