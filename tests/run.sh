@@ -188,7 +188,8 @@ guide_examples() {
     # shellcheck disable=SC2016 # an awk program
     written=$(awk '/^```/ { if (!open && ($0 == "```" || $0 == "```no_run")) n++; open = !open } END { print n }' \
         redlock-runtime/docs/guide/*.md)
-    found=$(cargo test -q -p redlock-runtime --all-features --doc guide:: -- --list | grep -c ': test$')
+    # Of the whole workspace, which is built: one crate alone has other features of its dependencies, and builds them all again.
+    found=$(cargo test -q --workspace --all-features --doc guide:: -- --list | grep -c ': test$')
     echo "$found of $written examples"
     [[ $found -eq $written ]]
 }
