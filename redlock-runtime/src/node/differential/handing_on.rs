@@ -74,14 +74,17 @@ async fn a_crowd_below_a_folder_is_told_alike() {
             vec![(0, intent), (1 + usize::from(at.is_multiple_of(5)), leaf)]
         };
         for (at, token) in all.iter().enumerate().skip(1) {
+            pair.redis.hear_all();
             pair.ask_several(acquire, None, &wish(at), *token, None).await;
         }
         pair.ask(release, Mode::Exclusive, None, 0, pair.tokens[0], None).await;
         for (at, token) in all.iter().enumerate().skip(1) {
+            pair.redis.hear_all();
             let verb = if at.is_multiple_of(7) { release } else { acquire };
             pair.ask_several(verb, None, &wish(at), *token, None).await;
         }
         for (at, token) in all.iter().enumerate().skip(1) {
+            pair.redis.hear_all();
             pair.ask_several(release, None, &wish(at), *token, None).await;
         }
         pair.clear().await;
