@@ -13,7 +13,7 @@ use crate::lock::owner_token::ManagerId;
 use crate::protocol::hold_options::HoldOptions;
 use crate::time::clock::Instant;
 use crate::time::token_clock::TokenTime;
-use crate::{DetachedLock, FencedGuard, FencingToken, LockError, LockGuard, LockManager, LockRequest, Wait};
+use crate::{DetachedLock, FencedGuard, FencingToken, LockError, LockGuard, LockManager, LockRequest, Mode, Wait};
 use std::future::Future;
 use std::panic::resume_unwind;
 use std::pin::Pin;
@@ -143,7 +143,8 @@ impl Actor {
     }
 
     async fn attach(&self, call: &Call, detached: DetachedLock) -> Obtained {
-        if call.is_fenced {
+        // What others share has no number any more.
+        if call.is_fenced && detached.mode() == Mode::Exclusive {
             self.manager.attach_fenced(detached).await.map(numbered)
         } else {
             Ok((self.manager.attach(detached).await?, None))
