@@ -3,6 +3,7 @@
 mod ending;
 mod entering;
 mod faults;
+mod passing;
 mod storm;
 mod waiting;
 
