@@ -226,14 +226,13 @@ impl<'c> Call<'c> {
         }
         let (mut silent_since, mut pause_behind, mut is_told) = (None, AFTER_FAILURE, false);
         loop {
-            let entering = match rest {
-                Some(Rest { first_end, .. }) => Entering::Full { first_end },
-                None => {
-                    let entering = permit.acquisition().enter(turnstile.acquisition(), self.permits);
-                    match self.unless_passed(place, entering).await {
-                        Came::Ours(entering) => entering,
-                        Came::Passed(passed) => return Ok(self.leave_entrant(turnstile, permit, rest, passed)),
-                    }
+            let entering = if let Some(Rest { first_end, .. }) = rest {
+                Entering::Full { first_end }
+            } else {
+                let entering = permit.acquisition().enter(turnstile.acquisition(), self.permits);
+                match self.unless_passed(place, entering).await {
+                    Came::Ours(entering) => entering,
+                    Came::Passed(passed) => return Ok(self.leave_entrant(turnstile, permit, rest, passed)),
                 }
             };
             let now = self.now();

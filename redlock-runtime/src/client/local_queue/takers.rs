@@ -6,7 +6,7 @@
 
 use super::local_turn::LocalTurn;
 use super::local_waiter::{Left, LocalWaiter};
-use super::{LocalQueue, shrink};
+use super::{LocalQueue, Shard, shrink};
 use crate::client::acquisition::{Acquisition, Calls};
 use crate::lock::LockKey;
 use crate::protocol::candidate::{Counted, Wanted};
@@ -89,7 +89,7 @@ impl LocalQueue {
     }
 }
 
-impl super::Shard {
+impl Shard {
     /// Nothing is known of those who wait for permits of the key called `name` when nobody does.
     fn forget_takers(&mut self, name: &str) {
         if self.takers.get(name).is_some_and(|takers| takers.all.is_empty()) {
