@@ -63,7 +63,7 @@ async fn a_permit_passes_on_within_a_process_in_order_and_without_a_command() {
         let mut held = settled(&nodes, held, &mut line).await;
         assert!(line.len() > 100, "{} are left of the line", line.len());
         reset_counts(&nodes).await;
-        let token = held.token().clone();
+        let token = *held.token();
         for _ in 0..100 {
             held = pass(held, &mut line).await;
         }
@@ -121,7 +121,7 @@ async fn a_permit_that_is_passed_on_to_a_call_that_is_dropped_goes_to_the_next()
     let held = manager.acquire(permit(1)).await.unwrap();
     let mut line = line_up(&manager, 1, 100).await;
     let held = settled(&nodes, held, &mut line).await;
-    let token = held.token().clone();
+    let token = *held.token();
     // The permit is handed to it here, and it is dropped before it sees that.
     drop(held);
     let dropped = line.pop_front().unwrap();
@@ -194,8 +194,8 @@ async fn whoever_has_a_permit_that_was_passed_on_hears_that_it_is_lost() {
     drop(last);
     has_begun.await.unwrap();
     nodes[0].inspect().command::<usize>(&["DEL", KEY]).await;
-    let lost = body.await.unwrap().unwrap_err();
-    assert!(matches!(lost, LockError::Lost { .. }), "{lost}");
+    let error = body.await.unwrap().unwrap_err();
+    assert!(matches!(error, LockError::Lost { .. }), "{error}");
     assert_nothing_left(&manager, &nodes).await;
 }
 
@@ -223,7 +223,7 @@ async fn a_least_hold_is_a_rate_limit_and_is_not_passed_on() {
     let limited = || permit(1).min_hold(TTL);
     let held = manager.acquire(limited()).await.unwrap();
     let begun = std::time::Instant::now();
-    let token = held.token().clone();
+    let token = *held.token();
     let next = waiting(&manager, limited());
     eventually_eq(PATIENCE, "two", 2, async || nodes[0].inspect().command::<usize>(&["ZCARD", KEY]).await).await;
     drop(held);
