@@ -12,7 +12,7 @@ use super::circumstances::{
 use super::claims::{late_announcements, steps_before_claims};
 use super::faults::Faults;
 use super::lingering::{lingering, lingering_deaf, lingering_shutdowns, lingering_tries, lingering_with_cancels};
-use super::permits::{pool_and_alone, pool_with_lost_entries, pool_with_pauses};
+use super::permits::{pool_and_alone, pool_of_families, pool_with_lost_entries, pool_with_pauses};
 use super::profile::Profile;
 use super::records::Promise;
 use super::run::run;
@@ -121,6 +121,7 @@ const CASES: [Case; 85] = [
     (Rule::RollsEndWithTheTurnstile, pool_with_pauses, &[Promise::Pool]),
     (Rule::ListsAreUnited, pool_with_lost_entries, &[Promise::Pool]),
     (Rule::PermitsGiveWay, pool_and_alone, &[Promise::Progress]),
+    (Rule::PassedPermitsAreCounted, pool_of_families, &[Promise::Pool]),
     (Rule::IntentsKeepOut, tree, &[Promise::Exclusion, Promise::Owned]),
     (Rule::OnlyConcernedAreTold, tree, &[Promise::Quiet]),
     (Rule::ThoseLeftAreTold, tree, &[Promise::Progress]),

@@ -9,12 +9,14 @@
 //! 4. While somebody has the lock alone, or has come before to have it alone, what some nodes have given is given back, and another
 //!    token asks them later: that one may need these nodes for what it has of the others, and would wait for them as long as this
 //!    one does for those.
-//! 5. Should the turnstile be lost meanwhile, the permit is given back that some nodes have given, and another token begins anew.
+//! 5. A permit that another call of this process gives back may be passed on to it meanwhile, wherever it stands. Then it leaves the
+//!    turnstile to the next one, together with what the nodes have told by then: so that one has nothing to ask.
+//! 6. Should the turnstile be lost meanwhile, the permit is given back that some nodes have given, and another token begins anew.
 
 use super::{Call, SHORTEST_LOOK, Way};
-use crate::client::acquisition::Acquisition;
+use crate::client::acquisition::{Acquisition, TakenUp};
 use crate::client::enclosing::{Frame, frames_of};
-use crate::client::local_queue::LocalTurn;
+use crate::client::local_queue::{LocalTurn, PermitWait};
 use crate::error::LockError;
 use crate::lock::Mode;
 use crate::lock::parts::Parts;
@@ -26,7 +28,9 @@ use crate::protocol::rules::Rule;
 use crate::protocol::timing::{AFTER_FAILURE, LONGEST_SILENCE, POLL, QUESTIONS_PER_TURN};
 use crate::request::Wait;
 use crate::time::clock::Instant;
-use std::pin::pin;
+use std::future::{Future, poll_fn};
+use std::pin::{Pin, pin};
+use std::task::Poll;
 use std::time::Duration;
 use tokio::time::{sleep, timeout};
 
@@ -37,18 +41,48 @@ enum Left {
     Failed(LockError),
 }
 
+/// What a call has come by while it waited.
+enum Came<T> {
+    /// What it has waited for.
+    Ours(T),
+    /// A permit of another call.
+    Passed(LocalTurn),
+}
+
+/// What the next call has with the turnstile when the one before was given a permit by another call.
+struct Entrant {
+    /// With a token that some nodes have given a permit, or are asked for one.
+    permit: LocalTurn,
+    ttl: Duration,
+    permits: u32,
+    rest: Option<Rest>,
+}
+
+/// Until when so many others have permits that nothing is to be asked.
+#[derive(Clone, Copy)]
+struct Rest {
+    /// When the first of them loses it, unless it extends it.
+    first_end: Option<Instant>,
+    until: Instant,
+}
+
 impl<'c> Call<'c> {
     /// Obtains a permit.
     pub(super) async fn obtain_permit(&self) -> Result<LocalTurn, LockError> {
         self.does_not_wait_for_permits_of_its_own()?;
         let gate = self.of_turnstile();
+        let mut place = self.place_in_line();
         loop {
-            let turnstile = self.obtain_turnstile(&gate).await?;
-            match self.enter_through(&turnstile).await {
-                Ok(permit) => {
+            let turnstile = match self.unless_passed(&mut place, self.obtain_turnstile(&gate)).await {
+                Came::Ours(turnstile) => turnstile?,
+                Came::Passed(permit) => return Ok(permit),
+            };
+            match self.enter_through(&turnstile, &mut place).await {
+                Ok(Came::Ours(permit)) => {
                     self.way.goes(if gate.way.path() == Path::Fast { Path::Fast } else { Path::Queued });
                     return Ok(permit);
                 }
+                Ok(Came::Passed(permit)) => return Ok(permit),
                 Err(Left::TurnLost) => {}
                 Err(Left::Failed(error)) => return Err(error),
             }
@@ -166,10 +200,37 @@ impl<'c> Call<'c> {
         }
     }
 
+    /// Where permits of other calls are passed on to it, if that may be.
+    fn place_in_line(&self) -> Option<PermitWait> {
+        let takes = self.waits() && !self.wanted.is_kept;
+        takes.then(|| self.local.wait_for_permit(&self.key, self.wanted, self.permits))
+    }
+
+    /// Waits for what is `ours`, or for a permit of another call.
+    async fn unless_passed<T>(&self, place: &mut Option<PermitWait>, ours: impl Future<Output = T>) -> Came<T> {
+        let mut ours = pin!(ours);
+        poll_fn(|cx| {
+            while let Some(Poll::Ready(permit)) = place.as_mut().map(|place| Pin::new(place).poll(cx)) {
+                // The call may not have been polled for long.
+                if permit.acquisition().take_up(self.wanted) == (TakenUp::Held { is_passable: true }) {
+                    self.way.goes(Path::Local);
+                    return Poll::Ready(Came::Passed(permit));
+                }
+                *place = self.place_in_line();
+            }
+            ours.as_mut().poll(cx).map(Came::Ours)
+        })
+        .await
+    }
+
     /// Enters while this process has the turnstile, which is left with the return of this.
-    async fn enter_through(&self, turnstile: &LocalTurn) -> Result<LocalTurn, Left> {
+    async fn enter_through(
+        &self,
+        turnstile: &LocalTurn,
+        place: &mut Option<PermitWait>,
+    ) -> Result<Came<LocalTurn>, Left> {
         let turn = turn(self.wanted.ttl);
-        let mut permit = self.enter().await.map_err(Left::Failed)?;
+        let (mut permit, mut rest) = self.entrant(turnstile).await?;
         permit.acquisition().take_up(self.wanted);
         if self.waits() {
             // Whoever gives a permit back from the first question on is heard.
@@ -177,10 +238,18 @@ impl<'c> Call<'c> {
         }
         let (mut silent_since, mut pause_behind, mut is_told) = (None, AFTER_FAILURE, false);
         loop {
-            let entering = permit.acquisition().enter(turnstile.acquisition(), self.permits).await;
+            let entering = if let Some(Rest { first_end, .. }) = rest {
+                Entering::Full { first_end }
+            } else {
+                let entering = permit.acquisition().enter(turnstile.acquisition(), self.permits);
+                match self.unless_passed(place, entering).await {
+                    Came::Ours(entering) => entering,
+                    Came::Passed(passed) => return Ok(self.leave_entrant(turnstile, permit, rest, passed)),
+                }
+            };
             let now = self.now();
             if entering == Entering::Admitted {
-                return Ok(permit);
+                return Ok(Came::Ours(permit));
             }
             if self.shared().is_closed() {
                 return Err(Left::Failed(LockError::Closed));
@@ -210,17 +279,47 @@ impl<'c> Call<'c> {
                 return Err(Left::TurnLost);
             }
             let pause = pause_after(entering, &mut pause_behind).min(turn / QUESTIONS_PER_TURN);
-            let look_at = now.after(pause);
+            let look_at = rest.map_or(now.after(pause), |rest| rest.until);
             let limit = self.limit().filter(|_| self.waits());
             let until = [first_end, limit].into_iter().flatten().fold(look_at, Instant::min);
             let until = until.max(now.after(SHORTEST_LOOK));
-            if entering == Entering::Behind && self.shared().rules.apply(Rule::PermitsGiveWay) {
-                // A permit that is given back is of no use to it, least of all its own, of which it would be told.
-                sleep(until.since(now)).await;
-            } else {
-                turnstile.acquisition().until_freed(until).await;
+            rest = matches!(entering, Entering::Full { .. }).then_some(Rest { first_end, until: look_at });
+            let gives_way = entering == Entering::Behind && self.shared().rules.apply(Rule::PermitsGiveWay);
+            let resting = async {
+                if gives_way {
+                    // A permit that is given back is of no use to it, least of all its own, of which it would be told.
+                    sleep(until.since(now)).await;
+                } else {
+                    turnstile.acquisition().until_freed(until).await;
+                }
+            };
+            match self.unless_passed(place, resting).await {
+                Came::Ours(()) => rest = None,
+                Came::Passed(passed) => return Ok(self.leave_entrant(turnstile, permit, rest, passed)),
             }
         }
+    }
+
+    /// The token by which the nodes are asked for a permit: that of the call before, if it has left one with the turnstile, and until
+    /// when that has nothing to ask.
+    async fn entrant(&self, turnstile: &LocalTurn) -> Result<(LocalTurn, Option<Rest>), Left> {
+        match turnstile.acquisition().companion::<Entrant>().filter(|entrant| entrant.ttl == self.wanted.ttl) {
+            Some(Entrant { permit, permits, rest, .. }) => Ok((permit, rest.filter(|_| permits == self.permits))),
+            None => Ok((self.enter().await.map_err(Left::Failed)?, None)),
+        }
+    }
+
+    /// The call has a permit that was `passed` on to it. The next one goes on with its token, if it has the turnstile by the same.
+    fn leave_entrant(
+        &self,
+        turnstile: &LocalTurn,
+        permit: LocalTurn,
+        rest: Option<Rest>,
+        passed: LocalTurn,
+    ) -> Came<LocalTurn> {
+        let (ttl, permits) = (self.wanted.ttl, self.permits);
+        turnstile.acquisition().accompany(Entrant { permit, ttl, permits, rest });
+        Came::Passed(passed)
     }
 
     /// # Errors
