@@ -79,12 +79,20 @@ async fn read_twice(ours: &LockManager, permits: u32) -> Result<(), LockError> {
 
 #[tokio::test]
 async fn callers_that_share_one_vote_count_once() {
-    let nodes = Nodes::start(3).await;
-    let [ours] = managers(&nodes, 1).await.try_into().unwrap();
+    // Of one node, no answer is on its way for which the second one would take a vote of its own.
+    let nodes = Nodes::start(1).await;
+    let [ours, theirs] = managers(&nodes, 2).await.try_into().unwrap();
+    // Whoever has waited hears of others, and joins.
+    let alone = theirs.acquire(patient(KEY)).await.unwrap();
+    let first = waiting(&ours, patient(KEY));
+    crate::support::wait_until_queued(&nodes, KEY, 1).await;
+    drop(alone);
+    drop(obtained(first).await);
     timeout(PATIENCE, ours.scope(read_twice(&ours, 2))).await.expect("it waits for itself").unwrap();
     let error = timeout(PATIENCE, ours.scope(read_twice(&ours, 1))).await.expect("it waits for itself").unwrap_err();
     assert!(matches!(error, LockError::WouldDeadlock { .. }), "{error}");
     assert_all_gone(&ours, &nodes).await;
+    assert_all_gone(&theirs, &nodes).await;
 }
 
 #[tokio::test]
