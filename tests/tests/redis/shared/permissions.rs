@@ -2,9 +2,9 @@
 
 use super::KEY;
 use crate::support::{builder, wait_until_queued};
-use crate::waiters::{Waiting, obtained, patient, waiting};
+use crate::waiters::{Waiting, managers, obtained, patient, waiting};
 use redlock_runtime::{LockError, LockGuard, LockManager, LockRequest};
-use redlock_tests::{Nodes, PATIENCE};
+use redlock_tests::{Nodes, PATIENCE, eventually_eq};
 
 /// What every lock needs, and wake-ups.
 const OF_ALL: &str = "resetchannels ~config* ~{config* &redlock:* +set +get +del +pttl +pexpire +zadd +zcard +zpopmin +zrange \
@@ -67,6 +67,44 @@ async fn the_guide_says_what_it_takes() {
     let refused = format!("{log:?}");
     // What a manager asks for at its connections, and does without.
     assert!(!refused.contains("zscore") && !refused.contains("zcount") && !refused.contains("zremrange"), "{refused}");
+}
+
+async fn wait_until_there(nodes: &Nodes, name: &str) {
+    let there = || async { nodes[0].inspect().command::<usize>(&["EXISTS", name]).await };
+    eventually_eq(PATIENCE, name, 1, there).await;
+}
+
+#[tokio::test]
+async fn permits_of_a_key_with_a_hash_tag_take_the_pattern_of_its_turnstile() {
+    const TAGGED: &str = "config:{7}";
+    const QUEUES: &str = "~*:q:config*";
+    const TURNSTILES: &str = "~*:t:config*";
+    let guide = include_str!("../../../../redlock-runtime/docs/guide/deploying.md");
+    let row = guide.lines().find(|line| line.starts_with("| permits |")).unwrap();
+    assert!(row.contains(&TURNSTILES.replace("config", "order:")), "{row}");
+    let nodes = Nodes::start(1).await;
+    let permit = || patient(TAGGED).permits(1);
+    let shared = OF_SHARED.join(" ");
+    let [ours, theirs] =
+        [user(&nodes, &format!("{shared} {QUEUES} {TURNSTILES}")).await, managers(&nodes, 1).await.remove(0)];
+    let held = theirs.acquire(permit()).await.unwrap();
+    let first = waiting(&theirs, permit());
+    wait_until_there(&nodes, "{7}:t:config:{7}").await;
+    let second = waiting(&ours, permit());
+    wait_until_there(&nodes, "{7}:q:{7}:t:config:{7}").await;
+    drop(held);
+    drop(obtained(first).await);
+    obtained(second).await.release().await.unwrap();
+    // The rest of what the user may is enough for all other locks of the key.
+    let restricted = user(&nodes, &format!("{shared} {QUEUES}")).await;
+    let error = restricted.acquire(permit()).await.unwrap_err();
+    assert!(matches!(error, LockError::Refused { .. }), "{error:?}");
+    restricted.acquire(LockRequest::shared(TAGGED)).await.unwrap().release().await.unwrap();
+    restricted.acquire(TAGGED).await.unwrap().release().await.unwrap();
+    for manager in [ours, theirs, restricted] {
+        assert!(manager.shutdown().await, "{:?}", manager.stats().releases);
+    }
+    nodes.assert_empty(PATIENCE).await;
 }
 
 #[tokio::test]
