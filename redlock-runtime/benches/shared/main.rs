@@ -17,6 +17,7 @@ mod joined;
 mod moment;
 #[path = "../common/percentile.rs"]
 mod percentile;
+mod permits;
 mod process;
 mod processes;
 #[path = "../common/result_file.rs"]
@@ -25,6 +26,7 @@ mod result_file;
 use free::Free;
 use hand_over::HandOver;
 use joined::Joined;
+use permits::Permits;
 use processes::Processes;
 use redlock_runtime::LockManager;
 use redlock_tests::Nodes;
@@ -38,6 +40,7 @@ struct Report {
     handed: Vec<HandOver>,
     processes: Vec<Processes>,
     joined: Vec<Joined>,
+    permits: Vec<Permits>,
 }
 
 fn main() {
@@ -59,6 +62,7 @@ async fn run() {
         report.handed.push(HandOver::measure(&servers, rounds).await);
         report.processes.push(Processes::measure(&servers, rounds).await);
         report.joined.push(Joined::measure(&servers, Duration::from_secs(seconds)).await);
+        report.permits.push(Permits::measure(&servers, turns, Duration::from_secs(seconds)).await);
     }
     print!("{report}");
     if !is_quick {
@@ -102,6 +106,7 @@ impl fmt::Display for Report {
         writeln!(f, "|---:|---:|---:|---:|---:|")?;
         self.handed.iter().try_for_each(|row| writeln!(f, "{row}"))?;
         processes::table(&self.processes, f)?;
-        joined::table(&self.joined, f)
+        joined::table(&self.joined, f)?;
+        permits::table(&self.permits, f)
     }
 }

@@ -185,6 +185,9 @@ pub(crate) enum Rule {
     /// Who wants a permit gives back what some nodes have given, when somebody else has the lock alone at others: that one may need
     /// them.
     PermitsGiveWay,
+    /// A permit is passed on within a process to a call for which all who have one are few enough, as they were counted in the turnstile:
+    /// others may have come since it was admitted, and each call applies its own number.
+    PassedPermitsAreCounted,
 }
 
 /// Which rules apply.

@@ -81,8 +81,9 @@ fn the_promises_hold_for_several_keys() {
 #[test]
 fn the_promises_hold_for_permits() {
     use permits::{
-        pool, pool_among_others, pool_and_alone, pool_crowd, pool_with_amnesia, pool_with_crashes,
-        pool_with_cut_yields, pool_with_cuts, pool_with_lost_entries, pool_with_pauses,
+        families_with_thefts, pool, pool_among_others, pool_and_alone, pool_crowd, pool_of_families, pool_with_amnesia,
+        pool_with_crashes, pool_with_cut_yields, pool_with_cuts, pool_with_lost_entries, pool_with_pauses,
+        stream_of_families,
     };
     let profiles = [
         pool,
@@ -95,6 +96,9 @@ fn the_promises_hold_for_permits() {
         pool_with_crashes,
         pool_with_amnesia,
         pool_among_others,
+        pool_of_families,
+        stream_of_families,
+        families_with_thefts,
     ];
     let failed: Vec<_> = profiles
         .into_iter()

@@ -21,6 +21,61 @@ pub(super) fn pool_among_others() -> Profile {
     Profile { nodes, ttls, bodies: 0..=60, sharing: 30, sets: 30, fenced: 40, permits, bound: 2500, ..crowd() }
 }
 
+/// Several tasks of each process, which pass permits on among themselves.
+pub(super) fn pool_of_families() -> Profile {
+    let waits = vec![Wait::Forever, Wait::For(Duration::from_secs(30))];
+    let (clients, tasks, calls) = (2..=3, 3..=5, 4..=10);
+    Profile {
+        nodes: vec![1, 3],
+        clients,
+        tasks,
+        calls,
+        waits,
+        ttls: vec![10_000],
+        pauses: 0..=5,
+        bodies: 0..=60,
+        ..pool()
+    }
+}
+
+/// The same for a long time, where nobody may always be overtaken.
+pub(super) fn stream_of_families() -> Profile {
+    let (clients, tasks, calls) = (2..=2, 4..=5, 15..=25);
+    let (ttls, waits, permits) = (vec![20_000], vec![Wait::Forever], vec![2]);
+    let fair_within = Some(1500);
+    Profile {
+        clients,
+        tasks,
+        calls,
+        ttls,
+        waits,
+        permits,
+        renewals: 100,
+        bodies: 20..=40,
+        fair_within,
+        ..pool_of_families()
+    }
+}
+
+/// The same, some of which give up, and locks that are lost.
+pub(super) fn families_with_thefts() -> Profile {
+    let faults = Faults { thefts: 3, cuts: 4, until: 900, ..Faults::NONE };
+    let (ttls, bodies) = (vec![300, 20_000], 0..=300);
+    let (cancels, aborts, panics, shutdowns) = (20, 10, 10, 10);
+    Profile {
+        faults,
+        ttls,
+        bodies,
+        cancels,
+        aborts,
+        panics,
+        shutdowns,
+        renewals: 80,
+        bound: 6000,
+        ..pool_of_families()
+    }
+}
+
 /// Everybody comes at once, to many nodes, and those who wait give up.
 pub(super) fn pool_crowd() -> Profile {
     let (nodes, ttls) = (vec![3, 4, 5], vec![20_000]);

@@ -9,12 +9,14 @@
 //! 4. While somebody has the lock alone, or has come before to have it alone, what some nodes have given is given back, and another
 //!    token asks them later: that one may need these nodes for what it has of the others, and would wait for them as long as this
 //!    one does for those.
-//! 5. Should the turnstile be lost meanwhile, the permit is given back that some nodes have given, and another token begins anew.
+//! 5. A permit that another call of this process gives back may be passed on to it meanwhile, wherever it stands. Then it leaves the
+//!    turnstile to the next one, together with what the nodes have told by then: so that one has nothing to ask.
+//! 6. Should the turnstile be lost meanwhile, the permit is given back that some nodes have given, and another token begins anew.
 
 use super::{Call, SHORTEST_LOOK, Way};
-use crate::client::acquisition::Acquisition;
+use crate::client::acquisition::{Acquisition, TakenUp};
 use crate::client::enclosing::{Frame, frames_of};
-use crate::client::local_queue::LocalTurn;
+use crate::client::local_queue::{LocalTurn, PermitWait};
 use crate::error::LockError;
 use crate::lock::Mode;
 use crate::lock::parts::Parts;
@@ -26,7 +28,9 @@ use crate::protocol::rules::Rule;
 use crate::protocol::timing::{AFTER_FAILURE, LONGEST_SILENCE, POLL, QUESTIONS_PER_TURN};
 use crate::request::Wait;
 use crate::time::clock::Instant;
-use std::pin::pin;
+use std::future::{Future, poll_fn};
+use std::pin::{Pin, pin};
+use std::task::Poll;
 use std::time::Duration;
 use tokio::time::{sleep, timeout};
 
@@ -37,18 +41,62 @@ enum Left {
     Failed(LockError),
 }
 
+/// What a call has come by while it waited.
+enum Came<T> {
+    /// What it has waited for.
+    Ours(T),
+    /// A permit of another call.
+    Passed(LocalTurn),
+}
+
+/// What the next call has with the turnstile when the one before was given a permit by another call.
+struct Entrant {
+    /// With a token that some nodes have given a permit, or are asked for one.
+    permit: LocalTurn,
+    ttl: Duration,
+    permits: u32,
+    rest: Option<Rest>,
+}
+
+/// What a call has while it stands in the turnstile.
+struct Stay<'t> {
+    turnstile: &'t LocalTurn,
+    /// With the token by which the nodes are asked for a permit.
+    permit: LocalTurn,
+    rest: Option<Rest>,
+    /// Since when too few nodes have answered.
+    silent_since: Option<Instant>,
+    /// For how long it rests when it gives way once more.
+    pause_behind: Duration,
+    /// Whether it was told that it waits for a caller of the call.
+    is_told: bool,
+}
+
+/// Until when so many others have permits that nothing is to be asked.
+#[derive(Clone, Copy)]
+struct Rest {
+    /// When the first of them loses it, unless it extends it.
+    first_end: Option<Instant>,
+    until: Instant,
+}
+
 impl<'c> Call<'c> {
     /// Obtains a permit.
     pub(super) async fn obtain_permit(&self) -> Result<LocalTurn, LockError> {
         self.does_not_wait_for_permits_of_its_own()?;
         let gate = self.of_turnstile();
+        let mut place = self.place_in_line();
         loop {
-            let turnstile = self.obtain_turnstile(&gate).await?;
-            match self.enter_through(&turnstile).await {
-                Ok(permit) => {
+            let turnstile = match self.unless_passed(&mut place, self.obtain_turnstile(&gate)).await {
+                Came::Ours(turnstile) => turnstile?,
+                Came::Passed(permit) => return Ok(permit),
+            };
+            match self.enter_through(&turnstile, &mut place).await {
+                Ok(Came::Ours(permit)) => {
                     self.way.goes(if gate.way.path() == Path::Fast { Path::Fast } else { Path::Queued });
                     return Ok(permit);
                 }
+                Ok(Came::Passed(permit)) => return Ok(permit),
                 Err(Left::TurnLost) => {}
                 Err(Left::Failed(error)) => return Err(error),
             }
@@ -166,61 +214,159 @@ impl<'c> Call<'c> {
         }
     }
 
+    /// Where permits of other calls are passed on to it, if it waits. One that is kept passes on to nobody, and nobody is passed one
+    /// before whoever wants to keep it.
+    fn place_in_line(&self) -> Option<PermitWait> {
+        self.waits().then(|| self.local.wait_for_permit(&self.key, self.wanted, self.permits))
+    }
+
+    /// Waits for what is `ours`, or for a permit of another call.
+    async fn unless_passed<T>(&self, place: &mut Option<PermitWait>, ours: impl Future<Output = T>) -> Came<T> {
+        let mut ours = pin!(ours);
+        poll_fn(|cx| {
+            while let Some(Poll::Ready(permit)) = place.as_mut().map(|place| Pin::new(place).poll(cx)) {
+                // The call may not have been polled for long.
+                let is_good = permit.acquisition().take_up(self.wanted) == (TakenUp::Held { is_passable: true });
+                if is_good && !self.shared().is_closed() {
+                    self.way.goes(Path::Local);
+                    return Poll::Ready(Came::Passed(permit));
+                }
+                place.as_mut().into_iter().for_each(PermitWait::wait_again);
+            }
+            ours.as_mut().poll(cx).map(Came::Ours)
+        })
+        .await
+    }
+
     /// Enters while this process has the turnstile, which is left with the return of this.
-    async fn enter_through(&self, turnstile: &LocalTurn) -> Result<LocalTurn, Left> {
-        let turn = turn(self.wanted.ttl);
-        let mut permit = self.enter().await.map_err(Left::Failed)?;
+    async fn enter_through(
+        &self,
+        turnstile: &LocalTurn,
+        place: &mut Option<PermitWait>,
+    ) -> Result<Came<LocalTurn>, Left> {
+        let (permit, rest) = self.entrant(turnstile).await?;
         permit.acquisition().take_up(self.wanted);
         if self.waits() {
             // Whoever gives a permit back from the first question on is heard.
             self.shared().listen();
         }
-        let (mut silent_since, mut pause_behind, mut is_told) = (None, AFTER_FAILURE, false);
-        loop {
-            let entering = permit.acquisition().enter(turnstile.acquisition(), self.permits).await;
-            let now = self.now();
-            if entering == Entering::Admitted {
-                return Ok(permit);
+        let mut stay =
+            Stay { turnstile, permit, rest, silent_since: None, pause_behind: AFTER_FAILURE, is_told: false };
+        match self.stay(&mut stay, place).await {
+            Ok(Came::Ours(())) => Ok(Came::Ours(stay.permit)),
+            Ok(Came::Passed(passed)) => {
+                self.leave_entrant(stay);
+                Ok(Came::Passed(passed))
             }
-            if self.shared().is_closed() {
-                return Err(Left::Failed(LockError::Closed));
-            }
-            let first_end = match entering {
-                Entering::Full { first_end } => first_end,
-                _ => None,
-            };
-            if entering == Entering::Unanswered {
-                let since: Instant = *silent_since.get_or_insert(now);
-                self.may_ask_again(permit.acquisition(), now.since(since), now)?;
-            } else {
-                silent_since = None;
-                self.may_stay(first_end, now)?;
-            }
-            if entering == Entering::Behind {
-                // It may be this process that has the lock, and nobody in it.
-                self.local.end_idle(self.key.name());
-                self.does_not_wait_behind_its_callers(&mut is_told).map_err(Left::Failed)?;
-            }
-            if entering == Entering::Behind && self.shared().rules.apply(Rule::PermitsGiveWay) {
-                // Nobody else has the line of its token.
-                permit.change_to_successor(self.wanted.ttl).map_err(|_| Left::TurnLost)?;
-                permit.acquisition().take_up(self.wanted);
-            }
-            if !self.keep_turnstile(turnstile, turn).await {
-                return Err(Left::TurnLost);
-            }
-            let pause = pause_after(entering, &mut pause_behind).min(turn / QUESTIONS_PER_TURN);
-            let look_at = now.after(pause);
-            let limit = self.limit().filter(|_| self.waits());
-            let until = [first_end, limit].into_iter().flatten().fold(look_at, Instant::min);
-            let until = until.max(now.after(SHORTEST_LOOK));
-            if entering == Entering::Behind && self.shared().rules.apply(Rule::PermitsGiveWay) {
-                // A permit that is given back is of no use to it, least of all its own, of which it would be told.
-                sleep(until.since(now)).await;
-            } else {
-                turnstile.acquisition().until_freed(until).await;
+            Err(left) => {
+                // Who does not wait has found what the next one need not ask for.
+                if matches!(left, Left::Failed(_)) && stay.rest.is_some() {
+                    self.leave_entrant(stay);
+                }
+                Err(left)
             }
         }
+    }
+
+    /// Asks the nodes until they admit the call, and rests in between.
+    async fn stay(&self, stay: &mut Stay<'_>, place: &mut Option<PermitWait>) -> Result<Came<()>, Left> {
+        loop {
+            let entering = match self.unless_passed(place, self.ask(stay)).await {
+                Came::Ours(entering) => entering,
+                Came::Passed(passed) => return Ok(Came::Passed(passed)),
+            };
+            if entering == Entering::Admitted {
+                return Ok(Came::Ours(()));
+            }
+            let now = self.now();
+            let pause = stay.pause_after(entering).min(turn(self.wanted.ttl) / QUESTIONS_PER_TURN);
+            stay.rest = match entering {
+                Entering::Full { first_end } => stay.rest.or(Some(Rest { first_end, until: now.after(pause) })),
+                _ => None,
+            };
+            self.may_stay(stay, entering, now)?;
+            if entering == Entering::Behind {
+                self.give_way(stay)?;
+            }
+            if !self.keep_turnstile(stay.turnstile).await {
+                return Err(Left::TurnLost);
+            }
+            let until = self.rests_until(stay, now.after(pause));
+            match self.unless_passed(place, self.rest(stay, entering, until)).await {
+                Came::Ours(()) => stay.rest = None,
+                Came::Passed(passed) => return Ok(Came::Passed(passed)),
+            }
+        }
+    }
+
+    /// How far the call is by what the nodes say, unless the call before has just heard that.
+    async fn ask(&self, stay: &Stay<'_>) -> Entering {
+        match stay.rest {
+            Some(Rest { first_end, .. }) => Entering::Full { first_end },
+            None => stay.permit.acquisition().enter(stay.turnstile.acquisition(), self.permits).await,
+        }
+    }
+
+    /// # Errors
+    /// When the call waits no longer.
+    fn may_stay(&self, stay: &mut Stay<'_>, entering: Entering, now: Instant) -> Result<(), Left> {
+        if self.shared().is_closed() {
+            return Err(Left::Failed(LockError::Closed));
+        }
+        if entering == Entering::Unanswered {
+            let since = *stay.silent_since.get_or_insert(now);
+            return self.may_ask_again(stay.permit.acquisition(), now.since(since), now);
+        }
+        stay.silent_since = None;
+        self.may_rest(stay.rest.and_then(|rest| rest.first_end), now)
+    }
+
+    /// Gives back what some nodes have given, for whoever has the lock alone or has come before to have it so.
+    fn give_way(&self, stay: &mut Stay<'_>) -> Result<(), Left> {
+        // It may be this process that has the lock, and nobody in it.
+        self.local.end_idle(self.key.name());
+        self.does_not_wait_behind_its_callers(&mut stay.is_told).map_err(Left::Failed)?;
+        if self.shared().rules.apply(Rule::PermitsGiveWay) {
+            // Nobody else has the line of its token.
+            stay.permit.change_to_successor(self.wanted.ttl).map_err(|_| Left::TurnLost)?;
+            stay.permit.acquisition().take_up(self.wanted);
+        }
+        Ok(())
+    }
+
+    /// Until when the call does not ask again by itself, which is to `look_at` it then.
+    fn rests_until(&self, stay: &Stay<'_>, look_at: Instant) -> Instant {
+        let limit = self.limit().filter(|_| self.waits());
+        let (look_at, first_end) = stay.rest.map_or((look_at, None), |rest| (rest.until, rest.first_end));
+        let until = [first_end, limit].into_iter().flatten().fold(look_at, Instant::min);
+        until.max(self.now().after(SHORTEST_LOOK))
+    }
+
+    async fn rest(&self, stay: &Stay<'_>, entering: Entering, until: Instant) {
+        if entering == Entering::Behind && self.shared().rules.apply(Rule::PermitsGiveWay) {
+            // A permit that is given back is of no use to it, least of all its own, of which it would be told.
+            sleep(until.since(self.now())).await;
+        } else {
+            stay.turnstile.acquisition().until_freed(until).await;
+        }
+    }
+
+    /// The token by which the nodes are asked for a permit: that of the call before, if it has left one with the turnstile. Until then
+    /// there is nothing to ask for a call that waits, and for which as many are too many.
+    async fn entrant(&self, turnstile: &LocalTurn) -> Result<(LocalTurn, Option<Rest>), Left> {
+        let left = turnstile.acquisition().companion::<Entrant>();
+        let Some(Entrant { permit, permits, rest, .. }) = left.filter(|entrant| entrant.ttl == self.wanted.ttl) else {
+            return Ok((self.enter().await.map_err(Left::Failed)?, None));
+        };
+        let now = self.now();
+        let may_rest = self.waits() && permits == self.permits && self.limit().is_none_or(|limit| now < limit);
+        Ok((permit, rest.filter(|rest| may_rest && now < rest.until)))
+    }
+
+    /// The next call goes on with the token of this one, if it has the turnstile by the same.
+    fn leave_entrant(&self, Stay { turnstile, permit, rest, .. }: Stay<'_>) {
+        let (ttl, permits) = (self.wanted.ttl, self.permits);
+        turnstile.acquisition().accompany(Entrant { permit, ttl, permits, rest });
     }
 
     /// # Errors
@@ -241,7 +387,7 @@ impl<'c> Call<'c> {
 
     /// # Errors
     /// When the call waits no longer.
-    fn may_stay(&self, first_end: Option<Instant>, now: Instant) -> Result<(), Left> {
+    fn may_rest(&self, first_end: Option<Instant>, now: Instant) -> Result<(), Left> {
         match self.limit() {
             _ if !self.waits() => Err(Left::Failed(self.full(first_end.map(|end| end.since(now))))),
             Some(limit) if limit <= now => Err(Left::Failed(self.timed_out_by(None))),
@@ -250,9 +396,9 @@ impl<'c> Call<'c> {
     }
 
     /// Sees to it that the turnstile is this process's for a while yet.
-    async fn keep_turnstile(&self, turnstile: &LocalTurn, turn: Duration) -> bool {
+    async fn keep_turnstile(&self, turnstile: &LocalTurn) -> bool {
         let acquisition = turnstile.acquisition();
-        if acquisition.lease_left().is_none_or(|left| left < turn * 2 / 3) {
+        if acquisition.lease_left().is_none_or(|left| left < turn(self.wanted.ttl) * 2 / 3) {
             // Too few answers are told by what is left then.
             let _ = acquisition.extend().await;
         }
@@ -265,12 +411,15 @@ impl<'c> Call<'c> {
     }
 }
 
-/// How long a call rests in the turnstile that has got so far. Who gives way looks again soon at first, `behind` from now, and after
-/// twice as long each time: an exclusive lock may be a short one, or one that nobody uses.
-fn pause_after(entering: Entering, behind: &mut Duration) -> Duration {
-    if entering == Entering::Behind {
-        return std::mem::replace(behind, POLL.min(*behind * 2));
+impl Stay<'_> {
+    /// How long a call rests that has got so far. Who gives way looks again soon at first, and after twice as long each time: an
+    /// exclusive lock may be a short one, or one that nobody uses.
+    fn pause_after(&mut self, entering: Entering) -> Duration {
+        if entering == Entering::Behind {
+            let longer = POLL.min(self.pause_behind * 2);
+            return std::mem::replace(&mut self.pause_behind, longer);
+        }
+        self.pause_behind = AFTER_FAILURE;
+        if entering == Entering::Unanswered { AFTER_FAILURE } else { POLL }
     }
-    *behind = AFTER_FAILURE;
-    if entering == Entering::Unanswered { AFTER_FAILURE } else { POLL }
 }

@@ -115,6 +115,11 @@ impl Acquisition {
         if self.lock().candidate.is_lowered() { Mode::Shared } else { self.subject.mode }
     }
 
+    /// Whether it is one of the permits of its key that is wanted.
+    pub(crate) fn is_permit(&self) -> bool {
+        self.subject.mode.is_permit()
+    }
+
     /// What the line is called in which the token stands: as its key, or in one of its own, for a lock that others share or several names.
     pub(crate) fn line(&self) -> Cow<'_, str> {
         if self.subject.is_plain() { self.key().name().into() } else { line_of(self.token()).into() }

@@ -1,10 +1,11 @@
 //! Entering with a permit, while another token of this process stands in the turnstile.
 
-use super::Acquisition;
 use super::state::Sleeper;
-use crate::protocol::candidate::Entering;
+use super::{Acquisition, Calls};
+use crate::protocol::candidate::{Counted, Entering, Phase, Wanted};
 use crate::protocol::rules::Rule;
 use crate::time::clock::Instant;
+use std::any::Any;
 use std::future::{Future, poll_fn};
 use std::pin::pin;
 use std::task::Poll;
@@ -17,6 +18,8 @@ impl Acquisition {
         let stands: Vec<bool> = {
             let mut state = turnstile.state();
             state.rare().is_freed = false;
+            // Who is passed a permit from now on comes in beside this one.
+            state.rare().counted = None;
             state.take_in(self.shared.clock);
             state.candidate.stand_in_turnstile();
             (0..self.shared.nodes.len()).map(|index| state.candidate.may_stand_at(index)).collect()
@@ -37,14 +40,19 @@ impl Acquisition {
             }
         });
         let patience = self.state().candidate.patience_at_turnstile();
-        match timeout(patience, entered).await {
+        let entering = match timeout(patience, entered).await {
             Ok(entering) => entering,
             // Those who have not answered by now are late.
             Err(_) => match self.entered(turnstile, permits) {
                 Entering::Open => Entering::Unanswered,
                 entering => entering,
             },
+        };
+        if matches!(entering, Entering::Full { .. }) {
+            let counted = self.state().candidate.count(self.now());
+            turnstile.state().rare().counted = counted;
         }
+        entering
     }
 
     /// How far the token has come, which begins to hold when it is admitted.
@@ -60,6 +68,47 @@ impl Acquisition {
             }
             entering => entering,
         }
+    }
+
+    /// Whether the next call of this process may have the permit, which has `wanted` one when so many may have a permit at a time and
+    /// so many are `counted`. Then those who rely on it are to be woken, which have it no more, when no mutex is held any more.
+    pub(crate) fn pass_permit(&self, wanted: Wanted, permits: u32, counted: Counted) -> Option<Calls> {
+        let mut state = self.lock();
+        let now = self.now();
+        let before = (state.candidate.held_since(), state.candidate.has_ended(now));
+        let budget = self.shared.policy.local_budget;
+        state.candidate.pass_permit((wanted, permits), counted, budget, now).then(|| {
+            let news = self.pass_present(&mut state, before, now);
+            state.watchers.call();
+            state.watchers.called().with(news)
+        })
+    }
+
+    /// What `pass` makes of those who have permits, as the call has counted them that stands in the turnstile with this token: until it
+    /// is done, nobody else is asked for. `None` when they are not known, and when others could come to the turnstile unheard.
+    pub(crate) fn while_counted<T>(&self, pass: impl FnOnce(Counted) -> Option<T>) -> Option<T> {
+        let hears_others = self.hears_others();
+        let (mut state, now) = (self.lock(), self.now());
+        let stands =
+            state.candidate.phase() == Phase::Holding && state.candidate.held_until().is_some_and(|end| now < end);
+        if !stands {
+            return None;
+        }
+        let contended_since = state.candidate.contended_since();
+        let counted = state.rare().counted.filter(|_| contended_since.is_some() || hears_others)?;
+        pass(Counted { contended_since, ..counted })
+    }
+
+    /// The next call of this process that has the token finds that with it. Should none have it, that ends before the token.
+    pub(crate) fn accompany(&self, companion: impl Any + Send) {
+        let before = self.state().rare().companion.replace(Box::new(companion));
+        drop(before);
+    }
+
+    /// What the call before has left with the token.
+    pub(crate) fn companion<C: Any>(&self) -> Option<C> {
+        let companion = self.state().take_companion()?;
+        companion.downcast().ok().map(|companion| *companion)
     }
 
     /// Whether the token provably has its lock.

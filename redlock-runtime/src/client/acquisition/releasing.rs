@@ -13,6 +13,12 @@ impl Acquisition {
     /// Gives the lock back, or the place in the queues; the answers are seen to in the background. Later calls do nothing.
     pub(crate) fn release(&self) {
         let mut state = self.state();
+        if let Some(companion) = state.take_companion() {
+            // Under no mutex, and before this token: it may be of use only as long as that stands.
+            drop(state);
+            drop(companion);
+            state = self.state();
+        }
         let news = self.end(&mut state, in_background);
         let says_so = state.says_that_it_ends();
         drop(state);

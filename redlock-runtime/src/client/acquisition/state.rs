@@ -8,11 +8,12 @@ use crate::client::shared::Shared;
 use crate::lock::{Mode, OwnerToken};
 use crate::node::Pending;
 use crate::observe::held_back::{self, Untold};
-use crate::protocol::candidate::{Candidate, Fence, Outgoing, Queue};
+use crate::protocol::candidate::{Candidate, Counted, Fence, Outgoing, Queue};
 use crate::protocol::command::{Answer, Command, Subject};
 use crate::protocol::last_command::LastCommand;
 use crate::time::ballot_clock::Ballot;
 use crate::time::clock::{Clock, Instant};
+use std::any::Any;
 use std::sync::Arc;
 use std::task::{Context, Poll, Waker};
 use std::time::Duration;
@@ -51,7 +52,14 @@ pub(super) struct Rare {
     pub(super) says_that_it_ends: bool,
     /// Whether somebody has given a permit back since it was asked who has one.
     pub(super) is_freed: bool,
+    /// Those who have permits, as the call has counted them that stands in a turnstile with the token.
+    pub(super) counted: Option<Counted>,
+    /// What goes with the token from call to call, and ends before it.
+    pub(super) companion: Option<Companion>,
 }
+
+/// What the calls know that have a token one after the other, and the token does not.
+pub(super) type Companion = Box<dyn Any + Send>;
 
 /// A token whose call does not wait, and wants to know whether the lock is idle.
 pub(super) struct Asker {
@@ -134,6 +142,11 @@ impl State {
     /// What admits calls to views of the lock, for those that are there by now and no others.
     pub(super) fn take_views(&mut self) -> Option<Arc<Entrance>> {
         self.rare.as_mut()?.views.take()
+    }
+
+    /// What goes with the token from call to call, if anything does.
+    pub(super) fn take_companion(&mut self) -> Option<Companion> {
+        self.rare.as_mut()?.companion.take()
     }
 
     /// Whether there is anything that few locks ever have.

@@ -13,6 +13,8 @@
 //! Calls that share a lock may wait for what one of them gets ([`together`](super::together)): it *founds* a token for all of
 //! them, and should it go before it has the lock, the next one goes on in its place.
 //!
+//! A permit stands in a line of its own, and passes on to the calls that wait for permits of its key ([`takers`](super::takers)).
+//!
 //! At any of these, another call may have superseded the turn, because its lease had run out. Then the token is released,
 //! and the entry is none of our business any more.
 
@@ -146,6 +148,9 @@ impl LocalTurn {
 
     /// Whether a call in line has the lock now.
     fn passes_on(&self) -> bool {
+        if self.acquisition.is_permit() {
+            return self.local.passes_permit_on(&self.acquisition);
+        }
         while let Some(Next::Passes(waiter, calls)) = self.next() {
             let is_handed = waiter.hand(&self.acquisition);
             // What is told of this turn is none of the next one's business.

@@ -14,9 +14,11 @@ mod local_turn;
 mod local_wait;
 mod local_waiter;
 mod member;
+mod permit_wait;
 mod reader;
 mod reader_wait;
 mod readers;
+mod takers;
 #[cfg(test)]
 mod tests;
 mod together;
@@ -27,6 +29,7 @@ pub(crate) use self::local_turn::LocalTurn;
 pub(crate) use self::local_wait::LocalWait;
 pub(crate) use self::local_waiter::LineClosed;
 pub(crate) use self::member::Member;
+pub(crate) use self::permit_wait::PermitWait;
 pub(crate) use self::reader_wait::{News, ReaderWait};
 pub(crate) use self::together::{LONGEST_GATHERING, Together};
 
@@ -34,6 +37,7 @@ use self::entry::Entry;
 use self::hashing::Hashing;
 use self::idle_locks::{IdleLocks, Idling};
 use self::readers::Readers;
+use self::takers::Takers;
 use crate::client::acquisition::Acquisition;
 use crate::client::shared::Shared;
 use crate::client::watchdog::schedule::{self, Looked};
@@ -67,6 +71,8 @@ struct Shard {
     entries: HashMap<Arc<str>, Entry, Hashing>,
     /// The calls that have the lock of a key by one token, or want it so.
     readers: HashMap<Arc<str>, Readers, Hashing>,
+    /// The calls that wait for permits of a key.
+    takers: HashMap<Arc<str>, Takers, Hashing>,
     /// Those of the entries that no call has.
     idle: IdleLocks,
     /// When the watchdog should look at the entries, at the latest.
@@ -230,8 +236,8 @@ const LEAST_ROOM: usize = 28;
 
 impl Shard {
     fn new(hashing: Hashing) -> Self {
-        let (entries, readers) = (HashMap::with_hasher(hashing.clone()), HashMap::with_hasher(hashing));
-        Self { entries, readers, idle: IdleLocks::default(), look_at: None }
+        let (entries, readers) = (HashMap::with_hasher(hashing.clone()), HashMap::with_hasher(hashing.clone()));
+        Self { entries, readers, takers: HashMap::with_hasher(hashing), idle: IdleLocks::default(), look_at: None }
     }
 
     /// Nobody has the key called `name`, or waits for it.

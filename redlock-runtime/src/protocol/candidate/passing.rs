@@ -38,6 +38,17 @@ impl Candidate {
     /// Whether the next call in this process, which has `wanted` the lock, may go on with the token. If so, it is counted,
     /// and whoever had the lock has it no more.
     pub(crate) fn pass(&mut self, wanted: Wanted, budget: LocalBudget, now: Instant) -> bool {
+        self.pass_while_wanted(self.contended_since, wanted, budget, now)
+    }
+
+    /// The same when others are known to wait since then.
+    pub(super) fn pass_while_wanted(
+        &mut self,
+        contended_since: Option<Instant>,
+        wanted: Wanted,
+        budget: LocalBudget,
+        now: Instant,
+    ) -> bool {
         let fits = self.hold_period.rest(now).is_none()
             && !self.is_lowered()
             && wanted.ttl == self.terms.ttl
@@ -46,13 +57,12 @@ impl Candidate {
             Phase::Waiting => true,
             Phase::Trying | Phase::Superseded | Phase::Ended => false,
             Phase::Holding => {
-                self.valid_until().is_some_and(|end| now < end) && !self.is_in_doubt(now) && self.pass_held(budget, now)
+                let is_sure = self.valid_until().is_some_and(|end| now < end) && !self.is_in_doubt(now);
+                is_sure
+                    && (self.hold_period.pass(now, contended_since, budget)
+                        || !self.terms.applies(Rule::PassesAreLimited))
             }
         }
-    }
-
-    fn pass_held(&mut self, budget: LocalBudget, now: Instant) -> bool {
-        self.hold_period.pass(now, self.contended_since, budget) || !self.terms.applies(Rule::PassesAreLimited)
     }
 
     /// Whether the call that the lock was passed on to can have it as it is.

@@ -20,15 +20,28 @@
 //! `g` is older than the roll: it was given in the turnstile, where `h` stood from the roll on, and never anew by an extension. So it
 //! stands in so many rolls as 3 says, and `h` has counted it. That holds for as many forgetful nodes as the quorums tolerate, and where
 //! managers tolerate different numbers of them, for as many as both do.
+//!
+//! A permit may be *passed on* to a call of the same process that waits for one, without a command. For all others that is a body that
+//! takes its time, so that nothing above is changed by it. It is when all of this is true:
+//!
+//! 1. This process stands in the turnstile, and has asked there who has a permit: since then nobody else has got one, so that all of them
+//!    are *counted*, and the permit that is passed on among them. Without that one, they are fewer than the next call allows.
+//! 2. Neither of the two wants its permit to stay taken for a while: such permits are a limit of how many begin in a time.
+//! 3. What is true of all locks that are passed on ([`passing`](super::passing)): the same `ttl`, nobody breaks it, and one `ttl` in all; and
+//!    more than a quarter of the `ttl` is left.
+//! 4. Nobody elsewhere is known to wait in the turnstile, and whoever came would be heard of; or that is known for so short a time, and so
+//!    few passes of the permit, that the [`LocalBudget`] is not used up. Then permits come back to the nodes until the turnstile is
+//!    somebody else's, and none is passed on before it is this process's again.
 
 use super::in_flight::{InFlight, Kind};
 use super::next::Outgoing;
 use super::roll::{Permit, Roll, Told};
 use super::voter::Voter;
-use super::{Candidate, Phase};
+use super::{Candidate, Phase, Wanted};
 use crate::lock::OwnerToken;
 use crate::protocol::command::{Answer, Reply, Verb};
 use crate::protocol::lease;
+use crate::protocol::local_budget::LocalBudget;
 use crate::protocol::rules::Rule;
 use crate::protocol::timing::{EXPIRY_MARGIN, QUESTIONS_PER_TURN, TURN};
 use crate::time::clock::Instant;
@@ -49,6 +62,16 @@ pub(crate) enum Entering {
     Behind,
     /// Too few nodes have answered, or so late that too little is left of their leases; or the turnstile is not the token's any more.
     Unanswered,
+}
+
+/// Those who have permits, as the nodes have told a token that stands in the turnstile.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Counted {
+    pub(crate) others: usize,
+    /// Until when nobody else gets one.
+    pub(crate) until: Instant,
+    /// Since when others are known to wait in the turnstile.
+    pub(crate) contended_since: Option<Instant>,
 }
 
 /// For how long a turnstile is the token's after each question, for permits of this `ttl`.
@@ -121,6 +144,37 @@ impl Candidate {
         } else {
             Entering::Unanswered
         }
+    }
+
+    /// Those who have permits now, as far as they are known for a while yet: of so many, nobody else has any.
+    pub(crate) fn count(&self, now: Instant) -> Option<Counted> {
+        let rolls = self.rolls(now);
+        let until = rolls.iter().map(|roll| roll.counts_until).min().filter(|_| self.has_quorum(rolls.len()))?;
+        Some(Counted { others: self.counted(&rolls), until, contended_since: None })
+    }
+
+    /// Whether the next call in this process, which has `wanted` one of so many permits, may have that of the token. If so, that is
+    /// counted, and whoever had it has it no more.
+    pub(crate) fn pass_permit(
+        &mut self,
+        (wanted, permits): (Wanted, u32),
+        counted: Counted,
+        budget: LocalBudget,
+        now: Instant,
+    ) -> bool {
+        // The permit itself is one of them, and none of the others for whoever has it next.
+        let has_room = counted.others <= permits as usize && now < counted.until;
+        let has_room = has_room || !self.terms.applies(Rule::PassedPermitsAreCounted);
+        if !has_room || self.is_kept || wanted.is_kept || !self.is_passable(now) {
+            return false;
+        }
+        let contended_since = [self.contended_since, counted.contended_since].into_iter().flatten().min();
+        self.pass_while_wanted(contended_since, wanted, budget, now)
+    }
+
+    /// Since when others are known to want the same.
+    pub(crate) const fn contended_since(&self) -> Option<Instant> {
+        self.contended_since
     }
 
     /// For how long answers are waited for by whoever stands in the turnstile: if it were for longer than the turnstile is its own by

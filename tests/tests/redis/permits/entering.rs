@@ -10,7 +10,7 @@ use std::time::Duration;
 use tokio::time::timeout;
 
 /// Waits until so many wait at every node for the turnstile, an ordinary lock of that name.
-async fn wait_until_in_line(nodes: &Nodes, many: usize) {
+pub(super) async fn wait_until_in_line(nodes: &Nodes, many: usize) {
     for node in nodes.iter() {
         let queue = ["ZCARD", "{export}:q:{export}:t"];
         eventually_eq(PATIENCE, "they wait", many, || async { node.inspect().command::<usize>(&queue).await }).await;

@@ -1,0 +1,62 @@
+//! A call that waits for a permit that another one of its process gives back.
+
+use super::LocalQueue;
+use super::local_turn::LocalTurn;
+use super::local_waiter::{Left, LocalWaiter};
+use super::takers::Taker;
+use crate::lock::LockKey;
+use crate::protocol::candidate::Wanted;
+use std::future::Future;
+use std::pin::Pin;
+use std::sync::Arc;
+use std::task::{Context, Poll};
+
+/// The place of the call. Dropped, it is left, and a permit that was passed on to it goes to the next.
+#[derive(Debug)]
+#[must_use = "the place is left when this is dropped"]
+pub(crate) struct PermitWait {
+    local: Arc<LocalQueue>,
+    key: LockKey,
+    place: u64,
+    taker: Arc<Taker>,
+}
+
+impl LocalQueue {
+    /// Takes a place among those who wait for permits of `key`, of which so many may have one at a time.
+    pub(crate) fn wait_for_permit(self: &Arc<Self>, key: &LockKey, wanted: Wanted, permits: u32) -> PermitWait {
+        let taker = Arc::new(Taker { waiter: LocalWaiter::new(wanted), permits });
+        let place = self.add_taker(key, &taker, None);
+        PermitWait { local: Arc::clone(self), key: key.clone(), place, taker }
+    }
+}
+
+impl PermitWait {
+    /// Waits at the same place for another permit, when the one that was passed on is of no use.
+    pub(crate) fn wait_again(&mut self) {
+        let Taker { waiter, permits } = &*self.taker;
+        self.taker = Arc::new(Taker { waiter: LocalWaiter::new(waiter.wanted), permits: *permits });
+        self.place = self.local.add_taker(&self.key, &self.taker, Some(self.place));
+    }
+}
+
+impl Future for PermitWait {
+    type Output = LocalTurn;
+
+    /// Never ready when the manager was shut down: the call hears of that where it asks the nodes.
+    fn poll(self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<LocalTurn> {
+        match self.taker.waiter.poll_handed(cx) {
+            Poll::Ready(Ok(permit)) => Poll::Ready(LocalTurn::new(&self.local, permit)),
+            Poll::Ready(Err(_)) | Poll::Pending => Poll::Pending,
+        }
+    }
+}
+
+impl Drop for PermitWait {
+    fn drop(&mut self) {
+        match self.taker.waiter.leave() {
+            Left::Waiting => self.local.remove_taker(&self.key, &self.taker, self.place),
+            Left::Handed(permit) => drop(LocalTurn::new(&self.local, permit)),
+            Left::Nothing => {}
+        }
+    }
+}

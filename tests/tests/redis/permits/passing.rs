@@ -1,0 +1,258 @@
+//! Permits that pass on from call to call of a process, without a command.
+
+use super::entering::wait_until_in_line;
+use super::{KEY, TTL, brief, permit};
+use crate::support::{assert_nothing_left, manager, polled};
+use crate::waiters::{Waiting, assert_all_gone, managers, obtained, reset_counts, waiting};
+use redlock_runtime::{LockError, LockGuard, LockManager};
+use redlock_tests::{Nodes, PATIENCE, eventually, eventually_eq};
+use std::collections::VecDeque;
+use tokio::sync::oneshot;
+use tokio::task::yield_now;
+
+/// So many calls of a process go first once others are known to wait, for each permit.
+const MOST: usize = 16;
+
+/// So many calls of `manager`, one behind the other.
+async fn line_up(manager: &LockManager, permits: u32, many: usize) -> VecDeque<Waiting> {
+    let mut calls = VecDeque::new();
+    for _ in 0..many {
+        calls.push_back(waiting(manager, permit(permits)));
+        // On the one thread of the test, the call is in line when it is our turn again.
+        yield_now().await;
+    }
+    calls
+}
+
+/// How many scripts have run at all nodes.
+async fn scripts(nodes: &Nodes) -> u64 {
+    let mut sum = 0;
+    for node in nodes.iter() {
+        sum += node.inspect().calls("evalsha").await;
+    }
+    sum
+}
+
+/// Gives the permit of `held` back to the next of those in `line`.
+async fn pass(held: LockGuard, line: &mut VecDeque<Waiting>) -> LockGuard {
+    drop(held);
+    obtained(line.pop_front().expect("somebody waits")).await
+}
+
+/// Passes permits on until that costs no command: then the first in line knows who has one, and would hear of others.
+async fn settled(nodes: &Nodes, mut held: LockGuard, line: &mut VecDeque<Waiting>) -> LockGuard {
+    let mut before = scripts(nodes).await;
+    loop {
+        held = pass(held, line).await;
+        let after = scripts(nodes).await;
+        if after == before {
+            return held;
+        }
+        before = after;
+    }
+}
+
+#[tokio::test]
+async fn a_permit_passes_on_within_a_process_in_order_and_without_a_command() {
+    for size in [1, 3] {
+        let nodes = Nodes::start(size).await;
+        let manager = manager(&nodes).await;
+        let other = manager.acquire(permit(2)).await.unwrap();
+        let held = manager.acquire(permit(2)).await.unwrap();
+        let mut line = line_up(&manager, 2, 240).await;
+        let mut held = settled(&nodes, held, &mut line).await;
+        assert!(line.len() > 100, "{} are left of the line", line.len());
+        reset_counts(&nodes).await;
+        let token = *held.token();
+        for _ in 0..100 {
+            held = pass(held, &mut line).await;
+        }
+        assert_eq!(*held.token(), token, "{size} nodes");
+        // Now and then, whoever is first in line asks who has permits.
+        let scripts = scripts(&nodes).await;
+        assert!(scripts < 50, "{scripts} scripts for 100 permits at {size} nodes");
+        assert!(line.iter().all(|call| !call.is_finished()), "{size} nodes: nobody overtakes");
+        line.iter().for_each(Waiting::abort);
+        drop((other, held, line));
+        assert_all_gone(&manager, &nodes).await;
+    }
+}
+
+#[tokio::test]
+async fn whoever_waits_elsewhere_enters_although_permits_are_passed_on() {
+    for size in [1, 3] {
+        let nodes = Nodes::start(size).await;
+        let [ours, theirs] = managers(&nodes, 2).await.try_into().unwrap();
+        let mut held = VecDeque::from([ours.acquire(permit(2)).await.unwrap()]);
+        let second = ours.acquire(permit(2)).await.unwrap();
+        let mut line = line_up(&ours, 2, 300).await;
+        held.push_back(settled(&nodes, second, &mut line).await);
+        assert!(line.len() > 4 * MOST, "{} are left of the line", line.len());
+        let mut waiter = waiting(&theirs, permit(2));
+        wait_until_in_line(&nodes, 1).await;
+        let mut passes = 0;
+        let entered = loop {
+            drop(held.pop_front());
+            passes += 1;
+            // The permit is that of either.
+            let first = line.front_mut().expect("somebody waits");
+            tokio::select! {
+                entered = &mut waiter => break entered,
+                next = first => {
+                    line.pop_front();
+                    held.push_back(next.unwrap().unwrap());
+                }
+            }
+        };
+        let entered = entered.unwrap().unwrap();
+        // Each permit may have been passed on, and whoever stood in the turnstile goes first.
+        assert!(passes <= 2 * MOST + 4, "{passes} bodies at {size} nodes");
+        line.iter().for_each(Waiting::abort);
+        drop((entered, held, line));
+        assert_all_gone(&ours, &nodes).await;
+        assert_all_gone(&theirs, &nodes).await;
+    }
+}
+
+#[tokio::test]
+async fn a_permit_that_is_passed_on_to_a_call_that_is_dropped_goes_to_the_next() {
+    let nodes = Nodes::start(3).await;
+    let manager = manager(&nodes).await;
+    let held = manager.acquire(permit(1)).await.unwrap();
+    let mut line = line_up(&manager, 1, 100).await;
+    let held = settled(&nodes, held, &mut line).await;
+    let token = *held.token();
+    // The permit is handed to it here, and it is dropped before it sees that.
+    drop(held);
+    let dropped = line.pop_front().unwrap();
+    dropped.abort();
+    assert!(dropped.await.unwrap_err().is_cancelled());
+    let held = obtained(line.pop_front().unwrap()).await;
+    assert_eq!(*held.token(), token);
+    line.iter().for_each(Waiting::abort);
+    drop((held, line));
+    assert_all_gone(&manager, &nodes).await;
+}
+
+#[tokio::test]
+async fn a_waiter_that_is_dropped_at_any_await_leaves_nothing() {
+    let nodes = Nodes::start(1).await;
+    let manager = manager(&nodes).await;
+    for polls in 1..12 {
+        let held = manager.acquire(permit(1)).await.unwrap();
+        let other = waiting(&manager, permit(1));
+        assert!(polled(manager.acquire(permit(1)), polls).await.is_none());
+        let passed = pass(held, &mut VecDeque::from([other])).await;
+        let last = waiting(&manager, permit(1));
+        yield_now().await;
+        last.abort();
+        drop(passed);
+    }
+    manager.acquire(permit(1)).await.unwrap().release().await.unwrap();
+    assert_nothing_left(&manager, &nodes).await;
+}
+
+#[tokio::test]
+async fn the_permit_of_a_body_that_panics_passes_on() {
+    let nodes = Nodes::start(1).await;
+    let manager = manager(&nodes).await;
+    let held = manager.acquire(permit(1)).await.unwrap();
+    let mut line = line_up(&manager, 1, 50).await;
+    let held = settled(&nodes, held, &mut line).await;
+    let panics = tokio::spawn(async move {
+        let _held = held;
+        panic!("planned");
+    });
+    assert!(panics.await.unwrap_err().is_panic());
+    let next = obtained(line.pop_front().unwrap()).await;
+    assert!(next.is_held());
+    line.iter().for_each(Waiting::abort);
+    drop((next, line));
+    assert_all_gone(&manager, &nodes).await;
+}
+
+#[tokio::test]
+async fn whoever_has_a_permit_that_was_passed_on_hears_that_it_is_lost() {
+    let nodes = Nodes::start(1).await;
+    let manager = brief(&nodes).await;
+    let (begun, has_begun) = oneshot::channel();
+    let held = manager.acquire(permit(1)).await.unwrap();
+    let mut line = line_up(&manager, 1, 30).await;
+    let ours = manager.clone();
+    let body = tokio::spawn(async move {
+        let body = async |_: &LockGuard| {
+            begun.send(()).unwrap();
+            std::future::pending::<Result<(), LockError>>().await
+        };
+        ours.with_lock(permit(1), body).await
+    });
+    yield_now().await;
+    let mut last = held;
+    while !line.is_empty() {
+        last = pass(last, &mut line).await;
+    }
+    drop(last);
+    has_begun.await.unwrap();
+    nodes[0].inspect().command::<usize>(&["DEL", KEY]).await;
+    let error = body.await.unwrap().unwrap_err();
+    assert!(matches!(error, LockError::Lost { .. }), "{error}");
+    assert_nothing_left(&manager, &nodes).await;
+}
+
+#[tokio::test]
+async fn a_permit_is_not_passed_on_to_who_allows_fewer() {
+    let nodes = Nodes::start(1).await;
+    let manager = manager(&nodes).await;
+    let (one, two) = (manager.acquire(permit(3)).await.unwrap(), manager.acquire(permit(3)).await.unwrap());
+    let three = manager.acquire(permit(3)).await.unwrap();
+    let fewer = waiting(&manager, permit(2));
+    // It stands in the turnstile.
+    eventually_eq(PATIENCE, "four", 4, async || nodes[0].inspect().command::<usize>(&["ZCARD", KEY]).await).await;
+    drop(one);
+    eventually_eq(PATIENCE, "three", 3, async || nodes[0].inspect().command::<usize>(&["ZCARD", KEY]).await).await;
+    assert!(!fewer.is_finished());
+    drop(two);
+    drop((obtained(fewer).await, three));
+    assert_all_gone(&manager, &nodes).await;
+}
+
+#[tokio::test]
+async fn a_least_hold_is_a_rate_limit_and_is_not_passed_on() {
+    let nodes = Nodes::start(1).await;
+    let manager = manager(&nodes).await;
+    let limited = || permit(1).min_hold(TTL);
+    let held = manager.acquire(limited()).await.unwrap();
+    let begun = std::time::Instant::now();
+    let token = *held.token();
+    let next = waiting(&manager, limited());
+    eventually_eq(PATIENCE, "two", 2, async || nodes[0].inspect().command::<usize>(&["ZCARD", KEY]).await).await;
+    drop(held);
+    let next = obtained(next).await;
+    assert_ne!(*next.token(), token);
+    assert!(begun.elapsed() + std::time::Duration::from_millis(20) >= TTL, "{:?}", begun.elapsed());
+    drop(next);
+    eventually(PATIENCE, "its time is over", async || {
+        let left = nodes[0].inspect().command::<usize>(&["ZCARD", KEY]).await;
+        if left == 0 { Ok(()) } else { Err(left) }
+    })
+    .await;
+}
+
+#[tokio::test]
+async fn a_shutdown_leaves_nothing_of_those_in_line() {
+    let nodes = Nodes::start(3).await;
+    let manager = manager(&nodes).await;
+    let held = manager.acquire(permit(1)).await.unwrap();
+    let mut line = line_up(&manager, 1, 60).await;
+    let held = settled(&nodes, held, &mut line).await;
+    let closing = tokio::spawn({
+        let manager = manager.clone();
+        async move { manager.shutdown().await }
+    });
+    for call in line {
+        assert!(matches!(call.await.unwrap(), Err(LockError::Closed)));
+    }
+    drop(held);
+    closing.await.unwrap();
+    assert_nothing_left(&manager, &nodes).await;
+}
