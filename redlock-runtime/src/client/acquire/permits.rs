@@ -28,11 +28,12 @@ use crate::protocol::rules::Rule;
 use crate::protocol::timing::{AFTER_FAILURE, LONGEST_SILENCE, POLL, QUESTIONS_PER_TURN};
 use crate::request::Wait;
 use crate::time::clock::Instant;
+use crate::time::wait_until::wait_until;
 use std::future::{Future, poll_fn};
 use std::pin::{Pin, pin};
 use std::task::Poll;
 use std::time::Duration;
-use tokio::time::{sleep, timeout};
+use tokio::time::timeout;
 
 /// Why a call stands in the turnstile no longer.
 enum Left {
@@ -345,7 +346,9 @@ impl<'c> Call<'c> {
     async fn rest(&self, stay: &Stay<'_>, entering: Entering, until: Instant) {
         if entering == Entering::Behind && self.shared().rules.apply(Rule::PermitsGiveWay) {
             // A permit that is given back is of no use to it, least of all its own, of which it would be told.
-            sleep(until.since(self.now())).await;
+            let shared = self.shared();
+            let closed = wait_until(&shared.changed, || shared.is_closed());
+            let _ = timeout(until.since(self.now()), closed).await;
         } else {
             stay.turnstile.acquisition().until_freed(until).await;
         }

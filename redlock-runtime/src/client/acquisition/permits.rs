@@ -116,7 +116,8 @@ impl Acquisition {
         self.lease_left().is_some_and(|left| !left.is_zero())
     }
 
-    /// Waits until somebody gives a permit back, or until then. The token is that which stands in the turnstile.
+    /// Waits until somebody gives a permit back, or until then, and no longer than until the manager is shut down. The token is that
+    /// which stands in the turnstile.
     pub(crate) async fn until_freed(&self, until: Instant) {
         let changed = &self.shared.changed;
         let mut change = pin!(changed.notified());
@@ -128,7 +129,7 @@ impl Acquisition {
             }
             self.shared.nodes.iter().for_each(|node| node.node().deliver());
             let mut state = self.state();
-            if state.rare().is_freed {
+            if state.rare().is_freed || self.shared.is_closed() {
                 return Poll::Ready(());
             }
             state.sleeper = Some(Sleeper { waker: cx.waker().clone(), until });

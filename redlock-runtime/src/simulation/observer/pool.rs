@@ -1,7 +1,9 @@
 //! Of a lock with permits, no more are had than there are: counted by whoever sees all guards at once.
 
 use super::Observer;
+use crate::simulation::actor::key;
 use crate::simulation::records::{Holder, Promise};
+use crate::simulation::tree::names;
 
 impl Observer {
     /// Whoever is about to enter finds so few others that it may.
@@ -15,8 +17,8 @@ impl Observer {
 
     /// Nobody has a permit beside more others than the most generous of them allows.
     pub(super) fn pool(&self) {
-        for key in 0..2 {
-            let permits = self.permitted(key);
+        for index in 0..2 {
+            let permits = self.permitted(index);
             let most = permits.iter().copied().max().unwrap_or_default() as usize;
             if permits.len() > most {
                 self.broken(Promise::Pool, format!("{} have one of {most} permits", permits.len()));
@@ -24,12 +26,16 @@ impl Observer {
         }
     }
 
-    /// For each that provably has a permit of `key`, how many there may be.
-    fn permitted(&self, key: usize) -> Vec<u32> {
+    /// For each that provably has a permit of `key`, how many there may be. Who was robbed of it is none of them, and does not know it
+    /// yet.
+    fn permitted(&self, index: usize) -> Vec<u32> {
         let (records, now) = (self.records(), self.network.now());
-        let of_key = records.holders.iter().filter(|holder| holder.key == key);
+        let of_key = records.holders.iter().filter(|holder| holder.key == index);
         // Most have no permits, and to ask a guard takes longer than all the rest.
         let permitted = of_key.filter_map(|holder| Some((holder, holder.permits?)));
-        permitted.filter(|(holder, _)| holder.is_valid(now)).map(|(_, permits)| permits).collect()
+        let is_robbed =
+            |holder: &Holder| names(index).any(|name| self.network.robbed_at(&key(name), holder.token).is_some());
+        let have_it = permitted.filter(|(holder, _)| holder.is_valid(now) && !is_robbed(holder));
+        have_it.map(|(_, permits)| permits).collect()
     }
 }

@@ -2,11 +2,13 @@
 
 use super::entering::wait_until_in_line;
 use super::{KEY, TTL, brief, permit};
-use crate::support::{assert_nothing_left, manager, polled};
+use crate::support::{BRIEF, assert_nothing_left, manager, polled};
 use crate::waiters::{Waiting, assert_all_gone, managers, obtained, reset_counts, waiting};
-use redlock_runtime::{LockError, LockGuard, LockManager};
+use redlock_runtime::{LockError, LockGuard, LockManager, Wait};
 use redlock_tests::{Nodes, PATIENCE, eventually, eventually_eq};
 use std::collections::VecDeque;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
 use tokio::sync::oneshot;
 use tokio::task::yield_now;
 
@@ -255,4 +257,69 @@ async fn a_shutdown_leaves_nothing_of_those_in_line() {
     drop(held);
     closing.await.unwrap();
     assert_nothing_left(&manager, &nodes).await;
+}
+
+#[tokio::test]
+async fn who_does_not_wait_is_refused_by_what_is_so_and_not_by_what_was() {
+    for size in [1, 3] {
+        let nodes = Nodes::start(size).await;
+        let manager = manager(&nodes).await;
+        let (one, two) = (manager.acquire(permit(2)).await.unwrap(), manager.acquire(permit(2)).await.unwrap());
+        let mut line = line_up(&manager, 2, 1).await;
+        eventually_eq(PATIENCE, "three", 3, async || nodes[0].inspect().command::<usize>(&["ZCARD", KEY]).await).await;
+        let tries = waiting(&manager, permit(2).wait(Wait::None));
+        yield_now().await;
+        // The first one goes to who waits; the second one to nobody, before whoever is next in the turnstile asks.
+        drop(one);
+        drop(two);
+        let passed = obtained(line.pop_front().unwrap()).await;
+        drop((obtained(tries).await, passed));
+        assert_all_gone(&manager, &nodes).await;
+    }
+}
+
+#[tokio::test]
+async fn nobody_is_passed_a_permit_before_who_wants_to_keep_it() {
+    let nodes = Nodes::start(1).await;
+    let manager = manager(&nodes).await;
+    let held = manager.acquire(permit(1)).await.unwrap();
+    let kept = waiting(&manager, permit(1).min_hold(BRIEF));
+    eventually_eq(PATIENCE, "two", 2, async || nodes[0].inspect().command::<usize>(&["ZCARD", KEY]).await).await;
+    let line = line_up(&manager, 1, 50).await;
+    drop(held);
+    let kept = obtained(kept).await;
+    assert!(line.iter().all(|call| !call.is_finished()));
+    drop(kept);
+    let mut line = line;
+    drop(obtained(line.pop_front().unwrap()).await);
+    line.iter().for_each(Waiting::abort);
+    drop(line);
+    assert_all_gone(&manager, &nodes).await;
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn no_more_have_permits_than_each_of_them_allows_on_many_threads() {
+    const CALLS: usize = 300;
+    const MOST_PERMITS: u32 = 4;
+    let nodes = Nodes::start(1).await;
+    let manager = manager(&nodes).await;
+    let bodies = Arc::new(AtomicUsize::new(0));
+    let workers = (1..=2 * MOST_PERMITS).map(|worker| {
+        let (manager, bodies) = (manager.clone(), Arc::clone(&bodies));
+        tokio::spawn(async move {
+            for call in 0..CALLS {
+                let permits = 1 + (worker + u32::try_from(call).unwrap()) % MOST_PERMITS;
+                let held = manager.acquire(permit(permits)).await.unwrap();
+                let others = bodies.fetch_add(1, Ordering::SeqCst);
+                assert!(others < permits as usize, "one of {permits} permits, beside {others} others");
+                yield_now().await;
+                bodies.fetch_sub(1, Ordering::SeqCst);
+                drop(held);
+            }
+        })
+    });
+    for worker in workers.collect::<Vec<_>>() {
+        worker.await.unwrap();
+    }
+    assert_all_gone(&manager, &nodes).await;
 }
