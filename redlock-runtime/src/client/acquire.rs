@@ -10,6 +10,7 @@ mod patience;
 mod permits;
 mod taken;
 mod together;
+mod turnstile;
 mod way;
 
 pub(crate) use self::asked::{Asked, is_taken};

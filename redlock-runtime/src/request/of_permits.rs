@@ -23,7 +23,7 @@ impl LockRequest {
     /// 3 begins when 2 have. When the number changes with a new version, both may be at work.
     ///
     /// A permit that a call gives back passes on to the call of its process that has waited longest, at once and without a command to a
-    /// server; calls of other processes that are known to wait get theirs after 20 ms of that, when bodies have ended by then. One that is
+    /// server, as long as no call of another process is known to wait before that one. One that is
     /// kept by [`min_hold`](Self::min_hold) does not, and neither does one to a call with another `ttl`, or with a number that is too small
     /// for those who have permits.
     ///

@@ -76,6 +76,13 @@ pub(super) fn families_with_thefts() -> Profile {
     }
 }
 
+/// The same where processes stand still, nodes forget what they have been told, and processes die.
+pub(super) fn families_with_faults() -> Profile {
+    let faults = Faults { pauses: 2, crashes: 1, forgets: 1, cuts: 2, until: 900, longest: 3000, ..Faults::NONE };
+    let (nodes, ttls, bodies) = (vec![3, 4, 5], vec![20_000], 0..=300);
+    Profile { nodes, amnesia: 1, faults, ttls, bodies, bound: 12_000, ..pool_of_families() }
+}
+
 /// Everybody comes at once, to many nodes, and those who wait give up.
 pub(super) fn pool_crowd() -> Profile {
     let (nodes, ttls) = (vec![3, 4, 5], vec![20_000]);

@@ -235,6 +235,11 @@ impl Server {
         self.state.delete(key, token, self.wall(now));
     }
 
+    /// Another program deletes whatever is there.
+    pub(super) fn clear(&mut self, key: &str) {
+        self.state.clear(key);
+    }
+
     /// Another program writes `token` over whatever is there.
     pub(super) fn overwrite(&mut self, key: &str, token: OwnerToken, ttl: Duration, now: Instant) {
         self.state.overwrite(key, token, self.wall(now).after(ttl));

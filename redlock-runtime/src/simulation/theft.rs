@@ -30,10 +30,9 @@ impl World {
         let thief = OwnerToken::new(ManagerId::numbered(u128::MAX), TokenTime::new(0, 1));
         for server in hit {
             let server = &mut self.servers[server];
-            match (overwritten_for, server.owner(key.name(), now)) {
-                (Some(ttl), _) => server.overwrite(key.name(), thief, ttl, now),
-                (None, Some(owner)) => server.delete(key.name(), owner, now),
-                (None, None) => {}
+            match overwritten_for {
+                Some(ttl) => server.overwrite(key.name(), thief, ttl, now),
+                None => server.clear(key.name()),
             }
         }
     }

@@ -123,7 +123,8 @@ impl Acquisition {
             state.rare().says_that_it_ends = true;
         }
         state.watchers.call();
-        state.watchers.called().with(lost)
+        let companion = state.take_companion();
+        state.watchers.called().with(lost).ending(companion)
     }
 
     /// What the watchdog has to do at `now`, together with all that is due until `soon`.

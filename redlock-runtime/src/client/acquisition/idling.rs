@@ -59,7 +59,7 @@ impl Acquisition {
     }
 
     /// Whether the notices of so many nodes arrive that whoever asks a majority asks one of them.
-    pub(super) fn hears_others(&self) -> bool {
+    pub(crate) fn hears_others(&self) -> bool {
         let heard = self.shared.nodes.iter().filter(|node| node.node().is_listening_for(self.subject.route()));
         let quorum = self.shared.quorum;
         heard.count() > quorum.nodes - quorum.needed

@@ -4,6 +4,7 @@
 //! calls in it. What befalls the token concerns all, and a member that gives its part back only those who watch for that one.
 
 use super::present::News;
+use super::state::Companion;
 use std::mem;
 use std::task::Waker;
 
@@ -106,7 +107,7 @@ impl LossWatchers {
             Called::ALL => mem::take(&mut self.all),
             Called(member) => self.all.extract_if(.., |watcher| watcher.member == member).collect(),
         };
-        Calls { watchers, news: None }
+        Calls { watchers, news: None, companion: None }
     }
 }
 
@@ -117,9 +118,16 @@ impl LossWatchers {
 pub(crate) struct Calls {
     watchers: Vec<Watcher>,
     news: Option<Box<News>>,
+    companion: Option<Companion>,
 }
 
 impl Calls {
+    /// The same, and what ends with the token.
+    pub(super) fn ending(mut self, companion: Option<Companion>) -> Self {
+        self.companion = companion;
+        self
+    }
+
     /// The same, and `news` as well.
     pub(super) fn with(mut self, news: Option<Box<News>>) -> Self {
         self.news = news;

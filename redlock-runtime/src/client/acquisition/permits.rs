@@ -12,26 +12,25 @@ use std::task::Poll;
 use tokio::time::{sleep, timeout};
 
 impl Acquisition {
-    /// Asks every node for a permit and for those who have one, while `turnstile` is this process's. It is not waited for longer
-    /// than a node timeout, nor than a part of the turn. Where the token is admitted, it has its permit from here on.
-    pub(crate) async fn enter(&self, turnstile: &Self, permits: u32) -> Entering {
+    /// Asks every node for a permit and for those who have one, while `turnstile` is this process's.
+    pub(crate) fn ask_for_permit(&self, turnstile: &Self) {
         let stands: Vec<bool> = {
             let mut state = turnstile.state();
             state.rare().is_freed = false;
-            // Who is passed a permit from now on comes in beside this one.
-            state.rare().counted = None;
             state.take_in(self.shared.clock);
             state.candidate.stand_in_turnstile();
             (0..self.shared.nodes.len()).map(|index| state.candidate.may_stand_at(index)).collect()
         };
-        let now = self.now();
-        {
-            let mut state = self.state();
-            state.take_in(self.shared.clock);
-            let (candidate, mut sender) = state.parts(&self.shared, &self.subject, now);
-            let stands = |index: usize| stands.get(index).is_some_and(|stands| *stands);
-            candidate.enter(*turnstile.token(), now, stands, |out| sender.send(out));
-        }
+        let (mut state, now) = (self.state(), self.now());
+        state.take_in(self.shared.clock);
+        let (candidate, mut sender) = state.parts(&self.shared, &self.subject, now);
+        let stands = |index: usize| stands.get(index).is_some_and(|stands| *stands);
+        candidate.enter(*turnstile.token(), now, stands, |out| sender.send(out));
+    }
+
+    /// Waits for what the nodes say of that, no longer than a node timeout, nor than a part of the turn. Where the token is admitted,
+    /// it has its permit from here on.
+    pub(crate) async fn enter(&self, turnstile: &Self, permits: u32) -> Entering {
         let entered = poll_fn(|cx| {
             self.state().poll(cx, self.shared.clock);
             match self.entered(turnstile, permits) {
@@ -40,31 +39,32 @@ impl Acquisition {
             }
         });
         let patience = self.state().candidate.patience_at_turnstile();
-        let entering = match timeout(patience, entered).await {
+        match timeout(patience, entered).await {
             Ok(entering) => entering,
             // Those who have not answered by now are late.
             Err(_) => match self.entered(turnstile, permits) {
                 Entering::Open => Entering::Unanswered,
                 entering => entering,
             },
-        };
-        if matches!(entering, Entering::Full { .. }) {
-            let counted = self.state().candidate.count(self.now());
-            turnstile.state().rare().counted = counted;
         }
-        entering
     }
 
-    /// How far the token has come, which begins to hold when it is admitted.
+    /// How far the token has come, which begins to hold when it is admitted. Whoever else has a permit is counted at the same moment,
+    /// so that none is passed on by what was counted before.
     fn entered(&self, turnstile: &Self, permits: u32) -> Entering {
         // Read first: what the nodes say counts only while the turnstile is ours.
         let is_ours = turnstile.stands_there() || !self.shared.rules.apply(Rule::RollsEndWithTheTurnstile);
-        let (mut state, now) = (self.state(), self.now());
+        let (mut gate, mut state, now) = (turnstile.lock(), self.lock(), self.now());
         match state.candidate.entering(permits, now) {
             Entering::Admitted if !is_ours => Entering::Unanswered,
             Entering::Admitted => {
                 state.candidate.hold(now);
+                gate.rare().counted = state.candidate.count(Some(*self.token()), now);
                 Entering::Admitted
+            }
+            Entering::Full { first_end } => {
+                gate.rare().counted = state.candidate.count(None, now);
+                Entering::Full { first_end }
             }
             entering => entering,
         }
@@ -72,21 +72,21 @@ impl Acquisition {
 
     /// Whether the next call of this process may have the permit, which has `wanted` one when so many may have a permit at a time and
     /// so many are `counted`. Then those who rely on it are to be woken, which have it no more, when no mutex is held any more.
-    pub(crate) fn pass_permit(&self, wanted: Wanted, permits: u32, counted: Counted) -> Option<Calls> {
+    pub(crate) fn pass_permit(&self, wanted: Wanted, permits: u32, counted: &Counted) -> Option<Calls> {
         let mut state = self.lock();
         let now = self.now();
         let before = (state.candidate.held_since(), state.candidate.has_ended(now));
         let budget = self.shared.policy.local_budget;
-        state.candidate.pass_permit((wanted, permits), counted, budget, now).then(|| {
+        state.candidate.pass_permit(self.token(), (wanted, permits), counted, budget, now).then(|| {
             let news = self.pass_present(&mut state, before, now);
             state.watchers.call();
             state.watchers.called().with(news)
         })
     }
 
-    /// What `pass` makes of those who have permits, as the call has counted them that stands in the turnstile with this token: until it
-    /// is done, nobody else is asked for. `None` when they are not known, and when others could come to the turnstile unheard.
-    pub(crate) fn while_counted<T>(&self, pass: impl FnOnce(Counted) -> Option<T>) -> Option<T> {
+    /// What `pass` makes of those who have permits, as the calls have counted them that stand in the turnstile with this token: until it
+    /// is done, nobody else comes in. `None` when they are not known, and when others could come to the turnstile unheard.
+    pub(crate) fn while_counted<T>(&self, pass: impl FnOnce(&Counted) -> Option<T>) -> Option<T> {
         let hears_others = self.hears_others();
         let (mut state, now) = (self.lock(), self.now());
         let stands =
@@ -95,8 +95,9 @@ impl Acquisition {
             return None;
         }
         let contended_since = state.candidate.contended_since();
-        let counted = state.rare().counted.filter(|_| contended_since.is_some() || hears_others)?;
-        pass(Counted { contended_since, ..counted })
+        let mut counted = state.rare().counted.clone().filter(|_| contended_since.is_some() || hears_others)?;
+        counted.contended_since = contended_since;
+        pass(&counted)
     }
 
     /// The next call of this process that has the token finds that with it. Should none have it, that ends before the token.

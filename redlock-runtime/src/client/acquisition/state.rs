@@ -52,7 +52,7 @@ pub(super) struct Rare {
     pub(super) says_that_it_ends: bool,
     /// Whether somebody has given a permit back since it was asked who has one.
     pub(super) is_freed: bool,
-    /// Those who have permits, as the call has counted them that stands in a turnstile with the token.
+    /// Those who have permits, as the calls have counted them that stood in a turnstile with the token.
     pub(super) counted: Option<Counted>,
     /// What goes with the token from call to call, and ends before it.
     pub(super) companion: Option<Companion>,

@@ -73,6 +73,8 @@ struct Shard {
     readers: HashMap<Arc<str>, Readers, Hashing>,
     /// The calls that wait for permits of a key.
     takers: HashMap<Arc<str>, Takers, Hashing>,
+    /// The place of the next of them.
+    next_taker: u64,
     /// Those of the entries that no call has.
     idle: IdleLocks,
     /// When the watchdog should look at the entries, at the latest.
@@ -237,7 +239,14 @@ const LEAST_ROOM: usize = 28;
 impl Shard {
     fn new(hashing: Hashing) -> Self {
         let (entries, readers) = (HashMap::with_hasher(hashing.clone()), HashMap::with_hasher(hashing.clone()));
-        Self { entries, readers, takers: HashMap::with_hasher(hashing), idle: IdleLocks::default(), look_at: None }
+        Self {
+            entries,
+            readers,
+            takers: HashMap::with_hasher(hashing),
+            next_taker: 0,
+            idle: IdleLocks::default(),
+            look_at: None,
+        }
     }
 
     /// Nobody has the key called `name`, or waits for it.

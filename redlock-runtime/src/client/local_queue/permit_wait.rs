@@ -42,7 +42,6 @@ impl PermitWait {
 impl Future for PermitWait {
     type Output = LocalTurn;
 
-    /// Never ready when the manager was shut down: the call hears of that where it asks the nodes.
     fn poll(self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<LocalTurn> {
         match self.taker.waiter.poll_handed(cx) {
             Poll::Ready(Ok(permit)) => Poll::Ready(LocalTurn::new(&self.local, permit)),

@@ -16,7 +16,6 @@ use std::sync::Arc;
 #[derive(Default)]
 pub(super) struct Takers {
     all: BTreeMap<u64, Arc<Taker>>,
-    next_place: u64,
 }
 
 /// A call that waits for a permit, as the others see it.
@@ -30,7 +29,7 @@ pub(super) struct Taker {
 impl Takers {
     /// Takes the first of them out of the line, if the permit may be passed on to it. Those who rely on the permit are to be woken
     /// when no mutex is held any more.
-    fn next(&mut self, permit: &Acquisition, counted: Counted) -> Option<(Arc<Taker>, Calls)> {
+    fn next(&mut self, permit: &Acquisition, counted: &Counted) -> Option<(Arc<Taker>, Calls)> {
         let first = self.all.first_entry()?;
         let calls = permit.pass_permit(first.get().waiter.wanted, first.get().permits, counted)?;
         Some((first.remove(), calls))
@@ -41,10 +40,10 @@ impl LocalQueue {
     /// Adds `taker` at this place, or behind all others. Returns where it stands.
     pub(super) fn add_taker(&self, key: &LockKey, taker: &Arc<Taker>, place: Option<u64>) -> u64 {
         let mut shard = self.shard(key.name());
-        let takers = shard.takers.entry(key.shared_name()).or_default();
-        let place = place.unwrap_or(takers.next_place);
-        takers.next_place = takers.next_place.max(place + 1);
-        takers.all.insert(place, Arc::clone(taker));
+        // Never the same twice, since one may come back to its place.
+        let place = place.unwrap_or(shard.next_taker);
+        shard.next_taker = shard.next_taker.max(place + 1);
+        shard.takers.entry(key.shared_name()).or_default().all.insert(place, Arc::clone(taker));
         place
     }
 

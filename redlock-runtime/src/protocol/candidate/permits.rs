@@ -64,14 +64,29 @@ pub(crate) enum Entering {
     Unanswered,
 }
 
-/// Those who have permits, as the nodes have told a token that stands in the turnstile.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+/// Those who have permits, as the nodes have told the tokens that stood in the turnstile.
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Counted {
-    pub(crate) others: usize,
-    /// Until when nobody else gets one.
+    named: Arc<[OwnerToken]>,
+    /// How many more there may be, whoever they are.
+    strangers: usize,
+    /// Until when nobody else comes.
     pub(crate) until: Instant,
     /// Since when others are known to wait in the turnstile.
     pub(crate) contended_since: Option<Instant>,
+}
+
+impl Counted {
+    fn all(&self) -> usize {
+        self.named.len() + self.strangers
+    }
+
+    /// Whether the call that is passed the permit of `token` finds fewer others than its own number of `permits`.
+    fn has_room(&self, token: &OwnerToken, permits: u32, now: Instant) -> bool {
+        // One that is not among them is one that the nodes have lost.
+        let is_counted = self.named.contains(token) || self.strangers > 0;
+        is_counted && self.all() <= permits as usize && now < self.until
+    }
 }
 
 /// For how long a turnstile is the token's after each question, for permits of this `ttl`.
@@ -146,25 +161,26 @@ impl Candidate {
         }
     }
 
-    /// Those who have permits now, as far as they are known for a while yet: of so many, nobody else has any.
-    pub(crate) fn count(&self, now: Instant) -> Option<Counted> {
+    /// Those who have permits now, as far as they are known for a while yet, and `token` if that has one now.
+    pub(crate) fn count(&self, token: Option<OwnerToken>, now: Instant) -> Option<Counted> {
         let rolls = self.rolls(now);
         let until = rolls.iter().map(|roll| roll.counts_until).min().filter(|_| self.has_quorum(rolls.len()))?;
-        Some(Counted { others: self.counted(&rolls), until, contended_since: None })
+        let (others, strangers) = self.others(&rolls);
+        let named = others.into_iter().chain(token).collect();
+        Some(Counted { named, strangers, until, contended_since: None })
     }
 
-    /// Whether the next call in this process, which has `wanted` one of so many permits, may have that of the token. If so, that is
+    /// Whether the next call in this process, which has `wanted` one of so many permits, may have that of this `token`. If so, that is
     /// counted, and whoever had it has it no more.
     pub(crate) fn pass_permit(
         &mut self,
+        token: &OwnerToken,
         (wanted, permits): (Wanted, u32),
-        counted: Counted,
+        counted: &Counted,
         budget: LocalBudget,
         now: Instant,
     ) -> bool {
-        // The permit itself is one of them, and none of the others for whoever has it next.
-        let has_room = counted.others <= permits as usize && now < counted.until;
-        let has_room = has_room || !self.terms.applies(Rule::PassedPermitsAreCounted);
+        let has_room = counted.has_room(token, permits, now) || !self.terms.applies(Rule::PassedPermitsAreCounted);
         if !has_room || self.is_kept || wanted.is_kept || !self.is_passable(now) {
             return false;
         }
@@ -203,6 +219,12 @@ impl Candidate {
         if !self.terms.applies(Rule::ListsAreUnited) {
             return rolls.iter().map(|roll| roll.others.len() + roll.strangers as usize).max().unwrap_or(0);
         }
+        let (others, strangers) = self.others(rolls);
+        others.len() + strangers
+    }
+
+    /// Who they are, and how many more, of whom nobody knows that.
+    fn others(&self, rolls: &[Roll]) -> (Vec<OwnerToken>, usize) {
         let mut times: HashMap<OwnerToken, usize> = HashMap::new();
         for other in rolls.iter().flat_map(|roll| roll.others.iter()) {
             *times.entry(*other).or_default() += 1;
@@ -211,7 +233,7 @@ impl Candidate {
         let least = (rolls.len() + 1).saturating_sub(self.terms.quorum.needed).max(1);
         // As many as could stand in so many rolls, whoever they are.
         let strangers = rolls.iter().map(|roll| roll.strangers as usize).sum::<usize>() / least;
-        times.values().filter(|times| **times >= least).count() + strangers
+        (times.into_iter().filter(|(_, times)| *times >= least).map(|(other, _)| other).collect(), strangers)
     }
 
     /// Takes note of what the oldest answer of node number `index` says of the others, before it is taken in.

@@ -104,6 +104,11 @@ impl NodeState {
         }
     }
 
+    pub(crate) fn clear(&mut self, key: &str) {
+        self.readers.remove(key);
+        self.locks.remove(key);
+    }
+
     pub(crate) fn overwrite(&mut self, key: &str, token: OwnerToken, expires: Instant) {
         self.readers.remove(key);
         self.locks.insert(key.into(), Holder { token, expires, is_marked: false });

@@ -26,7 +26,7 @@ impl Observer {
         }
     }
 
-    /// For each that provably has a permit of `key`, how many there may be. Who was robbed of it is none of them, and does not know it
+    /// For each that provably has a permit of this key, how many there may be. Who was robbed of it is none of them, and does not know it
     /// yet.
     fn permitted(&self, index: usize) -> Vec<u32> {
         let (records, now) = (self.records(), self.network.now());

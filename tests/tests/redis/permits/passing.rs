@@ -12,9 +12,6 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use tokio::sync::oneshot;
 use tokio::task::yield_now;
 
-/// So many calls of a process go first once others are known to wait, for each permit.
-const MOST: usize = 16;
-
 /// So many calls of `manager`, one behind the other.
 async fn line_up(manager: &LockManager, permits: u32, many: usize) -> VecDeque<Waiting> {
     let mut calls = VecDeque::new();
@@ -81,38 +78,51 @@ async fn a_permit_passes_on_within_a_process_in_order_and_without_a_command() {
 }
 
 #[tokio::test]
-async fn whoever_waits_elsewhere_enters_although_permits_are_passed_on() {
+async fn whoever_waits_elsewhere_enters_within_two_bodies_although_permits_are_passed_on() {
     for size in [1, 3] {
         let nodes = Nodes::start(size).await;
         let [ours, theirs] = managers(&nodes, 2).await.try_into().unwrap();
         let mut held = VecDeque::from([ours.acquire(permit(2)).await.unwrap()]);
         let second = ours.acquire(permit(2)).await.unwrap();
-        let mut line = line_up(&ours, 2, 300).await;
+        let mut line = line_up(&ours, 2, 600).await;
         held.push_back(settled(&nodes, second, &mut line).await);
-        assert!(line.len() > 4 * MOST, "{} are left of the line", line.len());
-        let mut waiter = waiting(&theirs, permit(2));
-        wait_until_in_line(&nodes, 1).await;
-        let mut passes = 0;
-        let entered = loop {
-            drop(held.pop_front());
-            passes += 1;
-            // The permit is that of either.
-            let first = line.front_mut().expect("somebody waits");
-            tokio::select! {
-                entered = &mut waiter => break entered,
-                next = first => {
-                    line.pop_front();
-                    held.push_back(next.unwrap().unwrap());
-                }
-            }
-        };
-        let entered = entered.unwrap().unwrap();
-        // Each permit may have been passed on, and whoever stood in the turnstile goes first.
-        assert!(passes <= 2 * MOST + 4, "{passes} bodies at {size} nodes");
+        let mut bodies = Vec::new();
+        for _ in 0..5 {
+            bodies.push(bodies_before(waiting(&theirs, permit(2)), &nodes, &mut held, &mut line).await);
+        }
+        // Of the two permits. Until it is heard of who waits elsewhere, which may take long on a busy machine, more pass on.
+        assert!(*bodies.iter().min().unwrap() <= 4, "{bodies:?} at {size} nodes");
         line.iter().for_each(Waiting::abort);
-        drop((entered, held, line));
+        drop((held, line));
         assert_all_gone(&ours, &nodes).await;
         assert_all_gone(&theirs, &nodes).await;
+    }
+}
+
+/// How many bodies under one of the two permits that are `held` end before `waiter` has one.
+async fn bodies_before(
+    mut waiter: Waiting,
+    nodes: &Nodes,
+    held: &mut VecDeque<LockGuard>,
+    line: &mut VecDeque<Waiting>,
+) -> usize {
+    wait_until_in_line(nodes, 1).await;
+    let mut bodies = 0;
+    loop {
+        drop(held.pop_front());
+        bodies += 1;
+        // The permit is that of either.
+        let first = line.front_mut().expect("somebody waits");
+        tokio::select! {
+            entered = &mut waiter => {
+                held.push_back(entered.unwrap().unwrap());
+                return bodies;
+            }
+            next = first => {
+                line.pop_front();
+                held.push_back(next.unwrap().unwrap());
+            }
+        }
     }
 }
 
