@@ -4,7 +4,7 @@
 //! calls in it. What befalls the token concerns all, and a member that gives its part back only those who watch for that one.
 
 use super::present::News;
-use super::state::Companion;
+use std::any::Any;
 use std::mem;
 use std::task::Waker;
 
@@ -110,6 +110,9 @@ impl LossWatchers {
         Calls { watchers, news: None, companion: None }
     }
 }
+
+/// What the calls know that have a token one after the other, and the token does not.
+pub(super) type Companion = Box<dyn Any + Send>;
 
 /// Wakes those who were called when it is dropped, and tells what there is to tell: outside of every mutex, because whoever is
 /// woken or told may run at once, in the same thread, and look at the lock.

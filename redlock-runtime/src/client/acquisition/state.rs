@@ -1,7 +1,7 @@
 //! A candidate with the answers that it waits for, and those who wait for it.
 
 use super::entrance::Entrance;
-use super::loss_watchers::LossWatchers;
+use super::loss_watchers::{Companion, LossWatchers};
 use super::members::Members;
 use super::present::Present;
 use crate::client::shared::Shared;
@@ -13,7 +13,6 @@ use crate::protocol::command::{Answer, Command, Subject};
 use crate::protocol::last_command::LastCommand;
 use crate::time::ballot_clock::Ballot;
 use crate::time::clock::{Clock, Instant};
-use std::any::Any;
 use std::sync::Arc;
 use std::task::{Context, Poll, Waker};
 use std::time::Duration;
@@ -57,9 +56,6 @@ pub(super) struct Rare {
     /// What goes with the token from call to call, and ends before it.
     pub(super) companion: Option<Companion>,
 }
-
-/// What the calls know that have a token one after the other, and the token does not.
-pub(super) type Companion = Box<dyn Any + Send>;
 
 /// A token whose call does not wait, and wants to know whether the lock is idle.
 pub(super) struct Asker {

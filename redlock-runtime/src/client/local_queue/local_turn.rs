@@ -13,7 +13,7 @@
 //! Calls that share a lock may wait for what one of them gets ([`together`](super::together)): it *founds* a token for all of
 //! them, and should it go before it has the lock, the next one goes on in its place.
 //!
-//! A permit stands in a line of its own, and passes on to the calls that wait for permits of its key ([`takers`](super::takers)).
+//! A permit stands in a line of its own, and passes on to the calls that wait for permits of its key ([`passing_permits`](super::passing_permits)).
 //!
 //! At any of these, another call may have superseded the turn, because its lease had run out. Then the token is released,
 //! and the entry is none of our business any more.

@@ -14,6 +14,7 @@ mod local_turn;
 mod local_wait;
 mod local_waiter;
 mod member;
+mod passing_permits;
 mod permit_wait;
 mod reader;
 mod reader_wait;
