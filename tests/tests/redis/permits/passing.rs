@@ -270,6 +270,24 @@ async fn a_shutdown_leaves_nothing_of_those_in_line() {
 }
 
 #[tokio::test]
+async fn a_permit_that_was_passed_on_before_a_shutdown_is_given_back() {
+    for size in [1, 3] {
+        let nodes = Nodes::start(size).await;
+        let manager = manager(&nodes).await;
+        let held = manager.acquire(permit(1)).await.unwrap();
+        let mut line = line_up(&manager, 1, 60).await;
+        let held = settled(&nodes, held, &mut line).await;
+        // The next one is handed it here, and is polled when the manager is shut down.
+        drop(held);
+        assert!(manager.shutdown().await);
+        for call in line {
+            assert!(matches!(call.await.unwrap(), Err(LockError::Closed)), "{size} nodes");
+        }
+        assert_nothing_left(&manager, &nodes).await;
+    }
+}
+
+#[tokio::test]
 async fn who_does_not_wait_is_refused_by_what_is_so_and_not_by_what_was() {
     for size in [1, 3] {
         let nodes = Nodes::start(size).await;
