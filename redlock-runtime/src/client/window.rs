@@ -233,7 +233,6 @@ mod tests {
             (request().wait(Wait::None), "needs a wait"),
             (request().wait(Duration::ZERO), "needs a wait"),
             (LockRequest::new("report").once_per(Duration::ZERO), "too short"),
-            (LockRequest::new("").once_per(PERIOD), "empty"),
         ];
         for (request, expected) in table {
             let error = manager.acquire(request).await.unwrap_err();
@@ -244,5 +243,7 @@ mod tests {
         }
         let error = manager.acquire_fenced(request()).await.unwrap_err().to_string();
         assert!(error.contains("fencing"), "{error}");
+        let error = manager.acquire(LockRequest::new("").once_per(PERIOD)).await.unwrap_err();
+        assert!(matches!(error, LockError::InvalidKey { .. }), "{error}");
     }
 }

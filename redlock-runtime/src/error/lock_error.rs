@@ -2,8 +2,8 @@
 
 use crate::error::held_lock::HeldLock;
 use crate::error::loss::LossCause;
-use crate::error::node_error::NodeFailure;
-use crate::lock::{LockKey, OwnerToken};
+use crate::error::node_error::{NodeError, NodeFailure};
+use crate::lock::{InvalidKey, LockKey, OwnerToken};
 use std::borrow::Cow;
 use std::fmt;
 use std::time::Duration;
@@ -17,6 +17,7 @@ use std::time::Duration;
 /// | [`NoQuorum`](Self::NoQuorum) | tries again later: Redis is not available (HTTP 503) |
 /// | [`Refused`](Self::Refused) | calls somebody who mends it: no later try will do better (HTTP 500) |
 /// | [`Lost`](Self::Lost) | checks what the stopped body had done before it repeats the work |
+/// | [`InvalidKey`](Self::InvalidKey) | tells whoever has sent the value (HTTP 400) |
 /// | [`WouldDeadlock`](Self::WouldDeadlock), [`Configuration`](Self::Configuration), [`NotInstalled`](Self::NotInstalled) | is wrong and must be mended |
 /// | [`Closed`](Self::Closed) | is shutting down |
 ///
@@ -138,6 +139,13 @@ pub enum LockError {
         /// What the caller holds, with the lines of both.
         held: Box<HeldLock>,
     },
+    /// What was asked for cannot be locked, because it, or a value in it, is empty, too long or no place in a tree. Nothing was sent,
+    /// and no other call is refused by it. Where values come from outside, it is whoever has sent them who can mend it.
+    #[non_exhaustive]
+    InvalidKey {
+        /// What is wrong, and with the value of which placeholder.
+        cause: Box<InvalidKey>,
+    },
     /// A setting or an argument that can never work.
     #[non_exhaustive]
     Configuration {
@@ -155,7 +163,7 @@ impl LockError {
         Self::Configuration { message: message.into() }
     }
 
-    /// What was asked for, or held. `None` where no key is involved.
+    /// What was asked for, or held. `None` where no key is involved, and for [`InvalidKey`](Self::InvalidKey), which is none.
     ///
     /// A body may call other locked functions and pass their errors on with `?`. An error that has another key than the
     /// call which returned it comes from such a function, and the body of the call had begun.
@@ -183,7 +191,7 @@ impl LockError {
             | Self::Lost { key, .. }
             | Self::WouldDeadlock { key, .. } => Some(key),
             Self::NoQuorum { key, .. } | Self::Refused { key, .. } => key.as_ref(),
-            Self::Configuration { .. } | Self::NotInstalled | Self::Closed => None,
+            Self::InvalidKey { .. } | Self::Configuration { .. } | Self::NotInstalled | Self::Closed => None,
         }
     }
 
@@ -227,6 +235,7 @@ impl LockError {
     ///         error if error.is_contended() => 409,
     ///         error if error.is_transient() => 503,
     ///         LockError::Closed => 503, // by this process, which is ending
+    ///         LockError::InvalidKey { .. } => 400,
     ///         _ => 500,
     ///     }
     /// }
@@ -270,6 +279,7 @@ impl fmt::Display for LockError {
                 write!(f, "{} was lost after it had been held for {held_for:.1?}: {cause}", key.quoted())
             }
             Self::WouldDeadlock { key, held } => write!(f, "{} {held}", key.quoted()),
+            Self::InvalidKey { cause } => cause.fmt(f),
             Self::Configuration { message } => f.write_str(message),
             Self::NotInstalled => f.write_str(
                 "no lock manager is installed: call `LockManager::from_env()?.install()?` at the start of main, \
@@ -300,6 +310,12 @@ fn without_quorum(
 }
 
 impl std::error::Error for LockError {}
+
+impl From<InvalidKey> for LockError {
+    fn from(invalid: InvalidKey) -> Self {
+        Self::InvalidKey { cause: Box::new(invalid) }
+    }
+}
 
 #[cfg(test)]
 mod tests {
