@@ -273,7 +273,9 @@ impl fmt::Display for LockError {
                 f.write_str(if is_slow > 0 && would_agree >= *needed { NODE_TIMEOUT } else { "" })
             }
             Self::Refused { key, needed, nodes, causes } => {
-                without_quorum(f, key.as_ref(), ", and none until it is mended", (*needed, *nodes), causes)
+                without_quorum(f, key.as_ref(), ", and none until it is mended", (*needed, *nodes), causes)?;
+                let holds_data = causes.iter().any(|cause| *cause.error() == NodeError::HoldsData);
+                key.as_ref().filter(|_| holds_data).map_or(Ok(()), |key| apart_from_data(f, key))
             }
             Self::Lost { key, held_for, cause } => {
                 write!(f, "{} was lost after it had been held for {held_for:.1?}: {cause}", key.quoted())
@@ -292,6 +294,17 @@ impl fmt::Display for LockError {
 
 /// The cure when nodes would be enough that answer later than they may.
 const NODE_TIMEOUT: &str = "; if the nodes are just far away, raise `node_timeout`";
+
+/// Writes how to keep locks from data, for those who have a namespace and for those who have none.
+fn apart_from_data(f: &mut fmt::Formatter<'_>, key: &LockKey) -> fmt::Result {
+    if key.namespace() == Some("") {
+        return f.write_str("; keep locks and data apart, as with `LockManager::builder().namespace(\"locks\")`");
+    }
+    if key.namespace().is_some() {
+        write!(f, "; in Redis it is called {:?}", key.name())?;
+    }
+    f.write_str("; keep locks and data apart by a namespace that has nothing but locks in it")
+}
 
 /// Writes that there is no quorum, and for each node why it has not agreed.
 fn without_quorum(
@@ -320,7 +333,6 @@ impl From<InvalidKey> for LockError {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::error::node_error::NodeError;
 
     #[test]
     fn one_line_that_names_key_and_causes() {
@@ -352,6 +364,26 @@ mod tests {
              10.0.0.1:6379: answered NOPERM this user has no permissions"
         );
         assert!(!error.is_transient());
+    }
+
+    #[test]
+    fn who_has_a_namespace_is_not_told_to_take_one() {
+        let error = |key| {
+            let causes = Box::new([NodeFailure { node: "10.0.0.1:6379".into(), error: NodeError::HoldsData }]);
+            LockError::Refused { key: Some(key), needed: 1, nodes: 1, causes }.to_string()
+        };
+        let (key, other) = (|| LockKey::from("order:7"), LockKey::from("order:8").below("shop:"));
+        let several = error(LockKey::of_several([key().below("shop:"), other].iter()));
+        let (bare, named) = (error(key()), error(key().below("shop:")));
+        assert!(
+            bare.ends_with(
+                "is no lock; keep locks and data apart, as with `LockManager::builder().namespace(\"locks\")`"
+            )
+        );
+        for text in [&named, &several] {
+            assert!(text.ends_with("apart by a namespace that has nothing but locks in it"), "{text}");
+        }
+        assert!(named.contains("in Redis it is called \"shop:order:7\"") && !several.contains("is called"), "{named}");
     }
 
     #[test]

@@ -12,7 +12,7 @@ use std::sync::Arc;
 ///
 /// Any text from 1 to [`LockKey::MAX_LEN`] bytes is a key, but for the names of what stands beside locks: `{order:7}:q`,
 /// `{order:7}:t`, `{order:7}:f`, all three also with more behind another colon, `redlock:fence`, and what begins with `redlock:f:`. It is checked when a lock is acquired, so that a key can be
-/// made anywhere without an error path. A key names the same thing to every manager: the namespace is the manager's.
+/// made anywhere without an error path; [`check`](Self::check) tells before. A key names the same thing to every manager: the namespace is the manager's.
 ///
 /// # Examples
 /// ```
@@ -135,6 +135,11 @@ impl LockKey {
     /// The name in Redis.
     pub(crate) fn name(&self) -> &str {
         &self.name
+    }
+
+    /// What stands before the key in its name, and nothing in a manager without a namespace. `None` for several keys.
+    pub(crate) fn namespace(&self) -> Option<&str> {
+        if self.is_several() { None } else { self.name.get(..self.start as usize) }
     }
 
     pub(crate) fn shared_name(&self) -> Arc<str> {
