@@ -21,7 +21,8 @@ use std::time::Duration;
 /// | [`WouldDeadlock`](Self::WouldDeadlock), [`Configuration`](Self::Configuration), [`NotInstalled`](Self::NotInstalled) | is wrong and must be mended |
 /// | [`Closed`](Self::Closed) | is shutting down |
 ///
-/// The `Display` text is one line without secrets: a node is named by its address, never by its URL.
+/// The `Display` text is one line without secrets: a node is named by its address, never by its URL. `Debug` is the same text, so
+/// that a `main` which returns the error prints it; `{:#?}` and `dbg!` show the variant with its fields.
 ///
 #[cfg_attr(feature = "macros", doc = "What has run by then stands in [the guide](crate::guide::what_happens_when).")]
 ///
@@ -45,7 +46,7 @@ use std::time::Duration;
 /// assert_eq!(error.to_string(), "\"order:7\" is held by another owner");
 /// # Ok(()) }
 /// ```
-#[derive(Clone, Debug)]
+#[derive(Clone)]
 #[non_exhaustive]
 pub enum LockError {
     /// Another owner holds the key, and the caller did not want to wait.
