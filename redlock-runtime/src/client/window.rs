@@ -17,7 +17,8 @@ use std::time::Duration;
 
 /// How long a majority of the nodes may take to tell the time, and how long whoever runs a window is waited for at most
 /// unless the request says something else. Smaller, a window is lost when the network hesitates; larger, a call that has
-/// nothing to do comes back later.
+/// nothing to do comes back later: a window that was run to its end looks to other processes as one that is being run, and
+/// its key may still be given back.
 const PATIENCE: Duration = Duration::from_secs(1);
 
 /// Obtains a lock, in the present window if the request has windows.
@@ -190,6 +191,21 @@ mod tests {
         let second = waiting.await.unwrap().unwrap();
         drop(second);
         window_of(&manager.acquire(request()).await.unwrap_err());
+    }
+
+    /// What the pages say of it: a second, in virtual time, or what the call says.
+    #[tokio::test(start_paused = true)]
+    async fn a_window_that_is_done_is_told_when_the_wait_is_over() {
+        let manager = LockManager::in_memory();
+        drop(manager.acquire(request()).await.unwrap());
+        for (request, wait) in
+            [(request(), super::PATIENCE), (request().wait(Duration::from_millis(100)), Duration::from_millis(100))]
+        {
+            let begun = tokio::time::Instant::now();
+            window_of(&manager.acquire(request).await.unwrap_err());
+            let waited = begun.elapsed();
+            assert!(waited >= wait && waited < wait * 2, "{waited:?} of {wait:?}");
+        }
     }
 
     #[tokio::test(start_paused = true)]
