@@ -142,10 +142,7 @@ impl LockPath {
             let message = format!("a path has {count} segments and at most {most} are allowed: lock a place above it");
             return Err(InvalidKey::new(Reason::TooManySegments, message));
         }
-        (length > LockKey::MAX_LEN).then(|| {
-            let most = LockKey::MAX_LEN;
-            format!("a path is {length} bytes long in Redis and at most {most} are allowed: lock a place above it")
-        })
+        Ok(())
     }
 
     /// What a request for the path wants: the place by itself, and what is above it.
@@ -158,6 +155,12 @@ impl LockPath {
             .filter_map(|(end, _)| Some(Part::new(LockKey::of_place(leaf.get(..end)?), class.intent())))
             .collect();
         above.into_iter().chain(once(Part::new(LockKey::of_place(leaf), class)))
+    }
+
+    /// The name of the place itself, as a key.
+    #[cfg(feature = "testing")]
+    pub(crate) fn name(&self) -> LockKey {
+        LockKey::of_place(self.leaf())
     }
 
     /// The name of the place itself.

@@ -1,6 +1,5 @@
 //! One of several things that a request wants.
 
-use crate::error::LockError;
 use crate::lock::part::Part;
 use crate::lock::{InvalidKey, LockKey, LockPath, Mode};
 
