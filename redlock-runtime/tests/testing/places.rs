@@ -22,11 +22,12 @@ fn said(mistake: impl FnOnce()) -> (String, u32, String) {
         set_hook(Box::new(move |panic| {
             let place = panic.location().map(|place| (place.file().to_owned(), place.line()));
             let (file, line) = place.unwrap_or_default();
-            SAID.set(Some((file, line, panic.payload_as_str().unwrap_or_default().to_owned())));
+            let text = panic.payload().downcast_ref::<String>().cloned().unwrap_or_default();
+            SAID.set(Some((file, line, text)));
             before(panic);
         }));
     });
-    catch_unwind(AssertUnwindSafe(mistake)).expect_err("it is a mistake");
+    catch_unwind(AssertUnwindSafe(mistake)).unwrap_err();
     SAID.take().unwrap()
 }
 
