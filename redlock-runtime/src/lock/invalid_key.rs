@@ -116,7 +116,7 @@ impl InvalidKey {
             Reason::Several => "is no single key",
             Reason::TooManyParts => "has too many parts",
             Reason::NoSlash => "does not begin with `/`",
-            Reason::Root => "is everything",
+            Reason::Root => "names no place",
             Reason::EmptySegment => "has an empty segment",
             Reason::Dots => "has the segment `.` or `..`",
             Reason::TooManySegments => "has too many segments",

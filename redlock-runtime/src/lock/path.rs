@@ -96,7 +96,7 @@ impl LockPath {
     ///     Ok(place)
     /// }
     /// assert_eq!(place("acme", "a/b").unwrap(), LockPath::from("/acme/a/b"));
-    /// assert_eq!(place("", "a/b").unwrap_err(), "the tenant has an empty segment");
+    /// assert_eq!(place("", "a/b").unwrap_err(), "the tenant names no place");
     /// assert_eq!(place("acme", "../b").unwrap_err(), "the folder has the segment `.` or `..`");
     /// ```
     pub fn check(&self) -> Result<(), InvalidKey> {
