@@ -1,42 +1,21 @@
 //! Collects every mistake, and finds the name that was meant.
 
-use proc_macro2::{Ident, Span, TokenStream};
+use proc_macro2::{Span, TokenStream};
 use quote::ToTokens;
 use std::fmt::Display;
-use syn::LitStr;
 
 /// The mistakes found so far. Nothing stops at the first one.
 #[derive(Default)]
 pub(crate) struct Errors {
-    at_tokens: Option<syn::Error>,
-    in_texts: Vec<InText>,
-}
-
-/// A name inside of a literal that means nothing.
-pub(crate) struct InText {
-    pub(crate) literal: LitStr,
-    /// All names in the literal, the wrong one among them.
-    pub(crate) names: Vec<Ident>,
-    pub(crate) wrong: Ident,
-    pub(crate) message: String,
+    found: Option<syn::Error>,
 }
 
 impl Errors {
     pub(crate) fn add(&mut self, error: syn::Error) {
-        match &mut self.at_tokens {
+        match &mut self.found {
             Some(errors) => errors.combine(error),
-            None => self.at_tokens = Some(error),
+            None => self.found = Some(error),
         }
-    }
-
-    /// A mistake at a name inside of a literal.
-    pub(crate) fn in_text(&mut self, mistake: InText) {
-        self.in_texts.push(mistake);
-    }
-
-    /// Takes out the mistakes inside of literals.
-    pub(crate) fn take_in_texts(&mut self) -> Vec<InText> {
-        std::mem::take(&mut self.in_texts)
     }
 
     /// A mistake at one token.
@@ -56,13 +35,12 @@ impl Errors {
 
     #[cfg(test)]
     pub(crate) fn messages(self) -> Vec<String> {
-        let at_tokens = self.at_tokens.into_iter().flatten().map(|error| error.to_string());
-        at_tokens.chain(self.in_texts.into_iter().map(|mistake| mistake.message)).collect()
+        self.found.into_iter().flatten().map(|error| error.to_string()).collect()
     }
 
     /// One `compile_error!` for each mistake; `None` when there is none.
     pub(crate) fn into_compile_errors(self) -> Option<TokenStream> {
-        self.at_tokens.map(syn::Error::into_compile_error)
+        self.found.map(syn::Error::into_compile_error)
     }
 }
 

@@ -73,17 +73,12 @@ fn expand_lock(options: TokenStream, item: TokenStream, for_editor: bool, said: 
     let seen = for_editor.then(|| expand::seen_by_an_editor(&options));
     let function = errors.ok(Function::read(item.clone()));
     let lock = function.and_then(|function| check::check(options, function, &mut errors));
-    let mut in_texts = errors.take_in_texts();
-    if for_editor {
-        // An editor does not find the mistake by formatting the key.
-        in_texts.drain(..).for_each(|mistake| errors.at(mistake.literal.span(), mistake.message));
-    }
     match (errors.into_compile_errors(), lock) {
         (None, Some(lock)) => expand::expand(&lock, for_editor, said),
         // What an editor sees comes first in the function, whether something is wrong or not: only then it finds the same
         // place while a name is being typed.
         (errors, _) => {
-            let function = expand::unlocked(item, seen.as_ref(), &in_texts);
+            let function = expand::unlocked(item, seen.as_ref());
             let (first, second) = (errors.unwrap_or_default(), function);
             if for_editor { [second, first] } else { [first, second] }.into_iter().collect()
         }

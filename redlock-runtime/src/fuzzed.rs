@@ -56,7 +56,7 @@ pub fn detached(text: &str) {
         assert_eq!(token.as_str(), text);
         let _ = (token.time(), token.asked_at(), token.reads_claims());
     }
-    let _ = LockKey::from(text).fault();
+    let _ = LockKey::from(text).check();
 }
 
 /// The node in memory and a server.

@@ -4,7 +4,6 @@
 
 use redlock_runtime::{LockError, LockManager, distributed_lock};
 use std::fmt::Display;
-use std::process::ExitCode;
 use std::sync::LazyLock;
 use std::time::Duration;
 use tokio::time::{Instant, sleep, timeout};
@@ -27,17 +26,7 @@ async fn send_report(clerk: &str, day: &str) -> Result<usize, LockError> {
 }
 
 #[tokio::main]
-async fn main() -> ExitCode {
-    match run().await {
-        Ok(()) => ExitCode::SUCCESS,
-        Err(error) => {
-            eprintln!("quickstart: {error}");
-            ExitCode::FAILURE
-        }
-    }
-}
-
-async fn run() -> Result<(), LockError> {
+async fn main() -> Result<(), LockError> {
     let manager = start().await?;
     // From here on, every annotated function uses this manager.
     manager.install()?;

@@ -59,6 +59,7 @@ async fn on_redis() {
     }
 }
 
+/// What `main` returns is printed as `{:?}`: a line that can be read.
 #[tokio::test]
 async fn without_the_servers() {
     let _alone = alone().await;
@@ -66,6 +67,6 @@ async fn without_the_servers() {
     server.kill();
     let outcome = quickstart(Some(&server.url())).await;
     assert!(!outcome.succeeded, "{outcome:?}");
-    let expected = format!("quickstart: no quorum: 1 of 1 nodes needed, 0 agreed; 127.0.0.1:{}: not", server.port());
+    let expected = format!("Error: no quorum: 1 of 1 nodes needed, 0 agreed; 127.0.0.1:{}: not", server.port());
     assert!(outcome.stderr.starts_with(&expected) && outcome.stderr.lines().count() == 1, "{outcome:?}");
 }

@@ -10,7 +10,7 @@ const KEY: &str = "order:7";
 
 #[track_caller]
 fn assert_documented(error: &LockError, text: &str) {
-    let name = format!("{error:?}");
+    let name = format!("{error:#?}");
     let name: String = name.chars().take_while(char::is_ascii_alphanumeric).collect();
     let row = README.lines().find(|line| line.starts_with(&format!("| `{name}` |")));
     let row = row.unwrap_or_else(|| panic!("no row for {name}"));
@@ -21,6 +21,11 @@ fn assert_documented(error: &LockError, text: &str) {
 #[distributed_lock(key = "order:7", manager = locks)]
 async fn capture(locks: &LockManager) -> Result<(), LockError> {
     locks.acquire(KEY).await.map(drop)
+}
+
+#[distributed_lock(key = "{id}", manager = locks)]
+async fn of_value(locks: &LockManager, id: &str) -> Result<(), LockError> {
+    Ok(())
 }
 
 /// The text of a call that would wait for its caller, with the lines in the README.
@@ -38,7 +43,7 @@ async fn errors_on_the_way_to_the_lock_and_back() {
     let refused = [
         locks.try_acquire(KEY).await,
         locks.acquire(request().wait(Duration::from_secs(2))).await,
-        locks.acquire("").await,
+        locks.acquire(request().once_per(Duration::from_millis(10))).await,
     ];
     drop(guard);
     let window = || LockRequest::new("report").once_per(Duration::from_secs(900));
@@ -48,13 +53,14 @@ async fn errors_on_the_way_to_the_lock_and_back() {
     assert_documented(&taken, taken.to_string().split("; it ends in").next().unwrap());
     let lost =
         locks.with_lock(request().renew(false), async |_| std::future::pending::<Result<(), LockError>>().await).await;
+    let invalid = of_value(&locks, "").await;
     let would_deadlock = capture(&locks).await.unwrap_err();
     assert_documented(&would_deadlock, &with_documented_lines(&would_deadlock));
     let not_installed = LockManager::current().map(drop);
     assert!(locks.shutdown().await);
     let closed = locks.acquire(KEY).await.map(drop);
 
-    let errors = refused.into_iter().map(|refused| refused.map(drop)).chain([lost, not_installed, closed]);
+    let errors = refused.into_iter().map(|refused| refused.map(drop)).chain([lost, invalid, not_installed, closed]);
     for error in errors.map(Result::unwrap_err) {
         assert_documented(&error, &error.to_string());
     }

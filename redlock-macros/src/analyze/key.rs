@@ -15,7 +15,7 @@
 
 use super::bindings::Binding;
 use super::mentions::Mentions;
-use crate::errors::{self, Errors, InText};
+use crate::errors::{self, Errors};
 use crate::keywords::is_keyword;
 use crate::options::{KeyTemplate, KeyTemplates, Mode};
 use crate::template::{self, Hole, Input, Mistake, Step, Template};
@@ -257,10 +257,7 @@ impl Scope<'_> {
             };
             match self.part(hole, name, escaped.clone(), place) {
                 Ok(part) => parts.push(part),
-                Err(message) => match self.in_text(hole, &holes).filter(|_| parsed.is_right) {
-                    Some((wrong, names)) => errors.in_text(InText { literal: literal.clone(), names, wrong, message }),
-                    None => errors.at(literal.span(), Mistake::new(template.place(hole), message).under(&text)),
-                },
+                Err(message) => errors.at(literal.span(), Mistake::new(template.place(hole), message).under(&text)),
             }
         }
         let is_whole = parts.len() == holes.len();
@@ -285,14 +282,6 @@ impl Scope<'_> {
         let references = argument.map_or(0, |argument| argument.references);
         let (is_integer, span) = (hole.format.is_some(), generated(self.literal));
         Ok(Part { name, root, way, references, escaped, place, is_integer, plain, span })
-    }
-
-    /// The name of a hole in a literal that `format_args!` can read, so that the compiler points inside of it; and all
-    /// names there.
-    fn in_text(&self, hole: &Hole, holes: &[(&Hole, Vec<char>)]) -> Option<(Ident, Vec<Ident>)> {
-        let name = |hole: &Hole| Some(identifier(hole.name().filter(|_| !hole.is_subpath)?, self.literal.span()));
-        let names = holes.iter().map(|(hole, _)| name(hole)).collect::<Option<_>>()?;
-        Some((name(hole).filter(|_| hole.format.is_none())?, names))
     }
 
     /// The integer type of a hole that needs no escaping.

@@ -10,7 +10,6 @@ mod acquire;
 mod body;
 mod defaults;
 mod editor;
-mod in_text;
 mod run;
 mod tokens;
 mod unlocked;

@@ -1,16 +1,14 @@
 //! The function without a lock, for attributes that have been refused.
 
-use super::in_text::reports;
 use super::tokens::here;
 use crate::analyze::form::{self, Form};
 use crate::analyze::item::Function;
-use crate::errors::InText;
 use proc_macro2::{Group, TokenStream};
 use quote::{quote, quote_spanned};
 
 /// The function as it was written, so that the compiler does not report that it is missing. An editor gets what
 /// it has `seen` of the attribute as well. All arguments are used: the compiler would warn of those that only the refused key names.
-pub(crate) fn unlocked(item: TokenStream, seen: Option<&TokenStream>, in_texts: &[InText]) -> TokenStream {
+pub(crate) fn unlocked(item: TokenStream, seen: Option<&TokenStream>) -> TokenStream {
     let Ok(function) = Function::read(item.clone()) else { return item };
     let (form, bindings) = form::read(&function, false);
     let used = bindings.iter().filter(|binding| binding.name != "self").map(|binding| {
@@ -24,6 +22,5 @@ pub(crate) fn unlocked(item: TokenStream, seen: Option<&TokenStream>, in_texts: 
     } else {
         with_used(&function.body)
     };
-    let reports = reports(in_texts);
-    super::function(&function, None, quote!(#seen #reports #body))
+    super::function(&function, None, quote!(#seen #body))
 }

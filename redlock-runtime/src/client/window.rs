@@ -17,7 +17,8 @@ use std::time::Duration;
 
 /// How long a majority of the nodes may take to tell the time, and how long whoever runs a window is waited for at most
 /// unless the request says something else. Smaller, a window is lost when the network hesitates; larger, a call that has
-/// nothing to do comes back later.
+/// nothing to do comes back later: a window that was run to its end looks to other processes as one that is being run, and
+/// its key may still be given back.
 const PATIENCE: Duration = Duration::from_secs(1);
 
 /// Obtains a lock, in the present window if the request has windows.
@@ -192,6 +193,21 @@ mod tests {
         window_of(&manager.acquire(request()).await.unwrap_err());
     }
 
+    /// What the pages say of it: a second, in virtual time, or what the call says.
+    #[tokio::test(start_paused = true)]
+    async fn a_window_that_is_done_is_told_when_the_wait_is_over() {
+        let manager = LockManager::in_memory();
+        drop(manager.acquire(request()).await.unwrap());
+        for (request, wait) in
+            [(request(), super::PATIENCE), (request().wait(Duration::from_millis(100)), Duration::from_millis(100))]
+        {
+            let begun = tokio::time::Instant::now();
+            window_of(&manager.acquire(request).await.unwrap_err());
+            let waited = begun.elapsed();
+            assert!(waited >= wait && waited < wait * 2, "{waited:?} of {wait:?}");
+        }
+    }
+
     #[tokio::test(start_paused = true)]
     async fn an_ordinary_lock_is_not_changed_by_giving_a_window_back() {
         let manager = LockManager::in_memory();
@@ -233,7 +249,6 @@ mod tests {
             (request().wait(Wait::None), "needs a wait"),
             (request().wait(Duration::ZERO), "needs a wait"),
             (LockRequest::new("report").once_per(Duration::ZERO), "too short"),
-            (LockRequest::new("").once_per(PERIOD), "empty"),
         ];
         for (request, expected) in table {
             let error = manager.acquire(request).await.unwrap_err();
@@ -244,5 +259,7 @@ mod tests {
         }
         let error = manager.acquire_fenced(request()).await.unwrap_err().to_string();
         assert!(error.contains("fencing"), "{error}");
+        let error = manager.acquire(LockRequest::new("").once_per(PERIOD)).await.unwrap_err();
+        assert!(matches!(error, LockError::InvalidKey { .. }), "{error}");
     }
 }

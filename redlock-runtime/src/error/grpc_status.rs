@@ -15,6 +15,7 @@ use tonic::{Code, Status};
 /// |---|---|
 /// | [`Contended`](LockError::Contended), [`TimedOut`](LockError::TimedOut) | `ABORTED` |
 /// | [`WindowTaken`](LockError::WindowTaken) | `ALREADY_EXISTS` |
+/// | [`InvalidKey`](LockError::InvalidKey) | `INVALID_ARGUMENT` |
 /// | [`NoQuorum`](LockError::NoQuorum), [`Closed`](LockError::Closed) | `UNAVAILABLE` |
 /// | all others | `INTERNAL` |
 ///
@@ -50,6 +51,7 @@ const fn code(outward: Outward) -> Code {
     match outward {
         Outward::Busy => Code::Aborted,
         Outward::Done => Code::AlreadyExists,
+        Outward::Invalid => Code::InvalidArgument,
         Outward::Unavailable => Code::Unavailable,
         Outward::Interrupted | Outward::Broken => Code::Internal,
     }
@@ -103,6 +105,7 @@ mod tests {
                 match &error {
                     LockError::Contended { .. } | LockError::TimedOut { .. } => Code::Aborted,
                     LockError::WindowTaken { .. } => Code::AlreadyExists,
+                    LockError::InvalidKey { .. } => Code::InvalidArgument,
                     LockError::NoQuorum { .. } | LockError::Closed => Code::Unavailable,
                     _ => Code::Internal,
                 },

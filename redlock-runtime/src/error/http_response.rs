@@ -11,6 +11,7 @@ use http::{HeaderValue, StatusCode};
 /// | error | status |
 /// |---|---|
 /// | [`Contended`](Self::Contended), [`TimedOut`](Self::TimedOut), [`WindowTaken`](Self::WindowTaken) | 409 |
+/// | [`InvalidKey`](Self::InvalidKey) | 400 |
 /// | [`NoQuorum`](Self::NoQuorum), [`Closed`](Self::Closed) | 503 |
 /// | all others | 500 |
 ///
@@ -73,6 +74,7 @@ impl IntoResponse for LockError {
 const fn status(outward: Outward) -> StatusCode {
     match outward {
         Outward::Busy | Outward::Done => StatusCode::CONFLICT,
+        Outward::Invalid => StatusCode::BAD_REQUEST,
         Outward::Unavailable => StatusCode::SERVICE_UNAVAILABLE,
         Outward::Interrupted | Outward::Broken => StatusCode::INTERNAL_SERVER_ERROR,
     }
@@ -94,6 +96,7 @@ mod tests {
             let (text, expected) = (error.to_string(), (status(outward).as_u16(), seconds.map(|it| it.to_string())));
             let documented = match error {
                 _ if error.is_contended() => 409,
+                LockError::InvalidKey { .. } => 400,
                 LockError::NoQuorum { .. } | LockError::Closed => 503,
                 _ => 500,
             };

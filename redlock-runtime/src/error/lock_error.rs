@@ -2,8 +2,8 @@
 
 use crate::error::held_lock::HeldLock;
 use crate::error::loss::LossCause;
-use crate::error::node_error::NodeFailure;
-use crate::lock::{LockKey, OwnerToken};
+use crate::error::node_error::{NodeError, NodeFailure};
+use crate::lock::{InvalidKey, LockKey, OwnerToken};
 use std::borrow::Cow;
 use std::fmt;
 use std::time::Duration;
@@ -17,10 +17,12 @@ use std::time::Duration;
 /// | [`NoQuorum`](Self::NoQuorum) | tries again later: Redis is not available (HTTP 503) |
 /// | [`Refused`](Self::Refused) | calls somebody who mends it: no later try will do better (HTTP 500) |
 /// | [`Lost`](Self::Lost) | checks what the stopped body had done before it repeats the work |
+/// | [`InvalidKey`](Self::InvalidKey) | tells whoever has sent the value (HTTP 400) |
 /// | [`WouldDeadlock`](Self::WouldDeadlock), [`Configuration`](Self::Configuration), [`NotInstalled`](Self::NotInstalled) | is wrong and must be mended |
 /// | [`Closed`](Self::Closed) | is shutting down |
 ///
-/// The `Display` text is one line without secrets: a node is named by its address, never by its URL.
+/// The `Display` text is one line without secrets: a node is named by its address, never by its URL. `Debug` is the same text, so
+/// that a `main` which returns the error prints it; `{:#?}` and `dbg!` show the variant with its fields.
 ///
 #[cfg_attr(feature = "macros", doc = "What has run by then stands in [the guide](crate::guide::what_happens_when).")]
 ///
@@ -44,7 +46,7 @@ use std::time::Duration;
 /// assert_eq!(error.to_string(), "\"order:7\" is held by another owner");
 /// # Ok(()) }
 /// ```
-#[derive(Clone, Debug)]
+#[derive(Clone)]
 #[non_exhaustive]
 pub enum LockError {
     /// Another owner holds the key, and the caller did not want to wait.
@@ -138,6 +140,13 @@ pub enum LockError {
         /// What the caller holds, with the lines of both.
         held: Box<HeldLock>,
     },
+    /// What was asked for cannot be locked, because it, or a value in it, is empty, too long or no place in a tree. Nothing was sent,
+    /// and no other call is refused by it. Where values come from outside, it is whoever has sent them who can mend it.
+    #[non_exhaustive]
+    InvalidKey {
+        /// What is wrong, and with the value of which placeholder.
+        cause: Box<InvalidKey>,
+    },
     /// A setting or an argument that can never work.
     #[non_exhaustive]
     Configuration {
@@ -155,7 +164,7 @@ impl LockError {
         Self::Configuration { message: message.into() }
     }
 
-    /// What was asked for, or held. `None` where no key is involved.
+    /// What was asked for, or held. `None` where no key is involved, and for [`InvalidKey`](Self::InvalidKey), which is none.
     ///
     /// A body may call other locked functions and pass their errors on with `?`. An error that has another key than the
     /// call which returned it comes from such a function, and the body of the call had begun.
@@ -183,7 +192,7 @@ impl LockError {
             | Self::Lost { key, .. }
             | Self::WouldDeadlock { key, .. } => Some(key),
             Self::NoQuorum { key, .. } | Self::Refused { key, .. } => key.as_ref(),
-            Self::Configuration { .. } | Self::NotInstalled | Self::Closed => None,
+            Self::InvalidKey { .. } | Self::Configuration { .. } | Self::NotInstalled | Self::Closed => None,
         }
     }
 
@@ -227,6 +236,7 @@ impl LockError {
     ///         error if error.is_contended() => 409,
     ///         error if error.is_transient() => 503,
     ///         LockError::Closed => 503, // by this process, which is ending
+    ///         LockError::InvalidKey { .. } => 400,
     ///         _ => 500,
     ///     }
     /// }
@@ -264,12 +274,15 @@ impl fmt::Display for LockError {
                 f.write_str(if is_slow > 0 && would_agree >= *needed { NODE_TIMEOUT } else { "" })
             }
             Self::Refused { key, needed, nodes, causes } => {
-                without_quorum(f, key.as_ref(), ", and none until it is mended", (*needed, *nodes), causes)
+                without_quorum(f, key.as_ref(), ", and none until it is mended", (*needed, *nodes), causes)?;
+                let holds_data = causes.iter().any(|cause| *cause.error() == NodeError::HoldsData);
+                key.as_ref().filter(|_| holds_data).map_or(Ok(()), |key| apart_from_data(f, key))
             }
             Self::Lost { key, held_for, cause } => {
                 write!(f, "{} was lost after it had been held for {held_for:.1?}: {cause}", key.quoted())
             }
             Self::WouldDeadlock { key, held } => write!(f, "{} {held}", key.quoted()),
+            Self::InvalidKey { cause } => cause.fmt(f),
             Self::Configuration { message } => f.write_str(message),
             Self::NotInstalled => f.write_str(
                 "no lock manager is installed: call `LockManager::from_env()?.install()?` at the start of main, \
@@ -282,6 +295,17 @@ impl fmt::Display for LockError {
 
 /// The cure when nodes would be enough that answer later than they may.
 const NODE_TIMEOUT: &str = "; if the nodes are just far away, raise `node_timeout`";
+
+/// Writes how to keep locks from data, for those who have a namespace and for those who have none.
+fn apart_from_data(f: &mut fmt::Formatter<'_>, key: &LockKey) -> fmt::Result {
+    if key.namespace() == Some("") {
+        return f.write_str("; keep locks and data apart, as with `LockManager::builder().namespace(\"locks\")`");
+    }
+    if key.namespace().is_some() {
+        write!(f, "; in Redis it is called {:?}", key.name())?;
+    }
+    f.write_str("; keep locks and data apart by a namespace that has nothing but locks in it")
+}
 
 /// Writes that there is no quorum, and for each node why it has not agreed.
 fn without_quorum(
@@ -301,10 +325,15 @@ fn without_quorum(
 
 impl std::error::Error for LockError {}
 
+impl From<InvalidKey> for LockError {
+    fn from(invalid: InvalidKey) -> Self {
+        Self::InvalidKey { cause: Box::new(invalid) }
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::error::node_error::NodeError;
 
     #[test]
     fn one_line_that_names_key_and_causes() {
@@ -336,6 +365,26 @@ mod tests {
              10.0.0.1:6379: answered NOPERM this user has no permissions"
         );
         assert!(!error.is_transient());
+    }
+
+    #[test]
+    fn who_has_a_namespace_is_not_told_to_take_one() {
+        let error = |key| {
+            let causes = Box::new([NodeFailure { node: "10.0.0.1:6379".into(), error: NodeError::HoldsData }]);
+            LockError::Refused { key: Some(key), needed: 1, nodes: 1, causes }.to_string()
+        };
+        let (key, other) = (|| LockKey::from("order:7"), LockKey::from("order:8").below("shop:"));
+        let several = error(LockKey::of_several([key().below("shop:"), other].iter()));
+        let (bare, named) = (error(key()), error(key().below("shop:")));
+        assert!(
+            bare.ends_with(
+                "is no lock; keep locks and data apart, as with `LockManager::builder().namespace(\"locks\")`"
+            )
+        );
+        for text in [&named, &several] {
+            assert!(text.ends_with("apart by a namespace that has nothing but locks in it"), "{text}");
+        }
+        assert!(named.contains("in Redis it is called \"shop:order:7\"") && !several.contains("is called"), "{named}");
     }
 
     #[test]

@@ -16,6 +16,7 @@ mod node_error;
 mod outward;
 mod refusal;
 mod retry_after;
+mod shown;
 mod source_line;
 mod told;
 

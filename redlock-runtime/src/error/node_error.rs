@@ -130,9 +130,7 @@ impl fmt::Display for NodeError {
                 "granted the lock without a fencing number: a key `redlock:f:*` holds something else, or the user lacks \
                  `+zadd +zscore ~redlock:f:*`",
             ),
-            Self::HoldsData => f.write_str(
-                "the key holds data and is no lock: keep the two apart, as with `LockManager::builder().namespace(\"locks\")`",
-            ),
+            Self::HoldsData => f.write_str("the key holds data and is no lock"),
             Self::Held => f.write_str("held by another owner"),
             Self::TooLate => f.write_str("answered too late for the lease to be of use"),
             Self::Abstains(left) => {

@@ -13,6 +13,8 @@ pub(super) enum Outward {
     Done,
     /// A later try may succeed, when servers are back, or at another process.
     Unavailable,
+    /// What was sent can never be worked on.
+    Invalid,
     /// It was stopped midway: a blind repetition would be wrong.
     Interrupted,
     /// No later try will do better: somebody has to mend the service.
@@ -27,6 +29,7 @@ impl Outward {
             LockError::WindowTaken { .. } => Self::Done,
             LockError::NoQuorum { .. } | LockError::Closed => Self::Unavailable,
             LockError::Lost { .. } => Self::Interrupted,
+            LockError::InvalidKey { .. } => Self::Invalid,
             LockError::Refused { .. }
             | LockError::WouldDeadlock { .. }
             | LockError::Configuration { .. }
@@ -36,6 +39,7 @@ impl Outward {
         let told = || error.told(is_any_redacted());
         match outward {
             Self::Busy | Self::Done => {}
+            Self::Invalid => events::request_invalid(told()),
             // An orderly end of the process, or servers that come back.
             Self::Unavailable => events::request_unavailable(told()),
             Self::Interrupted | Self::Broken => events::request_broken(told()),
@@ -49,6 +53,7 @@ impl Outward {
             Self::Busy => "somebody else is at work on this: try again later",
             Self::Done => "somebody else has done this, or is at it: there is nothing to do",
             Self::Unavailable => "this cannot be done at the moment: try again later",
+            Self::Invalid => "a part of this is empty, too long or not allowed",
             Self::Interrupted => "this was stopped midway: look at what was done before you try again",
             Self::Broken => "this cannot be done, and trying again will not help",
         }
@@ -66,7 +71,7 @@ pub(super) fn seconds_to_retry(error: &LockError, outward: Outward) -> Option<u6
     match outward {
         Outward::Busy => Some(seconds.min(LONGEST_FOR_AN_OWNER)),
         Outward::Done => None,
-        Outward::Unavailable | Outward::Interrupted | Outward::Broken => Some(seconds),
+        Outward::Unavailable | Outward::Invalid | Outward::Interrupted | Outward::Broken => Some(seconds),
     }
 }
 
@@ -74,6 +79,7 @@ pub(super) fn seconds_to_retry(error: &LockError, outward: Outward) -> Option<u6
 pub(super) mod tests {
     use super::*;
     use crate::error::{HeldLock, LossCause, NodeError, NodeFailure, SourceLine, Why};
+    use crate::lock::LockPath;
     use std::time::Duration;
 
     /// One error of each kind, full of what is not for strangers, with what to tell of it and when to try again.
@@ -121,6 +127,7 @@ pub(super) mod tests {
                 Outward::Broken,
                 None,
             ),
+            (LockPath::from("/order:7-secret/..").check().unwrap_err().into(), Outward::Invalid, None),
             (would_deadlock, Outward::Broken, None),
             (LockError::configuration("the URL redis://alice:hunter2@10.0.0.2 is wrong"), Outward::Broken, None),
             (LockError::NotInstalled, Outward::Broken, None),

@@ -26,6 +26,7 @@ impl LockError {
             Self::NoQuorum { key, .. } | Self::Refused { key, .. } => {
                 *key = key.as_ref().map(|key| ToldKey::new(key, true).into_key());
             }
+            Self::InvalidKey { cause } => **cause = cause.untold(UNTOLD),
             Self::Configuration { message } => *message = UNTOLD.into(),
             Self::NotInstalled | Self::Closed => {}
         }
@@ -37,7 +38,7 @@ impl LockError {
 mod tests {
     use super::*;
     use crate::error::{HeldLock, LossCause, OrderStep, SourceLine, Why};
-    use crate::lock::LockKey;
+    use crate::lock::{LockKey, LockPath};
     use std::time::Duration;
 
     #[test]
@@ -53,6 +54,7 @@ mod tests {
             LockError::WouldDeadlock { key: key(), held: Box::new(held) },
             LockError::NoQuorum { key: Some(key()), needed: 1, nodes: 1, causes: Box::default() },
             LockError::Refused { key: Some(key()), needed: 1, nodes: 1, causes: Box::default() },
+            LockPath::from("/4711/").check().unwrap_err().into(),
             LockError::configuration("\"order:4711\" is held without a fencing token"),
         ];
         for error in all {

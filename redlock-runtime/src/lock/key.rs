@@ -1,6 +1,7 @@
 //! Lock keys: what is locked.
 
 use crate::lock::beside::turnstile_name;
+use crate::lock::invalid_key::{InvalidKey, Reason};
 use crate::lock::reserved::{is_reserved, unreserved};
 use hmac_sha256::Hash as Sha256;
 use std::borrow::Cow;
@@ -11,7 +12,7 @@ use std::sync::Arc;
 ///
 /// Any text from 1 to [`LockKey::MAX_LEN`] bytes is a key, but for the names of what stands beside locks: `{order:7}:q`,
 /// `{order:7}:t`, `{order:7}:f`, all three also with more behind another colon, `redlock:fence`, and what begins with `redlock:f:`. It is checked when a lock is acquired, so that a key can be
-/// made anywhere without an error path. A key names the same thing to every manager: the namespace is the manager's.
+/// made anywhere without an error path; [`check`](Self::check) tells before. A key names the same thing to every manager: the namespace is the manager's.
 ///
 /// # Examples
 /// ```
@@ -105,6 +106,26 @@ impl LockKey {
         if self.is_several() { self.as_str().to_owned() } else { format!("{:?}", self.as_str()) }
     }
 
+    /// Whether it can be locked, for a text that comes from elsewhere: so that whoever has sent it is told, before anything else is
+    /// done. A call looks at it as well, and says [`LockError::InvalidKey`](crate::LockError::InvalidKey).
+    ///
+    /// # Errors
+    /// What is wrong with it: it is empty, longer than [`MAX_LEN`](Self::MAX_LEN), or a name that is reserved where the manager has
+    /// no namespace. Below the namespace `redlock`, `fence` and what begins with `f:` are reserved as well, and a call says so.
+    ///
+    /// # Examples
+    /// ```
+    /// use redlock_runtime::LockKey;
+    ///
+    /// let key = |id: &str| LockKey::from(id);
+    /// assert!(key("order:7").check().is_ok());
+    /// assert_eq!(key("").check().unwrap_err().reason(), "is empty");
+    /// assert_eq!(key(&"7".repeat(2000)).check().unwrap_err().reason(), "is too long");
+    /// ```
+    pub fn check(&self) -> Result<(), InvalidKey> {
+        self.fault().map_or(Ok(()), Err)
+    }
+
     /// The key without the namespace. Of an error about several keys, it is all of them, as in `"a" + "b"`.
     #[must_use]
     pub fn as_str(&self) -> &str {
@@ -114,6 +135,11 @@ impl LockKey {
     /// The name in Redis.
     pub(crate) fn name(&self) -> &str {
         &self.name
+    }
+
+    /// What stands before the key in its name, and nothing in a manager without a namespace. `None` for several keys.
+    pub(crate) fn namespace(&self) -> Option<&str> {
+        if self.is_several() { None } else { self.name.get(..self.start as usize) }
     }
 
     pub(crate) fn shared_name(&self) -> Arc<str> {
@@ -149,23 +175,33 @@ impl LockKey {
     }
 
     /// Why it cannot be locked, if so: it is empty, or too long, or something beside another lock has its name.
-    pub(crate) fn fault(&self) -> Option<String> {
-        match self.as_str().len() {
-            _ if self.is_several() => Some(format!(
-                "{} is what several keys are called together: write `LockRequest::all` with each of them",
-                self.as_str()
-            )),
-            0 => Some("the key is empty: a lock needs a name, as in \"order:7\"".to_owned()),
-            length if length > Self::MAX_LEN => Some(format!(
-                "the key is {length} bytes long and at most {} are allowed: name the thing, or a digest of it",
-                Self::MAX_LEN
-            )),
-            _ if is_reserved(&self.name) => Some(format!(
-                "{:?} may be the name of what stands beside other locks: write another key, or a namespace",
-                &*self.name
-            )),
-            _ => None,
-        }
+    pub(crate) fn fault(&self) -> Option<InvalidKey> {
+        let (reason, message) = match self.as_str().len() {
+            _ if self.is_several() => (
+                Reason::Several,
+                format!(
+                    "{} is what several keys are called together: write `LockRequest::all` with each of them",
+                    self.as_str()
+                ),
+            ),
+            0 => (Reason::Empty, "the key is empty: a lock needs a name, as in \"order:7\"".to_owned()),
+            length if length > Self::MAX_LEN => (
+                Reason::TooLong,
+                format!(
+                    "the key is {length} bytes long and at most {} are allowed: name the thing, or a digest of it",
+                    Self::MAX_LEN
+                ),
+            ),
+            _ if is_reserved(&self.name) => (
+                Reason::Reserved,
+                format!(
+                    "{:?} may be the name of what stands beside other locks: write another key, or a namespace",
+                    &*self.name
+                ),
+            ),
+            _ => return None,
+        };
+        Some(InvalidKey::new(reason, message))
     }
 }
 
@@ -230,7 +266,7 @@ mod tests {
     #[test]
     fn nothing_beside_a_lock_is_a_lock() {
         for name in ["{order:7}:q", "{order:7}:f", "{7}:q:order:{7}", "redlock:fence", "redlock:f:{9}"] {
-            assert!(LockKey::from(name).fault().is_some_and(|fault| fault.contains(name)), "{name}");
+            assert!(LockKey::from(name).fault().is_some_and(|fault| fault.to_string().contains(name)), "{name}");
             assert_eq!(LockKey::from(name).below("locks:").fault(), None, "it has another name there");
             let from_template = LockKey::from_template(name.to_owned());
             assert!(from_template.fault().is_none() && from_template.as_str() != name);
@@ -248,7 +284,7 @@ mod tests {
             (several.as_str(), format!("LockKey({several})"))
         );
         assert_ne!(several, LockKey::from(several.as_str()), "which is a key like any other");
-        assert!(several.clone().fault().is_some_and(|fault| fault.contains("LockRequest::all")));
+        assert!(several.clone().fault().is_some_and(|fault| fault.to_string().contains("LockRequest::all")));
         assert_eq!(several.clone().below("shop:"), several);
     }
 
@@ -256,7 +292,7 @@ mod tests {
     fn keys_are_bounded() {
         assert!(LockKey::from("").fault().is_some());
         assert_eq!(LockKey::from("k".repeat(LockKey::MAX_LEN)).below("ns:").fault(), None);
-        let fault = LockKey::from("k".repeat(10 * 1024)).fault().unwrap();
+        let fault = LockKey::from("k".repeat(10 * 1024)).check().unwrap_err().to_string();
         assert!(fault.contains("10240 bytes"), "{fault}");
     }
 

@@ -5,6 +5,7 @@
 
 pub(crate) mod beside;
 pub(crate) mod class;
+pub(crate) mod invalid_key;
 pub(crate) mod key;
 pub(crate) mod mode;
 pub(crate) mod namespace;
@@ -15,6 +16,7 @@ pub(crate) mod path;
 pub(crate) mod reserved;
 pub(crate) mod slot;
 
+pub use self::invalid_key::InvalidKey;
 pub use self::key::LockKey;
 pub use self::mode::Mode;
 pub use self::owner_token::OwnerToken;

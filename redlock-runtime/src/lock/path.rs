@@ -8,6 +8,7 @@
 //!    is a value. A name is never shortened by a digest: what is above a path must stay a part of its name.
 
 use crate::lock::class::Class;
+use crate::lock::invalid_key::{InvalidKey, Reason, Segment};
 use crate::lock::part::Part;
 use crate::lock::{LockKey, Mode};
 use std::borrow::Cow;
@@ -18,7 +19,7 @@ use std::sync::Arc;
 /// A place in a tree, such as `/acme/reports/2024`, for [`LockRequest::path`](crate::LockRequest::path).
 ///
 /// A text is a path with `/` between its segments. [`of`](Self::of) and [`join`](Self::join) make one of values, in which a
-/// `/` is a letter like any other: use them where a value comes from elsewhere. What no path can be is told when it is locked.
+/// `/` is a letter like any other: use them where a value comes from elsewhere. What no path can be is told when it is locked, and before by [`check`](Self::check).
 ///
 /// # Examples
 /// ```
@@ -76,35 +77,72 @@ impl LockPath {
         &self.text
     }
 
-    /// Why it cannot be locked, if so.
-    pub(crate) fn fault(&self) -> Option<String> {
+    /// Whether it can be locked, for a text that comes from elsewhere: so that whoever has sent it is told, before anything else is
+    /// done. A call looks at it as well, and says [`LockError::InvalidKey`](crate::LockError::InvalidKey).
+    ///
+    /// # Errors
+    /// What is wrong with it: it does not begin with `/`, or is no more than that; a segment is empty, or `.` or `..`; there are more
+    /// than [`MAX_SEGMENTS`](Self::MAX_SEGMENTS), or it has more than 1024 bytes in Redis.
+    ///
+    /// # Examples
+    /// ```
+    /// use redlock_runtime::LockPath;
+    ///
+    /// /// `dir` has slashes of its own, and `tenant` is one segment.
+    /// fn place(tenant: &str, dir: &str) -> Result<LockPath, String> {
+    ///     LockPath::of([tenant]).check().map_err(|invalid| format!("the tenant {}", invalid.reason()))?;
+    ///     let place = LockPath::from(format!("{}/{dir}", LockPath::of([tenant])));
+    ///     place.check().map_err(|invalid| format!("the folder {}", invalid.reason()))?;
+    ///     Ok(place)
+    /// }
+    /// assert_eq!(place("acme", "a/b").unwrap(), LockPath::from("/acme/a/b"));
+    /// assert_eq!(place("", "a/b").unwrap_err(), "the tenant names no place");
+    /// assert_eq!(place("acme", "../b").unwrap_err(), "the folder has the segment `.` or `..`");
+    /// ```
+    pub fn check(&self) -> Result<(), InvalidKey> {
         let text = self.as_str();
         let Some(below_root) = text.strip_prefix('/') else {
-            return Some(format!("the path {text:?} does not begin with `/`: write {:?}", ["/", text].concat()));
+            let message = format!("the path {text:?} does not begin with `/`: write {:?}", ["/", text].concat());
+            return Err(InvalidKey::new(Reason::NoSlash, message));
         };
         if below_root.is_empty() {
-            return Some(
-                "the path \"/\" is that of everything, which cannot be locked: name a tree, as in \"/acme\"".into(),
-            );
+            let message = "the path \"/\" is that of everything, which cannot be locked: name a tree, as in \"/acme\"";
+            return Err(InvalidKey::new(Reason::Root, message).in_segment(Segment { index: 0, count: 1 }));
         }
-        let segments = || below_root.split('/');
-        if segments().any(str::is_empty) {
-            return Some(format!("the path {text:?} has an empty segment: each needs a name, as in \"/acme/reports\""));
+        self.check_segments(below_root)?;
+        let (length, most) = (self.leaf().len(), LockKey::MAX_LEN);
+        if length > most {
+            let message =
+                format!("a path is {length} bytes long in Redis and at most {most} are allowed: lock a place above it");
+            return Err(InvalidKey::new(Reason::TooLong, message));
         }
-        if let Some(dots) = segments().find(|segment| matches!(*segment, "." | "..")) {
-            return Some(format!(
-                "the path {text:?} has the segment {dots:?}, which names no place: write where it leads"
-            ));
+        Ok(())
+    }
+
+    /// # Errors
+    /// What is wrong with its segments.
+    fn check_segments(&self, below_root: &str) -> Result<(), InvalidKey> {
+        let (text, most) = (self.as_str(), Self::MAX_SEGMENTS);
+        let count = below_root.split('/').count();
+        let place = |is_wrong: fn(&str) -> bool| {
+            let index = below_root.split('/').position(is_wrong)?;
+            Some(Segment { index, count })
+        };
+        if let Some(place) = place(str::is_empty) {
+            let message = format!("the path {text:?} has an empty segment: each needs a name, as in \"/acme/reports\"");
+            return Err(InvalidKey::new(Reason::EmptySegment, message).in_segment(place));
         }
-        let (count, length) = (segments().count(), self.leaf().len());
-        if count > Self::MAX_SEGMENTS {
-            let most = Self::MAX_SEGMENTS;
-            return Some(format!("a path has {count} segments and at most {most} are allowed: lock a place above it"));
+        if let Some(place) = place(is_dots) {
+            let dots = below_root.split('/').nth(place.index).unwrap_or_default();
+            let message =
+                format!("the path {text:?} has the segment {dots:?}, which names no place: write where it leads");
+            return Err(InvalidKey::new(Reason::Dots, message).in_segment(place));
         }
-        (length > LockKey::MAX_LEN).then(|| {
-            let most = LockKey::MAX_LEN;
-            format!("a path is {length} bytes long in Redis and at most {most} are allowed: lock a place above it")
-        })
+        if count > most {
+            let message = format!("a path has {count} segments and at most {most} are allowed: lock a place above it");
+            return Err(InvalidKey::new(Reason::TooManySegments, message));
+        }
+        Ok(())
     }
 
     /// What a request for the path wants: the place by itself, and what is above it.
@@ -119,6 +157,12 @@ impl LockPath {
         above.into_iter().chain(once(Part::new(LockKey::of_place(leaf), class)))
     }
 
+    /// The name of the place itself, as a key.
+    #[cfg(feature = "testing")]
+    pub(crate) fn name(&self) -> LockKey {
+        LockKey::of_place(self.leaf())
+    }
+
     /// The name of the place itself.
     fn leaf(&self) -> String {
         let below_root = self.text.strip_prefix('/').unwrap_or(&self.text);
@@ -127,6 +171,10 @@ impl LockPath {
             None => ["/{", below_root, "}"].concat(),
         }
     }
+}
+
+fn is_dots(segment: &str) -> bool {
+    matches!(segment, "." | "..")
 }
 
 /// The code of a character that may not stand in a segment as it is.
@@ -150,7 +198,7 @@ fn encoded_text(text: &str) -> Cow<'_, str> {
 
 /// A value as one segment. One that consists of dots is a name like any other.
 fn encoded_value(value: &str) -> Cow<'_, str> {
-    if matches!(value, "." | "..") {
+    if is_dots(value) {
         return value.replace('.', "%2E").into();
     }
     if !value.contains(|c| code(c).is_some()) {
@@ -250,7 +298,7 @@ mod tests {
         ];
         for (path, expected) in table {
             assert_eq!(path.as_str(), expected);
-            assert_eq!(path.fault(), None);
+            assert_eq!(path.check(), Ok(()));
         }
     }
 
@@ -301,7 +349,7 @@ mod tests {
         let mut seen = HashSet::new();
         for segments in hostile_paths() {
             let path = LockPath::of(&segments);
-            assert_eq!(path.fault(), None, "{segments:?}");
+            assert_eq!(path.check(), Ok(()), "{segments:?}");
             assert!(
                 path.parts(Mode::Shared).last().is_some_and(|leaf| LockPath::of_name(&leaf.key) == Some(path.clone()))
             );
@@ -332,11 +380,11 @@ mod tests {
             (&long, "1029 bytes"),
         ];
         for (text, expected) in table {
-            let fault = LockPath::from(text).fault().unwrap();
+            let fault = LockPath::from(text).check().unwrap_err().to_string();
             assert!(fault.contains(expected), "{text}: {fault}");
         }
-        assert_eq!(LockPath::from("/a".repeat(16)).fault(), None);
-        assert_eq!(LockPath::of(["a"; 0]).fault(), LockPath::from("").fault());
-        assert!(LockPath::of(["A", ""]).fault().is_some());
+        assert_eq!(LockPath::from("/a".repeat(16)).check(), Ok(()));
+        assert_eq!(LockPath::of(["a"; 0]).check(), LockPath::from("").check());
+        assert!(LockPath::of(["A", ""]).check().is_err());
     }
 }

@@ -117,7 +117,8 @@ impl LockManager {
     /// [`LockError::TimedOut`] when another owner held the lock during the whole wait, [`LockError::Contended`] when
     /// it was held and there is no wait, [`LockError::NoQuorum`] when too few nodes answered, [`LockError::Refused`] when
     /// so many refused for good that it is no use to try again,
-    /// [`LockError::Configuration`] for an unusable key or `ttl`, [`LockError::Closed`] after
+    /// [`LockError::InvalidKey`] for a key that cannot be locked, [`LockError::Configuration`] for an unusable `ttl`,
+    /// [`LockError::Closed`] after
     /// [`shutdown`](Self::shutdown). [`LockError::WouldDeadlock`] when the call would wait for its own caller; and
     /// [`LockError::Lost`] when it is [reentrant](LockRequest::reentrant) and was handed a lock that has ended.
     ///

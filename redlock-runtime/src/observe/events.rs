@@ -192,6 +192,12 @@ pub(crate) fn request_unavailable(error: impl Display) {
     tell!(WARN, "request_failed", { error = %error }, "a request fails by its lock");
 }
 
+/// A request of a service fails because of what was sent.
+#[cfg(any(feature = "axum", feature = "tonic"))]
+pub(crate) fn request_invalid(error: impl Display) {
+    tell!(INFO, "request_failed", { error = %error }, "a request fails by its lock");
+}
+
 /// A request of a service fails because something is to be mended or looked at.
 #[cfg(any(feature = "axum", feature = "tonic"))]
 pub(crate) fn request_broken(error: impl Display) {

@@ -11,7 +11,8 @@ use std::sync::Arc;
 #[diagnostic::on_unimplemented(
     message = "`{Self}` cannot be part of a lock key",
     label = "this part has no `Display`",
-    note = "write `impl std::fmt::Display for {Self}`, or name a field or a method that has it, as in `{{order.id}}`"
+    note = "name a field or a method that has it, as in `{{order.id}}`, or `{{file.display()}}` for a path of a file; or, if \
+            `{Self}` is a type of this crate, write `impl std::fmt::Display for {Self} {{ .. }}`"
 )]
 pub trait LockKeyPart {
     /// Writes the text that stands in the key.

@@ -1,8 +1,7 @@
 //! One of several things that a request wants.
 
-use crate::error::LockError;
 use crate::lock::part::Part;
-use crate::lock::{LockKey, LockPath, Mode};
+use crate::lock::{InvalidKey, LockKey, LockPath, Mode};
 
 /// One of several things that a [`LockRequest::all`](crate::LockRequest::all) wants: a key or a path, in the mode of the request
 /// or in one of its own.
@@ -65,23 +64,40 @@ impl LockPart {
         matches!(self.what, What::Key(_))
     }
 
+    /// The name that stands for it alone, and not what is above.
+    #[cfg(feature = "testing")]
+    pub(crate) fn leaf(&self) -> LockKey {
+        match &self.what {
+            What::Key(key) => key.clone(),
+            What::Path(path) => path.name(),
+        }
+    }
+
+    /// Whether it is wanted as a permit, which is no mode of a part.
+    pub(super) fn is_permit(&self) -> bool {
+        self.mode.is_some_and(Mode::is_permit)
+    }
+
+    /// Whether it cannot be locked, in whatever namespace.
+    pub(super) fn is_invalid(&self) -> bool {
+        match &self.what {
+            What::Key(key) => key.check().is_err(),
+            What::Path(path) => path.check().is_err(),
+        }
+    }
+
     /// What it means at the nodes. `default` is the mode of the request.
     ///
     /// # Errors
-    /// [`LockError::Configuration`] for a path that is none.
-    pub(super) fn parts(&self, default: Mode) -> Result<Vec<Part>, LockError> {
+    /// For a path that is none.
+    pub(super) fn parts(&self, default: Mode) -> Result<Vec<Part>, InvalidKey> {
         let mode = self.mode.unwrap_or(default);
-        if self.mode.is_some_and(Mode::is_permit) {
-            return Err(LockError::configuration(
-                "Mode::Permit is no mode of one part of a request: permits are of one key",
-            ));
-        }
         match &self.what {
             What::Key(key) => Ok(vec![Part::of(key.clone(), mode)]),
-            What::Path(path) => match path.fault() {
-                Some(fault) => Err(LockError::configuration(fault)),
-                None => Ok(path.parts(mode).collect()),
-            },
+            What::Path(path) => {
+                path.check()?;
+                Ok(path.parts(mode).collect())
+            }
         }
     }
 }

@@ -262,7 +262,8 @@ impl LockRequest {
     ///
     /// At least 100 ms and at most 30 days. The `wait` is for whoever runs the window at present, and 1 s unless the request
     /// says something else; it ends with the window. Whether that one still runs is not known to others, so that a call which
-    /// comes after the end of its body waits as well. It cannot be [`Wait::None`]: when several calls come at the same
+    /// comes after the end of its body waits as well; [`wait`](Self::wait) makes that shorter, and should be some round trips at
+    /// least. It cannot be [`Wait::None`]: when several calls come at the same
     /// moment, each might find the vote of a node with another one, and the window would be nobody's. It goes neither with
     /// `min_hold` nor with fencing tokens, which tell the owners of one key apart: each window has a key of its own.
     ///

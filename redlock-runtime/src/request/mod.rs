@@ -4,6 +4,7 @@
 //! `client`.
 
 pub(crate) mod after_restart;
+mod blame;
 pub(crate) mod detached;
 mod detached_parts;
 pub(crate) mod fenced_set;

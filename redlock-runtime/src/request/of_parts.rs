@@ -1,10 +1,13 @@
 //! Requests for several keys and for places in a tree, and what does not go with them.
 
 use crate::error::LockError;
+use crate::lock::InvalidKey;
+use crate::lock::invalid_key::Reason;
 use crate::lock::parts::Parts;
 use crate::lock::{LockKey, LockPath, Mode};
+use crate::request::blame::blamed;
 use crate::request::what::What;
-use crate::request::{LockPart, LockRequest};
+use crate::request::{LockPart, LockRequest, Place};
 use std::time::Duration;
 
 /// The most keys and paths of one request. Each is a name at every node, in every command about the lock.
@@ -35,9 +38,9 @@ impl LockRequest {
     /// - Errors and events show all keys, as in `"a" + "b"`; [`LockGuard::keys`](crate::LockGuard::keys) has each.
     ///
     /// # Errors
-    /// When it is acquired: [`LockError::Configuration`] for no part, more than 16, or more than 64 names with what is above the
-    /// paths; for keys in different slots of a cluster; together with `once_per` or `linger`; and for a fencing token where all
-    /// are shared.
+    /// When it is acquired: [`LockError::InvalidKey`] for no part, more than 16, or more than 64 names with what is above the
+    /// paths, and for a part that is no key or path; [`LockError::Configuration`] for keys in different slots of a cluster, together
+    /// with `once_per` or `linger`, and for a fencing token where all are shared.
     ///
     /// # Examples
     /// ```
@@ -68,8 +71,8 @@ impl LockRequest {
     /// For several, give [`all`](Self::all) a [`LockPath`] for each.
     ///
     /// # Errors
-    /// When it is acquired: [`LockError::Configuration`] for a path that does not begin with `/`, with an empty segment or one
-    /// that is `.` or `..`, with more than 16 segments, or more than 1024 bytes; and together with `once_per` or `linger`.
+    /// When it is acquired: [`LockError::InvalidKey`] for what [`LockPath::check`] refuses, such as an empty segment or one that is
+    /// `..`; [`LockError::Configuration`] together with `once_per` or `linger`.
     ///
     /// # Examples
     /// ```
@@ -99,24 +102,41 @@ impl LockRequest {
     /// What the request wants at the nodes, below `namespace`.
     ///
     /// # Errors
-    /// [`LockError::Configuration`] for what cannot be locked, or not together, and for options that do not go with it.
+    /// [`LockError::InvalidKey`] for what cannot be locked; [`LockError::Configuration`] for options that do not go with it.
     pub(crate) fn parts(&self, namespace: &str) -> Result<Parts, LockError> {
         if let What::Parts(parts) = &self.what {
             self.check_parts(parts)?;
         }
-        let parts = self.names(namespace)?;
-        if let Some(fault) = parts.iter().find_map(|part| part.key.fault()) {
-            return Err(LockError::configuration(fault));
-        }
+        let parts = self.valid_names(namespace).map_err(|invalid| self.with_placeholder(invalid))?;
         self.check_mode(parts.mode())?;
         Ok(parts)
+    }
+
+    /// # Errors
+    /// What cannot be locked.
+    fn valid_names(&self, namespace: &str) -> Result<Parts, InvalidKey> {
+        let parts = self.names(namespace)?;
+        let invalid = parts.iter().find_map(|part| part.key.fault());
+        invalid.map_or(Ok(parts), Err)
+    }
+
+    /// What is wrong, with the placeholder of the attribute whose value makes it so.
+    fn with_placeholder(&self, invalid: InvalidKey) -> InvalidKey {
+        let place = match &self.what {
+            What::Key(_) => Some((0, 1)),
+            What::Parts(parts) => parts.iter().position(LockPart::is_invalid).map(|nth| (nth, parts.len())),
+        };
+        match place.zip(self.place.and_then(Place::template)) {
+            Some((place, template)) => blamed(invalid, template, place),
+            None => invalid,
+        }
     }
 
     /// The names that it wants, below `namespace`.
     ///
     /// # Errors
-    /// [`LockError::Configuration`] for no name, too many of them, or a path that is none.
-    pub(crate) fn names(&self, namespace: &str) -> Result<Parts, LockError> {
+    /// For no name, too many of them, or a path that is none.
+    pub(crate) fn names(&self, namespace: &str) -> Result<Parts, InvalidKey> {
         match &self.what {
             What::Key(key) => Ok(Parts::single(key.clone().below(namespace), self.mode)),
             What::Parts(parts) => all_of(parts, self.mode, namespace),
@@ -131,6 +151,8 @@ impl LockRequest {
             format!("once_per numbers the windows of one key, and {what} are none: leave out one of the two")
         } else if self.linger.is_some_and(|linger| linger > Duration::ZERO) {
             format!("linger leaves one key to the next call of this process, and not {what}: leave out one of the two")
+        } else if parts.iter().any(LockPart::is_permit) {
+            "Mode::Permit is no mode of one part of a request: permits are of one key".to_owned()
         } else {
             return Ok(());
         };
@@ -139,27 +161,29 @@ impl LockRequest {
 }
 
 /// # Errors
-/// [`LockError::Configuration`] for too few of them, or too many.
-fn all_of(parts: &[LockPart], mode: Mode, namespace: &str) -> Result<Parts, LockError> {
+/// For too few of them, or too many.
+fn all_of(parts: &[LockPart], mode: Mode, namespace: &str) -> Result<Parts, InvalidKey> {
     let count = parts.len();
     if count > MOST_PARTS {
-        return Err(LockError::configuration(format!(
+        let message = format!(
             "a request for {count} keys and paths is too large: at most {MOST_PARTS} are allowed; lock what they are parts of"
-        )));
+        );
+        return Err(InvalidKey::new(Reason::TooManyParts, message));
     }
     let mut names = Vec::new();
     for part in parts {
         names.extend(part.parts(mode)?.into_iter().map(|part| part.below(namespace)));
     }
     let Some(all) = Parts::of(names) else {
-        return Err(LockError::configuration("a request for no key locks nothing: name one key at least"));
+        return Err(InvalidKey::new(Reason::Empty, "a request for no key locks nothing: name one key at least"));
     };
     if all.len() > MOST_NAMES {
-        return Err(LockError::configuration(format!(
+        let message = format!(
             "a request has {} names with what is above its paths, and at most {MOST_NAMES} are allowed: lock a place above \
              several of them",
             all.len()
-        )));
+        );
+        return Err(InvalidKey::new(Reason::TooManyParts, message));
     }
     Ok(all)
 }

@@ -19,8 +19,9 @@
 //! ```
 
 use crate::error::{HeldLock, LockError, LossCause, NodeError, NodeFailure, OrderStep, SourceLine, Why};
+use crate::lock::invalid_key::Reason;
 use crate::lock::owner_token::ManagerId;
-use crate::lock::{LockKey, OwnerToken};
+use crate::lock::{InvalidKey, LockKey, OwnerToken};
 use crate::time::clock::Clock;
 use crate::time::token_clock::TokenClock;
 use std::borrow::Cow;
@@ -129,6 +130,14 @@ pub fn wrong_order(key: impl Into<LockKey>, held: impl Into<LockKey>) -> LockErr
     let line = SourceLine::from(Location::caller());
     let why = Why::Order(Box::new([OrderStep { taken_at: line, asked_at: line }]));
     LockError::WouldDeadlock { key: key.into(), held: Box::new(HeldLock::new(held.into(), line, line, why)) }
+}
+
+/// [`LockError::InvalidKey`]: the value of this placeholder is empty. That of a text which
+/// [`LockKey::check`] or [`LockPath::check`](crate::LockPath::check) refuses is made by `LockError::from`.
+#[must_use]
+pub fn invalid_key(placeholder: &'static str) -> LockError {
+    let invalid = InvalidKey::new(Reason::Empty, "the key is empty: a lock needs a name, as in \"order:7\"");
+    invalid.of(placeholder, false).into()
 }
 
 /// [`LockError::Configuration`], with this text.

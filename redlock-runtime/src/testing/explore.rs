@@ -122,6 +122,7 @@ const MAX_TIME: Duration = Duration::from_secs(86_400);
 /// # #[cfg(feature = "macros")] fn main() { bank::no_deposit_is_lost() }
 /// # #[cfg(not(feature = "macros"))] fn main() { panic!() }
 /// ```
+#[track_caller]
 pub fn explore(seeds: impl IntoIterator<Item = u64>, test: impl AsyncFn(TestServers, u64)) {
     Explore::new(seeds).run(test);
 }
@@ -224,14 +225,23 @@ impl<S: IntoIterator<Item = u64>> Explore<S> {
     ///
     /// # Panics
     /// As [`explore`].
+    #[track_caller]
     pub fn run(self, test: impl AsyncFn(TestServers, u64)) {
         // What follows on this thread is by chance again, also when a seed fails.
         let _by_chance = ByChance(fastrand::u64(..));
-        let one = |seed| run(seed, self.circumstances, &test);
+        // Loops and not closures, in which a panic would be at a line of this file.
         match (seeds::of_the_environment(), self.only) {
-            (Some(seeds), _) => seeds.for_each(one),
-            (None, Some(seed)) => one(seed),
-            (None, None) => self.seeds.into_iter().for_each(one),
+            (Some(seeds), _) => {
+                for seed in seeds {
+                    run(seed, self.circumstances, &test);
+                }
+            }
+            (None, Some(seed)) => run(seed, self.circumstances, &test),
+            (None, None) => {
+                for seed in self.seeds {
+                    run(seed, self.circumstances, &test);
+                }
+            }
         }
     }
 }
@@ -245,6 +255,7 @@ impl Drop for ByChance {
     }
 }
 
+#[track_caller]
 fn run(seed: u64, circumstances: Circumstances, test: &impl AsyncFn(TestServers, u64)) {
     let Circumstances { servers, has_faults, max_time } = circumstances;
     // The pauses of the library, and the tails of the tokens.
@@ -262,14 +273,18 @@ fn run(seed: u64, circumstances: Circumstances, test: &impl AsyncFn(TestServers,
                 begin(&servers);
             }
             // The trouble ends with the runtime.
-            let is_over = timeout(max_time, test(servers, seed)).await.is_ok();
-            assert!(is_over, "the run does not end: it is not over after {max_time:?} of virtual time");
-        });
+            timeout(max_time, test(servers, seed)).await.is_ok()
+        })
     }));
-    if let Err(panic) = ended {
+    if !matches!(ended, Ok(true)) {
         let log = log.map(|log| log.to_string()).unwrap_or_default();
         eprintln!("seed {seed} fails, and {VARIABLE}={seed} with the name of this test runs it alone; its log:\n{log}");
-        resume_unwind(panic);
+    }
+    match ended {
+        Ok(is_over) => {
+            assert!(is_over, "the run does not end: it is not over after {max_time:?} of virtual time");
+        }
+        Err(panic) => resume_unwind(panic),
     }
 }
 

@@ -20,6 +20,7 @@ use std::fmt;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 use std::time::Duration;
+use tokio::runtime::Handle;
 use tokio::task::AbortHandle;
 
 /// Servers in the memory of a test, which several managers share: what two processes and a Redis are outside of it.
@@ -88,11 +89,13 @@ impl TestServers {
     /// # Panics
     /// For no servers.
     #[must_use]
+    #[track_caller]
     pub fn new(servers: usize) -> Self {
         Self::with(servers, Clock::tokio(), (false, 0))
     }
 
     /// The same with another clock, whether they are those of a run of `explore`, and chance that begins with `seed`.
+    #[track_caller]
     pub(super) fn with(servers: usize, clock: Clock, (is_explored, seed): (bool, u64)) -> Self {
         static MADE: AtomicUsize = AtomicUsize::new(0);
         assert!(servers > 0, "locks need a server: write `TestServers::new(1)`, or more");
@@ -117,6 +120,7 @@ impl TestServers {
     /// # Panics
     /// Outside of a tokio runtime.
     #[must_use]
+    #[track_caller]
     pub fn manager(&self) -> LockManager {
         self.manager_with(LockManager::builder())
     }
@@ -141,6 +145,7 @@ impl TestServers {
     #[track_caller]
     #[must_use]
     pub fn manager_with(&self, builder: LockManagerBuilder) -> LockManager {
+        assert!(Handle::try_current().is_ok(), "a manager needs a tokio runtime, and this is outside of one");
         let manager = self.0.managers.fetch_add(1, Ordering::Relaxed);
         let id = ManagerId::numbered(u128::try_from(manager).unwrap_or_default() + 1);
         match self.make(builder, id, Some(Notebook { journal: Arc::clone(&self.0.journal), manager })) {

@@ -16,9 +16,10 @@ fn kind(error: &LockError) -> usize {
         LockError::Refused { .. } => 4,
         LockError::Lost { .. } => 5,
         LockError::WouldDeadlock { .. } => 6,
-        LockError::Configuration { .. } => 7,
-        LockError::NotInstalled => 8,
-        LockError::Closed => 9,
+        LockError::InvalidKey { .. } => 7,
+        LockError::Configuration { .. } => 8,
+        LockError::NotInstalled => 9,
+        LockError::Closed => 10,
         other => panic!("there is no constructor for {other:?}"),
     }
 }
@@ -33,6 +34,7 @@ fn every_error_can_be_made() {
         errors::refused("order:7", "NOPERM this user has no permissions"),
         errors::lost("order:7", SECOND, LossCause::Taken),
         errors::would_deadlock("order:7"),
+        errors::invalid_key("order_id"),
         errors::configuration("the ttl is too long"),
         errors::not_installed(),
         errors::closed(),
@@ -43,7 +45,7 @@ fn every_error_can_be_made() {
     }
     assert_eq!(
         all.map(|error| error.is_transient()),
-        [true, true, true, true, false, false, false, false, false, false]
+        [true, true, true, true, false, false, false, false, false, false, false]
     );
 }
 
@@ -62,6 +64,8 @@ fn errors_have_the_data_that_they_are_given() {
     assert!(lost.contains("a:1: the connection broke"), "{lost}");
     let order = errors::wrong_order("a", "b").to_string();
     assert!(order.contains("the other way round") && order.contains("errors.rs"), "{order}");
+    let invalid = errors::invalid_key("order_id").to_string();
+    assert!(invalid.contains("is empty") && invalid.contains("`{order_id}`"), "{invalid}");
     let many = errors::refused_of(Some("order:7".into()), 1, [("a:1", NodeError::Replica)]).to_string();
     assert!(many.contains("is a replica"), "{many}");
 }

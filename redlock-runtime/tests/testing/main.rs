@@ -7,5 +7,6 @@ mod faults;
 mod installing;
 mod kinds;
 mod logging;
+mod places;
 mod real_time;
 mod several;

@@ -36,9 +36,37 @@ fn keys(guard: &LockGuard) -> Vec<String> {
     guard.keys().map(ToString::to_string).collect()
 }
 
+#[distributed_lock(key = ["{from}", "account:{to}"])]
+async fn between(from: &str, to: &str) -> Result<(), LockError> {
+    Ok(())
+}
+
+#[distributed_lock(path = [shared("/limits"), "/{tenant.trim()}/{dir:/}"])]
+async fn of_both(tenant: &str, dir: &str) -> Result<(), LockError> {
+    Ok(())
+}
+
+#[distributed_lock(key("{job}", job = name), once_per = 60)]
+async fn once(name: &str) -> Result<(), LockError> {
+    Ok(())
+}
+
+#[track_caller]
 fn refused<T: std::fmt::Debug>(outcome: Result<T, LockError>, expected: &str) {
+    assert_eq!(refused_value(outcome, expected).0, None);
+}
+
+/// Which placeholder is to blame, and what is wrong with its value.
+#[track_caller]
+fn refused_value<T: std::fmt::Debug>(
+    outcome: Result<T, LockError>,
+    expected: &str,
+) -> (Option<&'static str>, &'static str) {
     let error = outcome.unwrap_err();
-    assert!(matches!(error, LockError::Configuration { .. }) && error.to_string().contains(expected), "{error}");
+    let LockError::InvalidKey { cause, .. } = &error else { panic!("{error}") };
+    assert!(error.to_string().contains(expected), "{error}");
+    assert!(error.key().is_none() && !error.is_transient());
+    (cause.placeholder(), cause.reason())
 }
 
 #[tokio::test]
@@ -85,11 +113,29 @@ async fn a_value_is_one_segment_whatever_it_says() {
 async fn what_values_make_of_a_path_is_refused_when_it_is_none() {
     LockManager::in_memory()
         .scope(async {
-            refused(of_tenant("", 0).await, "name a tree");
-            refused(of_path("acme/".into()).await, "each needs a name");
-            refused(of_path("acme/../x".into()).await, "which names no place");
-            refused(of_path("a/".repeat(16) + "a").await, "17 segments");
-            refused(of_tenant(&"a".repeat(1024), 0).await, "1027 bytes");
+            let of_tenant = async |tenant: &str, expected| refused_value(of_tenant(tenant, 0).await, expected);
+            assert_eq!(of_tenant("", "name a tree").await, (Some("tenant"), "is empty"));
+            assert_eq!(of_tenant(&"a".repeat(1024), "1027 bytes").await, (Some("tenant"), "is too long"));
+            let of_path = async |path: &str, expected| refused_value(of_path(path.into()).await, expected);
+            assert_eq!(of_path("acme/", "each needs a name").await, (Some("dir"), "has an empty segment"));
+            let dots = of_path("acme/../x", "which names no place").await;
+            assert_eq!(dots, (Some("dir"), "has the segment `.` or `..`"));
+            let deep = of_path(&("a/".repeat(16) + "a"), "17 segments").await;
+            assert_eq!(deep, (Some("dir"), "has too many segments"));
+        })
+        .await;
+}
+
+#[tokio::test]
+async fn an_error_names_the_value_that_is_to_blame() {
+    LockManager::in_memory()
+        .scope(async {
+            let empty = refused_value(between("", "8").await, "the key is empty");
+            assert_eq!(empty, (Some("from"), "is empty"));
+            assert_eq!(refused_value(once("").await, "`{job}`"), (Some("job"), "is empty"));
+            let of_both = async |tenant, dir| refused_value(of_both(tenant, dir).await, "the value of");
+            assert_eq!(of_both(" ", "a").await, (Some("tenant.trim()"), "is empty"));
+            assert_eq!(of_both("acme", "a/.").await, (Some("dir"), "has the segment `.` or `..`"));
         })
         .await;
 }

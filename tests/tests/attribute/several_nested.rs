@@ -92,7 +92,7 @@ async fn errors_show_all_keys_and_say_which_place_is_taken() {
     let error = manager.acquire(all(&["b", "c"]).wait(Duration::from_secs(2))).await.unwrap_err();
     assert_eq!(error.to_string(), "\"b\" + \"c\" was still held by another owner after a wait of 2.0s");
     let key = error.key().unwrap().clone();
-    assert!(matches!(manager.acquire(key).await, Err(LockError::Configuration { .. })));
+    assert!(matches!(manager.acquire(key).await, Err(LockError::InvalidKey { .. })));
     let held_keys: Vec<_> = manager.held()[0].keys.iter().map(ToString::to_string).collect();
     assert_eq!(held_keys, ["a", "b"]);
     drop(held);

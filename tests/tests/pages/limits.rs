@@ -13,7 +13,7 @@ fn assert_said(text: &str) {
 }
 
 fn is_refused<T>(result: &Result<T, LockError>) -> bool {
-    matches!(result, Err(LockError::Configuration { .. }))
+    matches!(result, Err(LockError::Configuration { .. } | LockError::InvalidKey { .. }))
 }
 
 /// Whether a request for a key of its own is refused.

@@ -31,11 +31,17 @@ const ELSEWHERE: [&str; 20] = [
 ];
 
 /// Texts that are part of a message on the page, are said by a server, or are never seen alone.
-const PARTS: [&str; 38] = [
+const PARTS: [&str; 44] = [
     ", and the like for every lock",
     "ERR Error running script",
     "ERR max number of clients",
     "append-only file",
+    "does not begin with `/`",
+    "has an empty segment",
+    "has the segment `.` or `..`",
+    "has too many parts",
+    "has too many segments",
+    "is no single key",
     "forgets the locks",
     "master with ",
     "the Sentinel at ..: ..",

@@ -2,7 +2,7 @@
 
 use crate::support::{manager, manager_through, wait_until_queued};
 use crate::waiters::{assert_all_gone, obtained, patient, queue_up, wait_until_no_queue, waiting};
-use redlock_runtime::{LockError, LockRequest, Wait};
+use redlock_runtime::{LockError, LockManager, LockRequest, Wait};
 use redlock_tests::{Nodes, PATIENCE, redis_cli};
 use std::time::{Duration, Instant};
 
@@ -53,6 +53,15 @@ async fn a_lock_that_another_client_deletes_is_found_by_the_safety_poll() {
         obtained(call).await.release().await.unwrap();
         assert_all_gone(&manager, &nodes).await;
     }
+}
+
+#[tokio::test]
+async fn data_among_the_locks_of_a_namespace_is_shown_by_its_name_in_redis() {
+    let nodes = Nodes::start(1).await;
+    let manager = LockManager::builder().nodes(nodes.urls()).namespace("shop").build().unwrap();
+    nodes[0].inspect().command::<()>(&["SET", "shop:order:7", "an order"]).await;
+    let text = manager.acquire("order:7").await.unwrap_err().to_string();
+    assert!(text.contains("in Redis it is called \"shop:order:7\"") && !text.contains("builder()"), "{text}");
 }
 
 #[tokio::test]

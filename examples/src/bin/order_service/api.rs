@@ -142,7 +142,7 @@ mod tests {
         let (redis, servers) = (RedisServer::start().await, TestServers::new(1));
         let [ours, theirs] = processes(&redis, &servers).await;
         let id = ours.orders.create(1999).await.unwrap().id;
-        servers.hold(&format!("locks:order:{id}")).await;
+        servers.hold(format!("locks:order:{id}")).await;
         let refused = capture(State(ours.clone()), Path(id)).await.err();
         assert!(matches!(&refused, Some(ApiError::Lock(error)) if error.is_contended()), "{refused:?}");
         let change = change(State(ours.clone()), Path(id), Json(Amount { amount: 1 }));
@@ -150,7 +150,7 @@ mod tests {
             while theirs.locks.inspect(format!("order:{id}")).await.waiters().is_empty() {
                 tokio::task::yield_now().await;
             }
-            servers.release(&format!("locks:order:{id}"));
+            servers.release(format!("locks:order:{id}"));
         };
         let (changed, ()) = tokio::join!(change, release);
         assert_eq!(changed.unwrap().amount, 1, "it has waited");

@@ -9,6 +9,7 @@ pub(super) const VARIABLE: &str = "REDLOCK_SEED";
 ///
 /// # Panics
 /// For a text that is neither a number nor a range.
+#[track_caller]
 pub(super) fn of_the_environment() -> Option<RangeInclusive<u64>> {
     let text = std::env::var(VARIABLE).ok()?;
     match read(&text) {
