@@ -37,8 +37,9 @@ local clock = redis.call('TIME')
 local now = clock[1] * 1000 + math.floor(clock[2] / 1000)
 local time = '@' .. table.concat(clock, '.')
 
--- The names that are wanted. What is said above of one of them holds for the one that was gone to last.
-local here = {lock = lock, queue = queue, class = class, owner = owner, is_marked = is_marked}
+-- The names that are wanted. What is said above of one of them holds for the one that was gone to last. Of each, it is kept whether
+-- nobody has it, when that was found out; and which scores there are in its queue, so that nobody is looked for in vain.
+local here = {lock = lock, queue = queue, class = class, owner = owner, is_marked = is_marked, is_free = value == nil}
 local places = {here}
 local function go_to(place)
   here.owner, here.is_marked = owner, is_marked
@@ -86,7 +87,7 @@ end
 
 -- As what a token has the name together with others, and until when; nil when it has not.
 local function share_of(who)
-  local at = not owner and redis.call('ZSCORE', lock, who)
+  local at = not owner and not here.is_free and redis.call('ZSCORE', lock, who)
   if at then
     local as = math.floor(at / SHARE)
     at = at - as * SHARE
@@ -107,7 +108,7 @@ end
 
 -- Those who have the name in a class, at most so many.
 local function holders(as, most)
-  return owner and {} or redis.call('ZRANGE', lock, '(' .. score(as, now), '(' .. score(as + 1, 0), 'BYSCORE', 'LIMIT', 0, most)
+  return (owner or here.is_free) and {} or redis.call('ZRANGE', lock, '(' .. score(as, now), '(' .. score(as + 1, 0), 'BYSCORE', 'LIMIT', 0, most)
 end
 
 -- Whether others than a token have the name that do not go with its class.
@@ -126,8 +127,10 @@ end
 
 -- The earliest of those who wait with a score, behind so many of them.
 local function first(line, passed)
-  if not passed or passed == 0 then
-    return redis.pcall('ZRANGE', queue, line, line, 'BYSCORE', 'LIMIT', 0, 1)[1]
+  if not here.lines[line] then
+    return nil
+  elseif not passed or passed == 0 then
+    return redis.pcall('ZRANGE', queue, line, line, 'BYSCORE', 'LIMIT', '0', '1')[1]
   end
   -- By the rank: an offset among scores is walked to.
   local at = redis.call('ZCOUNT', queue, 0, '(' .. line) + passed
@@ -156,7 +159,8 @@ end
 -- The time in the larger one of the owner and the last in the queue, when that is larger than the token that asks.
 local largest = token
 local function note_newest()
-  local last = latest()
+  local last, _, lines = latest()
+  here.lines = lines
   if is_token(owner) and is_before(largest, owner) then
     largest = owner
   end
@@ -184,11 +188,6 @@ local function expire(name, ms, ...)
   end
 end
 
--- Those who are still to be told, if any.
-local function untold()
-  return redis.pcall('ZRANGE', queue, UNTOLD, UNTOLD, 'BYSCORE', 'LIMIT', 0, 1)[1]
-end
-
 -- How many wait with a score before a token.
 local function count_before(who, line)
   local least, most = 0, redis.call('ZCOUNT', queue, line, line)
@@ -207,6 +206,7 @@ end
 local function join()
   local line = has_several and class < 2 and class + SEVERAL or class
   redis.call('ZADD', queue, line, token, score(1, now), token .. '#')
+  here.lines[line] = token
   expire(queue, QUEUE_EXPIRY, token, token .. '#')
 end
 
@@ -233,6 +233,7 @@ local function put(who, as, ttl)
     redis.call('PEXPIRE', lock, math.max(left, ttl))
   end
   redis.call('ZADD', lock, score(as, now + ttl), who)
+  here.is_free = false
   -- Before anything that this user may not do: what never expires would stay.
   expire(lock, math.max(left, ttl), who)
   for _, other in ipairs(classes) do
@@ -315,7 +316,8 @@ local function promote(claim, own_ttl, freed)
   if freed then
     free(freed)
   end
-  local rest = untold()
+  -- Those who are still to be told, if any.
+  local rest = first(UNTOLD)
   if rest then
     redis.call('ZREM', queue, rest)
     for line in string.gmatch(string.sub(rest, TOKEN_LEN + 2), '%d') do
@@ -347,6 +349,7 @@ local function promote(claim, own_ttl, freed)
       end
       if lines ~= '' then
         redis.call('ZADD', queue, UNTOLD, next .. '>' .. lines)
+        here.lines[UNTOLD] = next
       end
       break
     end
@@ -407,13 +410,13 @@ end
 
 -- Whether something else has the name, which nobody gives back.
 local function is_data()
-  return owner == true or redis.call('PTTL', lock) == -1
+  return owner == true or not here.is_free and redis.call('PTTL', lock) == -1
 end
 
 -- Gives the token that asks all of the names. What was lowered before stays what it is.
 local function take_all(ttl, claim)
   any(function()
-    here.waited = redis.pcall('ZSCORE', queue, token)
+    here.waited = next(here.lines) and redis.pcall('ZSCORE', queue, token)
     if here.waited then
       -- Nothing else is written before: a server that is full lets a script go on that has begun.
       strike(token)
@@ -426,7 +429,7 @@ local function take_all(ttl, claim)
     end
   end)
   any(function()
-    if class == SHARING or share_of(token) == SHARING or here.waited and untold() then
+    if class == SHARING or share_of(token) == SHARING or here.waited and first(UNTOLD) then
       promote(claim)
     end
   end)
