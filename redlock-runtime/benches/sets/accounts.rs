@@ -3,6 +3,7 @@
 use std::fs::File;
 use std::os::unix::fs::FileExt;
 use std::path::{Path, PathBuf};
+use std::time::Duration;
 
 pub(crate) const ACCOUNTS: u64 = 64;
 
@@ -28,10 +29,14 @@ impl Accounts {
         Self { file: File::options().read(true).write(true).open(path).expect("the parent has made it") }
     }
 
-    /// Reads both, lets others run, and writes both: whoever does so at the same time takes money away, or makes some.
-    pub(crate) async fn transfer(&self, from: u64, to: u64) {
+    /// Reads both, lets others run, and writes both that much later: whoever does so at the same time takes money away, or makes some.
+    pub(crate) async fn transfer(&self, from: u64, to: u64, body: Duration) {
         let (left, there) = (self.balance(from), self.balance(to));
-        tokio::task::yield_now().await;
+        if body.is_zero() {
+            tokio::task::yield_now().await;
+        } else {
+            tokio::time::sleep(body).await;
+        }
         self.put(from, left - 1);
         self.put(to, there + 1);
     }

@@ -2,15 +2,19 @@
 
 use crate::accounts::{ACCOUNTS, Accounts};
 use crate::jain::jain;
-use crate::teller::{Process, Way, Work};
+use crate::teller::{Load, Process, Way, Work};
 use crate::{Plan, result_file, server_cpu};
 use redlock_tests::Nodes;
 use std::fmt;
 use std::time::Duration;
 
 const PROCESSES: usize = 8;
-/// Those of each process that transfer at the same time.
-pub(crate) const TELLERS: [usize; 2] = [1, 8];
+/// What each process does.
+pub(crate) const LOADS: [Load; 3] = [
+    Load { tellers: 1, body: Duration::ZERO },
+    Load { tellers: 8, body: Duration::ZERO },
+    Load { tellers: 8, body: Duration::from_millis(5) },
+];
 
 /// Transfers in a second, in those with nested locks.
 const LEAST: f64 = 1.5;
@@ -31,7 +35,7 @@ struct Outcome {
 /// Two lines of the table.
 pub(crate) struct Storm {
     nodes: u32,
-    tellers: usize,
+    load: Load,
     /// For each way.
     time: Duration,
     together: Outcome,
@@ -40,7 +44,7 @@ pub(crate) struct Storm {
 }
 
 impl Storm {
-    pub(crate) async fn measure(servers: &Nodes, tellers: usize, plan: Plan) -> Self {
+    pub(crate) async fn measure(servers: &Nodes, load: Load, plan: Plan) -> Self {
         let first = servers.iter().next().expect("there is a node");
         let (accounts, path) = Accounts::create(first.dir());
         let mut processes: Vec<_> = (0..PROCESSES).map(|_| Process::start(&path, &servers.urls())).collect();
@@ -49,14 +53,14 @@ impl Storm {
         for _ in 0..plan.storms {
             for (way, outcome) in [(Way::Together, &mut together), (Way::Nested, &mut nested)] {
                 let used = server_cpu::of(servers).await;
-                processes.iter_mut().for_each(|process| process.begin(way, tellers, plan.storm));
+                processes.iter_mut().for_each(|process| process.begin(way, load, plan.storm));
                 processes.iter_mut().enumerate().for_each(|(number, process)| outcome.add(number, process.done()));
                 outcome.server_cpu += server_cpu::of(servers).await.saturating_sub(used);
             }
         }
         let nodes = u32::try_from(servers.len()).expect("they are few");
         let time = plan.storm * u32::try_from(plan.storms).expect("they are few");
-        Self { nodes, tellers, time, together, nested, is_exact: accounts.are_exact() }
+        Self { nodes, load, time, together, nested, is_exact: accounts.are_exact() }
     }
 }
 
@@ -76,13 +80,13 @@ impl Outcome {
 
 impl fmt::Display for Storm {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Self { nodes, tellers, time, together, nested, is_exact } = self;
+        let Self { nodes, load: Load { tellers, body }, time, together, nested, is_exact } = self;
         let sum = if *is_exact { "exact" } else { "**wrong**" };
         let times = f64::from(together.count()) / f64::from(nested.count());
         for (way, outcome) in [("two keys at once", together), ("nested", nested)] {
             let count = outcome.count();
             let rate = f64::from(count) / time.as_secs_f64();
-            write!(f, "| {nodes} | {tellers} | {way} | {rate:.0} |")?;
+            write!(f, "| {nodes} | {tellers} | {body:?} | {way} | {rate:.0} |")?;
             if std::ptr::eq(outcome, together) {
                 write!(f, " {times:.2} | at least {LEAST} | {} |", result_file::verdict(times >= LEAST))?;
             } else {
@@ -105,7 +109,7 @@ pub(crate) fn table(lines: &[Storm], f: &mut fmt::Formatter<'_>) -> fmt::Result 
     )?;
     writeln!(
         f,
-        "transfers at a time in each process. A transfer reads two numbers in a file, yields to other tasks and writes them. It locks both accounts by one lock of two keys; or"
+        "transfers at a time in each process. A transfer reads two numbers in a file, waits for as long as its body is, or yields to other tasks, and writes them. It locks both accounts by one lock of two keys; or"
     )?;
     writeln!(
         f,
@@ -118,8 +122,8 @@ pub(crate) fn table(lines: &[Storm], f: &mut fmt::Formatter<'_>) -> fmt::Result 
     writeln!(f, "together, for each transfer.\n")?;
     writeln!(
         f,
-        "| nodes | at a time | locks | transfers in a second | ratio | to reach | | longest transfer | Jain's index | at least {LEAST_JAIN} | sum | CPU of a server | of the clients |"
+        "| nodes | at a time | body | locks | transfers in a second | ratio | to reach | | longest transfer | Jain's index | at least {LEAST_JAIN} | sum | CPU of a server | of the clients |"
     )?;
-    writeln!(f, "|---:|---:|---|---:|---:|---:|---|---:|---:|---|---|---:|---:|")?;
+    writeln!(f, "|---:|---:|---:|---|---:|---:|---:|---|---:|---:|---|---|---:|---:|")?;
     lines.iter().try_for_each(|line| write!(f, "{line}"))
 }

@@ -1,7 +1,6 @@
 //! A process that transfers money: this benchmark, executed again with `--child`.
 //!
-//! The child says `ready`, and then answers one line by one line. It is told how to lock, how many tellers it has and for how many milliseconds they
-//! transfer, and says how many transfers that were, what the longest one took and what CPU time all of them did, in nanoseconds. The end
+//! The child says `ready`, and then answers one line by one line. It is told how to lock, how many tellers it has, how long a body is and for how long they transfer, in milliseconds, and says how many transfers that were, what the longest one took and what CPU time all of them did, in nanoseconds. The end
 //! of its input ends the child.
 
 use crate::accounts::{ACCOUNTS, Accounts};
@@ -27,6 +26,15 @@ pub(crate) enum Way {
     Together,
     /// By two locks, the smaller account first, one in the other.
     Nested,
+}
+
+/// What a process is to do.
+#[derive(Clone, Copy)]
+pub(crate) struct Load {
+    /// Those that transfer at the same time.
+    pub(crate) tellers: u64,
+    /// How long a body takes.
+    pub(crate) body: Duration,
 }
 
 /// What the tellers of one process have done.
@@ -61,15 +69,14 @@ impl Process {
     }
 
     /// Has the child begin.
-    pub(crate) fn begin(&mut self, way: Way, tellers: usize, time: Duration) {
-        writeln!(self.input, "{way:?} {tellers} {}", time.as_millis()).expect("the child listens");
+    pub(crate) fn begin(&mut self, way: Way, Load { tellers, body }: Load, time: Duration) {
+        let [body, time] = [body, time].map(|time| time.as_millis());
+        writeln!(self.input, "{way:?} {tellers} {body} {time}").expect("the child listens");
     }
 
     /// What it has done, once it has.
     pub(crate) fn done(&mut self) -> Work {
-        let answer = self.answer();
-        let numbers: Vec<u64> = answer.split(' ').map(|number| number.parse().expect("a number")).collect();
-        let [transfers, longest, cpu] = numbers[..] else { panic!("three numbers: {answer}") };
+        let [transfers, longest, cpu] = numbers_of(&self.answer());
         let [longest, cpu] = [longest, cpu].map(Duration::from_nanos);
         Work { transfers: usize::try_from(transfers).expect("not that many"), longest, cpu }
     }
@@ -90,6 +97,11 @@ impl Drop for Process {
     }
 }
 
+fn numbers_of(text: &str) -> [u64; 3] {
+    let numbers: Vec<_> = text.split(' ').map(|number| number.parse().expect("a number")).collect();
+    numbers.try_into().expect("three of them")
+}
+
 /// The child's end: whether this process was started as one; if so, it has done its work.
 pub(crate) fn was_child() -> bool {
     let arguments: Vec<String> = std::env::args().skip(1).collect();
@@ -107,24 +119,25 @@ fn serve(accounts: &Arc<Accounts>, urls: &[String]) {
     println!("ready");
     for line in std::io::stdin().lines() {
         let line = line.expect("the parent writes text");
-        let [way, tellers, millis] = line.split(' ').collect::<Vec<_>>()[..] else { panic!("three words: {line}") };
+        let (way, numbers) = line.split_once(' ').expect("four words");
         let way = [Way::Together, Way::Nested].into_iter().find(|known| format!("{known:?}") == way).expect("a way");
-        let time = Duration::from_millis(millis.parse().expect("milliseconds"));
-        let Work { transfers, longest, cpu } =
-            runtime.block_on(work(&manager, accounts, way, tellers.parse().expect("a number"), time));
+        let [tellers, body, time] = numbers_of(numbers);
+        let [body, time] = [body, time].map(Duration::from_millis);
+        let load = Load { tellers, body };
+        let Work { transfers, longest, cpu } = runtime.block_on(work(&manager, accounts, way, load, time));
         println!("{transfers} {} {}", longest.as_nanos(), cpu.as_nanos());
     }
 }
 
-async fn work(manager: &LockManager, accounts: &Arc<Accounts>, way: Way, tellers: usize, time: Duration) -> Work {
+async fn work(manager: &LockManager, accounts: &Arc<Accounts>, way: Way, load: Load, time: Duration) -> Work {
     let (used, end, mut tasks) = (cpu_time(), Instant::now() + time, JoinSet::new());
-    for _ in 0..tellers {
+    for _ in 0..load.tellers {
         let (manager, accounts) = (manager.clone(), Arc::clone(accounts));
         tasks.spawn(async move {
             let mut work = Work::default();
             while Instant::now() < end {
                 let begun = Instant::now();
-                transfer(&manager, &accounts, way).await;
+                transfer(&manager, &accounts, way, load.body).await;
                 work.longest = work.longest.max(begun.elapsed());
                 work.transfers += 1;
             }
@@ -138,7 +151,7 @@ async fn work(manager: &LockManager, accounts: &Arc<Accounts>, way: Way, tellers
 }
 
 /// Between two random accounts.
-async fn transfer(manager: &LockManager, accounts: &Accounts, way: Way) {
+async fn transfer(manager: &LockManager, accounts: &Accounts, way: Way, body: Duration) {
     let from = fastrand::u64(0..ACCOUNTS);
     let to = (from + fastrand::u64(1..ACCOUNTS)) % ACCOUNTS;
     let acquire = async |request: LockRequest| manager.acquire(request.wait(LIMIT)).await.expect("nobody is stuck");
@@ -146,12 +159,12 @@ async fn transfer(manager: &LockManager, accounts: &Accounts, way: Way) {
     match way {
         Way::Together => {
             let _both = acquire(LockRequest::all([key(from), key(to)])).await;
-            accounts.transfer(from, to).await;
+            accounts.transfer(from, to, body).await;
         }
         Way::Nested => {
             let _first = acquire(LockRequest::new(key(from.min(to)))).await;
             let _second = acquire(LockRequest::new(key(from.max(to)))).await;
-            accounts.transfer(from, to).await;
+            accounts.transfer(from, to, body).await;
         }
     }
 }

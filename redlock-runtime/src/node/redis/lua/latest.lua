@@ -1,20 +1,20 @@
 -- The part of the scripts that look who has come last.
 
 -- The largest token in the queue, nil when it is empty or cannot be read; whether anybody in it shares the lock, wants
--- several names, or has asked for one that somebody shares: those stand behind the others; and a table of the scores that tokens
--- have in it.
+-- several names, or has asked for one that somebody shares: those stand behind the others; and a table of the scores that there
+-- may be in it.
 local function latest()
   local last, class = unpack(redis.pcall('ZRANGE', queue, '-1', '-1', 'WITHSCORES'))
   if not last or class == 'ALONE' then
     return last, false, {[ALONE] = last}
   end
-  local largest, line, lines = nil, LAST_LINE, {[UNTOLD] = tonumber(class) >= UNTOLD or nil}
+  local largest, line, lines = nil, LAST_LINE, {[UNTOLD] = true}
   while line >= ALONE do
     local last, found = unpack(redis.pcall('ZRANGE', queue, line, 'ALONE', 'BYSCORE', 'REV', 'LIMIT', '0', '1', 'WITHSCORES'))
     -- Something else may have the name, and other scores.
     line = math.floor(found or -1)
     if line == tonumber(found) then
-      lines[line] = last
+      lines[line] = true
       if not largest or is_before(largest, last) then
         largest = last
       end

@@ -38,7 +38,7 @@ local now = clock[1] * 1000 + math.floor(clock[2] / 1000)
 local time = '@' .. table.concat(clock, '.')
 
 -- The names that are wanted. What is said above of one of them holds for the one that was gone to last. Of each, it is kept whether
--- nobody has it, when that was found out; and which scores there are in its queue, so that nobody is looked for in vain.
+-- nobody has it, as far as that is known; and which scores there may be in its queue, so that nobody is looked for in vain.
 local here = {lock = lock, queue = queue, class = class, owner = owner, is_marked = is_marked, is_free = value == nil}
 local places = {here}
 local function go_to(place)
@@ -159,8 +159,8 @@ end
 -- The time in the larger one of the owner and the last in the queue, when that is larger than the token that asks.
 local largest = token
 local function note_newest()
-  local last, _, lines = latest()
-  here.lines = lines
+  local last, _
+  last, _, here.lines = latest()
   if is_token(owner) and is_before(largest, owner) then
     largest = owner
   end
@@ -206,7 +206,7 @@ end
 local function join()
   local line = has_several and class < 2 and class + SEVERAL or class
   redis.call('ZADD', queue, line, token, score(1, now), token .. '#')
-  here.lines[line] = token
+  here.lines[line] = true
   expire(queue, QUEUE_EXPIRY, token, token .. '#')
 end
 
@@ -233,12 +233,12 @@ local function put(who, as, ttl)
     redis.call('PEXPIRE', lock, math.max(left, ttl))
   end
   redis.call('ZADD', lock, score(as, now + ttl), who)
-  here.is_free = false
   -- Before anything that this user may not do: what never expires would stay.
   expire(lock, math.max(left, ttl), who)
-  for _, other in ipairs(classes) do
+  for _, other in ipairs(here.is_free and {} or classes) do
     redis.call('ZREMRANGEBYSCORE', lock, score(other, 0), score(other, now))
   end
+  here.is_free = false
   if left > ttl + 0 then
     expire_with_the_last()
   end
@@ -263,7 +263,7 @@ end
 local function drop(who)
   if owner == who then
     redis.call('DEL', lock)
-    owner = false
+    owner, here.is_free = false, true
   elseif not owner and redis.call('ZREM', lock, who) == 1 then
     expire_with_the_last()
   end
@@ -349,7 +349,7 @@ local function promote(claim, own_ttl, freed)
       end
       if lines ~= '' then
         redis.call('ZADD', queue, UNTOLD, next .. '>' .. lines)
-        here.lines[UNTOLD] = next
+        here.lines[UNTOLD] = true
       end
       break
     end
@@ -410,13 +410,13 @@ end
 
 -- Whether something else has the name, which nobody gives back.
 local function is_data()
-  return owner == true or not here.is_free and redis.call('PTTL', lock) == -1
+  return owner == true or redis.call('PTTL', lock) == -1
 end
 
 -- Gives the token that asks all of the names. What was lowered before stays what it is.
 local function take_all(ttl, claim)
   any(function()
-    here.waited = next(here.lines) and redis.pcall('ZSCORE', queue, token)
+    here.waited = redis.pcall('ZSCORE', queue, token)
     if here.waited then
       -- Nothing else is written before: a server that is full lets a script go on that has begun.
       strike(token)

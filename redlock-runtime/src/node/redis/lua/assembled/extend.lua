@@ -48,20 +48,20 @@ end
 -- The part of the scripts that look who has come last.
 
 -- The largest token in the queue, nil when it is empty or cannot be read; whether anybody in it shares the lock, wants
--- several names, or has asked for one that somebody shares: those stand behind the others; and a table of the scores that tokens
--- have in it.
+-- several names, or has asked for one that somebody shares: those stand behind the others; and a table of the scores that there
+-- may be in it.
 local function latest()
   local last, class = unpack(redis.pcall('ZRANGE', queue, '-1', '-1', 'WITHSCORES'))
   if not last or class == '0' then
     return last, false, {[0] = last}
   end
-  local largest, line, lines = nil, 5, {[8796093022208] = tonumber(class) >= 8796093022208 or nil}
+  local largest, line, lines = nil, 5, {[8796093022208] = true}
   while line >= 0 do
     local last, found = unpack(redis.pcall('ZRANGE', queue, line, '0', 'BYSCORE', 'REV', 'LIMIT', '0', '1', 'WITHSCORES'))
     -- Something else may have the name, and other scores.
     line = math.floor(found or -1)
     if line == tonumber(found) then
-      lines[line] = last
+      lines[line] = true
       if not largest or is_before(largest, last) then
         largest = last
       end

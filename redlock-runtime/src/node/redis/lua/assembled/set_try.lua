@@ -141,20 +141,20 @@ local class, has_several = tonumber(string.sub(wanted, 1, 1)), true
 -- The part of the scripts that look who has come last.
 
 -- The largest token in the queue, nil when it is empty or cannot be read; whether anybody in it shares the lock, wants
--- several names, or has asked for one that somebody shares: those stand behind the others; and a table of the scores that tokens
--- have in it.
+-- several names, or has asked for one that somebody shares: those stand behind the others; and a table of the scores that there
+-- may be in it.
 local function latest()
   local last, class = unpack(redis.pcall('ZRANGE', queue, '-1', '-1', 'WITHSCORES'))
   if not last or class == '0' then
     return last, false, {[0] = last}
   end
-  local largest, line, lines = nil, 5, {[8796093022208] = tonumber(class) >= 8796093022208 or nil}
+  local largest, line, lines = nil, 5, {[8796093022208] = true}
   while line >= 0 do
     local last, found = unpack(redis.pcall('ZRANGE', queue, line, '0', 'BYSCORE', 'REV', 'LIMIT', '0', '1', 'WITHSCORES'))
     -- Something else may have the name, and other scores.
     line = math.floor(found or -1)
     if line == tonumber(found) then
-      lines[line] = last
+      lines[line] = true
       if not largest or is_before(largest, last) then
         largest = last
       end
@@ -203,7 +203,7 @@ local now = clock[1] * 1000 + math.floor(clock[2] / 1000)
 local time = '@' .. table.concat(clock, '.')
 
 -- The names that are wanted. What is said above of one of them holds for the one that was gone to last. Of each, it is kept whether
--- nobody has it, when that was found out; and which scores there are in its queue, so that nobody is looked for in vain.
+-- nobody has it, as far as that is known; and which scores there may be in its queue, so that nobody is looked for in vain.
 local here = {lock = lock, queue = queue, class = class, owner = owner, is_marked = is_marked, is_free = value == nil}
 local places = {here}
 local function go_to(place)
@@ -324,8 +324,8 @@ end
 -- The time in the larger one of the owner and the last in the queue, when that is larger than the token that asks.
 local largest = token
 local function note_newest()
-  local last, _, lines = latest()
-  here.lines = lines
+  local last, _
+  last, _, here.lines = latest()
   if is_token(owner) and is_before(largest, owner) then
     largest = owner
   end
@@ -371,7 +371,7 @@ end
 local function join()
   local line = has_several and class < 2 and class + 4 or class
   redis.call('ZADD', queue, line, token, score(1, now), token .. '#')
-  here.lines[line] = token
+  here.lines[line] = true
   expire(queue, 30000, token, token .. '#')
 end
 
@@ -398,12 +398,12 @@ local function put(who, as, ttl)
     redis.call('PEXPIRE', lock, math.max(left, ttl))
   end
   redis.call('ZADD', lock, score(as, now + ttl), who)
-  here.is_free = false
   -- Before anything that this user may not do: what never expires would stay.
   expire(lock, math.max(left, ttl), who)
-  for _, other in ipairs(classes) do
+  for _, other in ipairs(here.is_free and {} or classes) do
     redis.call('ZREMRANGEBYSCORE', lock, score(other, 0), score(other, now))
   end
+  here.is_free = false
   if left > ttl + 0 then
     expire_with_the_last()
   end
@@ -428,7 +428,7 @@ end
 local function drop(who)
   if owner == who then
     redis.call('DEL', lock)
-    owner = false
+    owner, here.is_free = false, true
   elseif not owner and redis.call('ZREM', lock, who) == 1 then
     expire_with_the_last()
   end
@@ -514,7 +514,7 @@ local function promote(claim, own_ttl, freed)
       end
       if lines ~= '' then
         redis.call('ZADD', queue, 8796093022208, next .. '>' .. lines)
-        here.lines[8796093022208] = next
+        here.lines[8796093022208] = true
       end
       break
     end
@@ -575,13 +575,13 @@ end
 
 -- Whether something else has the name, which nobody gives back.
 local function is_data()
-  return owner == true or not here.is_free and redis.call('PTTL', lock) == -1
+  return owner == true or redis.call('PTTL', lock) == -1
 end
 
 -- Gives the token that asks all of the names. What was lowered before stays what it is.
 local function take_all(ttl, claim)
   any(function()
-    here.waited = next(here.lines) and redis.pcall('ZSCORE', queue, token)
+    here.waited = redis.pcall('ZSCORE', queue, token)
     if here.waited then
       -- Nothing else is written before: a server that is full lets a script go on that has begun.
       strike(token)
