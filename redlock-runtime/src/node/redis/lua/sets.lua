@@ -1,4 +1,5 @@
 -- The part of the scripts for several names that goes on with the others.
+here.is_free = value == nil
 for at = 2, #wanted do
   here.owner, here.is_marked = owner, is_marked
   lock, queue, class = KEYS[2 * at - 1], KEYS[2 * at], tonumber(string.sub(wanted, at, at))

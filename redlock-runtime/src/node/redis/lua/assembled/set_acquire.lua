@@ -204,7 +204,7 @@ local time = '@' .. table.concat(clock, '.')
 
 -- The names that are wanted. What is said above of one of them holds for the one that was gone to last. Of each, it is kept whether
 -- nobody has it, as far as that is known; and which scores there may be in its queue, so that nobody is looked for in vain.
-local here = {lock = lock, queue = queue, class = class, owner = owner, is_marked = is_marked, is_free = value == nil}
+local here = {lock = lock, queue = queue, class = class, owner = owner, is_marked = is_marked}
 local places = {here}
 local function go_to(place)
   here.owner, here.is_marked = owner, is_marked
@@ -631,6 +631,7 @@ local function passes_over()
   return has_passed
 end
 -- The part of the scripts for several names that goes on with the others.
+here.is_free = value == nil
 for at = 2, #wanted do
   here.owner, here.is_marked = owner, is_marked
   lock, queue, class = KEYS[2 * at - 1], KEYS[2 * at], tonumber(string.sub(wanted, at, at))

@@ -217,7 +217,7 @@ local time = '@' .. table.concat(clock, '.')
 
 -- The names that are wanted. What is said above of one of them holds for the one that was gone to last. Of each, it is kept whether
 -- nobody has it, as far as that is known; and which scores there may be in its queue, so that nobody is looked for in vain.
-local here = {lock = lock, queue = queue, class = class, owner = owner, is_marked = is_marked, is_free = value == nil}
+local here = {lock = lock, queue = queue, class = class, owner = owner, is_marked = is_marked}
 local places = {here}
 local function go_to(place)
   here.owner, here.is_marked = owner, is_marked
