@@ -60,9 +60,11 @@ impl fmt::Display for AmongHeld {
         let count = self.count;
         writeln!(
             f,
-            "\nThe same on one node on which others are held: paths of depth 3, in the folders of one tree, which the measured path is in as"
+            "
+The same on one node on which others are held: paths of depth 3 in the folders of one tree. The measured path is in one of them,
+so that two names of it are those of others, one of them of all.
+"
         )?;
-        writeln!(f, "well, so that a name of it is one of all of them.\n")?;
         writeln!(f, "| lock | p50, {FEW} held | p50, {count} held | ratio | to reach | |")?;
         writeln!(f, "|---|---:|---:|---:|---:|---|")?;
         for (kind, pairs) in [(Kind::Exclusive, &self.one_key), (Kind::Path, &self.path)] {

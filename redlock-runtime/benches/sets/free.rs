@@ -51,21 +51,20 @@ impl fmt::Display for Free {
 pub(crate) fn table(lines: &[Free], f: &mut fmt::Formatter<'_>) -> fmt::Result {
     writeln!(
         f,
-        "One pair is an acquisition and the release as the caller sees them, of a lock that nobody else wants, by one task; all kinds"
-    )?;
-    writeln!(
-        f,
-        "in turns of a tenth of a second. Two keys are had alone by one lock; a path of depth 3 as well, which is three names at every node:"
-    )?;
-    writeln!(
-        f,
-        "two that others have something below, too, and its own. The ratios are those to one key that is had alone. CPU is what one server"
-    )?;
-    writeln!(
-        f,
-        "counts for each pair, and what all threads of this process take for it; they have two cores together.\n"
+        "One pair is an acquisition and the release as the caller sees them, by one task, of a lock that nobody else wants; all kinds in
+turns of a tenth of a second. Two keys are had alone by one lock, and a path of depth 3 as well, which is three names at every node:
+its own, and two above it that others may have something below at the same time. The ratios are those to one key that is had
+alone. CPU is that of one server for each pair, as it counts it, and that of all threads of this process; they have two cores
+together.
+"
     )?;
     writeln!(f, "| nodes | lock | p50 | ratio | to reach | | CPU of a server | ratio | CPU of the client | ratio |")?;
     writeln!(f, "|---:|---|---:|---:|---:|---|---:|---:|---:|---:|")?;
-    lines.iter().try_for_each(|line| write!(f, "{line}"))
+    lines.iter().try_for_each(|line| write!(f, "{line}"))?;
+    writeln!(
+        f,
+        "
+One key is taken by a plain `SET`, and everything else by a script, which looks at each name and its queue before it writes
+anything. Where five servers run on two cores, their scripts wait for each other, so that the ratio is nearer to that of the CPU."
+    )
 }

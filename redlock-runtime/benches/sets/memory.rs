@@ -73,9 +73,11 @@ impl fmt::Display for Memory {
         let Self { count, version, .. } = self;
         writeln!(
             f,
-            "\nThe memory of a server (Redis {version}, `used_memory`) for each of {count} locks that are held at once, with their names and the tables"
+            "
+The memory of a server (Redis {version}, `used_memory`) for each of {count} locks that are held at once, with their names and what
+they need of the tables that all keys are in.
+"
         )?;
-        writeln!(f, "that they are in.\n")?;
         writeln!(f, "| held | bytes each | to reach | | with `{LONGEST_MEMBER} 128` | |")?;
         writeln!(f, "|---|---:|---:|---|---:|---|")?;
         for ((what, _, most), [default, with_lists]) in ROWS.iter().zip(&self.bytes) {
@@ -88,6 +90,13 @@ impl fmt::Display for Memory {
                 verdict(*with_lists)
             )?;
         }
-        Ok(())
+        writeln!(
+            f,
+            "
+A token has 69 bytes, and a server keeps a sorted set as a list only if its members have 64 at most: so each name that is shared, or
+has something below, takes about 850 bytes more for the first of those who have it. Where many such names are held at a time,
+`{LONGEST_MEMBER} 128` saves them (`zset-max-ziplist-value` before Redis 7). One key that is had alone takes about 200
+bytes itself: most of them are the name, the token, and two entries of tables."
+        )
     }
 }
