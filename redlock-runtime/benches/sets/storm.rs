@@ -53,7 +53,9 @@ impl Storm {
         for _ in 0..plan.storms {
             for (way, outcome) in [(Way::Together, &mut together), (Way::Nested, &mut nested)] {
                 let used = server_cpu::of(servers).await;
-                processes.iter_mut().for_each(|process| process.begin(way, load, plan.storm));
+                for process in &mut processes {
+                    process.begin(way, load, plan.storm);
+                }
                 processes.iter_mut().enumerate().for_each(|(number, process)| outcome.add(number, process.done()));
                 outcome.server_cpu += server_cpu::of(servers).await.saturating_sub(used);
             }
