@@ -12,11 +12,13 @@
 mod contender;
 mod counter;
 mod crowd;
-mod fairness;
 mod hand_off;
 mod hot_key;
+#[path = "../common/jain.rs"]
+mod jain;
 mod killed;
 mod local;
+mod mean;
 #[path = "../common/moment.rs"]
 mod moment;
 #[path = "../common/percentile.rs"]

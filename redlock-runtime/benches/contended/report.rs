@@ -1,11 +1,12 @@
 //! The figures of all scenarios, as the rows of the table and with how they were obtained.
 
 use crate::contender::Kind;
-use crate::fairness::{jain, mean};
 use crate::hand_off::HandOffs;
 use crate::hot_key::{BODY, Contest, MANAGERS, NODES};
+use crate::jain::jain;
 use crate::killed::HOLDERS_TTL;
 use crate::local::{self, Counted};
+use crate::mean::mean;
 use crate::percentile::percentile;
 use crate::picture::{Panel, Picture, Weight};
 use crate::queue::{self, Drained};

@@ -117,15 +117,20 @@ macro_rules! among {
 
 /// Puts the script together that does what `$verb` says for a token that wants several names. Where an answer that begins with
 /// `$least` or more says that it has them, the part `set_fenced` puts what is said to a ballot at the place `$at` of it.
+///
+/// Before that, it does what the part `$start` says.
 macro_rules! of_several {
-    ($verb:literal) => {
+    ($(first $start:literal,)? $verb:literal) => {
         concat!(
-            parts!("names", "shares", "share_value", "token", "claim", "notify"),
-            "local wanted = ARGV[#ARGV]\nlocal class, has_several = tonumber(string.sub(wanted, 1, 1)), true\n",
+            parts!("names"),
+            "local wanted = ARGV[#ARGV]\n",
+            $(parts!($start),)?
+            parts!("shares", "share_value", "token", "claim", "notify"),
+            "local class, has_several = tonumber(string.sub(wanted, 1, 1)), true\n",
             parts!("latest", "readers", "sets", $verb)
         )
     };
-    ($verb:literal; from $least:literal at $at:literal) => {
+    ($(first $start:literal,)? $verb:literal; from $least:literal at $at:literal) => {
         concat!(
             parts!("names", "fence"),
             "local wanted = ARGV[#ARGV]\nlocal least, place = ",
@@ -133,6 +138,7 @@ macro_rules! of_several {
             ", ",
             $at,
             "\nlocal answer = (function()\n",
+            $(parts!($start),)?
             parts!("shares", "share_value", "token", "claim", "notify"),
             "local class, has_several = tonumber(string.sub(wanted, 1, 1)), true\n",
             parts!("latest", "readers", "sets", $verb),
@@ -321,11 +327,11 @@ scripts! {
         parts!("names", "shares", "share_release_alone", "share_value", "token", "claim", "notify", "release_timeless"),
         among!("SHARING": "release_among")
     ),
-    set_try: (Kind::Several, Verb::SetNx { .. }, _) => of_several!("share_try"; from 1 at 2),
-    set_acquire: (Kind::Several, Verb::Acquire { .. }, _) => of_several!("acquire_among"; from 1 at 3),
+    set_try: (Kind::Several, Verb::SetNx { .. }, _) => of_several!(first "set_alone", "share_try"; from 1 at 2),
+    set_acquire: (Kind::Several, Verb::Acquire { .. }, _) => of_several!(first "set_alone", "acquire_among"; from 1 at 3),
     set_extend: (Kind::Several, Verb::Extend { .. } | Verb::Renew { .. } | Verb::Keep { .. } | Verb::Adopt { .. }, _) => of_several!("share_extend"; from 0 at 2),
     set_yield: (Kind::Several, Verb::Yield { .. }, _) => of_several!("yield_among"),
-    set_release: (Kind::Several, Verb::Release { .. }, _) => of_several!("release_among"),
+    set_release: (Kind::Several, Verb::Release { .. }, _) => of_several!(first "set_release_alone", "release_among"),
     permit_enter: (_, Verb::Enter { .. }, _) => concat!(
         parts!("names", "permit_turn", "shares", "share_value", "token", "claim", "notify"),
         among!("SHARING": "permit_enter")
@@ -462,10 +468,12 @@ mod tests {
         }
     }
 
-    /// Smaller than what a server takes of a user who has not said who he is.
+    /// Smaller than what a server takes of a user who has not said who he is; also with the channels of a member of a cluster.
     #[test]
     fn no_script_is_too_long_for_a_user_with_a_wrong_password() {
+        let channels = Channels::of_member(&"0".repeat(40)).unwrap();
         for (name, source) in Scripts::SOURCES {
+            let source = channels.in_script(source);
             assert!(source.len() < 16 * 1024, "{name}: {} bytes", source.len());
             assert!(!source.contains("--"), "{name}");
         }

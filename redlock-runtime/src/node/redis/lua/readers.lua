@@ -37,7 +37,8 @@ local clock = redis.call('TIME')
 local now = clock[1] * 1000 + math.floor(clock[2] / 1000)
 local time = '@' .. table.concat(clock, '.')
 
--- The names that are wanted. What is said above of one of them holds for the one that was gone to last.
+-- The names that are wanted. What is said above of one of them holds for the one that was gone to last. Of each, it is kept whether
+-- nobody has it, as far as that is known; and which scores there may be in its queue, so that nobody is looked for in vain.
 local here = {lock = lock, queue = queue, class = class, owner = owner, is_marked = is_marked}
 local places = {here}
 local function go_to(place)
@@ -86,7 +87,7 @@ end
 
 -- As what a token has the name together with others, and until when; nil when it has not.
 local function share_of(who)
-  local at = not owner and redis.call('ZSCORE', lock, who)
+  local at = not owner and not here.is_free and redis.call('ZSCORE', lock, who)
   if at then
     local as = math.floor(at / SHARE)
     at = at - as * SHARE
@@ -107,7 +108,7 @@ end
 
 -- Those who have the name in a class, at most so many.
 local function holders(as, most)
-  return owner and {} or redis.call('ZRANGE', lock, '(' .. score(as, now), '(' .. score(as + 1, 0), 'BYSCORE', 'LIMIT', 0, most)
+  return (owner or here.is_free) and {} or redis.call('ZRANGE', lock, '(' .. score(as, now), '(' .. score(as + 1, 0), 'BYSCORE', 'LIMIT', 0, most)
 end
 
 -- Whether others than a token have the name that do not go with its class.
@@ -126,8 +127,10 @@ end
 
 -- The earliest of those who wait with a score, behind so many of them.
 local function first(line, passed)
-  if not passed or passed == 0 then
-    return redis.pcall('ZRANGE', queue, line, line, 'BYSCORE', 'LIMIT', 0, 1)[1]
+  if not here.lines[line] then
+    return nil
+  elseif not passed or passed == 0 then
+    return redis.pcall('ZRANGE', queue, line, line, 'BYSCORE', 'LIMIT', '0', '1')[1]
   end
   -- By the rank: an offset among scores is walked to.
   local at = redis.call('ZCOUNT', queue, 0, '(' .. line) + passed
@@ -156,7 +159,8 @@ end
 -- The time in the larger one of the owner and the last in the queue, when that is larger than the token that asks.
 local largest = token
 local function note_newest()
-  local last = latest()
+  local last, _
+  last, _, here.lines = latest()
   if is_token(owner) and is_before(largest, owner) then
     largest = owner
   end
@@ -184,11 +188,6 @@ local function expire(name, ms, ...)
   end
 end
 
--- Those who are still to be told, if any.
-local function untold()
-  return redis.pcall('ZRANGE', queue, UNTOLD, UNTOLD, 'BYSCORE', 'LIMIT', 0, 1)[1]
-end
-
 -- How many wait with a score before a token.
 local function count_before(who, line)
   local least, most = 0, redis.call('ZCOUNT', queue, line, line)
@@ -207,6 +206,7 @@ end
 local function join()
   local line = has_several and class < 2 and class + SEVERAL or class
   redis.call('ZADD', queue, line, token, score(1, now), token .. '#')
+  here.lines[line] = true
   expire(queue, QUEUE_EXPIRY, token, token .. '#')
 end
 
@@ -235,9 +235,10 @@ local function put(who, as, ttl)
   redis.call('ZADD', lock, score(as, now + ttl), who)
   -- Before anything that this user may not do: what never expires would stay.
   expire(lock, math.max(left, ttl), who)
-  for _, other in ipairs(classes) do
+  for _, other in ipairs(here.is_free and {} or classes) do
     redis.call('ZREMRANGEBYSCORE', lock, score(other, 0), score(other, now))
   end
+  here.is_free = false
   if left > ttl + 0 then
     expire_with_the_last()
   end
@@ -262,7 +263,7 @@ end
 local function drop(who)
   if owner == who then
     redis.call('DEL', lock)
-    owner = false
+    owner, here.is_free = false, true
   elseif not owner and redis.call('ZREM', lock, who) == 1 then
     expire_with_the_last()
   end
@@ -315,7 +316,8 @@ local function promote(claim, own_ttl, freed)
   if freed then
     free(freed)
   end
-  local rest = untold()
+  -- Those who are still to be told, if any.
+  local rest = first(UNTOLD)
   if rest then
     redis.call('ZREM', queue, rest)
     for line in string.gmatch(string.sub(rest, TOKEN_LEN + 2), '%d') do
@@ -347,6 +349,7 @@ local function promote(claim, own_ttl, freed)
       end
       if lines ~= '' then
         redis.call('ZADD', queue, UNTOLD, next .. '>' .. lines)
+        here.lines[UNTOLD] = true
       end
       break
     end
@@ -426,7 +429,7 @@ local function take_all(ttl, claim)
     end
   end)
   any(function()
-    if class == SHARING or share_of(token) == SHARING or here.waited and untold() then
+    if class == SHARING or share_of(token) == SHARING or here.waited and first(UNTOLD) then
       promote(claim)
     end
   end)

@@ -59,23 +59,29 @@ end
 
 -- The part of the scripts that look who has come last.
 
--- The largest token in the queue, nil when it is empty or cannot be read; and whether anybody in it shares the lock, wants
--- several names, or has asked for one that somebody shares: those stand behind the others.
+-- The largest token in the queue, nil when it is empty or cannot be read; whether anybody in it shares the lock, wants
+-- several names, or has asked for one that somebody shares: those stand behind the others; and a table of the scores that there
+-- may be in it.
 local function latest()
-  local last, class = unpack(redis.pcall('ZRANGE', queue, -1, -1, 'WITHSCORES'))
+  local last, class = unpack(redis.pcall('ZRANGE', queue, '-1', '-1', 'WITHSCORES'))
   if not last or class == '0' then
-    return last, false
+    return last, false, {[0] = last}
   end
-  local largest
-  for line = 0, 5 do
-    local last = redis.pcall('ZRANGE', queue, line, line, 'BYSCORE', 'REV', 'LIMIT', 0, 1)[1]
-    if last and (not largest or is_before(largest, last)) then
-      largest = last
+  local largest, line, lines = nil, 5, {[8796093022208] = true}
+  while line >= 0 do
+    local last, found = unpack(redis.pcall('ZRANGE', queue, line, '0', 'BYSCORE', 'REV', 'LIMIT', '0', '1', 'WITHSCORES'))
+    -- Something else may have the name, and other scores.
+    line = math.floor(found or -1)
+    if line == tonumber(found) then
+      lines[line] = true
+      if not largest or is_before(largest, last) then
+        largest = last
+      end
     end
+    line = line - 1
   end
-  return largest, true
+  return largest, true, lines
 end
-
 -- The part of every script that looks: who holds the lock, who waits, and what is newer than the token that asks.
 
 -- The mark stands behind the token of a holder while others may wait for its lock. A holder that finds its token

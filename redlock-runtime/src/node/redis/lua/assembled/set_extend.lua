@@ -40,7 +40,7 @@ end
 local function are_readers(last)
   return are_ours(last) and tonumber(last[2]) < 2 * 4398046511104
 end
--- The part that reads a name for those who may have it together: false when some have it so, or nobody; a table for the set of
+-- The part that reads a name for those who may have it together: nil when nobody has it, false when some have it so; a table for the set of
 -- another program, as for a key of another type.
 local function value_of(name)
   local found = redis.pcall('ZRANGE', name, 0, 0, 'WITHSCORES')
@@ -99,23 +99,29 @@ end
 local class, has_several = tonumber(string.sub(wanted, 1, 1)), true
 -- The part of the scripts that look who has come last.
 
--- The largest token in the queue, nil when it is empty or cannot be read; and whether anybody in it shares the lock, wants
--- several names, or has asked for one that somebody shares: those stand behind the others.
+-- The largest token in the queue, nil when it is empty or cannot be read; whether anybody in it shares the lock, wants
+-- several names, or has asked for one that somebody shares: those stand behind the others; and a table of the scores that there
+-- may be in it.
 local function latest()
-  local last, class = unpack(redis.pcall('ZRANGE', queue, -1, -1, 'WITHSCORES'))
+  local last, class = unpack(redis.pcall('ZRANGE', queue, '-1', '-1', 'WITHSCORES'))
   if not last or class == '0' then
-    return last, false
+    return last, false, {[0] = last}
   end
-  local largest
-  for line = 0, 5 do
-    local last = redis.pcall('ZRANGE', queue, line, line, 'BYSCORE', 'REV', 'LIMIT', 0, 1)[1]
-    if last and (not largest or is_before(largest, last)) then
-      largest = last
+  local largest, line, lines = nil, 5, {[8796093022208] = true}
+  while line >= 0 do
+    local last, found = unpack(redis.pcall('ZRANGE', queue, line, '0', 'BYSCORE', 'REV', 'LIMIT', '0', '1', 'WITHSCORES'))
+    -- Something else may have the name, and other scores.
+    line = math.floor(found or -1)
+    if line == tonumber(found) then
+      lines[line] = true
+      if not largest or is_before(largest, last) then
+        largest = last
+      end
     end
+    line = line - 1
   end
-  return largest, true
+  return largest, true, lines
 end
-
 -- The part of the scripts for names that tokens may have together, or wait for to have so, and for requests of several names.
 -- Its state machine is protocol/node_state/sharing.rs, where the rules are numbered.
 --
@@ -155,7 +161,8 @@ local clock = redis.call('TIME')
 local now = clock[1] * 1000 + math.floor(clock[2] / 1000)
 local time = '@' .. table.concat(clock, '.')
 
--- The names that are wanted. What is said above of one of them holds for the one that was gone to last.
+-- The names that are wanted. What is said above of one of them holds for the one that was gone to last. Of each, it is kept whether
+-- nobody has it, as far as that is known; and which scores there may be in its queue, so that nobody is looked for in vain.
 local here = {lock = lock, queue = queue, class = class, owner = owner, is_marked = is_marked}
 local places = {here}
 local function go_to(place)
@@ -204,7 +211,7 @@ end
 
 -- As what a token has the name together with others, and until when; nil when it has not.
 local function share_of(who)
-  local at = not owner and redis.call('ZSCORE', lock, who)
+  local at = not owner and not here.is_free and redis.call('ZSCORE', lock, who)
   if at then
     local as = math.floor(at / 4398046511104)
     at = at - as * 4398046511104
@@ -225,7 +232,7 @@ end
 
 -- Those who have the name in a class, at most so many.
 local function holders(as, most)
-  return owner and {} or redis.call('ZRANGE', lock, '(' .. score(as, now), '(' .. score(as + 1, 0), 'BYSCORE', 'LIMIT', 0, most)
+  return (owner or here.is_free) and {} or redis.call('ZRANGE', lock, '(' .. score(as, now), '(' .. score(as + 1, 0), 'BYSCORE', 'LIMIT', 0, most)
 end
 
 -- Whether others than a token have the name that do not go with its class.
@@ -244,8 +251,10 @@ end
 
 -- The earliest of those who wait with a score, behind so many of them.
 local function first(line, passed)
-  if not passed or passed == 0 then
-    return redis.pcall('ZRANGE', queue, line, line, 'BYSCORE', 'LIMIT', 0, 1)[1]
+  if not here.lines[line] then
+    return nil
+  elseif not passed or passed == 0 then
+    return redis.pcall('ZRANGE', queue, line, line, 'BYSCORE', 'LIMIT', '0', '1')[1]
   end
   -- By the rank: an offset among scores is walked to.
   local at = redis.call('ZCOUNT', queue, 0, '(' .. line) + passed
@@ -274,7 +283,8 @@ end
 -- The time in the larger one of the owner and the last in the queue, when that is larger than the token that asks.
 local largest = token
 local function note_newest()
-  local last = latest()
+  local last, _
+  last, _, here.lines = latest()
   if is_token(owner) and is_before(largest, owner) then
     largest = owner
   end
@@ -302,11 +312,6 @@ local function expire(name, ms, ...)
   end
 end
 
--- Those who are still to be told, if any.
-local function untold()
-  return redis.pcall('ZRANGE', queue, 8796093022208, 8796093022208, 'BYSCORE', 'LIMIT', 0, 1)[1]
-end
-
 -- How many wait with a score before a token.
 local function count_before(who, line)
   local least, most = 0, redis.call('ZCOUNT', queue, line, line)
@@ -325,6 +330,7 @@ end
 local function join()
   local line = has_several and class < 2 and class + 4 or class
   redis.call('ZADD', queue, line, token, score(1, now), token .. '#')
+  here.lines[line] = true
   expire(queue, 30000, token, token .. '#')
 end
 
@@ -353,9 +359,10 @@ local function put(who, as, ttl)
   redis.call('ZADD', lock, score(as, now + ttl), who)
   -- Before anything that this user may not do: what never expires would stay.
   expire(lock, math.max(left, ttl), who)
-  for _, other in ipairs(classes) do
+  for _, other in ipairs(here.is_free and {} or classes) do
     redis.call('ZREMRANGEBYSCORE', lock, score(other, 0), score(other, now))
   end
+  here.is_free = false
   if left > ttl + 0 then
     expire_with_the_last()
   end
@@ -380,7 +387,7 @@ end
 local function drop(who)
   if owner == who then
     redis.call('DEL', lock)
-    owner = false
+    owner, here.is_free = false, true
   elseif not owner and redis.call('ZREM', lock, who) == 1 then
     expire_with_the_last()
   end
@@ -433,7 +440,8 @@ local function promote(claim, own_ttl, freed)
   if freed then
     free(freed)
   end
-  local rest = untold()
+  -- Those who are still to be told, if any.
+  local rest = first(8796093022208)
   if rest then
     redis.call('ZREM', queue, rest)
     for line in string.gmatch(string.sub(rest, 69 + 2), '%d') do
@@ -465,6 +473,7 @@ local function promote(claim, own_ttl, freed)
       end
       if lines ~= '' then
         redis.call('ZADD', queue, 8796093022208, next .. '>' .. lines)
+        here.lines[8796093022208] = true
       end
       break
     end
@@ -544,7 +553,7 @@ local function take_all(ttl, claim)
     end
   end)
   any(function()
-    if class == 1 or share_of(token) == 1 or here.waited and untold() then
+    if class == 1 or share_of(token) == 1 or here.waited and first(8796093022208) then
       promote(claim)
     end
   end)
@@ -581,11 +590,13 @@ local function passes_over()
   return has_passed
 end
 -- The part of the scripts for several names that goes on with the others.
+here.is_free = value == nil
 for at = 2, #wanted do
   here.owner, here.is_marked = owner, is_marked
   lock, queue, class = KEYS[2 * at - 1], KEYS[2 * at], tonumber(string.sub(wanted, at, at))
-  owner, is_marked = owner_of(value_of(lock))
-  here = {lock = lock, queue = queue, class = class, owner = owner, is_marked = is_marked}
+  value = value_of(lock)
+  owner, is_marked = owner_of(value)
+  here = {lock = lock, queue = queue, class = class, owner = owner, is_marked = is_marked, is_free = value == nil}
   places[at] = here
   note_newest()
 end

@@ -1,12 +1,4 @@
-//! How evenly a lock was given to those who wanted it.
-
-use std::time::Duration;
-
-/// `None` if there are none.
-pub(crate) fn mean(durations: &[Duration]) -> Option<Duration> {
-    let count = u32::try_from(durations.len()).ok()?;
-    durations.iter().sum::<Duration>().checked_div(count)
-}
+//! How evenly something was given to those who wanted it.
 
 /// 1 when all shares are equal, 1/n when one of n has everything; `None` when there is nothing.
 ///

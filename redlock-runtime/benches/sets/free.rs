@@ -1,0 +1,70 @@
+//! What a lock of each kind costs that nobody else wants.
+
+use crate::kind::Kind;
+use crate::pairs::{Pairs, ratio};
+use crate::result_file;
+use redlock_tests::Nodes;
+use std::fmt;
+
+/// What a pair may take, in pairs of one key. That of a shared lock is in `shared.md`.
+const KINDS: [(Kind, Option<f64>); 4] =
+    [(Kind::Exclusive, None), (Kind::Shared, None), (Kind::TwoKeys, Some(1.2)), (Kind::Path, Some(1.45))];
+
+/// The lines of the table for so many nodes.
+pub(crate) struct Free {
+    nodes: u32,
+    /// As in [`KINDS`].
+    pairs: [Pairs; KINDS.len()],
+}
+
+impl Free {
+    pub(crate) async fn measure(servers: &Nodes, turns: usize) -> Self {
+        let manager = crate::manager(&servers.urls()).await;
+        let mut pairs: [Pairs; KINDS.len()] = Default::default();
+        for _ in 0..turns {
+            for ((kind, _), pairs) in KINDS.into_iter().zip(&mut pairs) {
+                pairs.measure(&manager, servers, kind.request(0)).await;
+            }
+        }
+        Self { nodes: u32::try_from(servers.len()).expect("they are few"), pairs }
+    }
+}
+
+impl fmt::Display for Free {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let [one, ..] = &self.pairs;
+        for ((kind, most), pairs) in KINDS.into_iter().zip(&self.pairs) {
+            let (median, times) = (pairs.median(), ratio(pairs.median(), one.median()));
+            write!(f, "| {} | {} | {median:.1?} | {times:.2} |", self.nodes, kind.name())?;
+            match most {
+                Some(most) => write!(f, " at most {most} | {} |", result_file::verdict(times <= most))?,
+                None => write!(f, " | |")?,
+            }
+            let (at_server, of_one) = (pairs.server_cpu() / self.nodes, one.server_cpu() / self.nodes);
+            write!(f, " {at_server:.1?} | {:.2} |", ratio(at_server, of_one))?;
+            writeln!(f, " {:.1?} | {:.2} |", pairs.cpu(), ratio(pairs.cpu(), one.cpu()))?;
+        }
+        Ok(())
+    }
+}
+
+pub(crate) fn table(lines: &[Free], f: &mut fmt::Formatter<'_>) -> fmt::Result {
+    writeln!(
+        f,
+        "One pair is an acquisition and the release as the caller sees them, by one task, of a lock that nobody else wants; all kinds in
+turns of a tenth of a second. Two keys are had alone by one lock, and a path of depth 3 as well, which is three names at every node:
+its own, and two above it that others may have something below at the same time. The ratios are those to one key that is had
+alone. CPU is that of one server for each pair, as it counts it, and that of all threads of this process; they have two cores
+together.
+"
+    )?;
+    writeln!(f, "| nodes | lock | p50 | ratio | to reach | | CPU of a server | ratio | CPU of the client | ratio |")?;
+    writeln!(f, "|---:|---|---:|---:|---:|---|---:|---:|---:|---:|")?;
+    lines.iter().try_for_each(|line| write!(f, "{line}"))?;
+    writeln!(
+        f,
+        "
+One key is taken by a plain `SET`, and everything else by a script, which looks at each name and its queue before it writes
+anything. Where five servers run on two cores, their scripts wait for each other, so that the ratio is nearer to that of the CPU."
+    )
+}

@@ -1,0 +1,102 @@
+//! What a held lock costs in the memory of a server.
+
+use crate::held::{hold, in_one_tree};
+use crate::kind::Kind;
+use crate::result_file;
+use redlock_runtime::LockRequest;
+use redlock_tests::{Nodes, RedisServer};
+use std::fmt;
+
+const MOST_SHARED: f64 = 200.0;
+const MOST_PATH: f64 = 700.0;
+
+/// What is held, and in how many bytes each.
+type Row = (&'static str, fn(usize) -> LockRequest, Option<f64>);
+
+const ROWS: [Row; 6] = [
+    ("one key", |number| Kind::Exclusive.request(number), None),
+    ("one key, shared, another key each", |number| Kind::Shared.request(number), Some(MOST_SHARED)),
+    ("one key, shared, the same key", |_| Kind::Shared.request(0), Some(MOST_SHARED)),
+    ("two keys", |number| Kind::TwoKeys.request(number), None),
+    ("a path of depth 3, another tree each", |number| Kind::Path.request(number), Some(MOST_PATH)),
+    ("a path of depth 3, in a thousand folders of one tree", in_one_tree, Some(MOST_PATH)),
+];
+
+/// The longest member that a small sorted set is kept in a list with: 64 bytes unless one says more.
+const LONGEST_MEMBER: &str = "zset-max-listpack-value";
+
+pub(crate) struct Memory {
+    count: usize,
+    version: String,
+    /// As in [`ROWS`]: with the settings that a server comes with, and with lists for members of 128 bytes.
+    bytes: Vec<[f64; 2]>,
+}
+
+impl Memory {
+    pub(crate) async fn measure(count: usize) -> Self {
+        let (mut bytes, mut version) = (Vec::new(), String::new());
+        for (_, request, _) in ROWS {
+            let default = Nodes::start(1).await;
+            let with_lists = Nodes::start_with(1, |_, builder| builder.config(LONGEST_MEMBER, &["128"])).await;
+            bytes.push([of_each(&default, count, request).await, of_each(&with_lists, count, request).await]);
+            version = info(&default, "server", "redis_version").await;
+        }
+        Self { count, version, bytes }
+    }
+}
+
+/// What each of so many takes at the server.
+#[expect(clippy::cast_precision_loss, reason = "far less than 2^52")]
+async fn of_each(server: &Nodes, count: usize, request: fn(usize) -> LockRequest) -> f64 {
+    let manager = crate::manager(&server.urls()).await;
+    // What the first one of a kind makes, such as a channel, is no memory of each.
+    drop(hold(&manager, 1, request).await);
+    let before = used_memory(server).await;
+    let held = hold(&manager, count, request).await;
+    let after = used_memory(server).await;
+    drop(held);
+    manager.shutdown().await;
+    after.saturating_sub(before) as f64 / count as f64
+}
+
+async fn used_memory(server: &Nodes) -> u64 {
+    info(server, "memory", "used_memory").await.parse().expect("bytes")
+}
+
+async fn info(server: &Nodes, section: &str, field: &str) -> String {
+    let server: &RedisServer = server.iter().next().expect("there is one");
+    server.inspect().info(section, field).await.expect("every server says it")
+}
+
+impl fmt::Display for Memory {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Self { count, version, .. } = self;
+        writeln!(
+            f,
+            "
+The memory of a server (Redis {version}, `used_memory`) for each of {count} locks that are held at once, with their names and what
+they need of the tables that all keys are in.
+"
+        )?;
+        writeln!(f, "| held | bytes each | to reach | | with `{LONGEST_MEMBER} 128` | |")?;
+        writeln!(f, "|---|---:|---:|---|---:|---|")?;
+        for ((what, _, most), [default, with_lists]) in ROWS.iter().zip(&self.bytes) {
+            let verdict = |bytes| most.map_or("", |most| result_file::verdict(bytes <= most));
+            let most = most.map_or(String::new(), |most| format!("at most {most}"));
+            writeln!(
+                f,
+                "| {what} | {default:.0} | {most} | {} | {with_lists:.0} | {} |",
+                verdict(*default),
+                verdict(*with_lists)
+            )?;
+        }
+        writeln!(
+            f,
+            "
+A token has 69 bytes, and a server keeps a sorted set as a list only if its members have 64 at most: so each name that is shared, or
+has something below, takes about 850 bytes more for the first of those who have it. Where many such names are held at a time,
+`{LONGEST_MEMBER} 128` saves them (`zset-max-ziplist-value` before Redis 7). One key that is had alone takes about 200
+bytes itself: most of them are the name, the token, and two entries of tables."
+        )
+    }
+}
