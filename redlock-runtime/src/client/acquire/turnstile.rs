@@ -43,6 +43,7 @@ struct Entrant {
 }
 
 /// What a call has while it stands in the turnstile.
+#[expect(clippy::struct_excessive_bools, reason = "each is a fact of its own")]
 struct Stay<'t> {
     turnstile: &'t LocalTurn,
     /// With the token by which the nodes are asked for a permit.

@@ -81,14 +81,14 @@ local function latest()
   while line >= 0 do
     local last, found = unpack(redis.pcall('ZRANGE', queue, line, '0', 'BYSCORE', 'REV', 'LIMIT', '0', '1', 'WITHSCORES'))
     -- Something else may have the name, and other scores.
-    line = math.floor(found or -1)
-    if line == tonumber(found) then
+    line = tonumber(found or -1)
+    if last and line % 1 == 0 then
       lines[line] = true
       if not largest or is_before(largest, last) then
         largest = last
       end
     end
-    line = line - 1
+    line = math.ceil(line) - 1
   end
   return largest, true, lines
 end

@@ -30,17 +30,18 @@ local answer = (function()
 -- The start of the scripts that take several names, where nobody waits for any of them: each is free, or wanted only for something
 -- below it by whoever has it, and by this token as well.
 -- {1} or {1, 0} as in share_try.lua and acquire_among.lua, by the place of the number
-local clock, is_free, lefts = redis.call('TIME'), true, {}
+local clock, is_free, lefts, leasts = redis.call('TIME'), true, {}, {}
 for at = 1, #wanted do
   local name, as = KEYS[2 * at - 1], string.sub(wanted, at, at)
   local count = redis.pcall('ZCARD', name)
-  if redis.pcall('ZCARD', KEYS[2 * at]) ~= 0 or type(count) ~= 'number' then
+  -- A slot that moves is looked at by what follows.
+  if KEYS[2] == KEYS[1] or redis.pcall('ZCARD', KEYS[2 * at]) ~= 0 or type(count) ~= 'number' then
     is_free = false
   elseif count > 0 then
     -- Of the classes that go with this one, those that stand beside each other. A set without an expiry is that of another program.
-    local least = as == '2' and 2 or as == '3' and 1 or 4
-    lefts[at] = redis.call('PTTL', name)
-    is_free = redis.call('ZCOUNT', name, least * 4398046511104, '(' .. 4 * 4398046511104) == count and lefts[at] >= 0
+    local least = as == '2' and 2 or as == '3' and 1
+    leasts[at], lefts[at] = least, least and redis.call('PTTL', name)
+    is_free = least and redis.pcall('ZCOUNT', name, least * 4398046511104, '(' .. 4 * 4398046511104) == count and lefts[at] >= 0
       and not redis.call('ZSCORE', name, token)
   end
   if not is_free then
@@ -55,14 +56,14 @@ if is_free then
     if as == 0 then
       redis.call('SET', name, token, 'PX', ARGV[2])
     else
-            redis.call('ZADD', name, string.format('%.0f', as * 4398046511104 + now + ttl), token)
+      redis.call('ZADD', name, string.format('%.0f', as * 4398046511104 + now + ttl), token)
       if (lefts[at] or 0) < ttl and type(redis.pcall('PEXPIRE', name, ARGV[2])) == 'table' then
         -- What never expires would stay. The second call raises the error.
         redis.pcall('ZREM', name, token)
         redis.call('PEXPIRE', name, ARGV[2])
       end
-      if lefts[at] then
-        redis.call('ZREMRANGEBYSCORE', name, string.format('%.0f', as * 4398046511104), string.format('%.0f', as * 4398046511104 + now))
+      for class = leasts[at] or 4, 3 do
+        redis.call('ZREMRANGEBYSCORE', name, string.format('%.0f', class * 4398046511104), string.format('%.0f', class * 4398046511104 + now))
       end
     end
   end
@@ -81,8 +82,8 @@ end
 local function are_readers(last)
   return are_ours(last) and tonumber(last[2]) < 2 * 4398046511104
 end
--- The part that reads a name for those who may have it together: nil when nobody has it, false when some have it so; a table for the set of
--- another program, as for a key of another type.
+-- The part that reads a name for those who may have it together: nil when nobody has it, false when some have it so; a table
+-- for the set of another program, as for a key of another type.
 local function value_of(name)
   local found = redis.pcall('ZRANGE', name, 0, 0, 'WITHSCORES')
   if not found.err then
@@ -152,14 +153,14 @@ local function latest()
   while line >= 0 do
     local last, found = unpack(redis.pcall('ZRANGE', queue, line, '0', 'BYSCORE', 'REV', 'LIMIT', '0', '1', 'WITHSCORES'))
     -- Something else may have the name, and other scores.
-    line = math.floor(found or -1)
-    if line == tonumber(found) then
+    line = tonumber(found or -1)
+    if last and line % 1 == 0 then
       lines[line] = true
       if not largest or is_before(largest, last) then
         largest = last
       end
     end
-    line = line - 1
+    line = math.ceil(line) - 1
   end
   return largest, true, lines
 end

@@ -33,8 +33,8 @@ if type(ends) == 'string' and redis.pcall('ZCARD', queue) == 0
   end
   return {ends + 0 > now and 1 or -1}
 end
--- The part that reads a name for those who may have it together: nil when nobody has it, false when some have it so; a table for the set of
--- another program, as for a key of another type.
+-- The part that reads a name for those who may have it together: nil when nobody has it, false when some have it so; a table
+-- for the set of another program, as for a key of another type.
 local function value_of(name)
   local found = redis.pcall('ZRANGE', name, 0, 0, 'WITHSCORES')
   if not found.err then
@@ -115,14 +115,14 @@ local function latest()
   while line >= 0 do
     local last, found = unpack(redis.pcall('ZRANGE', queue, line, '0', 'BYSCORE', 'REV', 'LIMIT', '0', '1', 'WITHSCORES'))
     -- Something else may have the name, and other scores.
-    line = math.floor(found or -1)
-    if line == tonumber(found) then
+    line = tonumber(found or -1)
+    if last and line % 1 == 0 then
       lines[line] = true
       if not largest or is_before(largest, last) then
         largest = last
       end
     end
-    line = line - 1
+    line = math.ceil(line) - 1
   end
   return largest, true, lines
 end
