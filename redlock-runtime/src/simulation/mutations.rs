@@ -40,7 +40,7 @@ const LONG_BODY: u64 = 1500;
 /// A rule, the circumstances in which it matters, and what breaks without it.
 type Case = (Rule, fn() -> Profile, &'static [Promise]);
 
-const CASES: [Case; 86] = [
+const CASES: [Case; 87] = [
     (Rule::TokensFollowTheLatest, wrong_clocks, &[Promise::Fairness]),
     (Rule::ReleasedTokensAreDead, cut_yields, &[Promise::Exclusion, Promise::Owned, Promise::Clean]),
     (Rule::OwnTurnIsALease, crowd_with_crashes, &[Promise::Exclusion, Promise::Owned]),
@@ -122,6 +122,7 @@ const CASES: [Case; 86] = [
     (Rule::ListsAreUnited, pool_with_lost_entries, &[Promise::Pool]),
     (Rule::PermitsGiveWay, pool_and_alone, &[Promise::Progress]),
     (Rule::PassedPermitsAreCounted, pool_of_families, &[Promise::Pool]),
+    (Rule::AskedAheadEndsWithTheTry, pool_with_lost_entries, &[Promise::Pool]),
     (Rule::IntentsKeepOut, tree, &[Promise::Exclusion, Promise::Owned]),
     (Rule::OnlyConcernedAreTold, tree, &[Promise::Quiet]),
     (Rule::ThoseLeftAreTold, tree, &[Promise::Progress]),

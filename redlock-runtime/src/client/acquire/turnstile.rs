@@ -2,7 +2,7 @@
 
 use super::{Call, SHORTEST_LOOK};
 use crate::client::acquisition::{Acquisition, TakenUp};
-use crate::client::local_queue::{LocalTurn, PermitWait};
+use crate::client::local_queue::{LocalTurn, PermitWait, Superseded};
 use crate::error::LockError;
 use crate::observe::spans::Path;
 use crate::protocol::candidate::{Entering, turn};
@@ -105,7 +105,7 @@ impl Call<'_> {
         turnstile: &LocalTurn,
         place: &mut Option<PermitWait>,
     ) -> Result<Came<LocalTurn>, Left> {
-        let Entrant { permit, rest, is_asked, .. } = self.entrant(turnstile).await?;
+        let Entrant { permit, rest, is_asked, .. } = self.entrant(turnstile);
         permit.acquisition().take_up(self.wanted);
         if self.waits() {
             // Whoever gives a permit back from the first question on is heard.
@@ -240,17 +240,40 @@ impl Call<'_> {
 
     /// What the call before has left with the turnstile, or a new token. A call that waits, and for which as many are too many, asks
     /// when that one would have asked again.
-    async fn entrant(&self, turnstile: &LocalTurn) -> Result<Entrant, Left> {
+    fn entrant(&self, turnstile: &LocalTurn) -> Entrant {
         let (ttl, permits) = (self.wanted.ttl, self.permits);
         let left = turnstile.acquisition().companion::<Entrant>().filter(|entrant| entrant.ttl == ttl);
-        let Some(mut entrant) = left else {
-            let permit = self.enter().await.map_err(Left::Failed)?;
-            return Ok(Entrant { permit, ttl, permits, rest: None, is_asked: false });
-        };
+        let Some(mut entrant) = left else { return self.new_entrant() };
         let now = self.now();
         let may_rest = self.waits() && permits == entrant.permits && self.limit().is_none_or(|limit| now < limit);
         entrant.rest = entrant.rest.filter(|rest| may_rest && now < rest.until);
-        Ok(entrant)
+        entrant
+    }
+
+    fn new_entrant(&self) -> Entrant {
+        let permit = self.local.enter_beside((&self.parts, self.mode), self.wanted, self.begun);
+        Entrant { permit, ttl: self.wanted.ttl, permits: self.permits, rest: None, is_asked: false }
+    }
+
+    /// Asks for the permit behind the question for this `turnstile`, which may be the process's by then: that spares a round trip.
+    pub(super) fn ask_ahead(&self, turnstile: &LocalTurn) {
+        let entrant = Entrant { is_asked: true, ..self.new_entrant() };
+        entrant.permit.acquisition().take_up(self.wanted);
+        if self.waits() {
+            self.shared().listen();
+        }
+        entrant.permit.acquisition().ask_for_permit(turnstile.acquisition());
+        turnstile.acquisition().accompany(entrant);
+    }
+
+    /// What was asked ahead was in vain, since the turnstile is not this process's yet: until it is, others may stand in it, of whom
+    /// the answers say nothing. And by another token, so that what comes late finds nobody whom it was sent for.
+    pub(super) fn ask_no_more(&self, turnstile: &mut LocalTurn) -> Result<(), Superseded> {
+        if self.shared().rules.apply(Rule::AskedAheadEndsWithTheTry) {
+            turnstile.change_to_successor(self.wanted.ttl)?;
+            turnstile.acquisition().take_up(self.wanted);
+        }
+        Ok(())
     }
 
     /// The next call goes on with the token of this one, if it has the turnstile by the same.
