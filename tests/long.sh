@@ -38,10 +38,10 @@ write_evidence() {
     UPDATE_EXPECT=1 cargo test -q -p redlock-tests --test pages evidence::the_evidence_is
 }
 
-# The test binary of a crate, built once, so that what is run stays what it was.
-binary() {
-    cargo test "$@" --no-run --message-format=json 2>/dev/null |
-        sed -n 's/.*"executable":"\([^"]*\)".*/\1/p' | tail -n 1
+# The unit tests of the runtime, built once, so that what is run stays what it was; with what tests/run.sh builds, so that it may be there.
+unit_tests() {
+    cargo test --workspace --all-features --lib --no-run --message-format=json 2>/dev/null |
+        sed -n 's/.*"executable":"\([^"]*\/redlock_runtime-[^"]*\)".*/\1/p' | tail -n 1
 }
 
 # Below 2^48, so that no seed is too large to be written down.
@@ -49,7 +49,7 @@ seed=${REDLOCK_LONG_SEED:-$(od -An -N6 -tu8 /dev/urandom | tr -d ' ')}
 
 simulation() {
     local schedules=${1:-10000000} chunk=20000 done=0 violations=0 built test
-    built=$(binary -p redlock-runtime --all-features --lib)
+    built=$(unit_tests)
     [[ -x $built ]] || { echo 'the simulation was not built' >&2 && exit 1; }
     test=$(mktemp) && cp "$built" "$test"
     trap 'rm -f "$log" "$test"' EXIT
