@@ -24,8 +24,9 @@ TEXT
 
 commit=$(git rev-parse --short HEAD)
 [[ -z $(git status --porcelain -- . ':!tests/ledger.tsv' ':!docs/evidence.md') ]] || commit=$commit+
-log=$(mktemp)
-trap 'rm -f "$log"' EXIT
+scratch=$(mktemp -d)
+log=$scratch/log
+trap 'rm -rf "$scratch"' EXIT
 
 # enter <what> <seed> <amount> <violations>
 enter() {
@@ -48,15 +49,14 @@ unit_tests() {
 seed=${REDLOCK_LONG_SEED:-$(od -An -N6 -tu8 /dev/urandom | tr -d ' ')}
 
 simulation() {
-    local schedules=${1:-10000000} chunk=20000 done=0 violations=0 built test
+    local schedules=${1:-10000000} chunk=20000 done=0 violations=0 built
     built=$(unit_tests)
     [[ -x $built ]] || { echo 'the simulation was not built' >&2 && exit 1; }
-    test=$(mktemp) && cp "$built" "$test"
-    trap 'rm -f "$log" "$test"' EXIT
+    cp "$built" "$scratch/simulation"
     trap 'schedules=0' INT TERM
     while [[ $done -lt $schedules && $violations -eq 0 ]]; do
         if ! (cd redlock-runtime && REDLOCK_SIMULATION_FROM=$((seed + done)) REDLOCK_SIMULATION_SCHEDULES=$chunk \
-            "$test" simulation::the_promises_hold_in_every_schedule --nocapture) >"$log" 2>&1; then
+            "$scratch/simulation" simulation::the_promises_hold_in_every_schedule --nocapture) >"$log" 2>&1; then
             # Ended by hand: nobody knows how far it came.
             [[ $schedules -ne 0 ]] || break
             violations=1
