@@ -143,9 +143,28 @@ impl World {
 
     /// What stands under `key` at the servers that are `hit` is taken away by others than locks: whoever has broken a lock
     /// cannot keep its place there either, and its holder may not count on it.
-    pub(super) fn note_theft(&mut self, key: &LockKey, hit: &[usize]) {
+    pub(super) fn note_theft(&mut self, key: &LockKey, hit: &[usize], now: Instant) {
+        self.rob_the_broken(key, hit, now);
         for broken in self.broken.holders.values_mut().filter(|broken| broken.key == *key) {
             broken.places.retain(|server, _| !hit.contains(server));
+        }
+    }
+
+    /// Marks the locks of `key` that are broken, and whose places are taken away at the servers that are `hit`, as robbed, unless they
+    /// are kept at enough others: until they know that they are broken, nobody keeps others out for them.
+    pub(super) fn rob_the_broken(&mut self, key: &LockKey, hit: &[usize], now: Instant) {
+        let enough = self.enough_to_exclude();
+        for (holder, broken) in self.broken.holders.iter().filter(|(_, broken)| broken.key == *key) {
+            let stands = |server: &usize| {
+                broken.places.get(server).is_some_and(|until| now < *until)
+                    || self.servers[*server].lease_left(key.name(), *holder, now).is_some()
+            };
+            let (taken, left): (Vec<_>, Vec<_>) =
+                (0..self.servers.len()).filter(stands).partition(|server| hit.contains(server));
+            if !taken.is_empty() && left.len() < enough {
+                self.trace.line(|trace| format!("{}, which is broken, is robbed", trace.name(*holder)));
+                self.robbed.insert(*holder, now);
+            }
         }
     }
 

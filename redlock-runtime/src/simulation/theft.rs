@@ -26,7 +26,7 @@ impl World {
         let all = self.servers.len();
         let hit: Vec<_> = (first..first + servers).map(|server| server % all).collect();
         self.mark_robbed(key, &hit, now);
-        self.note_theft(key, &hit);
+        self.note_theft(key, &hit, now);
         let thief = OwnerToken::new(ManagerId::numbered(u128::MAX), TokenTime::new(0, 1));
         for server in hit {
             let server = &mut self.servers[server];
@@ -40,6 +40,7 @@ impl World {
     pub(super) fn step(&mut self, server: usize, by: Duration, now: Instant) {
         for index in 0..NAMES.len() {
             self.mark_robbed(&key(index), &[server], now);
+            self.rob_the_broken(&key(index), &[server], now);
         }
         self.note_step(server, by);
         self.servers[server].step(by);
@@ -61,7 +62,7 @@ impl World {
     }
 
     /// Nobody else can have a lock that is held at so many servers.
-    fn enough_to_exclude(&self) -> usize {
+    pub(super) fn enough_to_exclude(&self) -> usize {
         self.servers.len() + 1 - self.quorum.needed
     }
 
