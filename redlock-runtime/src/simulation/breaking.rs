@@ -127,8 +127,11 @@ impl World {
         self.broken.stand_ins.entry(*token).or_insert(standing);
         let is_lost = !self.excludes(key, **holder, now);
         if is_lost && self.excludes_with(key, **holder, 1, now) {
-            // It was whole until now: what it had lost before, it had won back.
+            // It was whole until now: what it had lost before, it had won back, and what it was told of that is over.
             self.robbed.remove(&**holder);
+            if let Some(broken) = self.broken.holders.get_mut(&**holder) {
+                (broken.at, broken.told_at) = (None, None);
+            }
         }
         let broken = self.broken.holders.entry(**holder).or_insert_with(|| Broken {
             key: key.clone(),
