@@ -1,7 +1,7 @@
 //! Extensions that somebody waits for: `extend`, and taking up a lock that was left.
 
 use super::Acquisition;
-use crate::error::LockError;
+use crate::error::{LockError, LossCause};
 use crate::protocol::candidate::{Extension, Fence};
 use std::future::poll_fn;
 use std::task::Poll;
@@ -25,7 +25,12 @@ impl Acquisition {
     pub(crate) async fn adopt(&self) -> Result<(), LockError> {
         let fence = self.state().candidate.adopt();
         self.extend_with(fence).await?;
-        self.state().candidate.hold(self.now());
+        let (mut state, now) = (self.state(), self.now());
+        if !state.candidate.is_won(now) {
+            // The task was not polled for so long that what the nodes have given is over.
+            return Err(self.loss(&state, LossCause::Expired));
+        }
+        state.candidate.hold(now);
         Ok(())
     }
 

@@ -278,7 +278,7 @@ impl Acquisition {
         events::outlived(self.shared.told(self.key()));
     }
 
-    fn loss(&self, state: &State, cause: LossCause) -> LockError {
+    pub(super) fn loss(&self, state: &State, cause: LossCause) -> LockError {
         LockError::Lost { key: self.key().clone(), held_for: state.candidate.held_for(self.now()), cause }
     }
 }
