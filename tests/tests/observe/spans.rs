@@ -96,12 +96,12 @@ async fn a_call_is_over_when_it_has_its_lock_and_its_body_is_beside_it() {
     let call = async {
         annotated(&manager, "siblings").await?;
         around(&manager, "pair of siblings").await?;
-        manager.acquire("spans:by hand, siblings").await?.release().await
+        manager.acquire("spans:without an attribute, siblings").await?.release().await
     };
     call.instrument(tracing::info_span!("the caller")).await.unwrap();
     let body = only("first poll", "siblings");
     assert_eq!(body.parent.as_deref(), Some("redlock.hold"));
-    for key in ["spans:siblings", "spans:by hand, siblings"] {
+    for key in ["spans:siblings", "spans:without an attribute, siblings"] {
         let (asked, held) = (only("redlock.acquire", key), only("redlock.hold", key));
         assert_eq!([asked.parent.as_deref(), held.parent.as_deref()], [Some("the caller"); 2], "{key}");
         assert!(asked.closed.is_some_and(|closed| closed <= held.closed.unwrap()), "{asked:?} {held:?}");
