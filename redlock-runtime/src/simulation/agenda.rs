@@ -25,6 +25,7 @@ pub(super) enum Event {
     Push {
         wire: usize,
         wakeup: Wakeup,
+        sent: Instant,
     },
     /// The client notices that its connection is gone.
     Broken {

@@ -24,11 +24,12 @@ impl World {
             return None;
         }
         match entry.event {
-            Event::Push { wakeup: Wakeup { subject, notice }, .. } => {
+            Event::Push { wakeup: Wakeup { subject, notice }, sent, .. } => {
                 let link = &self.links[index];
                 let notice = if link.has_pushes { link.server_facts.proven(notice) } else { notice };
                 let wakeup = Wakeup { subject, notice };
                 self.trace_push(index, &wakeup);
+                self.note_hidden_step(index, &wakeup, sent, now);
                 self.note_told(&wakeup, now);
                 Some(Step::Deliver(self.links[index].environment.deliver.clone(), wakeup))
             }

@@ -348,7 +348,7 @@ impl World {
         }
         let at = self.later(now, self.wires[wire].link);
         let at = self.wires[wire].pushes.after_the_others(at);
-        self.agenda.add(at, Event::Push { wire, wakeup });
+        self.agenda.add(at, Event::Push { wire, wakeup, sent: now });
     }
 
     pub(super) fn reply(&mut self, wire: usize, reply: Replied, now: Instant) {

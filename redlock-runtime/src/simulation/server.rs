@@ -102,6 +102,10 @@ impl Server {
         self.ahead += step;
     }
 
+    pub(super) fn has_stepped(&self) -> bool {
+        !self.ahead.is_zero()
+    }
+
     /// What it says of itself to whoever connects. It counts its uptime in whole seconds, by its wall clock.
     pub(super) fn identity(&self, now: Instant) -> Identity {
         let seconds = |at: Instant| at.since_origin().as_secs();

@@ -3,12 +3,14 @@
 //! Nobody can help it where the others that still hold the lock are too few. Those tokens are marked.
 
 use super::actor::key;
+use super::link::Link;
 use super::network::World;
 use super::server::Server;
 use super::tree::NAMES;
 use crate::lock::LockKey;
 use crate::lock::OwnerToken;
 use crate::lock::owner_token::ManagerId;
+use crate::protocol::command::{Notice, Wakeup};
 use crate::time::clock::Instant;
 use crate::time::token_clock::TokenTime;
 use std::time::Duration;
@@ -44,6 +46,20 @@ impl World {
         }
         self.note_step(server, by);
         self.servers[server].step(by);
+    }
+
+    /// Marks whoever is handed a claim by a message that was on its way for longer than the clock of its server was set forward
+    /// meanwhile: it counts on the claim for longer than that lasts, until its extension is answered.
+    pub(super) fn note_hidden_step(&mut self, link: usize, wakeup: &Wakeup, sent: Instant, now: Instant) {
+        let Notice::Proven(claim) = wakeup.notice else { return };
+        let Link { server, ref server_facts, .. } = self.links[link];
+        let is_believable = claim.from <= server_facts.now();
+        let believed = server_facts.now().since(claim.from);
+        if is_believable && self.servers[server].has_stepped() && believed < now.since(sent) {
+            let token = wakeup.subject.token;
+            self.trace.line(|trace| format!("{} is robbed by a step that nobody has seen", trace.name(token)));
+            self.robbed.insert(token, now);
+        }
     }
 
     /// Marks the tokens that hold `key` at the servers that are `hit` and not at enough others for as long: what the
