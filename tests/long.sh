@@ -13,8 +13,8 @@ Usage: tests/long.sh simulation [SCHEDULES] | soak [SECONDS] | fuzz [SECONDS] | 
   fuzz        each fuzz target for so long (default: 1800 seconds)
   handshakes  the two handshakes without a lock, in the orders of their steps that loom goes through
 
-The first two add a row to tests/ledger.tsv: date, commit, what, first seed, schedules or bodies, violations; the third one
-to fuzz/runs.tsv. docs/evidence.md is written anew then. Ctrl-C ends a run, and enters what it has done by then.
+The first two add a row to tests/ledger.tsv: date, commit, what, first seed, schedules or bodies, violations, and a dash: where
+there are violations, say in its place what they came from. The third one adds to fuzz/runs.tsv. docs/evidence.md is written anew then. Ctrl-C ends a run, and enters what it has done by then.
 A `+` behind the commit stands for changes that are not committed. To be nice to others, start it with `nice`.
 
 Environment:
@@ -31,7 +31,7 @@ trap 'rm -rf "$scratch"' EXIT
 # enter <what> <seed> <amount> <violations>
 enter() {
     [[ $3 -gt 0 ]] || return 0
-    printf '%s\t%s\t%s\t%s\t%s\t%s\n' "$(date -u +%F)" "$commit" "$@" >>tests/ledger.tsv
+    printf '%s\t%s\t%s\t%s\t%s\t%s\t-\n' "$(date -u +%F)" "$commit" "$@" >>tests/ledger.tsv
     tail -n 1 tests/ledger.tsv
 }
 

@@ -109,6 +109,9 @@ pub(super) struct Holder {
     pub(super) lapsed_at: Option<Instant>,
     /// Somebody else has had the lock since then.
     pub(super) is_succeeded: bool,
+    /// It was robbed when somebody else entered, and knows it by then. What it wins back meanwhile, it may win from that one, at a
+    /// server that has forgotten both.
+    pub(super) unaware_until: Option<Instant>,
     /// Since when it has the lock at a majority that is in no trouble, which is only asked where it matters.
     pub(super) kept_since: Option<Instant>,
     pub(super) since: Instant,
@@ -194,6 +197,7 @@ impl Holder {
             stops_within: None,
             lapsed_at: None,
             is_succeeded: false,
+            unaware_until: None,
             kept_since: None,
             since,
             ttl: Duration::ZERO,

@@ -185,7 +185,7 @@ fn model() -> String {
 fn ledger() -> String {
     let mut sums: BTreeMap<String, (u64, u64, u64, String)> = BTreeMap::new();
     for row in rows("tests/ledger.tsv") {
-        let [date, _, what, _, amount, found] = &row[..] else { panic!("no row of the ledger: {row:?}") };
+        let [date, _, what, _, amount, found, _] = &row[..] else { panic!("no row of the ledger: {row:?}") };
         let (runs, amounts, violations, last) = sums.entry(what.clone()).or_default();
         *runs += 1;
         *amounts += amount.parse::<u64>().unwrap();
@@ -200,7 +200,29 @@ fn ledger() -> String {
     for (what, (runs, amount, violations, last)) in sums {
         writeln!(text, "| {what} | {runs} | {} | {violations} | {last} |", grouped(amount)).unwrap();
     }
+    text + &violations()
+}
+
+/// What the long runs have found, and where it came from.
+fn violations() -> String {
+    let found: Vec<_> = rows("tests/ledger.tsv").into_iter().filter(|row| row[5] != "0").collect();
+    if found.is_empty() {
+        return String::new();
+    }
+    let mut text = "\nWhat they have found; each run ends with the first violation. Where it came from says which commit has mended it.\n\n\
+                    | what | commit | where it came from |\n|---|---|---|\n"
+        .to_owned();
+    for row in found {
+        writeln!(text, "| {} | `{}` | {} |", row[2], row[1], row[6]).unwrap();
+    }
     text
+}
+
+#[test]
+fn every_violation_of_a_long_run_has_been_looked_into() {
+    for row in rows("tests/ledger.tsv") {
+        assert!(row[5] == "0" || row[6] != "-", "say in tests/ledger.tsv where this one came from: {row:?}");
+    }
 }
 
 /// The fuzz targets.

@@ -18,8 +18,10 @@ impl Observer {
             return;
         }
         let valid: Vec<_> = records.holders.iter().filter(|holder| holder.is_valid(now)).collect();
-        let is_robbed =
-            |holder: &Holder| names(holder.key).any(|name| self.network.robbed_at(&key(name), holder.token).is_some());
+        let is_robbed = |holder: &Holder| {
+            let is_unaware = holder.unaware_until.is_some_and(|until| now < until);
+            is_unaware || names(holder.key).any(|name| self.network.robbed_at(&key(name), holder.token).is_some())
+        };
         let twice = valid.iter().enumerate().find_map(|(at, one)| {
             let mut others = valid[at + 1..].iter().filter(|other| other.excludes(one));
             let other = others.find(|other| !is_robbed(one) && !is_robbed(other))?;

@@ -181,8 +181,11 @@ impl Observer {
             let is_successor = !is_robbed(holder.token);
             for other in records.holders.iter_mut().filter(|other| other.excludes(&holder)) {
                 // Who was robbed does not know it yet. Its next renewal tells, if there is one and no node stands still.
-                let is_told = other.renews && self.profile.is_prompt;
-                other.is_succeeded |= is_successor && (!other.is_valid(now) || is_told && is_robbed(other.token));
+                let (is_told, is_unaware) = (other.renews && self.profile.is_prompt, is_robbed(other.token));
+                other.is_succeeded |= is_successor && (!other.is_valid(now) || is_told && is_unaware);
+                if is_successor && is_unaware {
+                    other.unaware_until = Some(now.after(other.ttl + slack(other.ttl)));
+                }
             }
             records.holders.push(holder);
         }
