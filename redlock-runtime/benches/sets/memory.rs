@@ -93,9 +93,9 @@ they need of the tables that all keys are in.
         writeln!(
             f,
             "
-A token has 69 bytes, and a server keeps a sorted set as a list only if its members have 64 at most: so each name that is shared, or
-has something below, takes about 850 bytes more for the first of those who have it. Where many such names are held at a time,
-`{LONGEST_MEMBER} 128` saves them (`zset-max-ziplist-value` before Redis 7). One key that is had alone takes about 200
+A server keeps a sorted set as a list only if its members have 64 bytes at most (`{LONGEST_MEMBER}`, before Redis 7
+`zset-max-ziplist-value`), and a token has 60. With 69 bytes, which tokens had before, each name that is shared or has something below took
+about 850 bytes more. One key that is had alone takes less than 200
 bytes itself: most of them are the name, the token, and two entries of tables."
         )
     }

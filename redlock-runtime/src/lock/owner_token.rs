@@ -4,37 +4,73 @@ use crate::time::token_clock::TokenTime;
 use std::fmt;
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
-use uuid::fmt::{Hyphenated, Simple};
+use uuid::fmt::Hyphenated;
 use uuid::{Builder, Uuid, Variant, Version};
 
-/// Names one manager of one process.
+/// Names one manager of one process, by 23 hexadecimal digits: those of the time at which it began, one of a version, and ten that
+/// differ.
 ///
-/// By the version of the UUID, nodes tell managers that are told of claims together with their times from older ones, which
-/// have version 7 and could not read that.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct ManagerId(Uuid);
+/// By the version, nodes tell managers that are told of claims together with their times from older ones, which have version 7
+/// and could not read that.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(crate) struct ManagerId {
+    text: [u8; Self::LEN],
+}
 
 impl ManagerId {
+    const LEN: usize = 23;
+
     pub(crate) fn random() -> Self {
-        Self(Builder::from_u128(Uuid::now_v7().as_u128()).with_version(Version::Custom).into_uuid())
+        // What is below the 48 bits of the time counts the ids of one millisecond in this process, but for the last 32 bits, which
+        // are chance.
+        let uuid = Uuid::now_v7().as_u128();
+        Self::new(uuid >> 80, CLAIMS_VERSION, uuid)
     }
 
     /// The same one at every run.
     #[cfg(any(test, feature = "testing"))]
     pub(crate) fn numbered(number: u128) -> Self {
-        Self(Builder::from_u128(number).with_version(Version::Custom).into_uuid())
+        Self::new(0, CLAIMS_VERSION, number)
     }
 
     /// One of an earlier version, which is not told of the times of claims.
     #[cfg(any(test, fuzzing))]
     pub(crate) fn of_old(number: u128) -> Self {
-        Self(Builder::from_u128(number).with_version(Version::SortRand).into_uuid())
+        Self::new(0, b'7', number)
     }
+
+    /// With the last 40 bits of `number`.
+    fn new(millis: u128, version: u8, number: u128) -> Self {
+        let (mut text, digits) = ([b'0'; Self::LEN], b"0123456789abcdef");
+        let number = (millis << 44) | (number & ((1 << 40) - 1));
+        for (place, digit) in text.iter_mut().rev().enumerate() {
+            let value = (number >> (4 * place)) & 0xf;
+            *digit = usize::try_from(value).ok().and_then(|value| digits.get(value)).copied().unwrap_or(b'0');
+        }
+        if let Some(digit) = text.get_mut(Self::VERSION) {
+            *digit = version;
+        }
+        Self { text }
+    }
+
+    fn as_str(&self) -> &str {
+        // Hexadecimal digits.
+        std::str::from_utf8(&self.text).unwrap_or_default()
+    }
+
+    /// Where the version stands, counted from 0.
+    const VERSION: usize = "mmmmmmmmmmmm".len();
 }
 
 impl fmt::Display for ManagerId {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        self.0.simple().fmt(f)
+        f.write_str(self.as_str())
+    }
+}
+
+impl fmt::Debug for ManagerId {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "ManagerId({self})")
     }
 }
 
@@ -48,14 +84,19 @@ pub struct OwnerToken {
     text: [u8; Self::LEN],
 }
 
+// What servers allocate for a token: 80 bytes for a sorted set that has one member, and 64 for a key. Such a set is a list as long as its
+// members have 64 bytes at the most, with a head and an end, and the text and the score with their lengths at both ends; a key has a head
+// of 3 bytes and an end.
+const _: () = assert!(6 + (1 + OwnerToken::LEN + 1) + (1 + 8 + 1) + 1 <= 80 && 3 + OwnerToken::LEN + 1 <= 64);
+
 impl OwnerToken {
-    pub(crate) const LEN: usize = Hyphenated::LENGTH + 1 + Simple::LENGTH;
+    pub(crate) const LEN: usize = Hyphenated::LENGTH + 1 + ManagerId::LEN;
     /// The length of what stands before the at sign, which is unique by itself.
     pub(crate) const ATTEMPT_LEN: usize = Hyphenated::LENGTH;
     /// Where the part stands that chance decides, after the time.
     const CHANCE: std::ops::Range<usize> = "tttttttt-tttt-7ccc-".len().."tttttttt-tttt-7ccc-vvvv-vvvv".len();
     /// Where the version of the manager's id stands, counted from 0.
-    pub(crate) const VERSION: usize = Self::ATTEMPT_LEN + "@mmmmmmmmmmmm".len();
+    pub(crate) const VERSION: usize = Self::ATTEMPT_LEN + 1 + ManagerId::VERSION;
     /// The length of the text that holds the time.
     pub(crate) const TIME_LEN: usize = "tttttttt-tttt-7ccc".len();
 
@@ -64,7 +105,7 @@ impl OwnerToken {
         let (attempt, rest) = text.split_at_mut(Hyphenated::LENGTH);
         uuid(time).hyphenated().encode_lower(attempt);
         if let Some((_, id)) = rest.split_first_mut() {
-            manager.0.simple().encode_lower(id);
+            id.iter_mut().zip(manager.text).for_each(|(to, digit)| *to = digit);
         }
         Self { text }
     }
@@ -97,7 +138,7 @@ impl OwnerToken {
     /// The token that stands in Redis as `text`, unless something else does.
     pub(crate) fn parse(text: &str) -> Option<Self> {
         let (attempt, manager) = text.split_once('@')?;
-        let is_token = is_lower_hex(manager) && manager.len() == Simple::LENGTH && is_uuid_v7(attempt);
+        let is_token = is_lower_hex(manager) && manager.len() == ManagerId::LEN && is_uuid_v7(attempt);
         Some(Self { text: text.as_bytes().try_into().ok().filter(|_| is_token)? })
     }
 
@@ -219,6 +260,15 @@ mod tests {
         assert_eq!((id, token.manager()), (manager.to_string().as_str(), id));
         assert_eq!(token.time(), time);
         assert_eq!(token.asked_at().duration_since(UNIX_EPOCH).unwrap().as_millis(), 0x0123_4567_89ab);
+    }
+
+    #[test]
+    fn managers_of_one_moment_differ_and_tell_when_they_began() {
+        let now = SystemTime::now().duration_since(UNIX_EPOCH).unwrap().as_millis();
+        let managers: HashSet<_> = (0..10_000).map(|_| ManagerId::random().to_string()).collect();
+        assert_eq!(managers.len(), 10_000);
+        let began = |id: &String| u128::from_str_radix(&id[..ManagerId::VERSION], 16).unwrap();
+        assert!(managers.iter().all(|id| (now..now + 60_000).contains(&began(id))), "{managers:?}");
     }
 
     #[test]

@@ -17,7 +17,7 @@ use tokio::process::{Child, Command};
 const KEY: &str = "order:7";
 const URLS: &str = "REDLOCK_TESTS_LEAVERS_URLS";
 /// A token as another manager writes it, with the time of 2001: before all others in every queue.
-const DEAD: &str = "00e0bbba-4c00-7000-8000-000000000000@00000000000000000000000000000000";
+const DEAD: &str = "00e0bbba-4c00-7000-8000-000000000000@00000000000000000000000";
 
 #[tokio::test]
 async fn waiters_cancelled_anywhere_in_the_queue_leave_it_at_once() {

@@ -482,7 +482,7 @@ mod tests {
     #[test]
     fn constants_are_put_in() {
         let table = [
-            ("#value == TOKEN_LEN", "#value == 69"),
+            ("#value == TOKEN_LEN", "#value == 60"),
             ("string.sub(to, ATTEMPT_LEN + 2)", "string.sub(to, 36 + 2)"),
             ("string.sub(largest, 1, TIME_LEN)", "string.sub(largest, 1, 18)"),
             ("string.byte(to, VERSION_AT) == CLAIMS_VERSION", "string.byte(to, 50) == 56"),

@@ -262,7 +262,7 @@ const LARGER: u8 = 2;
 
 /// The same token in the code. The candidate knows its own by its phase only.
 fn larger() -> OwnerToken {
-    OwnerToken::parse("00000000-0002-7000-8000-000000000000@00000000000000000000000000000002").unwrap()
+    OwnerToken::parse("00000000-0002-7000-8000-000000000000@00000000000000000000002").unwrap()
 }
 
 fn verb(command: model::Command) -> Option<Verb> {

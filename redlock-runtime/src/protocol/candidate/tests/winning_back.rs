@@ -276,7 +276,7 @@ fn what_the_connection_before_still_owed_keeps_no_node_from_being_asked() {
 
 #[test]
 fn who_keeps_a_node_still_knows_that_a_holder_wants_it() {
-    let by = OwnerToken::parse("00000000-0002-7000-8000-000000000000@00000000000000000000000000000002").unwrap();
+    let by = OwnerToken::parse("00000000-0002-7000-8000-000000000000@00000000000000000000002").unwrap();
     let mut scene = Scene::waiting(3);
     scene.hear(0, ACQUIRE, BEATEN);
     scene.send(0, YIELD);

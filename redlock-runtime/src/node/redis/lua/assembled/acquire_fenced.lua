@@ -31,7 +31,7 @@ local value = redis.pcall('GET', lock)
 
 -- Whether a value is a token. Those of other programs hold no time and name no channel, and must not be changed.
 local function is_token(value)
-  return type(value) == 'string' and #value == 69
+  return type(value) == 'string' and #value == 60
     and string.find(value, '^%x+%-%x%x%x%x%-7%x%x%x%-%x%x%x%x%-%x+@%x+$') ~= nil
     and string.sub(value, 36 + 1, 36 + 1) == '@'
 end
@@ -61,7 +61,7 @@ if type(value) == 'table' then
 end
 -- The middle of acquire.lua, for a lock that another token has: waits for it in the queue. It stands before the functions of
 -- the other parts, as in release_marked.lua.
-local owner = type(value) == 'string' and string.sub(value, 1, 69)
+local owner = type(value) == 'string' and string.sub(value, 1, 60)
 if not is_among and owner ~= token and is_token(owner) and (value == owner .. '+' or value == owner) then
   -- A cluster that moves the slot is given the name of the lock in place of its queue, which nobody can join then: who has the
   -- lock is told all the same, and who waits asks again.
@@ -158,8 +158,8 @@ local function owner_of(text)
     end
     -- A key of another type, which counts as taken and is nobody's.
     return true, false
-  elseif text and #text == 69 + 1 and string.sub(text, -1) == '+' then
-    return string.sub(text, 1, 69), true
+  elseif text and #text == 60 + 1 and string.sub(text, -1) == '+' then
+    return string.sub(text, 1, 60), true
   end
   return text, false
 end
@@ -451,10 +451,10 @@ local function promote(claim, own_ttl, freed)
   local rest = first(8796093022208)
   if rest then
     redis.call('ZREM', queue, rest)
-    for line in string.gmatch(string.sub(rest, 69 + 2), '%d') do
+    for line in string.gmatch(string.sub(rest, 60 + 2), '%d') do
       line = tonumber(line)
       if not looked_at[line] then
-        looked_at[line], passed[line] = true, count_before(string.sub(rest, 1, 69), line)
+        looked_at[line], passed[line] = true, count_before(string.sub(rest, 1, 60), line)
       end
     end
   end
@@ -689,8 +689,8 @@ end
 -- The token that has the lock, or whatever another program has put there; false when the lock is free, and true when a
 -- key of another type stands there, which counts as taken. The second result is whether the token has the mark.
 local function find_holder()
-  if type(value) == 'string' and #value == 69 + 1 and string.sub(value, -1) == '+' then
-    return string.sub(value, 1, 69), true
+  if type(value) == 'string' and #value == 60 + 1 and string.sub(value, -1) == '+' then
+    return string.sub(value, 1, 60), true
   elseif type(value) ~= 'table' then
     return value
   elseif string.find(value.err, 'WRONGTYPE', 1, true) then

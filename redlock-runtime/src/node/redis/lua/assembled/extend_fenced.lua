@@ -40,7 +40,7 @@ end
 
 -- Whether a value is a token. Those of other programs hold no time and name no channel, and must not be changed.
 local function is_token(value)
-  return type(value) == 'string' and #value == 69
+  return type(value) == 'string' and #value == 60
     and string.find(value, '^%x+%-%x%x%x%x%-7%x%x%x%-%x%x%x%x%-%x+@%x+$') ~= nil
     and string.sub(value, 36 + 1, 36 + 1) == '@'
 end
@@ -92,8 +92,8 @@ end
 -- The token that has the lock, or whatever another program has put there; false when the lock is free, and true when a
 -- key of another type stands there, which counts as taken. The second result is whether the token has the mark.
 local function find_holder()
-  if type(value) == 'string' and #value == 69 + 1 and string.sub(value, -1) == '+' then
-    return string.sub(value, 1, 69), true
+  if type(value) == 'string' and #value == 60 + 1 and string.sub(value, -1) == '+' then
+    return string.sub(value, 1, 60), true
   elseif type(value) ~= 'table' then
     return value
   elseif string.find(value.err, 'WRONGTYPE', 1, true) then

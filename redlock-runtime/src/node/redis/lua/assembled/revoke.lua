@@ -12,7 +12,7 @@ local value = redis.pcall('GET', lock)
 
 -- Whether a value is a token. Those of other programs hold no time and name no channel, and must not be changed.
 local function is_token(value)
-  return type(value) == 'string' and #value == 69
+  return type(value) == 'string' and #value == 60
     and string.find(value, '^%x+%-%x%x%x%x%-7%x%x%x%-%x%x%x%x%-%x+@%x+$') ~= nil
     and string.sub(value, 36 + 1, 36 + 1) == '@'
 end
@@ -90,7 +90,7 @@ elseif is_theirs then
   -- with a SET.
   left = math.max(left, 1)
   redis.call('PEXPIRE', lock, left)
-  redis.call('SET', lock, token .. string.sub(value, 69 + 1), 'PX', left)
+  redis.call('SET', lock, token .. string.sub(value, 60 + 1), 'PX', left)
 end
 local said = 'revoked ' .. from .. ' ' .. token .. ' ' .. lock
 return {left, notify(from, said)}

@@ -29,7 +29,7 @@ local answer = (function()
 
 -- Whether a value is a token. Those of other programs hold no time and name no channel, and must not be changed.
 local function is_token(value)
-  return type(value) == 'string' and #value == 69
+  return type(value) == 'string' and #value == 60
     and string.find(value, '^%x+%-%x%x%x%x%-7%x%x%x%-%x%x%x%x%-%x+@%x+$') ~= nil
     and string.sub(value, 36 + 1, 36 + 1) == '@'
 end
@@ -205,8 +205,8 @@ local function owner_of(text)
     end
     -- A key of another type, which counts as taken and is nobody's.
     return true, false
-  elseif text and #text == 69 + 1 and string.sub(text, -1) == '+' then
-    return string.sub(text, 1, 69), true
+  elseif text and #text == 60 + 1 and string.sub(text, -1) == '+' then
+    return string.sub(text, 1, 60), true
   end
   return text, false
 end
@@ -498,10 +498,10 @@ local function promote(claim, own_ttl, freed)
   local rest = first(8796093022208)
   if rest then
     redis.call('ZREM', queue, rest)
-    for line in string.gmatch(string.sub(rest, 69 + 2), '%d') do
+    for line in string.gmatch(string.sub(rest, 60 + 2), '%d') do
       line = tonumber(line)
       if not looked_at[line] then
-        looked_at[line], passed[line] = true, count_before(string.sub(rest, 1, 69), line)
+        looked_at[line], passed[line] = true, count_before(string.sub(rest, 1, 60), line)
       end
     end
   end
