@@ -40,8 +40,12 @@ impl Observer {
         told.is_none_or(|told| holders.iter().any(|holder| holder.token == told))
     }
 
-    /// Nobody begins while the body of another one runs whose lock was broken, and that one may count on it.
+    /// Nobody begins while the body of another one runs whose lock was broken, and that one may count on it; but for whoever was
+    /// robbed and does not know it yet.
     pub(super) fn follows_nobody_at_work(&self, next: &Holder) {
+        if self.network.robbed_at(&key(next.key), next.token).is_some() {
+            return;
+        }
         let counted_on = self.network.may_count_on(&key(next.key));
         let is_at_work =
             |other: &&Holder| other.excludes(next) && other.token != next.token && counted_on.contains(&other.token);
