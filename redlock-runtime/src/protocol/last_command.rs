@@ -27,6 +27,9 @@ pub(crate) struct LastCommand {
     /// Whether the node may have something to say about the token on its way, which the command makes an end of: it is a release
     /// behind everything that was sent about the token.
     pub(crate) ends_messages: bool,
+    /// Whether messages about the token are to be heard once it was sent again: what was sent before, over a connection that broke, may
+    /// be executed behind it.
+    pub(crate) is_heard_about: bool,
 }
 
 /// What an answer means for the last command.
@@ -50,6 +53,7 @@ impl LastCommand {
             keeps_until: None,
             is_expected: false,
             ends_messages: false,
+            is_heard_about: true,
         }
     }
 

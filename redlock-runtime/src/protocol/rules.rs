@@ -47,6 +47,8 @@ pub(crate) enum Rule {
     ReleasesAreSeenThrough,
     /// Wake-ups about tokens that nobody here has are answered by a release.
     UnknownTokensAreReleased,
+    /// Whoever gives back what was cut off hears wake-ups from then on: it may be executed behind that.
+    WhoWasCutListens,
     /// A lease is counted from when it was asked for, not from the answer.
     ValidityFromTheSend,
     /// A waiter asks again when the lease of the holder runs out: a crashed one tells nobody.

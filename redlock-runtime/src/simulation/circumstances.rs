@@ -53,6 +53,12 @@ pub(super) fn cut_acquisitions() -> Profile {
     Profile { nodes: vec![1, 3], faults, cancels: 50, ttls: vec![20_000], ..slow_crowd() }
 }
 
+/// Nobody waits, so that nobody hears wake-ups before it needs to.
+pub(super) fn cut_tries() -> Profile {
+    let faults = Faults { targets: Some(|verb| matches!(verb, Verb::SetNx { .. })), ..Faults::NONE };
+    Profile { nodes: vec![1, 3], faults, waits: vec![Wait::None], ttls: vec![20_000], ..slow_crowd() }
+}
+
 /// Locks are left to others, and some of them to several.
 pub(super) fn double_delivery() -> Profile {
     let faults = Faults { cuts: 8, until: 600, ..Faults::NONE };

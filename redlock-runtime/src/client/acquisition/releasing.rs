@@ -20,10 +20,10 @@ impl Acquisition {
             state = self.state();
         }
         let news = self.end(&mut state, in_background);
-        let says_so = state.says_that_it_ends();
+        let ended = Ended::of(&state);
         drop(state);
         drop(news);
-        self.tell_stopped(says_so);
+        self.follow_up(ended);
     }
 
     /// Gives the lock back; the answers can be waited for.
@@ -37,10 +37,10 @@ impl Acquisition {
             sender.forget_answers(index);
             confirmed.send(index, last);
         });
-        let says_so = state.says_that_it_ends();
+        let ended = Ended::of(&state);
         drop(state);
         drop(news);
-        self.tell_stopped(says_so);
+        self.follow_up(ended);
         confirmed
     }
 
@@ -50,11 +50,11 @@ impl Acquisition {
         if state.candidate.phase() == Phase::Waiting {
             // No call has had the lock.
             self.end(&mut state, in_background);
-            let says_so = state.says_that_it_ends();
+            let ended = Ended::of(&state);
             let sleeper = state.sleeper.take();
             drop(state);
             sleeper.into_iter().for_each(Sleeper::wake);
-            self.tell_stopped(says_so);
+            self.follow_up(ended);
         }
     }
 
@@ -76,9 +76,12 @@ impl Acquisition {
         news
     }
 
-    /// Whoever breaks the lock hears that its body has stopped, if the token is one that `says_so`. Under no mutex, because others
-    /// are woken by it.
-    fn tell_stopped(&self, says_so: bool) {
+    /// What is to be done under no mutex, because others are woken by it: whoever breaks the lock hears that its body has stopped;
+    /// and what was cut off and is executed late can be heard of.
+    fn follow_up(&self, Ended { says_so, was_cut }: Ended) {
+        if was_cut {
+            self.shared.listen();
+        }
         let by = if says_so { self.shared.revocations.ended(self.token()) } else { Vec::new() };
         for by in by {
             // Whoever breaks it knows one of the names.
@@ -98,10 +101,23 @@ impl Acquisition {
         state.take_in(self.shared.clock);
         let (candidate, mut sender) = state.parts(&self.shared, &self.subject, now);
         candidate.detach(now, |index, last| sender.release(index, last));
-        let says_so = state.says_that_it_ends();
+        let ended = Ended::of(&state);
         drop(state);
         drop(news);
-        self.tell_stopped(says_so);
+        self.follow_up(ended);
+    }
+}
+
+/// What a token leaves to do that has ended.
+struct Ended {
+    /// Whether somebody may want to hear of it.
+    says_so: bool,
+    was_cut: bool,
+}
+
+impl Ended {
+    fn of(state: &State) -> Self {
+        Self { says_so: state.says_that_it_ends(), was_cut: state.candidate.was_cut() }
     }
 }
 

@@ -130,6 +130,9 @@ impl PendingRelease {
     pub(super) fn send_again(&mut self, node: &dyn Node, now: Instant) {
         self.ledger.sent_again.fetch_add(1, Ordering::Relaxed);
         self.leave();
+        if self.last.is_heard_about {
+            node.listen();
+        }
         self.last.repeat(now);
         self.answer = node.send(self.command());
     }

@@ -62,6 +62,11 @@ impl Candidate {
         }
     }
 
+    /// Whether a command about the token may still be executed behind its last one, as it was cut off.
+    pub(crate) fn was_cut(&self) -> bool {
+        self.terms.applies(Rule::WhoWasCutListens) && self.voters.iter().any(|voter| voter.was_cut)
+    }
+
     /// Leaves the lock with the nodes that have it, for whoever puts another token in the place of this one. Elsewhere the
     /// token leaves the queue, and is given back should it still arrive.
     pub(crate) fn detach(&mut self, now: Instant, leave: impl FnMut(usize, LastCommand)) {
@@ -93,7 +98,8 @@ impl Candidate {
     }
 
     fn release(&self, now: Instant) -> LastCommand {
-        LastCommand::release(self.terms.claim(), self.terms.ttl, now)
+        let is_heard_about = self.terms.applies(Rule::WhoWasCutListens);
+        LastCommand { is_heard_about, ..LastCommand::release(self.terms.claim(), self.terms.ttl, now) }
     }
 
     /// Why the present call has lost the lock.
