@@ -144,6 +144,17 @@ impl World {
         broken.at = broken.at.or(is_lost.then_some(now));
     }
 
+    /// A lock that was broken at too few servers for somebody else to have it may be one that somebody can have later, when it ends by
+    /// itself at another one, which is frozen.
+    fn note_rest_of_break(&mut self, token: OwnerToken, now: Instant) {
+        let Some(broken) = self.broken.holders.get(&token).filter(|broken| broken.at.is_none()) else { return };
+        let places = broken.places.values().filter(|until| now < **until).count();
+        let is_lost = !self.excludes(&broken.key, token, now) && self.excludes_with(&broken.key, token, places, now);
+        if let Some(broken) = self.broken.holders.get_mut(&token).filter(|_| is_lost) {
+            broken.at = Some(now);
+        }
+    }
+
     /// What stands under `key` at the servers that are `hit` is taken away by others than locks: whoever has broken a lock
     /// cannot keep its place there either, and its holder may not count on it.
     pub(super) fn note_theft(&mut self, key: &LockKey, hit: &[usize], now: Instant) {
@@ -231,7 +242,8 @@ impl Network {
 
     /// When the lock of `token` was broken at so many servers that somebody else could have it, and when its manager was told.
     pub(super) fn broken_at(&self, token: OwnerToken) -> Option<(Instant, Option<Instant>)> {
-        let world = self.world();
+        let (mut world, now) = (self.world(), self.now());
+        world.note_rest_of_break(token, now);
         let broken = world.broken.holders.get(&token)?;
         Some((broken.at?, broken.told_at))
     }
