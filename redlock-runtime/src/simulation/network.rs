@@ -21,7 +21,7 @@ use crate::protocol::rules::Rules;
 use crate::protocol::wakeup::channel;
 use crate::time::clock::{Clock, Instant};
 use fastrand::Rng;
-use std::collections::{HashMap, VecDeque};
+use std::collections::{HashMap, HashSet, VecDeque};
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard};
 use std::task::Waker;
@@ -78,6 +78,8 @@ pub(super) struct World {
     pub(super) wires: Vec<Wire>,
     /// Tokens whose keys were taken away at so many servers that somebody else can have the lock, and when.
     pub(super) robbed: HashMap<OwnerToken, Instant>,
+    /// Tokens whose keys were taken away at too few servers for that, so far.
+    pub(super) weakened: HashSet<OwnerToken>,
     /// Locks that somebody breaks.
     pub(super) broken: Breaks,
     pub(super) wishes: Wishes,
@@ -120,6 +122,7 @@ impl Network {
             links: Vec::new(),
             wires: Vec::new(),
             robbed: HashMap::new(),
+            weakened: HashSet::new(),
             broken: Breaks::default(),
             wishes: Wishes::default(),
             losses: profile.losses,
@@ -326,6 +329,7 @@ impl World {
                 self.wishes.note(&command.subject);
                 let executed = self.servers[server].execute(now, &command);
                 self.note_break(server, &command, &executed.reply, standing, now);
+                self.note_yield(&command, now);
                 self.trace_execution(wire, &command, &executed);
                 for (wire, wakeup) in executed.published {
                     self.note_free(server, command.subject.token, &wakeup);

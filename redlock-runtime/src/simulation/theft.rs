@@ -10,7 +10,7 @@ use super::tree::NAMES;
 use crate::lock::LockKey;
 use crate::lock::OwnerToken;
 use crate::lock::owner_token::ManagerId;
-use crate::protocol::command::{Notice, Wakeup};
+use crate::protocol::command::{Command, Notice, Subject, Verb, Wakeup};
 use crate::time::clock::Instant;
 use crate::time::token_clock::TokenTime;
 use std::time::Duration;
@@ -73,7 +73,20 @@ impl World {
             if others.filter(|other| left(*other) >= counted_on).count() < self.enough_to_exclude() {
                 self.trace.line(|trace| format!("{} is robbed", trace.name(token)));
                 self.robbed.insert(token, now);
+            } else {
+                self.weakened.insert(token);
             }
+        }
+    }
+
+    /// Marks whoever gives a server up that it could spare if it had all others that it counts on, as robbed: the yield was on its way
+    /// when one of them was taken away.
+    pub(super) fn note_yield(&mut self, command: &Command, now: Instant) {
+        let Subject { token, .. } = &*command.subject;
+        let is_short = |world: &Self| command.subject.wanted().any(|(key, _)| !world.excludes(key, *token, now));
+        if matches!(command.verb, Verb::Yield { .. }) && self.weakened.contains(token) && is_short(self) {
+            self.trace.line(|trace| format!("{} is robbed, behind its yield", trace.name(*token)));
+            self.robbed.insert(*token, now);
         }
     }
 
