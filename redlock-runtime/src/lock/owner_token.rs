@@ -85,9 +85,12 @@ pub struct OwnerToken {
 }
 
 // What servers allocate for a token: 80 bytes for a sorted set that has one member, and 64 for a key. Such a set is a list as long as its
-// members have 64 bytes at the most, with a head and an end, and the text and the score with their lengths at both ends; a key has a head
-// of 3 bytes and an end.
-const _: () = assert!(6 + (1 + OwnerToken::LEN + 1) + (1 + 8 + 1) + 1 <= 80 && 3 + OwnerToken::LEN + 1 <= 64);
+// members have 64 bytes at the most, with 6 bytes before and one behind, and the text and the score with their lengths at both ends; a
+// key has 3 bytes before it and one behind.
+const _: () = {
+    let (text, score) = (1 + OwnerToken::LEN + 1, 1 + 8 + 1);
+    assert!(6 + text + score < 80 && 3 + OwnerToken::LEN < 64);
+};
 
 impl OwnerToken {
     pub(crate) const LEN: usize = Hyphenated::LENGTH + 1 + ManagerId::LEN;
