@@ -38,6 +38,7 @@ mod port;
 mod private_dir;
 mod proxy;
 mod server;
+mod subscribe;
 mod warnings;
 mod watched;
 
@@ -51,6 +52,7 @@ pub use layers::{Layers, Sources};
 pub use nodes::Nodes;
 pub use proxy::{Direction, Flow, Proxy, Traffic};
 pub use server::{Builder, Certificates, RedisServer};
+pub use subscribe::subscribe;
 pub use warnings::Warnings;
 pub use watched::{MASTER, Watched};
 

@@ -2,7 +2,7 @@
 #![allow(deprecated, reason = "one key for all: what is tested is something else")]
 
 use redlock_runtime::{LockError, LockGuard, LockManager, LockRequest, OrderCheck, distributed_lock};
-use redlock_tests::Warnings;
+use redlock_tests::{Warnings, subscribe};
 
 const STOCK_LINE: u32 = line!() + 2;
 
@@ -142,7 +142,7 @@ async fn calls_by_hand_are_told_apart_by_their_lines() {
 async fn a_contradiction_is_one_warning_with_all_lines() {
     for (check, expected) in [(OrderCheck::Warn, 1), (OrderCheck::Off, 0)] {
         let warnings = Warnings::default();
-        let _subscribed = tracing::subscriber::set_default(warnings.clone());
+        let _subscribed = subscribe(warnings.clone());
         let manager = manager(check);
         for _ in 0..3 {
             manager.scope(order_with_stock(1, 2)).await.unwrap();

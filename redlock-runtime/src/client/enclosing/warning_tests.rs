@@ -1,7 +1,7 @@
 //! What is said in the log of nested calls that wait for each other.
 
 use crate::{LockError, LockGuard, LockManager, LockRequest};
-use redlock_tests::Warnings;
+use redlock_tests::{Warnings, subscribe};
 use std::time::Duration;
 use tokio::time::sleep;
 
@@ -14,7 +14,7 @@ fn inner() -> LockRequest {
 #[tokio::test(start_paused = true)]
 async fn a_nested_call_that_waits_for_a_guard_of_its_own_body_names_both_lines() {
     let warnings = Warnings::default();
-    let _subscribed = tracing::subscriber::set_default(warnings.clone());
+    let _subscribed = subscribe(warnings.clone());
     let manager = LockManager::in_memory();
     let body = async |_: &LockGuard| {
         drop(manager.acquire(inner()).await?);
@@ -36,7 +36,7 @@ async fn a_nested_call_that_waits_for_a_guard_of_its_own_body_names_both_lines()
 #[tokio::test(start_paused = true)]
 async fn branches_that_take_ordinary_turns_are_no_warning() {
     let warnings = Warnings::default();
-    let _subscribed = tracing::subscriber::set_default(warnings.clone());
+    let _subscribed = subscribe(warnings.clone());
     let manager = LockManager::in_memory();
     let rests = async |_: &LockGuard| {
         sleep(SECOND / 4).await;

@@ -205,6 +205,7 @@ mod tests {
     use crate::node::memory::MemoryNode;
     use crate::time::clock::Clock;
     use crate::time::token_clock::TokenTime;
+    use redlock_tests::subscribe;
     use std::sync::Mutex;
     use std::time::Duration;
     use tracing::span::{Attributes, Id, Record};
@@ -239,7 +240,7 @@ mod tests {
     #[tokio::test]
     async fn a_release_that_nobody_has_confirmed_is_told() {
         let (clock, keeper) = (Clock::tokio(), Keeper::default());
-        let _kept = tracing::subscriber::set_default(keeper.clone());
+        let _kept = subscribe(keeper.clone());
         let (node, ledger) = (
             MemoryNode::new(clock, Environment::of_lone_node(ManagerId::random(), clock)),
             Arc::new(ReleaseLedger::new("memory", clock)),
@@ -271,7 +272,7 @@ mod tests {
     #[tokio::test]
     async fn a_key_that_a_node_has_told_of_is_kept_from_observers_like_any_other() {
         let keys = Keys::default();
-        let _kept = tracing::subscriber::set_default(Listener(keys.clone()));
+        let _kept = subscribe(Listener(keys.clone()));
         for redacts in [false, true] {
             let manager = crate::LockManager::builder().redact_keys(redacts).in_memory().unwrap();
             let (shared, now) = (manager.shared(), Clock::tokio().now());
