@@ -235,7 +235,7 @@ step 'Clippy without default features' \
 step 'Documentation' env RUSTDOCFLAGS='-D warnings' cargo doc --workspace --no-deps --all-features
 # Most tests wait for servers most of the time, so that more of them than there are cores run at once.
 export RUST_TEST_THREADS="${RUST_TEST_THREADS:-8}"
-step 'Tests' cargo test --workspace --all-features
+step 'Tests' cargo test --workspace --all-features --no-fail-fast
 for server in $servers; do
     step "Tests on $server" tests_on "$server"
 done

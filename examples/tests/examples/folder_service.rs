@@ -31,7 +31,15 @@ async fn no_line_is_lost_to_a_rename_under_the_locks_and_files_are_written_toget
 async fn lines_are_lost_to_a_rename_without_the_locks() {
     let _alone = alone().await;
     let nodes = Nodes::start(1).await;
-    let outcome = folder_service(Some(&nodes.environment_value()), &["--unlocked"]).await;
+    // A write that meets a rename is a matter of luck.
+    let lost = async || folder_service(Some(&nodes.environment_value()), &["--unlocked"]).await;
+    let mut outcome = lost().await;
+    for _ in 0..20 {
+        if !outcome.succeeded {
+            break;
+        }
+        outcome = lost().await;
+    }
     assert!(!outcome.succeeded, "{outcome:?}");
     assert!(outcome.stderr.starts_with("folder_service: 240 lines were written, and "), "{outcome:?}");
     assert!(nodes.contents().await.is_empty(), "{:?}", nodes.contents().await);
