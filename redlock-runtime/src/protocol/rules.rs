@@ -188,6 +188,10 @@ pub(crate) enum Rule {
     /// A permit is passed on within a process to a call for which all who have one are few enough, as they were counted in the turnstile:
     /// others may have come since it was admitted, and each call applies its own number.
     PassedPermitsAreCounted,
+    /// What was asked behind the question for a turnstile, in the hope that it is free, is given back when it is not.
+    AskedAheadEndsWithTheTry,
+    /// A token that was asked for in a turnstile is given back after that: what comes late finds nobody there.
+    CompanionsEndLast,
 }
 
 /// Which rules apply.

@@ -32,7 +32,7 @@ use std::pin::pin;
 use std::time::Duration;
 use tokio::time::timeout;
 
-impl<'c> Call<'c> {
+impl Call<'_> {
     /// Obtains a permit.
     pub(super) async fn obtain_permit(&self) -> Result<LocalTurn, LockError> {
         self.does_not_wait_for_permits_of_its_own()?;
@@ -124,7 +124,7 @@ impl<'c> Call<'c> {
 
     /// The call for the turnstile. A call that does not wait for permits waits for those who are about to enter, which takes no
     /// longer than their questions: whoever stays in the turnstile waits for a permit.
-    fn of_turnstile(&self) -> Call<'c> {
+    fn of_turnstile(&self) -> Call<'_> {
         let ttl = turn(self.wanted.ttl);
         let wait = if self.waits() { self.wait } else { Wait::For(self.shared().node_timeout(ttl)) };
         let key = self.key.turnstile();
@@ -136,6 +136,7 @@ impl<'c> Call<'c> {
             wanted: Wanted { ttl, is_fenced: false, is_kept: false, linger: Duration::ZERO },
             wait,
             permits: 0,
+            permit: Some(self),
             hold: HoldOptions::default(),
             joins: false,
             is_reentrant: false,

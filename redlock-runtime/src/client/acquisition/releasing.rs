@@ -7,16 +7,17 @@ use crate::lock::Mode;
 use crate::protocol::candidate::Phase;
 use crate::protocol::command::Subject;
 use crate::protocol::last_command::LastCommand;
+use crate::protocol::rules::Rule;
 use std::sync::Arc;
 
 impl Acquisition {
     /// Gives the lock back, or the place in the queues; the answers are seen to in the background. Later calls do nothing.
     pub(crate) fn release(&self) {
         let mut state = self.state();
-        if let Some(companion) = state.take_companion() {
-            // Under no mutex, and before this token: it may be of use only as long as that stands.
+        let mut companion = state.take_companion();
+        if !self.shared.rules.apply(Rule::CompanionsEndLast) {
             drop(state);
-            drop(companion);
+            drop(companion.take());
             state = self.state();
         }
         let news = self.end(&mut state, in_background);
@@ -24,6 +25,9 @@ impl Acquisition {
         drop(state);
         drop(news);
         self.tell_stopped(says_so);
+        // Under no mutex, and after this token: what nodes were asked for behind it is refused by those that come to it later than to
+        // this release.
+        drop(companion);
     }
 
     /// Gives the lock back; the answers can be waited for.
