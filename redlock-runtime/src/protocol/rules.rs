@@ -190,8 +190,8 @@ pub(crate) enum Rule {
     PassedPermitsAreCounted,
     /// What was asked behind the question for a turnstile, in the hope that it is free, is given back when it is not.
     AskedAheadEndsWithTheTry,
-    /// A token that was asked for in a turnstile is given back after that: what comes late finds nobody there.
-    CompanionsEndLast,
+    /// Whoever finds all permits taken for a while tells those who have them, so that those that nobody has are given back.
+    PermitsAreAskedAfter,
 }
 
 /// Which rules apply.

@@ -30,6 +30,11 @@ pub(crate) fn stopped(subject: &Subject) -> String {
     ["stopped ", subject.token.as_str(), " ", subject.key.name()].concat()
 }
 
+/// What tells the manager of the token in `subject`, which has a permit or waits for one, of those who wait or have waited for one.
+pub(crate) fn freed(subject: &Subject) -> String {
+    ["freed ", subject.token.as_str(), " ", subject.key.name()].concat()
+}
+
 impl Wakeup {
     /// `None` when something else was published.
     pub(crate) fn parse(payload: &str) -> Option<Self> {
@@ -96,7 +101,7 @@ mod tests {
             let stopped = Wakeup { subject: subject(), notice: Notice::Stopped };
             assert_eq!(Wakeup::parse(&super::stopped(&stopped.subject)), Some(stopped));
             let freed = Wakeup { subject: subject(), notice: Notice::Freed };
-            assert_eq!(Wakeup::parse(&format!("freed {token} {key}")), Some(freed));
+            assert_eq!(Wakeup::parse(&super::freed(&freed.subject)), Some(freed));
             let contended = Wakeup { subject: subject(), notice: Notice::Contended { by } };
             assert_eq!(Wakeup::parse(&format!("contended {token} {by} {key}")), Some(contended));
             let wanted = Wakeup { subject: subject(), notice: Notice::Wanted { by } };

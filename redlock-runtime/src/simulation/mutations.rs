@@ -123,7 +123,7 @@ const CASES: [Case; 88] = [
     (Rule::PermitsGiveWay, pool_and_alone, &[Promise::Progress]),
     (Rule::PassedPermitsAreCounted, pool_of_families, &[Promise::Pool]),
     (Rule::AskedAheadEndsWithTheTry, pool_with_lost_entries, &[Promise::Pool]),
-    (Rule::CompanionsEndLast, pool_with_cut_tries, &[Promise::Progress]),
+    (Rule::PermitsAreAskedAfter, pool_with_cut_tries, &[Promise::Progress]),
     (Rule::IntentsKeepOut, tree, &[Promise::Exclusion, Promise::Owned]),
     (Rule::OnlyConcernedAreTold, tree, &[Promise::Quiet]),
     (Rule::ThoseLeftAreTold, tree, &[Promise::Progress]),

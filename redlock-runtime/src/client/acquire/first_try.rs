@@ -29,9 +29,10 @@ impl Call<'_> {
         if let Some(frame) = self.shares_with_a_caller() {
             return self.try_beside(turn, &frame).await;
         }
+        let ahead = self.permit.map(Self::look_ahead);
         turn.acquisition().send_try(now);
-        if let Some(permit) = self.permit {
-            permit.ask_ahead(&turn);
+        if let Some((permit, entrant)) = self.permit.zip(ahead) {
+            permit.ask_ahead(&turn, entrant);
         }
         let verdict = turn.acquisition().tried(self.patience()).await;
         if verdict != Verdict::Reached && self.permit.is_some() {

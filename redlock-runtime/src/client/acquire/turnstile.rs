@@ -32,12 +32,14 @@ pub(super) enum Came<T> {
 }
 
 /// What goes with the turnstile from call to call of this process, until one of them has its permit.
-struct Entrant {
+pub(super) struct Entrant {
     /// With a token that some nodes have given a permit, or are asked for one.
     permit: LocalTurn,
     ttl: Duration,
     permits: u32,
     rest: Option<Rest>,
+    /// Since when so many have permits that it gets none, or since those were told of it.
+    full_since: Option<Instant>,
     /// Whether the nodes are asked, and have yet to answer.
     is_asked: bool,
 }
@@ -145,6 +147,7 @@ impl Call<'_> {
             let now = self.now();
             let pause = stay.pause_after(entering).min(turn(self.wanted.ttl) / QUESTIONS_PER_TURN);
             stay.has_stayed |= matches!(entering, Entering::Full { .. });
+            stay.ask_after_others(entering, now);
             stay.set_rest(match entering {
                 Entering::Full { first_end } => stay.rest().or(Some(Rest { first_end, until: now.after(pause) })),
                 _ => None,
@@ -241,16 +244,21 @@ impl Call<'_> {
 
     fn new_entrant(&self) -> Entrant {
         let permit = self.local.enter_beside((&self.parts, self.mode), self.wanted, self.begun);
-        Entrant { permit, ttl: self.wanted.ttl, permits: self.permits, rest: None, is_asked: false }
+        Entrant { permit, ttl: self.wanted.ttl, permits: self.permits, rest: None, full_since: None, is_asked: false }
     }
 
-    /// Asks for the permit behind the question for this `turnstile`, which may be the process's by then: that spares a round trip.
-    pub(super) fn ask_ahead(&self, turnstile: &LocalTurn) {
+    /// Makes ready for [`ask_ahead`](Self::ask_ahead), so that nothing is to be done between the two questions.
+    pub(super) fn look_ahead(&self) -> Entrant {
         let entrant = Entrant { is_asked: true, ..self.new_entrant() };
         entrant.permit.acquisition().take_up(self.wanted);
         if self.waits() {
             self.shared().listen();
         }
+        entrant
+    }
+
+    /// Asks for the permit behind the question for this `turnstile`, which may be the process's by then: that spares a round trip.
+    pub(super) fn ask_ahead(&self, turnstile: &LocalTurn, entrant: Entrant) {
         entrant.permit.acquisition().ask_for_permit(turnstile.acquisition());
         turnstile.acquisition().accompany(entrant);
     }
@@ -313,6 +321,16 @@ impl Stay<'_> {
         }
     }
 
+    /// Whoever has found all permits taken for a while asks after those who have them: what a cut connection has brought late is nobody's.
+    fn ask_after_others(&mut self, entering: Entering, now: Instant) {
+        let Some(Entrant { permit, full_since, .. }) = &mut self.entrant else { return };
+        *full_since = matches!(entering, Entering::Full { .. }).then(|| full_since.unwrap_or(now));
+        if full_since.is_some_and(|since| POLL <= now.since(since)) {
+            *full_since = Some(now);
+            permit.acquisition().ask_after_others();
+        }
+    }
+
     /// How long a call rests that has got so far. Who gives way looks again soon at first, and after twice as long each time: an
     /// exclusive lock may be a short one, or one that nobody uses.
     fn pause_after(&mut self, entering: Entering) -> Duration {
@@ -331,9 +349,6 @@ impl Drop for Stay<'_> {
     fn drop(&mut self) {
         let Some(mut entrant) = self.entrant.take() else { return };
         entrant.rest = entrant.rest.filter(|_| self.is_heard);
-        let turnstile = self.turnstile.acquisition();
-        if turnstile.shared().rules.apply(Rule::CompanionsEndLast) {
-            turnstile.accompany(entrant);
-        }
+        self.turnstile.acquisition().accompany(entrant);
     }
 }

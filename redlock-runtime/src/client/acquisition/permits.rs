@@ -3,6 +3,7 @@
 use super::state::Sleeper;
 use super::{Acquisition, Calls};
 use crate::protocol::candidate::{Counted, Entering, Phase, Wanted};
+use crate::protocol::command::Subject;
 use crate::protocol::rules::Rule;
 use crate::time::clock::Instant;
 use std::any::Any;
@@ -46,6 +47,20 @@ impl Acquisition {
                 Entering::Open => Entering::Unanswered,
                 entering => entering,
             },
+        }
+    }
+
+    /// Tells those who have permits, as the nodes have named them, that somebody waits for one: a token that its process does not know any
+    /// more is given back then.
+    pub(crate) fn ask_after_others(&self) {
+        if !self.shared.rules.apply(Rule::PermitsAreAskedAfter) {
+            return;
+        }
+        let named = self.state().candidate.named();
+        for (index, token) in named {
+            if let Some(node) = self.shared.nodes.get(index) {
+                node.node().tell_freed(&Subject::new(self.key().clone(), token));
+            }
         }
     }
 

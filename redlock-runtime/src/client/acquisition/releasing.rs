@@ -7,19 +7,13 @@ use crate::lock::Mode;
 use crate::protocol::candidate::Phase;
 use crate::protocol::command::Subject;
 use crate::protocol::last_command::LastCommand;
-use crate::protocol::rules::Rule;
 use std::sync::Arc;
 
 impl Acquisition {
     /// Gives the lock back, or the place in the queues; the answers are seen to in the background. Later calls do nothing.
     pub(crate) fn release(&self) {
         let mut state = self.state();
-        let mut companion = state.take_companion();
-        if !self.shared.rules.apply(Rule::CompanionsEndLast) {
-            drop(state);
-            drop(companion.take());
-            state = self.state();
-        }
+        let companion = state.take_companion();
         let news = self.end(&mut state, in_background);
         let says_so = state.says_that_it_ends();
         drop(state);

@@ -42,6 +42,7 @@ use crate::lock::OwnerToken;
 use crate::protocol::command::{Answer, Reply, Verb};
 use crate::protocol::lease;
 use crate::protocol::local_budget::LocalBudget;
+use crate::protocol::node_state::MOST_TOLD;
 use crate::protocol::rules::Rule;
 use crate::protocol::timing::{EXPIRY_MARGIN, QUESTIONS_PER_TURN, TURN};
 use crate::time::clock::Instant;
@@ -168,6 +169,16 @@ impl Candidate {
         let (others, strangers) = self.others(&rolls);
         let named = others.into_iter().chain(token).collect();
         Some(Counted { named, strangers, until, contended_since: None })
+    }
+
+    /// Those who have permits, with the numbers of the nodes that say so. Of many, those whose leases end first: whoever is gone extends
+    /// none.
+    pub(crate) fn named(&self) -> Vec<(usize, OwnerToken)> {
+        let of = |(index, told): (usize, &'_ Told)| match told {
+            Told::Given(roll) => roll.others.iter().take(MOST_TOLD).map(|other| (index, *other)).collect(),
+            Told::Nothing | Told::Behind => Vec::new(),
+        };
+        self.told().enumerate().flat_map(of).collect()
     }
 
     /// Whether the next call in this process, which has `wanted` one of so many permits, may have that of this `token`. If so, that is
