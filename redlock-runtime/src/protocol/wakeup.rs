@@ -6,7 +6,8 @@
 //! long the token has the lock, and since when by the clock of the server. `busy <token> <key>` is published by the manager
 //! that has the lock. `revoked <token> <by> <key>` comes from the node as well, when somebody breaks the lock of the token, and
 //! `stopped <by> <key>` is published by its manager when the body has stopped. `free <token> <key>` comes from the node, to a token
-//! that waits for several names. The key comes last because it may hold anything.
+//! that waits for several names. `freed <token> <key>` comes from the node, to a token that stands in a turnstile, and from a manager that has
+//! waited for a permit for a while, to one that has a permit. The key comes last because it may hold anything.
 
 use crate::lock::OwnerToken;
 use crate::protocol::command::{Claim, Notice, Subject, Wakeup};

@@ -4,6 +4,7 @@
 //!    permits are served one after the other, in the order in which they came.
 //! 2. Who has it asks the nodes for a permit, and is admitted by what they say of the others (`protocol/candidate/permits`). Then the
 //!    turnstile is left to the next one, and the body begins without waiting for that.
+//!    Where the turnstile may be free, the nodes are asked for both together: what they say counts if the turnstile is had by that.
 //! 3. While too many have permits, the call stays in the turnstile: it asks again when one is given back, when one runs out, and
 //!    now and then.
 //! 4. While somebody has the lock alone, or has come before to have it alone, what some nodes have given is given back, and another
