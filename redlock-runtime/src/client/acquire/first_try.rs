@@ -35,7 +35,12 @@ impl Call<'_> {
             permit.ask_ahead(&turn, entrant);
         }
         let verdict = turn.acquisition().tried(self.patience()).await;
-        if verdict != Verdict::Reached && self.permit.is_some() {
+        if verdict != Verdict::Reached
+            && let Some(permit) = self.permit
+        {
+            if verdict != Verdict::Contended {
+                permit.hear_refusals(&turn).await;
+            }
             self.ask_no_more(&mut turn)?;
         }
         match verdict {

@@ -263,6 +263,16 @@ impl Call<'_> {
         turnstile.acquisition().accompany(entrant);
     }
 
+    /// Hears what the nodes say to what was asked ahead, when too few have answered the question before that: whoever has refused it need
+    /// not be told that it is given back, which he may refuse as well.
+    pub(super) async fn hear_refusals(&self, turnstile: &LocalTurn) {
+        let turnstile = turnstile.acquisition();
+        if let Some(entrant) = turnstile.companion::<Entrant>() {
+            entrant.permit.acquisition().enter(turnstile, self.permits).await;
+            turnstile.accompany(entrant);
+        }
+    }
+
     /// What was asked ahead was in vain, since the turnstile is not this process's yet: until it is, others may stand in it, of whom
     /// the answers say nothing. And by another token, so that what comes late finds nobody whom it was sent for.
     pub(super) fn ask_no_more(&self, turnstile: &mut LocalTurn) -> Result<(), Superseded> {

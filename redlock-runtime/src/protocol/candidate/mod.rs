@@ -114,7 +114,7 @@ pub(crate) use self::fencing_number::{Fence, FencingDecision};
 pub(crate) use self::lease_terms::LeaseTerms;
 pub(crate) use self::next::Outgoing;
 pub(crate) use self::passing::Wanted;
-pub(crate) use self::permits::{Counted, Entering, turn};
+pub(crate) use self::permits::{Counted, Entering, PATIENCE_BEHIND, turn};
 pub(crate) use self::queue::Queue;
 pub(crate) use self::renewal::{Extension, Look};
 pub(crate) use self::waiting::Waited;

@@ -50,6 +50,9 @@ use std::collections::HashMap;
 use std::sync::Arc;
 use std::time::Duration;
 
+/// So many times as long as otherwise are answers waited for by a token that has to give way without them.
+pub(crate) const PATIENCE_BEHIND: u32 = 2;
+
 /// How far a token has come on its way to a permit.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Entering {
@@ -140,7 +143,9 @@ impl Candidate {
 
     /// How far the token has come, when so many may have a `permits` at a time and the turnstile is its own.
     pub(crate) fn entering(&self, permits: u32, now: Instant) -> Entering {
-        let patience = self.patience_at_turnstile();
+        let is_behind = self.told().any(|told| matches!(told, Told::Behind));
+        // Who would give back what it has has no use for answers that come soon after.
+        let patience = self.patience_at_turnstile() * if is_behind { PATIENCE_BEHIND } else { 1 };
         let is_awaited = |voter: &Voter| voter.is_awaited() && !voter.is_late(now, patience);
         let rolls = self.rolls(now);
         let is_enough = self.has_quorum(rolls.len());
@@ -150,7 +155,6 @@ impl Candidate {
         } else if self.voters.iter().any(is_awaited) {
             return Entering::Open;
         }
-        let is_behind = self.told().any(|told| matches!(told, Told::Behind));
         if is_enough && is_full {
             // What ended by now has been made longer, or is of an older roll than the others.
             let ends = rolls.iter().filter_map(|roll| Some(roll.first_end?.after(EXPIRY_MARGIN)));
