@@ -31,8 +31,8 @@ impl Call<'_> {
         }
         let ahead = self.permit.map(Self::look_ahead);
         turn.acquisition().send_try(now);
-        if let Some((permit, entrant)) = self.permit.zip(ahead) {
-            permit.ask_ahead(&turn, entrant);
+        if let Some(entrant) = ahead {
+            entrant.ask_behind(&turn);
         }
         let verdict = turn.acquisition().tried(self.patience()).await;
         if verdict != Verdict::Reached

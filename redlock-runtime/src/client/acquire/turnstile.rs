@@ -247,7 +247,7 @@ impl Call<'_> {
         Entrant { permit, ttl: self.wanted.ttl, permits: self.permits, rest: None, full_since: None, is_asked: false }
     }
 
-    /// Makes ready for [`ask_ahead`](Self::ask_ahead), so that nothing is to be done between the two questions.
+    /// Makes ready for [`ask_behind`](Entrant::ask_behind), so that nothing is to be done between the two questions.
     pub(super) fn look_ahead(&self) -> Entrant {
         let entrant = Entrant { is_asked: true, ..self.new_entrant() };
         entrant.permit.acquisition().take_up(self.wanted);
@@ -255,12 +255,6 @@ impl Call<'_> {
             self.shared().listen();
         }
         entrant
-    }
-
-    /// Asks for the permit behind the question for this `turnstile`, which may be the process's by then: that spares a round trip.
-    pub(super) fn ask_ahead(&self, turnstile: &LocalTurn, entrant: Entrant) {
-        entrant.permit.acquisition().ask_for_permit(turnstile.acquisition());
-        turnstile.acquisition().accompany(entrant);
     }
 
     /// Hears what the nodes say to what was asked ahead, when too few have answered the question before that: whoever has refused it need
@@ -317,6 +311,14 @@ impl Call<'_> {
             let _ = acquisition.extend().await;
         }
         !turnstile.has_ended() && acquisition.stands_there()
+    }
+}
+
+impl Entrant {
+    /// Asks for the permit behind the question for this `turnstile`, which may be the process's by then: that spares a round trip.
+    pub(super) fn ask_behind(self, turnstile: &LocalTurn) {
+        self.permit.acquisition().ask_for_permit(turnstile.acquisition());
+        turnstile.acquisition().accompany(self);
     }
 }
 
