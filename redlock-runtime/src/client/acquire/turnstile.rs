@@ -257,12 +257,14 @@ impl Call<'_> {
         entrant
     }
 
-    /// Hears what the nodes say to what was asked ahead, when too few have answered the question before that: whoever has refused it need
-    /// not be told that it is given back, which he may refuse as well.
+    /// Hears what the nodes say to what was asked ahead, when they have refused the question before that: the answer comes right behind
+    /// that. Whoever has refused it need not be told that it is given back, which he would refuse as well.
     pub(super) async fn hear_refusals(&self, turnstile: &LocalTurn) {
         let turnstile = turnstile.acquisition();
-        if let Some(entrant) = turnstile.companion::<Entrant>() {
-            entrant.permit.acquisition().enter(turnstile, self.permits).await;
+        if turnstile.is_refused()
+            && let Some(entrant) = turnstile.companion::<Entrant>()
+        {
+            entrant.permit.acquisition().until_answered(LONGEST_SILENCE).await;
             turnstile.accompany(entrant);
         }
     }

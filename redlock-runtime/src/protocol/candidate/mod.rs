@@ -279,6 +279,11 @@ impl Candidate {
         self.has_quorum(self.voters.iter().filter(is_heard).count())
     }
 
+    /// Whether no answer is still to come.
+    pub(crate) fn is_answered(&self) -> bool {
+        self.voters.iter().all(|voter| voter.in_flight.first().is_none())
+    }
+
     /// Whether so many nodes refuse for reasons that do not pass that no others can make up for them.
     pub(crate) fn is_refused(&self) -> bool {
         self.terms.quorum.is_refused(self.voters.iter().filter_map(|voter| voter.failure.as_deref()))
