@@ -407,7 +407,10 @@ impl<'c> Call<'c> {
                 Waited::TimedOut if acquisition.is_heard() => {
                     return Err(Setback::Failed(self.timed_out(acquisition).await));
                 }
-                Waited::TimedOut | Waited::Silent => return Err(Setback::Failed(acquisition.failure())),
+                Waited::TimedOut | Waited::Silent => {
+                    acquisition.hear_refusals().await;
+                    return Err(Setback::Failed(acquisition.failure()));
+                }
             }
         }
     }

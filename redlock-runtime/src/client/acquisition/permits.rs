@@ -10,7 +10,6 @@ use std::any::Any;
 use std::future::{Future, poll_fn};
 use std::pin::pin;
 use std::task::Poll;
-use std::time::Duration;
 use tokio::time::{sleep, timeout};
 
 impl Acquisition {
@@ -53,17 +52,6 @@ impl Acquisition {
             }
         }
         Entering::Unanswered
-    }
-
-    /// Waits until the nodes have answered everything that they were asked about the token, or for so long.
-    pub(crate) async fn until_answered(&self, longest: Duration) {
-        let answered = poll_fn(|cx| {
-            let mut state = self.state();
-            state.poll(cx, self.shared.clock);
-            if state.candidate.is_answered() { Poll::Ready(()) } else { Poll::Pending }
-        });
-        // What is not answered by then is given back like anything else that is on its way.
-        let _ = timeout(longest, answered).await;
     }
 
     /// Tells those who have permits, as the nodes have named them, that somebody waits for one: a token that its process does not know any
