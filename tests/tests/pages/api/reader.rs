@@ -239,7 +239,8 @@ impl Crate {
         let mut names = generics.split(|c: char| !c.is_alphanumeric() && c != '_');
         names.any(|name| {
             let is_it = |item: &Item| named_item(item).is_some_and(|(defined, ..)| defined == name);
-            self.sources.iter().any(|source| source.items.iter().any(is_it)) && !self.is_named(name)
+            // A lifetime without a name is no constant without one.
+            name != "_" && self.sources.iter().any(|source| source.items.iter().any(is_it)) && !self.is_named(name)
         })
     }
 
