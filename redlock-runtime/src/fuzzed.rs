@@ -1,4 +1,4 @@
-//! What the fuzz targets call (`fuzz/`). Only they are built with this module.
+//! What the fuzz targets call (`fuzz/`). Only they are built with this module, and the tests, which give it what fuzzers begin with.
 #![allow(
     missing_debug_implementations,
     missing_docs,
@@ -69,5 +69,47 @@ impl Nodes {
 
     pub fn run(&mut self, bytes: &[u8]) {
         self.0.run(bytes);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use redlock_tests::RedisServer;
+    use std::fs;
+    use std::path::Path;
+
+    /// What the fuzzer of a target begins with.
+    fn seeds(target: &str) -> Vec<Vec<u8>> {
+        let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../fuzz/seeds").join(target);
+        let seeds: Vec<_> = fs::read_dir(folder).unwrap().map(|file| fs::read(file.unwrap().path()).unwrap()).collect();
+        assert!(!seeds.is_empty(), "{target}");
+        seeds
+    }
+
+    fn texts(target: &str) -> Vec<String> {
+        seeds(target).into_iter().map(|seed| String::from_utf8(seed).unwrap()).collect()
+    }
+
+    #[test]
+    fn what_fuzzers_begin_with_is_read_as_it_was_meant() {
+        texts("urls").iter().for_each(|text| url(text));
+        texts("detached").iter().for_each(|text| {
+            assert!(text.parse::<DetachedLock>().is_ok() || OwnerToken::parse(text).is_some(), "{text}");
+            detached(text);
+        });
+        seeds("wakeups").iter().for_each(|seed| {
+            assert!(crate::protocol::command::Wakeup::parse(&String::from_utf8_lossy(seed)).is_some(), "{seed:?}");
+            wakeup(seed);
+        });
+        seeds("answers").iter().for_each(|seed| answer(seed[0], &seed[1..]));
+    }
+
+    #[test]
+    fn what_the_fuzzer_of_nodes_begins_with_is_answered_alike() {
+        let runtime = tokio::runtime::Runtime::new().unwrap();
+        let server = runtime.block_on(RedisServer::start());
+        let mut nodes = Nodes::start(&server.url());
+        seeds("nodes").iter().for_each(|seed| nodes.run(seed));
     }
 }

@@ -82,7 +82,7 @@
 
 mod client;
 mod error;
-#[cfg(fuzzing)]
+#[cfg(any(test, fuzzing))]
 #[doc(hidden)]
 pub mod fuzzed;
 mod guard;

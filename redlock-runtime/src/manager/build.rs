@@ -36,7 +36,7 @@ use tokio::sync::Notify;
 const REPLICAS_PATIENCE: Duration = Duration::from_millis(16);
 
 /// How a node is called whose URL is taken apart; it is not connected to.
-#[cfg(fuzzing)]
+#[cfg(any(test, fuzzing))]
 pub(crate) fn label_of(node: &NodeConfig) -> Result<String, LockError> {
     Place::new(node, 1).map(|place| place.label().to_owned())
 }

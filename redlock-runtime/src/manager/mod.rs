@@ -23,7 +23,7 @@ mod trial;
 
 #[cfg(feature = "testing")]
 pub(crate) use self::build::Made;
-#[cfg(fuzzing)]
+#[cfg(any(test, fuzzing))]
 pub(crate) use self::build::label_of;
 pub use self::builder::LockManagerBuilder;
 pub use self::held::Holding;

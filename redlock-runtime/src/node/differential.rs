@@ -17,7 +17,7 @@ mod kinds;
 mod step;
 
 use self::kinds::{adoption, hold, kind, naming, numbering, numbering_lowered, numbering_several, of_several, sharing};
-#[cfg(fuzzing)]
+#[cfg(any(test, fuzzing))]
 use self::step::Draw;
 use self::step::{HOUR, Step, Wish};
 use crate::lock::owner_token::ManagerId;
@@ -453,14 +453,14 @@ fn in_order(mut published: Vec<Wakeup>) -> Vec<Wakeup> {
 const KINDS: usize = 70;
 
 /// Both nodes, in a time of their own, for what a fuzzer writes.
-#[cfg(fuzzing)]
+#[cfg(any(test, fuzzing))]
 pub(crate) struct Compared {
     runtime: tokio::runtime::Runtime,
     pair: Pair,
     sequence: u64,
 }
 
-#[cfg(fuzzing)]
+#[cfg(any(test, fuzzing))]
 impl Compared {
     pub(crate) fn start(url: &str) -> Self {
         let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();

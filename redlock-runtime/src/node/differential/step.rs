@@ -39,7 +39,7 @@ impl Draw for Rng {
 }
 
 /// What a fuzzer has written: a byte for each choice, and the first one when there are no more.
-#[cfg(fuzzing)]
+#[cfg(any(test, fuzzing))]
 impl Draw for &[u8] {
     fn below(&mut self, end: u32) -> u32 {
         self.split_off_first().map_or(0, |byte| u32::from(*byte) % end)

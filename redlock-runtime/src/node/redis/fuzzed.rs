@@ -19,6 +19,7 @@ pub(crate) fn answer(verb: u8, bytes: &[u8]) {
         Verb::Yield { claim: ttl },
         Verb::Release { claim: ttl },
         Verb::Revoke,
+        Verb::Enter { ttl, turn: ttl },
     ];
     let verb = verbs[usize::from(verb) % verbs.len()];
     let value = match redis::parse_redis_value(bytes) {
@@ -54,6 +55,8 @@ pub(crate) fn wakeup(payload: &[u8]) {
     let text = match &wakeup.notice {
         Notice::Granted => format!("granted {token} {key}"),
         Notice::Busy => format!("busy {token} {key}"),
+        Notice::Free => format!("free {token} {key}"),
+        Notice::Freed => format!("freed {token} {key}"),
         Notice::Stopped => format!("stopped {token} {key}"),
         Notice::Contended { by } => format!("contended {token} {by} {key}"),
         Notice::Wanted { by } => format!("wanted {token} {by} {key}"),

@@ -30,7 +30,7 @@ mod errand;
 mod explained;
 mod extensions;
 mod farewell;
-#[cfg(fuzzing)]
+#[cfg(any(test, fuzzing))]
 pub(crate) mod fuzzed;
 mod info;
 mod inspect;
