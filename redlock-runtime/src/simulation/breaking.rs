@@ -126,8 +126,8 @@ impl World {
         let standing = Standing { holder: **holder, is_told: false, has_stopped: false };
         self.broken.stand_ins.entry(*token).or_insert(standing);
         let is_lost = !self.excludes(key, **holder, now);
-        if is_lost && self.excludes_with(key, **holder, 1, now) {
-            // It was whole until now: what it had lost before, it had won back, and what it was told of that is over.
+        if self.was_whole(key, **holder, (server, now.after(left)), now) {
+            // What it had lost before, it had won back, and what it was told of that is over.
             self.robbed.remove(&**holder);
             if let Some(broken) = self.broken.holders.get_mut(&**holder) {
                 (broken.at, broken.told_at) = (None, None);
@@ -168,6 +168,7 @@ impl World {
     /// are kept at enough others: until they know that they are broken, nobody keeps others out for them.
     pub(super) fn rob_the_broken(&mut self, key: &LockKey, hit: &[usize], now: Instant) {
         let enough = self.enough_to_exclude();
+        let mut robbed = Vec::new();
         for (holder, broken) in self.broken.holders.iter().filter(|(_, broken)| broken.key == *key) {
             let stands = |server: &usize| {
                 broken.places.get(server).is_some_and(|until| now < *until)
@@ -177,8 +178,11 @@ impl World {
                 (0..self.servers.len()).filter(stands).partition(|server| hit.contains(server));
             if !taken.is_empty() && left.len() < enough {
                 self.trace.line(|trace| format!("{}, which is broken, is robbed", trace.name(*holder)));
-                self.robbed.insert(*holder, now);
+                robbed.push(*holder);
             }
+        }
+        for holder in robbed {
+            self.rob(holder, Vec::new(), now);
         }
     }
 

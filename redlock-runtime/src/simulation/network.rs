@@ -7,6 +7,7 @@ use super::faults::Fault;
 use super::link::{Asked, Client, Connection, Link};
 use super::profile::Profile;
 use super::server::Server;
+use super::theft::Robbery;
 use super::trace::Trace;
 use super::tree::Wishes;
 use super::wire::Wire;
@@ -76,8 +77,8 @@ pub(super) struct World {
     pub(super) clients: Vec<Client>,
     pub(super) links: Vec<Link>,
     pub(super) wires: Vec<Wire>,
-    /// Tokens whose keys were taken away at so many servers that somebody else can have the lock, and when.
-    pub(super) robbed: HashMap<OwnerToken, Instant>,
+    /// Tokens whose keys were taken away at so many servers that somebody else can have the lock.
+    pub(super) robbed: HashMap<OwnerToken, Robbery>,
     /// Tokens whose keys were taken away at too few servers for that, so far.
     pub(super) weakened: HashSet<OwnerToken>,
     /// Locks that somebody breaks.

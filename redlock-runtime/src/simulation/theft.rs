@@ -15,6 +15,13 @@ use crate::time::clock::Instant;
 use crate::time::token_clock::TokenTime;
 use std::time::Duration;
 
+/// So much was taken away from a holder that somebody else can have its lock.
+pub(super) struct Robbery {
+    pub(super) at: Instant,
+    /// The servers where it was taken away, and until when its holder counts on them as long as it does not know.
+    counted_on: Vec<(usize, Instant)>,
+}
+
 impl World {
     /// Another program deletes `key` at `servers` servers in a row, or writes over it.
     pub(super) fn steal(
@@ -58,7 +65,7 @@ impl World {
         if is_believable && self.servers[server].has_stepped() && believed < now.since(sent) {
             let token = wakeup.subject.token;
             self.trace.line(|trace| format!("{} is robbed by a step that nobody has seen", trace.name(token)));
-            self.robbed.insert(token, now);
+            self.rob(token, Vec::new(), now);
         }
     }
 
@@ -72,7 +79,9 @@ impl World {
             let others = (0..self.servers.len()).filter(|other| !hit.contains(other));
             if others.filter(|other| left(*other) >= counted_on).count() < self.enough_to_exclude() {
                 self.trace.line(|trace| format!("{} is robbed", trace.name(token)));
-                self.robbed.insert(token, now);
+                let until = |server: &usize| left(*server).map(|left| (*server, now.after(left)));
+                let counted_on = hit.iter().filter_map(until).collect();
+                self.rob(token, counted_on, now);
             } else {
                 self.weakened.insert(token);
             }
@@ -86,8 +95,30 @@ impl World {
         let is_short = |world: &Self| command.subject.wanted().any(|(key, _)| !world.excludes(key, *token, now));
         if matches!(command.verb, Verb::Yield { .. }) && self.weakened.contains(token) && is_short(self) {
             self.trace.line(|trace| format!("{} is robbed, behind its yield", trace.name(*token)));
-            self.robbed.insert(*token, now);
+            self.rob(*token, Vec::new(), now);
         }
+    }
+
+    pub(super) fn rob(&mut self, token: OwnerToken, counted_on: Vec<(usize, Instant)>, now: Instant) {
+        let robbery = self.robbed.entry(token).or_insert(Robbery { at: now, counted_on: Vec::new() });
+        robbery.at = now;
+        robbery.counted_on.extend(counted_on);
+    }
+
+    /// Whether `token`, which had `key` at a server until then, stood at enough for as long as it counts on them together with those where
+    /// it was robbed: what it had lost, it had won back.
+    pub(super) fn was_whole(&self, key: &LockKey, token: OwnerToken, (at, until): (usize, Instant), now: Instant) -> bool {
+        let left = |server: usize| self.servers[server].lease_left(key.name(), token, now);
+        let stands_until = |server| if server == at { Some(until) } else { left(server).map(|left| now.after(left)) };
+        let robbed: &[_] = self.robbed.get(&token).map_or(&[], |robbery| &robbery.counted_on);
+        let counted_on = |server| {
+            let robbed = robbed.iter().filter(|(other, _)| *other == server).map(|(_, until)| *until);
+            stands_until(server).into_iter().chain(robbed).max()
+        };
+        let mut all: Vec<_> = (0..self.servers.len()).filter_map(counted_on).collect();
+        all.sort_unstable_by(|one, other| other.cmp(one));
+        let Some(end) = all.get(self.quorum.needed - 1) else { return false };
+        (0..self.servers.len()).filter(|server| stands_until(*server) >= Some(*end)).count() >= self.enough_to_exclude()
     }
 
     /// Nobody else can have a lock that is held at so many servers.

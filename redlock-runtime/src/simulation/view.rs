@@ -72,7 +72,7 @@ impl Network {
     /// Since when so many servers have lost `key` of `token` that somebody else can have it; if that is so.
     pub(super) fn robbed_at(&self, key: &LockKey, token: OwnerToken) -> Option<Instant> {
         let world = self.world();
-        let robbed_at = world.robbed.get(&token).copied()?;
+        let robbed_at = world.robbed.get(&token)?.at;
         (!world.excludes(key, token, self.now())).then_some(robbed_at)
     }
 
@@ -94,7 +94,7 @@ impl Network {
     /// What `token` has lost before `at` is no excuse for what it does from now on.
     pub(super) fn was_whole(&self, token: OwnerToken, at: Instant) {
         let mut world = self.world();
-        if world.robbed.get(&token).is_some_and(|robbed_at| *robbed_at < at) {
+        if world.robbed.get(&token).is_some_and(|robbery| robbery.at < at) {
             world.robbed.remove(&token);
         }
     }
