@@ -220,6 +220,16 @@ fn an_editor_finds_an_option_at_the_same_place_while_it_is_typed() {
     assert!(before.contains("options :: ttl"), "{before}");
 }
 
+/// `mode` begins as a keyword does.
+#[test]
+fn an_editor_reads_what_it_is_given_whatever_an_option_is_called() {
+    for typed in ["mod", "_", "self", "r#mod", "crate", "yield"] {
+        let options = format!(r#"key = "order:{{id}}", {typed}"#).parse().unwrap();
+        let tokens = distributed_lock_tokens(options, "async fn capture(id: u64) {}".parse().unwrap(), true);
+        assert!(syn::parse2::<syn::File>(tokens.clone()).is_ok(), "{typed}: {tokens}");
+    }
+}
+
 /// In a format string only a name can be captured, so a field is named beside it.
 #[test]
 fn an_editor_sees_a_field_behind_its_root() {

@@ -31,7 +31,10 @@ pub fn url(text: &str) {
 
 /// Whether the password stands where a URL has it, and nowhere else.
 fn has_password(url: &str) -> bool {
-    let Some((_, rest)) = url.split_once("://") else { return false };
+    // A path, as in `unix:/run/redis://`, is no scheme.
+    let is_scheme =
+        |text: &str| text.bytes().all(|byte| byte.is_ascii_alphanumeric() || matches!(byte, b'+' | b'-' | b'.'));
+    let Some((_, rest)) = url.split_once("://").filter(|(scheme, _)| is_scheme(scheme)) else { return false };
     let authority = rest.split(['/', '?', '#']).next().unwrap_or_default();
     let is_there = authority.split_once(':').is_some_and(|(_, rest)| rest.starts_with(&format!("{PASSWORD}@")));
     is_there && url.matches(PASSWORD).count() == 1

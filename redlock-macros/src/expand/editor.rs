@@ -3,6 +3,7 @@
 use super::tokens::{Private, here};
 use super::value::{root, way};
 use crate::analyze::key::{Key, Part, Root};
+use crate::keywords::is_keyword;
 use crate::options::{KeyTemplates, Options};
 use crate::template;
 use proc_macro2::{Ident, Literal, TokenStream};
@@ -31,10 +32,12 @@ pub(crate) fn seen_by_an_editor(options: &Options) -> TokenStream {
     key.chain(documented).chain([next]).collect()
 }
 
-/// The item whose documentation is that of an option, in the place of the option's name. No item is called `crate`.
+/// The item whose documentation is that of an option, in the place of the option's name. No item is called `crate`, nor `mod`, as
+/// which `mode` begins.
 fn documented(name: &Ident) -> Ident {
     let text = name.unraw().to_string();
-    Ident::new(if text == "crate" { "crate_" } else { &text }, name.span())
+    let is_no_name = is_keyword(&text) || matches!(text.as_str(), "crate" | "self" | "Self" | "super" | "_");
+    Ident::new(&if is_no_name { text + "_" } else { text }, name.span())
 }
 
 /// `let first = __named0;`, and the key by which an editor finds these names.

@@ -107,7 +107,13 @@ impl World {
 
     /// Whether `token`, which had `key` at a server until then, stood at enough for as long as it counts on them together with those where
     /// it was robbed: what it had lost, it had won back.
-    pub(super) fn was_whole(&self, key: &LockKey, token: OwnerToken, (at, until): (usize, Instant), now: Instant) -> bool {
+    pub(super) fn was_whole(
+        &self,
+        key: &LockKey,
+        token: OwnerToken,
+        (at, until): (usize, Instant),
+        now: Instant,
+    ) -> bool {
         let left = |server: usize| self.servers[server].lease_left(key.name(), token, now);
         let stands_until = |server| if server == at { Some(until) } else { left(server).map(|left| now.after(left)) };
         let robbed: &[_] = self.robbed.get(&token).map_or(&[], |robbery| &robbery.counted_on);
