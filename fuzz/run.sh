@@ -59,16 +59,17 @@ start_server() {
 
 # run <target>: one row of runs.tsv: date, commit, target, seconds, runs, covered edges, findings.
 run() {
-    local target=$1 log=$scratch/$1.log status=0 runs covered
+    local target=$1 log=$scratch/$1.log status=0 runs covered started=$SECONDS
     mkdir -p "corpus/$target" "found/$target"
     "target/$triple/release/$target" "corpus/$target" "seeds/$target" -artifact_prefix="found/$target/" \
         -max_total_time="$seconds" -timeout=20 -print_final_stats=1 >"$log" 2>&1 || status=$?
     runs=$(sed -n 's/^stat::number_of_executed_units: *//p' "$log")
     covered=$(sed -n 's/.* cov: \([0-9]*\) .*/\1/p' "$log" | tail -n 1)
-    printf '%s\t%s\t%s\t%s\t%s\t%s\t%s\n' "$(date -u +%F)" "$commit" "$target" "$seconds" "${runs:-0}" "${covered:-0}" \
+    printf '%s\t%s\t%s\t%s\t%s\t%s\t%s\n' "$(date -u +%F)" "$commit" "$target" "$((SECONDS - started))" "${runs:-0}" "${covered:-0}" \
         "$([[ $status -eq 0 ]] && echo 0 || echo 1)" >>runs.tsv
     tail -n 1 runs.tsv
-    [[ $status -eq 0 ]] || { tail -n 40 "$log" >&2 && return 1; }
+    # What failed once may depend on all that was run before.
+    [[ $status -eq 0 ]] || { tail -n 40 "$log" >&2 && mv "$log" "found/$target/" && return 1; }
 }
 
 commit=$(git rev-parse --short HEAD)

@@ -2,6 +2,7 @@
 #![allow(
     missing_debug_implementations,
     missing_docs,
+    clippy::must_use_candidate,
     clippy::panic,
     clippy::unwrap_used,
     reason = "a panic is what a fuzzer finds"
@@ -78,6 +79,7 @@ impl Nodes {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::protocol::command::Wakeup;
     use redlock_tests::RedisServer;
     use std::fs;
     use std::path::Path;
@@ -96,16 +98,20 @@ mod tests {
 
     #[test]
     fn what_fuzzers_begin_with_is_read_as_it_was_meant() {
-        texts("urls").iter().for_each(|text| url(text));
-        texts("detached").iter().for_each(|text| {
-            assert!(text.parse::<DetachedLock>().is_ok() || OwnerToken::parse(text).is_some(), "{text}");
-            detached(text);
-        });
-        seeds("wakeups").iter().for_each(|seed| {
-            assert!(crate::protocol::command::Wakeup::parse(&String::from_utf8_lossy(seed)).is_some(), "{seed:?}");
-            wakeup(seed);
-        });
-        seeds("answers").iter().for_each(|seed| answer(seed[0], &seed[1..]));
+        for text in texts("urls") {
+            url(&text);
+        }
+        for text in texts("detached") {
+            assert!(text.parse::<DetachedLock>().is_ok() || OwnerToken::parse(&text).is_some(), "{text}");
+            detached(&text);
+        }
+        for text in texts("wakeups") {
+            assert!(Wakeup::parse(&text).is_some(), "{text}");
+            wakeup(text.as_bytes());
+        }
+        for seed in seeds("answers") {
+            answer(seed[0], &seed[1..]);
+        }
     }
 
     #[test]
@@ -113,6 +119,8 @@ mod tests {
         let runtime = tokio::runtime::Runtime::new().unwrap();
         let server = runtime.block_on(RedisServer::start());
         let mut nodes = Nodes::start(&server.url());
-        seeds("nodes").iter().for_each(|seed| nodes.run(seed));
+        for seed in seeds("nodes") {
+            nodes.run(&seed);
+        }
     }
 }

@@ -188,36 +188,44 @@ impl LocalQueue {
         lock(&self.shards[index])
     }
 
-    /// The parts of the lines that the watchdog should look at by then, the most urgent first.
-    fn parts_due(&self, by: Instant) -> Vec<usize> {
-        let look_at = |(index, shard): (usize, &Mutex<Shard>)| Some((lock(shard).look_at?, index));
-        let mut due: Vec<_> = self.shards.iter().enumerate().filter_map(look_at).filter(|(at, _)| *at <= by).collect();
-        due.sort_unstable();
-        due.into_iter().map(|(_, index)| index).collect()
+    /// The parts of the lines that the watchdog should look at by then, and when, the most urgent first; and when at any of the others,
+    /// at the latest.
+    fn parts_due(&self, by: Instant) -> (Vec<(Instant, &Mutex<Shard>)>, Option<Instant>) {
+        let (mut due, mut next) = (Vec::new(), None);
+        for shard in &self.shards {
+            match lock(shard).look_at {
+                Some(at) if at <= by => due.push((at, shard)),
+                at => next = earliest(next, at),
+            }
+        }
+        due.sort_unstable_by_key(|(at, _)| *at);
+        (due, next)
     }
+}
 
-    /// When the watchdog should look at any line, at the latest.
-    fn next_look(&self) -> Option<Instant> {
-        self.shards.iter().filter_map(|shard| lock(shard).look_at).min()
-    }
+/// The first of two times, of which there may be none.
+fn earliest(one: Option<Instant>, other: Option<Instant>) -> Option<Instant> {
+    one.into_iter().chain(other).min()
 }
 
 impl Watched for LocalQueue {
     fn look(&self, now: Instant) -> Looked {
-        let mut looked = Looked { due: Vec::new(), next: self.next_look() };
-        if looked.next.is_none_or(|next| now < next) {
-            return looked;
-        }
-        for index in self.parts_due(schedule::due_by(now)) {
-            if schedule::is_crowd(looked.due.len()) {
+        // What changes while this looks wakes the watchdog, so that each part is asked once.
+        let (parts, next) = self.parts_due(schedule::due_by(now));
+        let mut looked = Looked { due: Vec::new(), next };
+        let is_due = parts.first().is_some_and(|(at, _)| *at <= now);
+        for (at, part) in parts {
+            if !is_due || schedule::is_crowd(looked.due.len()) {
+                looked.next = earliest(looked.next, Some(at));
                 break;
             }
-            if let Some(shard) = self.shards.get(index) {
-                let ended = lock(shard).look(now, self.shared.rules, &mut looked.due);
-                self.give_back(&ended);
-            }
+            let (ended, next) = {
+                let mut shard = lock(part);
+                (shard.look(now, self.shared.rules, &mut looked.due), shard.look_at)
+            };
+            looked.next = earliest(looked.next, next);
+            self.give_back(&ended);
         }
-        looked.next = self.next_look();
         looked
     }
 
