@@ -220,6 +220,15 @@ fn an_editor_finds_an_option_at_the_same_place_while_it_is_typed() {
     assert!(before.contains("options :: ttl"), "{before}");
 }
 
+#[test]
+fn a_number_in_a_key_is_one_that_the_compiler_can_read() {
+    for template in ["{id.88888888888888888888}", "{Self::NS.4294967296}", "{id.get(88888888888888888888)}"] {
+        let options = format!(r#"key = "{template}""#).parse().unwrap();
+        let text = distributed_lock_tokens(options, "async fn capture(id: Id) {}".parse().unwrap(), false).to_string();
+        assert!(text.contains("is too large a number for a key"), "{text}");
+    }
+}
+
 /// `mode` begins as a keyword does.
 #[test]
 fn an_editor_reads_what_it_is_given_whatever_an_option_is_called() {

@@ -309,10 +309,11 @@ impl Scope<'_> {
     fn way(&self, step: &Step) -> Result<Way, String> {
         let span = generated(self.literal);
         Ok(match step {
-            Step::Field(field) => Way::Field(match field.parse() {
-                Ok(index) => Member::Unnamed(Index { index, span }),
-                Err(_) => Member::Named(identifier(field, span)),
-            }),
+            Step::Field(field) if field.starts_with(|c: char| c.is_ascii_digit()) => {
+                let index = field.parse().map_err(|_| too_large(field))?;
+                Way::Field(Member::Unnamed(Index { index, span }))
+            }
+            Step::Field(field) => Way::Field(Member::Named(identifier(field, span))),
             Step::Call(method, inputs) => {
                 let inputs = inputs.iter().map(|input| self.operand(input)).collect::<Result<_, _>>()?;
                 Way::Call(identifier(method, span), inputs)
@@ -325,7 +326,7 @@ impl Scope<'_> {
     fn operand(&self, input: &Input) -> Result<Operand, String> {
         match input {
             Input::Number(number) => {
-                let number = number.parse().map_err(|_| format!("`{number}` is too large a number for a key"))?;
+                let number = number.parse().map_err(|_| too_large(number))?;
                 let mut number = Literal::u64_unsuffixed(number);
                 number.set_span(generated(self.literal));
                 Ok(Operand::Number(number))
@@ -390,6 +391,10 @@ fn is_constant(name: &str) -> bool {
 /// offer to edit the user's text where it means ours.
 fn generated(literal: &LitStr) -> Span {
     Span::mixed_site().located_at(literal.span())
+}
+
+fn too_large(number: &str) -> String {
+    format!("`{number}` is too large a number for a key")
 }
 
 /// A name for generated code, such as `__part0`.
