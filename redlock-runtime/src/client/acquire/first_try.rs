@@ -22,14 +22,28 @@ impl Call<'_> {
     }
 
     /// Takes the lock if it is free at enough nodes; who may wait goes on to their queues.
-    pub(super) async fn try_at_once(&self, turn: LocalTurn, now: Instant) -> Result<LocalTurn, Setback> {
+    pub(super) async fn try_at_once(&self, mut turn: LocalTurn, now: Instant) -> Result<LocalTurn, Setback> {
         if !self.waits() {
             return self.try_until_answered(turn).await;
         }
         if let Some(frame) = self.shares_with_a_caller() {
             return self.try_beside(turn, &frame).await;
         }
-        match turn.acquisition().try_at_once(now, self.patience()).await {
+        let ahead = self.permit.map(Self::look_ahead);
+        turn.acquisition().send_try(now);
+        if let Some(entrant) = ahead {
+            entrant.ask_behind(&turn);
+        }
+        let verdict = turn.acquisition().tried(self.patience()).await;
+        if verdict != Verdict::Reached
+            && let Some(permit) = self.permit
+        {
+            if verdict != Verdict::Contended {
+                permit.hear_refusals(&turn).await;
+            }
+            self.ask_no_more(&mut turn)?;
+        }
+        match verdict {
             Verdict::Reached => {
                 self.way.goes(Path::Fast);
                 Ok(turn)

@@ -3,12 +3,13 @@
 use super::Acquisition;
 use super::state::Sleeper;
 use crate::protocol::candidate::{Phase, Waited};
+use crate::protocol::timing::LONGEST_SILENCE;
 use crate::time::clock::Instant;
 use std::future::{Future, poll_fn};
 use std::pin::pin;
 use std::task::{Context, Poll};
 use std::time::Duration;
-use tokio::time::sleep;
+use tokio::time::{sleep, timeout};
 
 impl Acquisition {
     pub(crate) fn is_waiting(&self) -> bool {
@@ -47,6 +48,25 @@ impl Acquisition {
         .await;
         self.heat(begun);
         waited
+    }
+
+    /// Hears what the nodes say to what they were asked last, if so many refuse that nothing comes of it: whoever has refused that need
+    /// not be told that it is given back, which he would refuse as well, however often.
+    pub(crate) async fn hear_refusals(&self) {
+        if self.is_refused() {
+            self.until_answered(LONGEST_SILENCE).await;
+        }
+    }
+
+    /// Waits until the nodes have answered everything that they were asked about the token, or for so long.
+    pub(crate) async fn until_answered(&self, longest: Duration) {
+        let answered = poll_fn(|cx| {
+            let mut state = self.state();
+            state.poll(cx, self.shared.clock);
+            if state.candidate.is_answered() { Poll::Ready(()) } else { Poll::Pending }
+        });
+        // What is not answered by then is given back like anything else that is on its way.
+        let _ = timeout(longest, answered).await;
     }
 
     /// Begins to wait, unless it does already: at once, or after a rest where the call has time for that.

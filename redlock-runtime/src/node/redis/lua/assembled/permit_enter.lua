@@ -25,6 +25,52 @@ end
 local function are_readers(last)
   return are_ours(last) and tonumber(last[2]) < 2 * 4398046511104
 end
+-- The part of permit_enter.lua that words the answer, for a token that has its permit.
+local function entered()
+  local clock = redis.call('TIME')
+  local now = 4398046511104 + clock[1] * 1000 + math.floor(clock[2] / 1000)
+  -- Those who have the name in other classes have something below it, or have only reserved it.
+  local live = redis.call('ZRANGE', lock, string.format('(%.0f', now), string.format('(%.0f', 2 * 4398046511104), 'BYSCORE', 'WITHSCORES')
+  local others, left = {}, -1
+  for i = 1, #live, 2 do
+    if live[i] ~= token then
+      if #others == 0 then
+        left = live[i + 1] - now
+      end
+      others[#others + 1] = live[i]
+    end
+  end
+  return {1, left, others}
+end
+if ARGV[6] ~= 'late' and (function()
+-- The start of the scripts that take a share, for a lock that nobody waits for: it is free, or readers have it.
+-- {1, 0} as in acquire.lua
+local last = redis.pcall('ZCARD', queue) == 0 and redis.pcall('ZRANGE', lock, -1, -1, 'WITHSCORES')
+local is_free = last and not last.err and not last[1]
+-- A set without an expiry is that of another program as well.
+local left = is_free and 0 or last and are_readers(last) and redis.call('PTTL', lock) or -1
+if left >= 0 then
+  local clock, ttl = redis.call('TIME'), ARGV[2] + 0
+  local now = 4398046511104 + clock[1] * 1000 + math.floor(clock[2] / 1000)
+  -- A server that is full refuses this, and nothing is done.
+  redis.call('ZADD', lock, string.format('%.0f', now + ttl), token)
+  if left < ttl and type(redis.pcall('PEXPIRE', lock, ARGV[2])) == 'table' then
+    -- What never expires would stay. The second call raises the error.
+    redis.pcall('ZREM', lock, token)
+    redis.call('PEXPIRE', lock, ARGV[2])
+  end
+  if not is_free then
+    redis.call('ZREMRANGEBYSCORE', lock, 4398046511104, string.format('%.0f', now))
+  end
+  if left > ttl then
+    -- The key expires with the last of them, which this one may have been.
+    redis.call('PEXPIRE', lock, redis.call('ZRANGE', lock, -1, -1, 'WITHSCORES')[2] - now)
+  end
+  return {1, 0}
+end
+end)() then
+return entered()
+end
 -- The part that reads a name for those who may have it together: nil when nobody has it, false when some have it so; a table
 -- for the set of another program, as for a key of another type.
 local function value_of(name)
@@ -612,15 +658,6 @@ if not is_in then
   end
   return {0, seen()}
 end
--- Those who have the name in other classes have something below it, or have only reserved it.
-local live = redis.call('ZRANGE', lock, '(' .. score(1, now), '(' .. score(1 + 1, 0), 'BYSCORE', 'WITHSCORES')
-local others, left = {}, -1
-for i = 1, #live, 2 do
-  if live[i] ~= token then
-    if #others == 0 then
-      left = live[i + 1] - 4398046511104 - now
-    end
-    others[#others + 1] = live[i]
-  end
-end
-return {1, left, others, seen()}
+local answer = entered()
+answer[4] = seen()
+return answer

@@ -19,6 +19,22 @@ end
 local function are_readers(last)
   return are_ours(last) and tonumber(last[2]) < 2 * 4398046511104
 end
+if redis.pcall('GET', KEYS[3]) == false then
+-- The start of share_release.lua, for a lock that nobody waits for.
+local ends = redis.pcall('ZSCORE', lock, token)
+if type(ends) == 'string' and redis.pcall('ZCARD', queue) == 0
+  and are_readers(redis.call('ZRANGE', lock, -1, -1, 'WITHSCORES')) then
+  local clock = redis.pcall('TIME')
+  redis.call('ZREM', lock, token)
+  -- The key expires with the last of those who are left, as far as this user may know the time.
+  local last = clock[2] and redis.pcall('ZRANGE', lock, -1, -1, 'WITHSCORES')[2]
+  local now = clock[2] and 4398046511104 + clock[1] * 1000 + math.floor(clock[2] / 1000) or 0
+  if last then
+    redis.call('PEXPIRE', lock, last - now)
+  end
+  return {ends + 0 > now and 1 or -1}
+end
+end
 -- The part that reads a name for those who may have it together: nil when nobody has it, false when some have it so; a table
 -- for the set of another program, as for a key of another type.
 local function value_of(name)
