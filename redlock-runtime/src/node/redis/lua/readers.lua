@@ -236,7 +236,11 @@ local function put(who, as, ttl)
   -- Before anything that this user may not do: what never expires would stay.
   expire(lock, math.max(left, ttl), who)
   for _, other in ipairs(here.is_free and {} or classes) do
-    redis.call('ZREMRANGEBYSCORE', lock, score(other, 0), score(other, now))
+    if type(redis.pcall('ZREMRANGEBYSCORE', lock, score(other, 0), score(other, now))) == 'table' then
+      -- Whoever is refused has no share.
+      redis.pcall('ZREM', lock, who)
+      redis.call('ZREMRANGEBYSCORE', lock, score(other, 0), score(other, now))
+    end
   end
   here.is_free = false
   if left > ttl + 0 then

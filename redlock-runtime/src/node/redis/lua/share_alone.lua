@@ -14,7 +14,9 @@ if left >= 0 then
     redis.pcall('ZREM', lock, token)
     redis.call('PEXPIRE', lock, ARGV[2])
   end
-  if not is_free then
+  if not is_free and type(redis.pcall('ZREMRANGEBYSCORE', lock, SHARE, string.format('%.0f', now))) == 'table' then
+    -- Whoever is refused has no share.
+    redis.pcall('ZREM', lock, token)
     redis.call('ZREMRANGEBYSCORE', lock, SHARE, string.format('%.0f', now))
   end
   if left > ttl then

@@ -54,7 +54,9 @@ if left >= 0 then
     redis.pcall('ZREM', lock, token)
     redis.call('PEXPIRE', lock, ARGV[2])
   end
-  if not is_free then
+  if not is_free and type(redis.pcall('ZREMRANGEBYSCORE', lock, 4398046511104, string.format('%.0f', now))) == 'table' then
+    -- Whoever is refused has no share.
+    redis.pcall('ZREM', lock, token)
     redis.call('ZREMRANGEBYSCORE', lock, 4398046511104, string.format('%.0f', now))
   end
   if left > ttl then
@@ -383,7 +385,11 @@ local function put(who, as, ttl)
   -- Before anything that this user may not do: what never expires would stay.
   expire(lock, math.max(left, ttl), who)
   for _, other in ipairs(here.is_free and {} or classes) do
-    redis.call('ZREMRANGEBYSCORE', lock, score(other, 0), score(other, now))
+    if type(redis.pcall('ZREMRANGEBYSCORE', lock, score(other, 0), score(other, now))) == 'table' then
+      -- Whoever is refused has no share.
+      redis.pcall('ZREM', lock, who)
+      redis.call('ZREMRANGEBYSCORE', lock, score(other, 0), score(other, now))
+    end
   end
   here.is_free = false
   if left > ttl + 0 then
