@@ -1,4 +1,7 @@
-//! The one try at all nodes with which a call begins, and which is all that a call has that does not wait.
+//! The try at all nodes with which a call begins, and which is all that a call has that does not wait.
+//!
+//! Whoever wants several keys tries a few times, with short pauses, before it stands in their queues: it would keep others from those that
+//! are free while it waits for one that is not, and a place in several queues costs the nodes many times as much as a try.
 
 use super::{Call, Setback};
 use crate::client::local_queue::LocalTurn;
@@ -7,7 +10,7 @@ use crate::observe::spans::Path;
 use crate::protocol::candidate::Waited;
 use crate::protocol::quorum::Verdict;
 use crate::protocol::rules::Rule;
-use crate::protocol::timing::{AFTER_FAILURE, LONGEST_SILENCE};
+use crate::protocol::timing::{AFTER_FAILURE, LONGEST_SILENCE, PAUSES_BEFORE_THE_QUEUES};
 use crate::time::clock::Instant;
 use tokio::time::sleep;
 
@@ -16,20 +19,25 @@ impl Call<'_> {
     /// so that a try saves nothing but the channel for wake-ups, where that is not open yet.
     pub(super) fn tries_at_once(&self, now: Instant) -> bool {
         if self.stands_beside() {
-            return !self.waits() || !self.shared().is_listening() || self.shares_with_a_caller().is_some();
+            let is_first = !self.shared().is_listening() || self.shares_with_a_caller().is_some();
+            return !self.waits() || is_first || self.wants_several();
         }
         self.shared().hot_keys.may_try_at_once(&self.key, self.waits(), now)
     }
 
     /// Takes the lock if it is free at enough nodes; who may wait goes on to their queues.
-    pub(super) async fn try_at_once(&self, turn: LocalTurn, now: Instant) -> Result<LocalTurn, Setback> {
+    pub(super) async fn try_at_once(&self, mut turn: LocalTurn, now: Instant) -> Result<LocalTurn, Setback> {
         if !self.waits() {
             return self.try_until_answered(turn).await;
         }
         if let Some(frame) = self.shares_with_a_caller() {
             return self.try_beside(turn, &frame).await;
         }
-        match turn.acquisition().try_at_once(now, self.patience()).await {
+        let mut verdict = turn.acquisition().try_at_once(now, self.patience()).await;
+        if verdict == Verdict::Contended && self.wants_several() {
+            (turn, verdict) = self.try_again(turn).await?;
+        }
+        match verdict {
             Verdict::Reached => {
                 self.way.goes(Path::Fast);
                 Ok(turn)
@@ -39,6 +47,28 @@ impl Call<'_> {
             Verdict::Contended => Err(Setback::Failed(self.timed_out(turn.acquisition()).await)),
             Verdict::OutOfReach | Verdict::Open => Err(Setback::Failed(turn.acquisition().failure())),
         }
+    }
+
+    /// Whether it wants several keys, and none of them together with others.
+    fn wants_several(&self) -> bool {
+        !self.mode.is_shared() && !self.parts.is_single()
+    }
+
+    /// Tries a few times more for several keys that were taken, and pauses before each try for about twice as long as before the last.
+    async fn try_again(&self, mut turn: LocalTurn) -> Result<(LocalTurn, Verdict), Setback> {
+        for pause in PAUSES_BEFORE_THE_QUEUES {
+            // Another token each time, and the one before is given back before the pause: it may have some of the nodes.
+            turn.change_to_successor(self.wanted.ttl)?;
+            turn.acquisition().take_up(self.wanted);
+            // Of no certain length, so that two calls that have met do not meet again and again.
+            sleep(pause.mul_f64(0.5 + fastrand::f64()).min(self.left().unwrap_or(pause))).await;
+            self.may_go_on()?;
+            let verdict = turn.acquisition().try_at_once(self.now(), self.patience()).await;
+            if verdict != Verdict::Contended || !self.has_time() {
+                return Ok((turn, verdict));
+            }
+        }
+        Ok((turn, Verdict::Contended))
     }
 
     /// Takes the lock, or finds that another owner has it. Nodes that do not answer get as long as from everybody else: who
@@ -95,5 +125,29 @@ impl Call<'_> {
     /// [`LockError::Closed`] when the manager was shut down.
     fn may_go_on(&self) -> Result<(), Setback> {
         if self.shared().is_closed() { Err(Setback::Failed(LockError::Closed)) } else { Ok(()) }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use crate::{LockManager, LockRequest};
+    use std::time::Duration;
+    use tokio::time::sleep;
+
+    #[tokio::test(start_paused = true)]
+    async fn whoever_wants_several_keys_tries_a_few_times_before_it_stands_in_their_queues() {
+        let manager = LockManager::in_memory();
+        let held = manager.acquire(LockRequest::all(["a", "b"])).await.unwrap();
+        let request = LockRequest::all(["b", "c"]).wait(Duration::from_secs(5));
+        let call = tokio::spawn({
+            let manager = manager.clone();
+            async move { manager.acquire(request).await }
+        });
+        sleep(Duration::from_millis(1)).await;
+        manager.try_acquire("c").await.expect("nobody stands there yet").release().await.unwrap();
+        sleep(Duration::from_millis(100)).await;
+        assert!(manager.try_acquire("c").await.unwrap_err().is_contended(), "it is kept for the one that waits");
+        drop(held);
+        drop(call.await.unwrap().expect("its turn has come"));
     }
 }
