@@ -44,7 +44,8 @@ impl Observer {
             let mut all = names(holder.key).map(key);
             let Some(lost) = all.find(|name| !self.network.excludes(name, holder.token)) else { continue };
             let robbed_at = self.network.robbed_at(&lost, holder.token);
-            match robbed_at.or_else(|| self.network.broken_at(holder.token).map(|(at, _)| at)) {
+            // What a robbery had taken may have been won back before the lock was broken: the later of both counts.
+            match robbed_at.max(self.network.broken_at(holder.token).map(|(at, _)| at)) {
                 None => broken = Some((Promise::Owned, format!("{holder} has too few nodes"))),
                 Some(at) if self.knows_by(&records, holder, at) < now => {
                     broken = Some((Promise::LossKnown, format!("{holder} does not know that it is lost")));
