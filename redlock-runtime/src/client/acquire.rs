@@ -115,6 +115,8 @@ struct Call<'c> {
     wait: Wait,
     /// How many may have a permit at a time, if it is one that is wanted.
     permits: u32,
+    /// The call for a permit, if this is the one for its turnstile.
+    permit: Option<&'c Self>,
     hold: HoldOptions,
     /// Whether it may share its token with other calls of the process.
     joins: bool,
@@ -183,6 +185,7 @@ impl<'c> Call<'c> {
             wanted,
             wait,
             permits: request.permits.unwrap_or(u32::MAX),
+            permit: None,
             hold,
             joins,
             is_reentrant,
@@ -404,7 +407,10 @@ impl<'c> Call<'c> {
                 Waited::TimedOut if acquisition.is_heard() => {
                     return Err(Setback::Failed(self.timed_out(acquisition).await));
                 }
-                Waited::TimedOut | Waited::Silent => return Err(Setback::Failed(acquisition.failure())),
+                Waited::TimedOut | Waited::Silent => {
+                    acquisition.hear_refusals().await;
+                    return Err(Setback::Failed(acquisition.failure()));
+                }
             }
         }
     }

@@ -114,6 +114,9 @@ pub(crate) trait Node: fmt::Debug + Send + Sync {
     /// on its way when this returns.
     fn tell_stopped(&self, _subject: &Subject) {}
 
+    /// Tells the manager of the token in `subject`, which has a permit here, that somebody waits for one. Whether it arrives is not known.
+    fn tell_freed(&self, _subject: &Subject) {}
+
     /// Removes the lock of another program from `key`, if it is exactly `value`. Whether it was.
     fn remove(&self, _key: &LockKey, _value: &str) -> BoxFuture<'static, Result<bool, NodeError>> {
         Box::pin(std::future::ready(Ok(false)))

@@ -341,7 +341,8 @@ pub(crate) enum Notice {
     /// The token has taken the place of another one, whose lock somebody breaks, and the body that ran under that has stopped:
     /// so says its manager, through the node.
     Stopped,
-    /// Somebody has given a permit back, while the token owns the turnstile. It proves nothing, and makes whoever waits ask.
+    /// Somebody has given a permit back, while the token owns the turnstile. It proves nothing, and makes whoever waits ask. Or the token
+    /// has a permit, and somebody has waited for one for a while.
     Freed,
     /// A body runs under the lock that the token waits for: so says the manager of that body, through the node.
     Busy,

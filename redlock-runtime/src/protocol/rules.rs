@@ -190,6 +190,10 @@ pub(crate) enum Rule {
     /// A permit is passed on within a process to a call for which all who have one are few enough, as they were counted in the turnstile:
     /// others may have come since it was admitted, and each call applies its own number.
     PassedPermitsAreCounted,
+    /// What was asked behind the question for a turnstile, in the hope that it is free, is given back when it is not.
+    AskedAheadEndsWithTheTry,
+    /// Whoever finds all permits taken for a while tells those who have them, so that those that nobody has are given back.
+    PermitsAreAskedAfter,
 }
 
 /// Which rules apply.

@@ -6,7 +6,8 @@
 //! long the token has the lock, and since when by the clock of the server. `busy <token> <key>` is published by the manager
 //! that has the lock. `revoked <token> <by> <key>` comes from the node as well, when somebody breaks the lock of the token, and
 //! `stopped <by> <key>` is published by its manager when the body has stopped. `free <token> <key>` comes from the node, to a token
-//! that waits for several names. The key comes last because it may hold anything.
+//! that waits for several names. `freed <token> <key>` comes from the node, to a token that stands in a turnstile, and from a manager that has
+//! waited for a permit for a while, to one that has a permit. The key comes last because it may hold anything.
 
 use crate::lock::OwnerToken;
 use crate::protocol::command::{Claim, Notice, Subject, Wakeup};
@@ -28,6 +29,11 @@ pub(crate) fn busy(subject: &Subject) -> String {
 /// What tells the manager of the token in `subject`, which has broken a lock, that the holder before it has stopped.
 pub(crate) fn stopped(subject: &Subject) -> String {
     ["stopped ", subject.token.as_str(), " ", subject.key.name()].concat()
+}
+
+/// What tells the manager of the token in `subject`, which has a permit or waits for one, of those who wait or have waited for one.
+pub(crate) fn freed(subject: &Subject) -> String {
+    ["freed ", subject.token.as_str(), " ", subject.key.name()].concat()
 }
 
 impl Wakeup {
@@ -96,7 +102,7 @@ mod tests {
             let stopped = Wakeup { subject: subject(), notice: Notice::Stopped };
             assert_eq!(Wakeup::parse(&super::stopped(&stopped.subject)), Some(stopped));
             let freed = Wakeup { subject: subject(), notice: Notice::Freed };
-            assert_eq!(Wakeup::parse(&format!("freed {token} {key}")), Some(freed));
+            assert_eq!(Wakeup::parse(&super::freed(&freed.subject)), Some(freed));
             let contended = Wakeup { subject: subject(), notice: Notice::Contended { by } };
             assert_eq!(Wakeup::parse(&format!("contended {token} {by} {key}")), Some(contended));
             let wanted = Wakeup { subject: subject(), notice: Notice::Wanted { by } };

@@ -102,6 +102,14 @@ pub(super) fn pool_with_cuts() -> Profile {
     Profile { nodes: vec![3], faults, bodies, ttls, renewals: 80, extends: 60, permits: vec![1, 2], ..slow_crowd() }
 }
 
+/// The same at so few nodes that each of them decides, from the question for the turnstile on.
+pub(super) fn pool_with_cut_tries() -> Profile {
+    let enters: fn(Verb) -> bool = |verb| matches!(verb, Verb::SetNx { .. } | Verb::Enter { .. });
+    let faults = Faults { cuts: 8, targets: Some(enters), until: 900, ..Faults::NONE };
+    let (nodes, bodies) = (vec![1, 2, 3], 0..=400);
+    Profile { nodes, faults, bodies, cancels: 20, ttls: vec![20_000], permits: vec![1, 2], ..slow_crowd() }
+}
+
 /// Each has its permit at a majority, and often at another one than the others.
 pub(super) fn pool_with_lost_entries() -> Profile {
     let enters: fn(Verb) -> bool = |verb| matches!(verb, Verb::Enter { .. });

@@ -75,6 +75,10 @@ impl Node for SimulatedNode {
         self.network.publish(self.link, subject, Notice::Stopped);
     }
 
+    fn tell_freed(&self, subject: &Subject) {
+        self.network.publish(self.link, subject, Notice::Freed);
+    }
+
     /// No workload takes windows of time.
     fn time(&self) -> BoxFuture<'_, Result<Duration, NodeError>> {
         Box::pin(ready(Err(NodeError::Disconnected)))

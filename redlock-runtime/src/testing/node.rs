@@ -197,6 +197,10 @@ impl Node for TestNode {
         self.publish(subject, Notice::Stopped);
     }
 
+    fn tell_freed(&self, subject: &Subject) {
+        self.publish(subject, Notice::Freed);
+    }
+
     fn time(&self) -> BoxFuture<'_, Result<Duration, NodeError>> {
         let end = &self.0;
         Box::pin(async {

@@ -2,8 +2,8 @@
 
 use crate::health::{at, keys, unfit};
 use crate::support::{builder, warnings};
-use redlock_runtime::{LockManager, ReleaseStats};
-use redlock_tests::RedisServer;
+use redlock_runtime::{LockError, LockManager, LockRequest, ReleaseStats};
+use redlock_tests::{PATIENCE, RedisServer};
 
 /// What every lock needs.
 const NEEDED: [&str; 12] = [
@@ -134,6 +134,19 @@ async fn the_key_patterns_of_the_user_are_held_against_the_namespace() {
     let manager = user(&server, &rules("~order:* ~{order:*").replace("+evalsha", "")).await;
     assert!(unfit(&manager).await.contains("grant it `+evalsha`"));
     assert_eq!(keys(&server).await, 0);
+}
+
+#[tokio::test]
+async fn whoever_is_refused_a_lock_leaves_no_release_behind_that_is_refused_as_well() {
+    let server = RedisServer::start().await;
+    let manager = user(&server, &rules("")).await;
+    let (alone, shared) = (LockRequest::new("order:7"), LockRequest::shared("order:7"));
+    for request in [alone.clone(), shared, alone.permits(2)] {
+        let error = manager.acquire(request.wait(PATIENCE)).await.unwrap_err();
+        assert!(matches!(error, LockError::Refused { .. }), "{error:?}");
+    }
+    assert!(manager.shutdown().await, "{:?}", manager.stats().releases);
+    assert_eq!(manager.stats().releases, ReleaseStats::default());
 }
 
 #[tokio::test]

@@ -33,19 +33,34 @@ impl Call<'_> {
         if let Some(frame) = self.shares_with_a_caller() {
             return self.try_beside(turn, &frame).await;
         }
-        let mut verdict = turn.acquisition().try_at_once(now, self.patience()).await;
+        let ahead = self.permit.map(Self::look_ahead);
+        turn.acquisition().send_try(now);
+        if let Some(entrant) = ahead {
+            entrant.ask_behind(&turn);
+        }
+        let mut verdict = turn.acquisition().tried(self.patience()).await;
         if verdict == Verdict::Contended && self.wants_several() {
             (turn, verdict) = self.try_again(turn).await?;
         }
+        if verdict == Verdict::Reached {
+            self.way.goes(Path::Fast);
+            return Ok(turn);
+        }
+        if let Some(permit) = self.permit {
+            permit.hear_refusals(&turn).await;
+        }
         match verdict {
-            Verdict::Reached => {
-                self.way.goes(Path::Fast);
-                Ok(turn)
+            _ if self.has_time() => {
+                if self.permit.is_some() {
+                    self.ask_no_more(&mut turn)?;
+                }
+                self.wait(turn).await
             }
-            _ if self.has_time() => self.wait(turn).await,
             // A place in the queues would be left at once, and its unanswered questions would say nothing of the nodes.
             Verdict::Contended => Err(Setback::Failed(self.timed_out(turn.acquisition()).await)),
-            Verdict::OutOfReach | Verdict::Open => Err(Setback::Failed(turn.acquisition().failure())),
+            Verdict::Reached | Verdict::OutOfReach | Verdict::Open => {
+                Err(Setback::Failed(turn.acquisition().failure()))
+            }
         }
     }
 

@@ -4,6 +4,7 @@
 //!    permits are served one after the other, in the order in which they came.
 //! 2. Who has it asks the nodes for a permit, and is admitted by what they say of the others (`protocol/candidate/permits`). Then the
 //!    turnstile is left to the next one, and the body begins without waiting for that.
+//!    Where the turnstile may be free, the nodes are asked for both together: what they say counts if the turnstile is had by that.
 //! 3. While too many have permits, the call stays in the turnstile: it asks again when one is given back, when one runs out, and
 //!    now and then.
 //! 4. While somebody has the lock alone, or has come before to have it alone, what some nodes have given is given back, and another
@@ -32,7 +33,7 @@ use std::pin::pin;
 use std::time::Duration;
 use tokio::time::timeout;
 
-impl<'c> Call<'c> {
+impl Call<'_> {
     /// Obtains a permit.
     pub(super) async fn obtain_permit(&self) -> Result<LocalTurn, LockError> {
         self.does_not_wait_for_permits_of_its_own()?;
@@ -124,7 +125,7 @@ impl<'c> Call<'c> {
 
     /// The call for the turnstile. A call that does not wait for permits waits for those who are about to enter, which takes no
     /// longer than their questions: whoever stays in the turnstile waits for a permit.
-    fn of_turnstile(&self) -> Call<'c> {
+    fn of_turnstile(&self) -> Call<'_> {
         let ttl = turn(self.wanted.ttl);
         let wait = if self.waits() { self.wait } else { Wait::For(self.shared().node_timeout(ttl)) };
         let key = self.key.turnstile();
@@ -136,6 +137,7 @@ impl<'c> Call<'c> {
             wanted: Wanted { ttl, is_fenced: false, is_kept: false, linger: Duration::ZERO },
             wait,
             permits: 0,
+            permit: Some(self),
             hold: HoldOptions::default(),
             joins: false,
             is_reentrant: false,

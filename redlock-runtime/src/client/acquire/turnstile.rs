@@ -2,7 +2,7 @@
 
 use super::{Call, SHORTEST_LOOK};
 use crate::client::acquisition::{Acquisition, TakenUp};
-use crate::client::local_queue::{LocalTurn, PermitWait};
+use crate::client::local_queue::{LocalTurn, PermitWait, Superseded};
 use crate::error::LockError;
 use crate::observe::spans::Path;
 use crate::protocol::candidate::{Entering, turn};
@@ -31,26 +31,24 @@ pub(super) enum Came<T> {
     Passed(LocalTurn),
 }
 
-/// What the next call has with the turnstile when the one before was given a permit by another call.
-struct Entrant {
+/// What goes with the turnstile from call to call of this process, until one of them has its permit.
+pub(super) struct Entrant {
     /// With a token that some nodes have given a permit, or are asked for one.
     permit: LocalTurn,
     ttl: Duration,
     permits: u32,
     rest: Option<Rest>,
+    /// Since when so many have permits that it gets none, or since those were told of it.
+    full_since: Option<Instant>,
     /// Whether the nodes are asked, and have yet to answer.
     is_asked: bool,
 }
 
 /// What a call has while it stands in the turnstile.
-#[expect(clippy::struct_excessive_bools, reason = "each is a fact of its own")]
 struct Stay<'t> {
     turnstile: &'t LocalTurn,
-    /// With the token by which the nodes are asked for a permit.
-    permit: LocalTurn,
-    rest: Option<Rest>,
-    /// Whether the nodes are asked, and have yet to answer.
-    is_asked: bool,
+    /// Until the call has its permit. What it leaves behind is left with the turnstile, at whatever point that is.
+    entrant: Option<Entrant>,
     /// Whether a permit that is given back is heard of since then.
     is_heard: bool,
     /// Whether so many had permits that it had to wait for one.
@@ -106,18 +104,16 @@ impl Call<'_> {
         turnstile: &LocalTurn,
         place: &mut Option<PermitWait>,
     ) -> Result<Came<LocalTurn>, Left> {
-        let Entrant { permit, rest, is_asked, .. } = self.entrant(turnstile).await?;
-        permit.acquisition().take_up(self.wanted);
+        let entrant = self.entrant(turnstile);
+        entrant.permit.acquisition().take_up(self.wanted);
         if self.waits() {
             // Whoever gives a permit back from the first question on is heard.
             self.shared().listen();
         }
         let mut stay = Stay {
             turnstile,
-            permit,
-            rest,
-            is_asked,
-            is_heard: rest.is_some(),
+            is_heard: entrant.rest.is_some(),
+            entrant: Some(entrant),
             has_stayed: false,
             silent_since: None,
             pause_behind: AFTER_FAILURE,
@@ -125,20 +121,7 @@ impl Call<'_> {
         };
         let came = self.stay(&mut stay, place).await;
         let has_stayed = matches!(came, Ok(Came::Passed(_))) || came.is_ok() && stay.has_stayed;
-        let came = match came {
-            Ok(Came::Ours(())) => Ok(Came::Ours(stay.permit)),
-            Ok(Came::Passed(passed)) => {
-                self.leave_entrant(stay);
-                Ok(Came::Passed(passed))
-            }
-            Err(left) => {
-                // Who does not wait has found what the next one need not ask for.
-                if matches!(left, Left::Failed(_)) && stay.rest.is_some() {
-                    self.leave_entrant(stay);
-                }
-                Err(left)
-            }
-        };
+        drop(stay);
         // Each call that stays in the turnstile takes as long as a body, so that other processes go first.
         if has_stayed && turnstile.acquisition().is_contended() {
             turnstile.acquisition().release();
@@ -147,7 +130,7 @@ impl Call<'_> {
     }
 
     /// Asks the nodes until they admit the call, and rests in between.
-    async fn stay(&self, stay: &mut Stay<'_>, place: &mut Option<PermitWait>) -> Result<Came<()>, Left> {
+    async fn stay(&self, stay: &mut Stay<'_>, place: &mut Option<PermitWait>) -> Result<Came<LocalTurn>, Left> {
         loop {
             if self.shared().is_closed() {
                 return Err(Left::Failed(LockError::Closed));
@@ -156,16 +139,19 @@ impl Call<'_> {
                 Came::Ours(entering) => entering,
                 Came::Passed(passed) => return Ok(Came::Passed(passed)),
             };
-            if entering == Entering::Admitted {
-                return Ok(Came::Ours(()));
+            if entering == Entering::Admitted
+                && let Some(Entrant { permit, .. }) = stay.entrant.take()
+            {
+                return Ok(Came::Ours(permit));
             }
             let now = self.now();
             let pause = stay.pause_after(entering).min(turn(self.wanted.ttl) / QUESTIONS_PER_TURN);
             stay.has_stayed |= matches!(entering, Entering::Full { .. });
-            stay.rest = match entering {
-                Entering::Full { first_end } => stay.rest.or(Some(Rest { first_end, until: now.after(pause) })),
+            stay.ask_after_others(entering, now);
+            stay.set_rest(match entering {
+                Entering::Full { first_end } => stay.rest().or(Some(Rest { first_end, until: now.after(pause) })),
                 _ => None,
-            };
+            });
             self.may_stay(stay, entering, now)?;
             if entering == Entering::Behind {
                 self.give_way(stay)?;
@@ -175,7 +161,7 @@ impl Call<'_> {
             }
             let until = self.rests_until(stay, now.after(pause));
             match self.unless_passed(place, self.rest(stay, entering, until)).await {
-                Came::Ours(()) => stay.rest = None,
+                Came::Ours(()) => stay.set_rest(None),
                 Came::Passed(passed) => return Ok(Came::Passed(passed)),
             }
         }
@@ -183,16 +169,17 @@ impl Call<'_> {
 
     /// How far the call is by what the nodes say, unless the call before has just heard that.
     async fn ask(&self, stay: &mut Stay<'_>) -> Entering {
-        if let Some(Rest { first_end, .. }) = stay.rest {
+        let Some(Entrant { permit, rest, is_asked, .. }) = &mut stay.entrant else { return Entering::Unanswered };
+        if let Some(Rest { first_end, .. }) = *rest {
             return Entering::Full { first_end };
         }
-        let (permit, turnstile) = (stay.permit.acquisition(), stay.turnstile.acquisition());
-        if !std::mem::replace(&mut stay.is_asked, true) {
+        let (permit, turnstile) = (permit.acquisition(), stay.turnstile.acquisition());
+        if !std::mem::replace(is_asked, true) {
             stay.is_heard = turnstile.hears_others();
             permit.ask_for_permit(turnstile);
         }
         let entering = permit.enter(turnstile, self.permits).await;
-        stay.is_asked = false;
+        *is_asked = false;
         entering
     }
 
@@ -201,10 +188,11 @@ impl Call<'_> {
     fn may_stay(&self, stay: &mut Stay<'_>, entering: Entering, now: Instant) -> Result<(), Left> {
         if entering == Entering::Unanswered {
             let since = *stay.silent_since.get_or_insert(now);
-            return self.may_ask_again(stay.permit.acquisition(), now.since(since), now);
+            let Some(Entrant { permit, .. }) = &stay.entrant else { return Ok(()) };
+            return self.may_ask_again(permit.acquisition(), now.since(since), now);
         }
         stay.silent_since = None;
-        self.may_rest(stay.rest.and_then(|rest| rest.first_end), now)
+        self.may_rest(stay.rest().and_then(|rest| rest.first_end), now)
     }
 
     /// Gives back what some nodes have given, for whoever has the lock alone or has come before to have it so.
@@ -212,10 +200,12 @@ impl Call<'_> {
         // It may be this process that has the lock, and nobody in it.
         self.local.end_idle(self.key.name());
         self.does_not_wait_behind_its_callers(&mut stay.is_told).map_err(Left::Failed)?;
-        if self.shared().rules.apply(Rule::PermitsGiveWay) {
+        if let Some(Entrant { permit, .. }) = &mut stay.entrant
+            && self.shared().rules.apply(Rule::PermitsGiveWay)
+        {
             // Nobody else has the line of its token.
-            stay.permit.change_to_successor(self.wanted.ttl).map_err(|_| Left::TurnLost)?;
-            stay.permit.acquisition().take_up(self.wanted);
+            permit.change_to_successor(self.wanted.ttl).map_err(|_| Left::TurnLost)?;
+            permit.acquisition().take_up(self.wanted);
         }
         Ok(())
     }
@@ -223,7 +213,7 @@ impl Call<'_> {
     /// Until when the call does not ask again by itself, which is to `look_at` it then.
     fn rests_until(&self, stay: &Stay<'_>, look_at: Instant) -> Instant {
         let limit = self.limit().filter(|_| self.waits());
-        let (look_at, first_end) = stay.rest.map_or((look_at, None), |rest| (rest.until, rest.first_end));
+        let (look_at, first_end) = stay.rest().map_or((look_at, None), |rest| (rest.until, rest.first_end));
         let until = [first_end, limit].into_iter().flatten().fold(look_at, Instant::min);
         until.max(self.now().after(SHORTEST_LOOK))
     }
@@ -241,23 +231,52 @@ impl Call<'_> {
 
     /// What the call before has left with the turnstile, or a new token. A call that waits, and for which as many are too many, asks
     /// when that one would have asked again.
-    async fn entrant(&self, turnstile: &LocalTurn) -> Result<Entrant, Left> {
+    fn entrant(&self, turnstile: &LocalTurn) -> Entrant {
         let (ttl, permits) = (self.wanted.ttl, self.permits);
         let left = turnstile.acquisition().companion::<Entrant>().filter(|entrant| entrant.ttl == ttl);
-        let Some(mut entrant) = left else {
-            let permit = self.enter().await.map_err(Left::Failed)?;
-            return Ok(Entrant { permit, ttl, permits, rest: None, is_asked: false });
-        };
+        let Some(mut entrant) = left else { return self.new_entrant() };
         let now = self.now();
         let may_rest = self.waits() && permits == entrant.permits && self.limit().is_none_or(|limit| now < limit);
         entrant.rest = entrant.rest.filter(|rest| may_rest && now < rest.until);
-        Ok(entrant)
+        entrant.permits = permits;
+        entrant
     }
 
-    /// The next call goes on with the token of this one, if it has the turnstile by the same.
-    fn leave_entrant(&self, Stay { turnstile, permit, rest, is_asked, is_heard, .. }: Stay<'_>) {
-        let (ttl, permits) = (self.wanted.ttl, self.permits);
-        turnstile.acquisition().accompany(Entrant { permit, ttl, permits, rest: rest.filter(|_| is_heard), is_asked });
+    fn new_entrant(&self) -> Entrant {
+        let permit = self.local.enter_beside((&self.parts, self.mode), self.wanted, self.begun);
+        Entrant { permit, ttl: self.wanted.ttl, permits: self.permits, rest: None, full_since: None, is_asked: false }
+    }
+
+    /// Makes ready for [`ask_behind`](Entrant::ask_behind), so that nothing is to be done between the two questions.
+    pub(super) fn look_ahead(&self) -> Entrant {
+        let entrant = Entrant { is_asked: true, ..self.new_entrant() };
+        entrant.permit.acquisition().take_up(self.wanted);
+        if self.waits() {
+            self.shared().listen();
+        }
+        entrant
+    }
+
+    /// Hears what the nodes say to what was asked ahead, when they have refused the question before that: the answer comes right behind
+    /// that. Whoever has refused it need not be told that it is given back, which he would refuse as well.
+    pub(super) async fn hear_refusals(&self, turnstile: &LocalTurn) {
+        let turnstile = turnstile.acquisition();
+        if turnstile.is_refused()
+            && let Some(entrant) = turnstile.companion::<Entrant>()
+        {
+            entrant.permit.acquisition().until_answered().await;
+            turnstile.accompany(entrant);
+        }
+    }
+
+    /// What was asked ahead was in vain, since the turnstile is not this process's yet: until it is, others may stand in it, of whom
+    /// the answers say nothing. And by another token in the same place, so that what comes late finds nobody whom it was sent for.
+    pub(super) fn ask_no_more(&self, turnstile: &mut LocalTurn) -> Result<(), Superseded> {
+        if self.shared().rules.apply(Rule::AskedAheadEndsWithTheTry) {
+            turnstile.change(turnstile.acquisition().again())?;
+            turnstile.acquisition().take_up(self.wanted);
+        }
+        Ok(())
     }
 
     /// # Errors
@@ -297,7 +316,35 @@ impl Call<'_> {
     }
 }
 
+impl Entrant {
+    /// Asks for the permit behind the question for this `turnstile`, which may be the process's by then: that spares a round trip.
+    pub(super) fn ask_behind(self, turnstile: &LocalTurn) {
+        self.permit.acquisition().ask_for_permit(turnstile.acquisition());
+        turnstile.acquisition().accompany(self);
+    }
+}
+
 impl Stay<'_> {
+    fn rest(&self) -> Option<Rest> {
+        self.entrant.as_ref()?.rest
+    }
+
+    fn set_rest(&mut self, rest: Option<Rest>) {
+        if let Some(entrant) = &mut self.entrant {
+            entrant.rest = rest;
+        }
+    }
+
+    /// Whoever has found all permits taken for a while asks after those who have them: what a cut connection has brought late is nobody's.
+    fn ask_after_others(&mut self, entering: Entering, now: Instant) {
+        let Some(Entrant { permit, full_since, .. }) = &mut self.entrant else { return };
+        *full_since = matches!(entering, Entering::Full { .. }).then(|| full_since.unwrap_or(now));
+        if full_since.is_some_and(|since| POLL <= now.since(since)) {
+            *full_since = Some(now);
+            permit.acquisition().ask_after_others();
+        }
+    }
+
     /// How long a call rests that has got so far. Who gives way looks again soon at first, and after twice as long each time: an
     /// exclusive lock may be a short one, or one that nobody uses.
     fn pause_after(&mut self, entering: Entering) -> Duration {
@@ -307,5 +354,15 @@ impl Stay<'_> {
         }
         self.pause_behind = AFTER_FAILURE;
         if entering == Entering::Unanswered { AFTER_FAILURE } else { POLL }
+    }
+}
+
+/// The next call goes on with the token of this one, if it has the turnstile by the same. Otherwise that is given back before it: what
+/// was asked behind it, and comes late, finds that nobody stands there.
+impl Drop for Stay<'_> {
+    fn drop(&mut self) {
+        let Some(mut entrant) = self.entrant.take() else { return };
+        entrant.rest = entrant.rest.filter(|_| self.is_heard);
+        self.turnstile.acquisition().accompany(entrant);
     }
 }

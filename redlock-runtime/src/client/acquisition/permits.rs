@@ -2,7 +2,8 @@
 
 use super::state::Sleeper;
 use super::{Acquisition, Calls};
-use crate::protocol::candidate::{Counted, Entering, Phase, Wanted};
+use crate::protocol::candidate::{Counted, Entering, PATIENCE_BEHIND, Phase, Wanted};
+use crate::protocol::command::Subject;
 use crate::protocol::rules::Rule;
 use crate::time::clock::Instant;
 use std::any::Any;
@@ -31,21 +32,39 @@ impl Acquisition {
     /// Waits for what the nodes say of that, no longer than a node timeout, nor than a part of the turn. Where the token is admitted,
     /// it has its permit from here on.
     pub(crate) async fn enter(&self, turnstile: &Self, permits: u32) -> Entering {
-        let entered = poll_fn(|cx| {
-            self.state().poll(cx, self.shared.clock);
-            match self.entered(turnstile, permits) {
-                Entering::Open => Poll::Pending,
-                entering => Poll::Ready(entering),
-            }
-        });
         let patience = self.state().candidate.patience_at_turnstile();
-        match timeout(patience, entered).await {
-            Ok(entering) => entering,
-            // Those who have not answered by now are late.
-            Err(_) => match self.entered(turnstile, permits) {
-                Entering::Open => Entering::Unanswered,
-                entering => entering,
-            },
+        // Where it has to give way, it looks once more.
+        for _ in 0..PATIENCE_BEHIND {
+            let entered = poll_fn(|cx| {
+                self.state().poll(cx, self.shared.clock);
+                match self.entered(turnstile, permits) {
+                    Entering::Open => Poll::Pending,
+                    entering => Poll::Ready(entering),
+                }
+            });
+            let entering = match timeout(patience, entered).await {
+                Ok(entering) => entering,
+                // Those who have not answered by now are late.
+                Err(_) => self.entered(turnstile, permits),
+            };
+            if entering != Entering::Open {
+                return entering;
+            }
+        }
+        Entering::Unanswered
+    }
+
+    /// Tells those who have permits, as the nodes have named them, that somebody waits for one: a token that its process does not know any
+    /// more is given back then.
+    pub(crate) fn ask_after_others(&self) {
+        if !self.shared.rules.apply(Rule::PermitsAreAskedAfter) {
+            return;
+        }
+        let named = self.state().candidate.named();
+        for (index, token) in named {
+            if let Some(node) = self.shared.nodes.get(index) {
+                node.node().tell_freed(&Subject::new(self.key().clone(), token));
+            }
         }
     }
 

@@ -13,17 +13,15 @@ impl Acquisition {
     /// Gives the lock back, or the place in the queues; the answers are seen to in the background. Later calls do nothing.
     pub(crate) fn release(&self) {
         let mut state = self.state();
-        if let Some(companion) = state.take_companion() {
-            // Under no mutex, and before this token: it may be of use only as long as that stands.
-            drop(state);
-            drop(companion);
-            state = self.state();
-        }
+        let companion = state.take_companion();
         let news = self.end(&mut state, in_background);
         let ended = Ended::of(&state);
         drop(state);
         drop(news);
         self.follow_up(ended);
+        // Under no mutex, and after this token: what nodes were asked for behind it is refused by those that come to it later than to
+        // this release.
+        drop(companion);
     }
 
     /// Gives the lock back; the answers can be waited for.

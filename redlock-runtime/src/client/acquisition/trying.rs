@@ -159,12 +159,20 @@ impl Acquisition {
     /// Asks every node for the lock at once, and waits for the votes, no longer than `patience` and not for a node that
     /// cannot change the outcome.
     pub(crate) async fn try_at_once(&self, now: Instant, patience: Duration) -> Verdict {
-        {
-            let mut state = self.state();
-            state.take_in(self.shared.clock);
-            let (candidate, mut sender) = state.parts(&self.shared, &self.subject, now);
-            candidate.try_at_once(now, |out| sender.send(out));
-        }
+        self.send_try(now);
+        self.tried(patience).await
+    }
+
+    /// Asks every node for the lock.
+    pub(crate) fn send_try(&self, now: Instant) {
+        let mut state = self.state();
+        state.take_in(self.shared.clock);
+        let (candidate, mut sender) = state.parts(&self.shared, &self.subject, now);
+        candidate.try_at_once(now, |out| sender.send(out));
+    }
+
+    /// Waits for the votes.
+    pub(crate) async fn tried(&self, patience: Duration) -> Verdict {
         // A manager that closes ends the try, which may wait for silent nodes for longer than a shutdown should.
         let mut closed = pin!(wait_until(&self.shared.changed, || self.shared.is_closed()));
         let votes = poll_fn(|cx| {

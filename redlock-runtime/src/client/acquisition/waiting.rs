@@ -4,11 +4,12 @@ use super::Acquisition;
 use super::state::Sleeper;
 use crate::protocol::candidate::{Phase, Waited};
 use crate::time::clock::Instant;
+use crate::time::wait_until::wait_until;
 use std::future::{Future, poll_fn};
 use std::pin::pin;
 use std::task::{Context, Poll};
 use std::time::Duration;
-use tokio::time::sleep;
+use tokio::time::{sleep, timeout};
 
 impl Acquisition {
     pub(crate) fn is_waiting(&self) -> bool {
@@ -47,6 +48,28 @@ impl Acquisition {
         .await;
         self.heat(begun);
         waited
+    }
+
+    /// Hears what the nodes say to what they were asked last, if so many refuse that nothing comes of it: whoever has refused that need
+    /// not be told that it is given back, which he would refuse as well, however often.
+    pub(crate) async fn hear_refusals(&self) {
+        if self.is_refused() {
+            self.until_answered().await;
+        }
+    }
+
+    /// Waits until the nodes have answered everything that they were asked about the token, for a node timeout at the longest, and not
+    /// in a manager that closes. What is not answered by then is given back like anything else that is on its way.
+    pub(crate) async fn until_answered(&self) {
+        let mut closed = pin!(wait_until(&self.shared.changed, || self.shared.is_closed()));
+        let answered = poll_fn(|cx| {
+            let mut state = self.state();
+            state.poll(cx, self.shared.clock);
+            let is_answered = state.candidate.is_answered();
+            drop(state);
+            if is_answered || closed.as_mut().poll(cx).is_ready() { Poll::Ready(()) } else { Poll::Pending }
+        });
+        let _ = timeout(self.node_timeout(), answered).await;
     }
 
     /// Begins to wait, unless it does already: at once, or after a rest where the call has time for that.

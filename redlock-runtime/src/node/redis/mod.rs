@@ -88,7 +88,7 @@ use crate::node::report::NodeReport;
 use crate::node::status::Status;
 use crate::node::{BackgroundThread, BoxFuture, Node};
 use crate::protocol::command::{Command, Occupant, Subject};
-use crate::protocol::wakeup::{busy, stopped};
+use crate::protocol::wakeup::{busy, freed, stopped};
 use crate::stats::NodeStats;
 use crate::time::wait_until::wait_until;
 use redis::Value;
@@ -239,6 +239,14 @@ impl Node for RedisNode {
             let channel = live.channels().of(subject.token.manager());
             // Whoever is not told waits for no longer than a while.
             drop(live.probe(&["PUBLISH", &channel, &stopped(subject)]));
+        }
+    }
+
+    fn tell_freed(&self, subject: &Subject) {
+        if let Ok(live) = self.connections.live() {
+            let channel = live.channels().of(subject.token.manager());
+            // Whoever is not told is told again, if it matters.
+            drop(live.probe(&["PUBLISH", &channel, &freed(subject)]));
         }
     }
 

@@ -333,11 +333,21 @@ scripts! {
     set_yield: (Kind::Several, Verb::Yield { .. }, _) => of_several!("yield_among"),
     set_release: (Kind::Several, Verb::Release { .. }, _) => of_several!(first "set_release_alone", "release_among"),
     permit_enter: (_, Verb::Enter { .. }, _) => concat!(
-        parts!("names", "permit_turn", "shares", "share_value", "token", "claim", "notify"),
+        parts!("names", "permit_turn", "shares", "permit_roll"),
+        // Nobody waits: it is as for any share.
+        "if ARGV[6] ~= 'late' and (function()\n",
+        parts!("share_alone"),
+        "end)() then\nreturn entered()\nend\n",
+        parts!("share_value", "token", "claim", "notify"),
         among!("SHARING": "permit_enter")
     ),
     permit_release: (Kind::Permit, Verb::Release { .. }, _) => concat!(
-        parts!("names", "shares", "share_value", "token", "claim", "notify", "release_timeless"),
+        parts!("names", "shares"),
+        // Nobody stands in the turnstile, to be told of it.
+        "if redis.pcall('GET', KEYS[3]) == false then\n",
+        parts!("share_release_alone"),
+        "end\n",
+        parts!("share_value", "token", "claim", "notify", "release_timeless"),
         among!("SHARING": "permit_freed", "release_among")
     ),
 }

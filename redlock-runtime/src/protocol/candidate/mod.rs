@@ -114,7 +114,7 @@ pub(crate) use self::fencing_number::{Fence, FencingDecision};
 pub(crate) use self::lease_terms::LeaseTerms;
 pub(crate) use self::next::Outgoing;
 pub(crate) use self::passing::Wanted;
-pub(crate) use self::permits::{Counted, Entering, turn};
+pub(crate) use self::permits::{Counted, Entering, PATIENCE_BEHIND, turn};
 pub(crate) use self::queue::Queue;
 pub(crate) use self::renewal::{Extension, Look};
 pub(crate) use self::waiting::Waited;
@@ -277,6 +277,11 @@ impl Candidate {
     pub(crate) fn is_heard(&self, now: Instant) -> bool {
         let is_heard = |voter: &&Voter| voter.failure.is_none() && !voter.is_late(now, self.terms.node_timeout);
         self.has_quorum(self.voters.iter().filter(is_heard).count())
+    }
+
+    /// Whether no answer is still to come.
+    pub(crate) fn is_answered(&self) -> bool {
+        self.voters.iter().all(|voter| voter.in_flight.first().is_none())
     }
 
     /// Whether so many nodes refuse for reasons that do not pass that no others can make up for them.

@@ -42,12 +42,16 @@ use crate::lock::OwnerToken;
 use crate::protocol::command::{Answer, Reply, Verb};
 use crate::protocol::lease;
 use crate::protocol::local_budget::LocalBudget;
+use crate::protocol::node_state::MOST_TOLD;
 use crate::protocol::rules::Rule;
 use crate::protocol::timing::{EXPIRY_MARGIN, QUESTIONS_PER_TURN, TURN};
 use crate::time::clock::Instant;
 use std::collections::HashMap;
 use std::sync::Arc;
 use std::time::Duration;
+
+/// So many times as long as otherwise are answers waited for by a token that has to give way without them.
+pub(crate) const PATIENCE_BEHIND: u32 = 2;
 
 /// How far a token has come on its way to a permit.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -139,7 +143,9 @@ impl Candidate {
 
     /// How far the token has come, when so many may have a `permits` at a time and the turnstile is its own.
     pub(crate) fn entering(&self, permits: u32, now: Instant) -> Entering {
-        let patience = self.patience_at_turnstile();
+        let is_behind = self.told().any(|told| matches!(told, Told::Behind));
+        // Who would give back what it has has no use for answers that come soon after.
+        let patience = self.patience_at_turnstile() * if is_behind { PATIENCE_BEHIND } else { 1 };
         let is_awaited = |voter: &Voter| voter.is_awaited() && !voter.is_late(now, patience);
         let rolls = self.rolls(now);
         let is_enough = self.has_quorum(rolls.len());
@@ -149,7 +155,6 @@ impl Candidate {
         } else if self.voters.iter().any(is_awaited) {
             return Entering::Open;
         }
-        let is_behind = self.told().any(|told| matches!(told, Told::Behind));
         if is_enough && is_full {
             // What ended by now has been made longer, or is of an older roll than the others.
             let ends = rolls.iter().filter_map(|roll| Some(roll.first_end?.after(EXPIRY_MARGIN)));
@@ -168,6 +173,16 @@ impl Candidate {
         let (others, strangers) = self.others(&rolls);
         let named = others.into_iter().chain(token).collect();
         Some(Counted { named, strangers, until, contended_since: None })
+    }
+
+    /// Those who have permits, with the numbers of the nodes that say so. Of many, those whose leases end first: whoever is gone extends
+    /// none.
+    pub(crate) fn named(&self) -> Vec<(usize, OwnerToken)> {
+        let of = |(index, told): (usize, &'_ Told)| match told {
+            Told::Given(roll) => roll.others.iter().take(MOST_TOLD).map(|other| (index, *other)).collect(),
+            Told::Nothing | Told::Behind => Vec::new(),
+        };
+        self.told().enumerate().flat_map(of).collect()
     }
 
     /// Whether the next call in this process, which has `wanted` one of so many permits, may have that of this `token`. If so, that is

@@ -18,6 +18,7 @@ use super::trace::Trace;
 use super::tree;
 use super::workload::Call;
 use crate::lock::OwnerToken;
+use crate::protocol::candidate::turn;
 use crate::protocol::timing::{LONGEST_CONFIRMATION, LONGEST_NODE_TIMEOUT, LONGEST_SILENCE};
 use crate::time::clock::Instant;
 use crate::{LockError, LockGuard, Wait};
@@ -116,7 +117,12 @@ impl Observer {
         if self.records().entered_tokens.insert(token) {
             // Who has waited confirms what it enters by: what was taken away long before is no excuse. Who tries once takes
             // answers together for as long as it waits for them.
-            let longest = if call.wait == Wait::None { LONGEST_SILENCE } else { LONGEST_CONFIRMATION };
+            // Who wants a permit counts on what it was told as long as it stands in the turnstile by that.
+            let longest = match call.wait {
+                _ if call.permits.is_some() => turn(call.ttl),
+                Wait::None => LONGEST_SILENCE,
+                _ => LONGEST_CONFIRMATION,
+            };
             let unconfirmed = longest + LONGEST_NODE_TIMEOUT + self.profile.delays.round_trip();
             let since = now.before(unconfirmed);
             // A process that has stood still hears old answers late.

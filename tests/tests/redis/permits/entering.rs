@@ -1,10 +1,10 @@
 //! Who enters, in which order, and beside whom.
 
 use super::{KEY, permit};
-use crate::support::{SIZES, assert_nothing_left, manager, wait_until_queued};
+use crate::support::{SIZES, acquired_everywhere, assert_nothing_left, manager, wait_until_queued};
 use crate::waiters::{assert_all_gone, managers, obtained, patient, queue, waiting};
 use redlock_runtime::__private::hold;
-use redlock_runtime::{LockError, LockRequest, Mode, Wait};
+use redlock_runtime::{LockError, LockGuard, LockManager, LockRequest, Mode, Wait};
 use redlock_tests::{Nodes, PATIENCE, eventually_eq};
 use std::time::Duration;
 use tokio::time::timeout;
@@ -17,12 +17,23 @@ pub(super) async fn wait_until_in_line(nodes: &Nodes, many: usize) {
     }
 }
 
+/// Enters at every node, and leaves the turnstile at all of them: a node where that is not given back yet gives the next one no permit, and
+/// none later, since a majority is enough.
+async fn entered_everywhere(manager: &LockManager, nodes: &Nodes, request: LockRequest) -> LockGuard {
+    let guard = acquired_everywhere(manager, nodes, request).await;
+    for node in nodes.iter() {
+        let is_there = async || node.inspect().command::<usize>(&["EXISTS", "{export}:t"]).await;
+        eventually_eq(PATIENCE, "nobody stands in the turnstile", 0, is_there).await;
+    }
+    guard
+}
+
 #[tokio::test]
 async fn so_many_have_permits_and_the_next_one_waits_until_one_is_given_back() {
     for size in SIZES {
         let nodes = Nodes::start(size).await;
         let [ours, theirs] = managers(&nodes, 2).await.try_into().unwrap();
-        let one = ours.acquire(permit(2)).await.unwrap();
+        let one = entered_everywhere(&ours, &nodes, permit(2)).await;
         let other = theirs.acquire(permit(2)).await.unwrap();
         assert_eq!(one.mode(), Mode::Permit);
         assert!(theirs.try_acquire(permit(2).wait(Wait::None)).await.unwrap_err().is_contended(), "{size} nodes");
@@ -46,7 +57,7 @@ async fn so_many_have_permits_and_the_next_one_waits_until_one_is_given_back() {
 async fn each_call_applies_its_own_number() {
     let nodes = Nodes::start(3).await;
     let [ours, theirs] = managers(&nodes, 2).await.try_into().unwrap();
-    let one = ours.acquire(permit(2)).await.unwrap();
+    let one = entered_everywhere(&ours, &nodes, permit(2)).await;
     let two = theirs.acquire(permit(2)).await.unwrap();
     // Redisson #6664 and #6687: who may enter has to be asked after, and not only who has come first.
     let three = theirs.acquire(permit(3)).await.unwrap();

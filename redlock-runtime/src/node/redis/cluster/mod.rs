@@ -160,6 +160,12 @@ impl Node for ClusterNode {
         }
     }
 
+    fn tell_freed(&self, subject: &Subject) {
+        if let Some(member) = self.member_of(&subject.key) {
+            member.tell_freed(subject);
+        }
+    }
+
     fn remove(&self, key: &LockKey, value: &str) -> BoxFuture<'static, Result<bool, NodeError>> {
         match self.member_of(key) {
             Some(member) => member.remove(key, value),

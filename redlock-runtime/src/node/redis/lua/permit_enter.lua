@@ -36,15 +36,6 @@ if not is_in then
   end
   return {0, seen()}
 end
--- Those who have the name in other classes have something below it, or have only reserved it.
-local live = redis.call('ZRANGE', lock, '(' .. score(SHARING, now), '(' .. score(SHARING + 1, 0), 'BYSCORE', 'WITHSCORES')
-local others, left = {}, -1
-for i = 1, #live, 2 do
-  if live[i] ~= token then
-    if #others == 0 then
-      left = live[i + 1] - SHARE - now
-    end
-    others[#others + 1] = live[i]
-  end
-end
-return {1, left, others, seen()}
+local answer = entered()
+answer[4] = seen()
+return answer

@@ -8,13 +8,17 @@ if left >= 0 then
   local clock, ttl = redis.call('TIME'), ARGV[2] + 0
   local now = SHARE + clock[1] * 1000 + math.floor(clock[2] / 1000)
   -- A server that is full refuses this, and nothing is done.
-  redis.call('ZADD', lock, string.format('%.0f', now + ttl), token)
+  local is_new = redis.call('ZADD', lock, string.format('%.0f', now + ttl), token) == 1
   if left < ttl and type(redis.pcall('PEXPIRE', lock, ARGV[2])) == 'table' then
     -- What never expires would stay. The second call raises the error.
     redis.pcall('ZREM', lock, token)
     redis.call('PEXPIRE', lock, ARGV[2])
   end
-  if not is_free then
+  if not is_free and type(redis.pcall('ZREMRANGEBYSCORE', lock, SHARE, string.format('%.0f', now))) == 'table' then
+    -- Whoever is refused has no share, unless it had one before.
+    if is_new then
+      redis.pcall('ZREM', lock, token)
+    end
     redis.call('ZREMRANGEBYSCORE', lock, SHARE, string.format('%.0f', now))
   end
   if left > ttl then

@@ -25,6 +25,56 @@ end
 local function are_readers(last)
   return are_ours(last) and tonumber(last[2]) < 2 * 4398046511104
 end
+-- The part of permit_enter.lua that words the answer, for a token that has its permit.
+local function entered()
+  local clock = redis.call('TIME')
+  local now = 4398046511104 + clock[1] * 1000 + math.floor(clock[2] / 1000)
+  -- Those who have the name in other classes have something below it, or have only reserved it.
+  local live = redis.call('ZRANGE', lock, string.format('(%.0f', now), string.format('(%.0f', 2 * 4398046511104), 'BYSCORE', 'WITHSCORES')
+  local others, left = {}, -1
+  for i = 1, #live, 2 do
+    if live[i] ~= token then
+      if #others == 0 then
+        left = live[i + 1] - now
+      end
+      others[#others + 1] = live[i]
+    end
+  end
+  return {1, left, others}
+end
+if ARGV[6] ~= 'late' and (function()
+-- The start of the scripts that take a share, for a lock that nobody waits for: it is free, or readers have it.
+-- {1, 0} as in acquire.lua
+local last = redis.pcall('ZCARD', queue) == 0 and redis.pcall('ZRANGE', lock, -1, -1, 'WITHSCORES')
+local is_free = last and not last.err and not last[1]
+-- A set without an expiry is that of another program as well.
+local left = is_free and 0 or last and are_readers(last) and redis.call('PTTL', lock) or -1
+if left >= 0 then
+  local clock, ttl = redis.call('TIME'), ARGV[2] + 0
+  local now = 4398046511104 + clock[1] * 1000 + math.floor(clock[2] / 1000)
+  -- A server that is full refuses this, and nothing is done.
+  local is_new = redis.call('ZADD', lock, string.format('%.0f', now + ttl), token) == 1
+  if left < ttl and type(redis.pcall('PEXPIRE', lock, ARGV[2])) == 'table' then
+    -- What never expires would stay. The second call raises the error.
+    redis.pcall('ZREM', lock, token)
+    redis.call('PEXPIRE', lock, ARGV[2])
+  end
+  if not is_free and type(redis.pcall('ZREMRANGEBYSCORE', lock, 4398046511104, string.format('%.0f', now))) == 'table' then
+    -- Whoever is refused has no share, unless it had one before.
+    if is_new then
+      redis.pcall('ZREM', lock, token)
+    end
+    redis.call('ZREMRANGEBYSCORE', lock, 4398046511104, string.format('%.0f', now))
+  end
+  if left > ttl then
+    -- The key expires with the last of them, which this one may have been.
+    redis.call('PEXPIRE', lock, redis.call('ZRANGE', lock, -1, -1, 'WITHSCORES')[2] - now)
+  end
+  return {1, 0}
+end
+end)() then
+return entered()
+end
 -- The part that reads a name for those who may have it together: nil when nobody has it, false when some have it so; a table
 -- for the set of another program, as for a key of another type.
 local function value_of(name)
@@ -288,12 +338,12 @@ local function strike(who)
   redis.pcall('ZREM', queue, who, who .. '#')
 end
 
--- Gives a name an expiry, and takes the members out again when the user may not do that: what never expires would stay.
-local function expire(name, ms, ...)
-  if type(redis.pcall('PEXPIRE', name, ms)) == 'table' then
-    redis.pcall('ZREM', name, ...)
+-- Does something to a name, and takes `who` out again when the user may not do that: it would stay, and without an expiry for ever.
+local function try(who, verb, name, ...)
+  if type(redis.pcall(verb, name, ...)) == 'table' then
+    redis.pcall('ZREM', name, who, who .. '#')
     -- This call raises the error.
-    redis.call('PEXPIRE', name, ms)
+    redis.call(verb, name, ...)
   end
 end
 
@@ -316,14 +366,14 @@ local function join()
   local line = has_several and class < 2 and class + 4 or class
   redis.call('ZADD', queue, line, token, score(1, now), token .. '#')
   here.lines[line] = true
-  expire(queue, 30000, token, token .. '#')
+  try(token, 'PEXPIRE', queue, 30000)
 end
 
 -- Of the members of a set.
 local classes = {1, 2, 3, 7}
 
 -- The key expires with the last of those who have it, or have reserved it.
-local function expire_with_the_last()
+local function set_expiry()
   local last
   for _, as in ipairs(classes) do
     local at = redis.call('ZRANGE', lock, '(' .. score(as + 1, 0), score(as, 0), 'BYSCORE', 'REV', 'LIMIT', 0, 1, 'WITHSCORES')[2]
@@ -336,20 +386,21 @@ end
 
 -- A token is a member of the set for `ttl`.
 local function put(who, as, ttl)
-  local left = redis.call('PTTL', lock)
-  if share_of(who) then
+  local left, had = math.max(redis.call('PTTL', lock), ttl), share_of(who)
+  if had then
     -- A server that is full does not let a script begin with a ZADD, and keeps what it has.
-    redis.call('PEXPIRE', lock, math.max(left, ttl))
+    redis.call('PEXPIRE', lock, left)
   end
   redis.call('ZADD', lock, score(as, now + ttl), who)
-  -- Before anything that this user may not do: what never expires would stay.
-  expire(lock, math.max(left, ttl), who)
+  -- Whoever is refused more keeps what it had: no member has an empty name.
+  local new = had and '' or who
+  try(new, 'PEXPIRE', lock, left)
   for _, other in ipairs(here.is_free and {} or classes) do
-    redis.call('ZREMRANGEBYSCORE', lock, score(other, 0), score(other, now))
+    try(new, 'ZREMRANGEBYSCORE', lock, score(other, 0), score(other, now))
   end
   here.is_free = false
   if left > ttl + 0 then
-    expire_with_the_last()
+    set_expiry()
   end
 end
 
@@ -374,7 +425,7 @@ local function drop(who)
     redis.call('DEL', lock)
     owner, here.is_free = false, true
   elseif not owner and redis.call('ZREM', lock, who) == 1 then
-    expire_with_the_last()
+    set_expiry()
   end
 end
 
@@ -612,15 +663,6 @@ if not is_in then
   end
   return {0, seen()}
 end
--- Those who have the name in other classes have something below it, or have only reserved it.
-local live = redis.call('ZRANGE', lock, '(' .. score(1, now), '(' .. score(1 + 1, 0), 'BYSCORE', 'WITHSCORES')
-local others, left = {}, -1
-for i = 1, #live, 2 do
-  if live[i] ~= token then
-    if #others == 0 then
-      left = live[i + 1] - 4398046511104 - now
-    end
-    others[#others + 1] = live[i]
-  end
-end
-return {1, left, others, seen()}
+local answer = entered()
+answer[4] = seen()
+return answer

@@ -19,6 +19,22 @@ end
 local function are_readers(last)
   return are_ours(last) and tonumber(last[2]) < 2 * 4398046511104
 end
+if redis.pcall('GET', KEYS[3]) == false then
+-- The start of share_release.lua, for a lock that nobody waits for.
+local ends = redis.pcall('ZSCORE', lock, token)
+if type(ends) == 'string' and redis.pcall('ZCARD', queue) == 0
+  and are_readers(redis.call('ZRANGE', lock, -1, -1, 'WITHSCORES')) then
+  local clock = redis.pcall('TIME')
+  redis.call('ZREM', lock, token)
+  -- The key expires with the last of those who are left, as far as this user may know the time.
+  local last = clock[2] and redis.pcall('ZRANGE', lock, -1, -1, 'WITHSCORES')[2]
+  local now = clock[2] and 4398046511104 + clock[1] * 1000 + math.floor(clock[2] / 1000) or 0
+  if last then
+    redis.call('PEXPIRE', lock, last - now)
+  end
+  return {ends + 0 > now and 1 or -1}
+end
+end
 -- The part that reads a name for those who may have it together: nil when nobody has it, false when some have it so; a table
 -- for the set of another program, as for a key of another type.
 local function value_of(name)
@@ -293,12 +309,12 @@ local function strike(who)
   redis.pcall('ZREM', queue, who, who .. '#')
 end
 
--- Gives a name an expiry, and takes the members out again when the user may not do that: what never expires would stay.
-local function expire(name, ms, ...)
-  if type(redis.pcall('PEXPIRE', name, ms)) == 'table' then
-    redis.pcall('ZREM', name, ...)
+-- Does something to a name, and takes `who` out again when the user may not do that: it would stay, and without an expiry for ever.
+local function try(who, verb, name, ...)
+  if type(redis.pcall(verb, name, ...)) == 'table' then
+    redis.pcall('ZREM', name, who, who .. '#')
     -- This call raises the error.
-    redis.call('PEXPIRE', name, ms)
+    redis.call(verb, name, ...)
   end
 end
 
@@ -321,14 +337,14 @@ local function join()
   local line = has_several and class < 2 and class + 4 or class
   redis.call('ZADD', queue, line, token, score(1, now), token .. '#')
   here.lines[line] = true
-  expire(queue, 30000, token, token .. '#')
+  try(token, 'PEXPIRE', queue, 30000)
 end
 
 -- Of the members of a set.
 local classes = {1, 2, 3, 7}
 
 -- The key expires with the last of those who have it, or have reserved it.
-local function expire_with_the_last()
+local function set_expiry()
   local last
   for _, as in ipairs(classes) do
     local at = redis.call('ZRANGE', lock, '(' .. score(as + 1, 0), score(as, 0), 'BYSCORE', 'REV', 'LIMIT', 0, 1, 'WITHSCORES')[2]
@@ -341,20 +357,21 @@ end
 
 -- A token is a member of the set for `ttl`.
 local function put(who, as, ttl)
-  local left = redis.call('PTTL', lock)
-  if share_of(who) then
+  local left, had = math.max(redis.call('PTTL', lock), ttl), share_of(who)
+  if had then
     -- A server that is full does not let a script begin with a ZADD, and keeps what it has.
-    redis.call('PEXPIRE', lock, math.max(left, ttl))
+    redis.call('PEXPIRE', lock, left)
   end
   redis.call('ZADD', lock, score(as, now + ttl), who)
-  -- Before anything that this user may not do: what never expires would stay.
-  expire(lock, math.max(left, ttl), who)
+  -- Whoever is refused more keeps what it had: no member has an empty name.
+  local new = had and '' or who
+  try(new, 'PEXPIRE', lock, left)
   for _, other in ipairs(here.is_free and {} or classes) do
-    redis.call('ZREMRANGEBYSCORE', lock, score(other, 0), score(other, now))
+    try(new, 'ZREMRANGEBYSCORE', lock, score(other, 0), score(other, now))
   end
   here.is_free = false
   if left > ttl + 0 then
-    expire_with_the_last()
+    set_expiry()
   end
 end
 
@@ -379,7 +396,7 @@ local function drop(who)
     redis.call('DEL', lock)
     owner, here.is_free = false, true
   elseif not owner and redis.call('ZREM', lock, who) == 1 then
-    expire_with_the_last()
+    set_expiry()
   end
 end
 

@@ -29,13 +29,17 @@ if left >= 0 then
   local clock, ttl = redis.call('TIME'), ARGV[2] + 0
   local now = 4398046511104 + clock[1] * 1000 + math.floor(clock[2] / 1000)
   -- A server that is full refuses this, and nothing is done.
-  redis.call('ZADD', lock, string.format('%.0f', now + ttl), token)
+  local is_new = redis.call('ZADD', lock, string.format('%.0f', now + ttl), token) == 1
   if left < ttl and type(redis.pcall('PEXPIRE', lock, ARGV[2])) == 'table' then
     -- What never expires would stay. The second call raises the error.
     redis.pcall('ZREM', lock, token)
     redis.call('PEXPIRE', lock, ARGV[2])
   end
-  if not is_free then
+  if not is_free and type(redis.pcall('ZREMRANGEBYSCORE', lock, 4398046511104, string.format('%.0f', now))) == 'table' then
+    -- Whoever is refused has no share, unless it had one before.
+    if is_new then
+      redis.pcall('ZREM', lock, token)
+    end
     redis.call('ZREMRANGEBYSCORE', lock, 4398046511104, string.format('%.0f', now))
   end
   if left > ttl then
@@ -307,12 +311,12 @@ local function strike(who)
   redis.pcall('ZREM', queue, who, who .. '#')
 end
 
--- Gives a name an expiry, and takes the members out again when the user may not do that: what never expires would stay.
-local function expire(name, ms, ...)
-  if type(redis.pcall('PEXPIRE', name, ms)) == 'table' then
-    redis.pcall('ZREM', name, ...)
+-- Does something to a name, and takes `who` out again when the user may not do that: it would stay, and without an expiry for ever.
+local function try(who, verb, name, ...)
+  if type(redis.pcall(verb, name, ...)) == 'table' then
+    redis.pcall('ZREM', name, who, who .. '#')
     -- This call raises the error.
-    redis.call('PEXPIRE', name, ms)
+    redis.call(verb, name, ...)
   end
 end
 
@@ -335,14 +339,14 @@ local function join()
   local line = has_several and class < 2 and class + 4 or class
   redis.call('ZADD', queue, line, token, score(1, now), token .. '#')
   here.lines[line] = true
-  expire(queue, 30000, token, token .. '#')
+  try(token, 'PEXPIRE', queue, 30000)
 end
 
 -- Of the members of a set.
 local classes = {1, 2, 3, 7}
 
 -- The key expires with the last of those who have it, or have reserved it.
-local function expire_with_the_last()
+local function set_expiry()
   local last
   for _, as in ipairs(classes) do
     local at = redis.call('ZRANGE', lock, '(' .. score(as + 1, 0), score(as, 0), 'BYSCORE', 'REV', 'LIMIT', 0, 1, 'WITHSCORES')[2]
@@ -355,20 +359,21 @@ end
 
 -- A token is a member of the set for `ttl`.
 local function put(who, as, ttl)
-  local left = redis.call('PTTL', lock)
-  if share_of(who) then
+  local left, had = math.max(redis.call('PTTL', lock), ttl), share_of(who)
+  if had then
     -- A server that is full does not let a script begin with a ZADD, and keeps what it has.
-    redis.call('PEXPIRE', lock, math.max(left, ttl))
+    redis.call('PEXPIRE', lock, left)
   end
   redis.call('ZADD', lock, score(as, now + ttl), who)
-  -- Before anything that this user may not do: what never expires would stay.
-  expire(lock, math.max(left, ttl), who)
+  -- Whoever is refused more keeps what it had: no member has an empty name.
+  local new = had and '' or who
+  try(new, 'PEXPIRE', lock, left)
   for _, other in ipairs(here.is_free and {} or classes) do
-    redis.call('ZREMRANGEBYSCORE', lock, score(other, 0), score(other, now))
+    try(new, 'ZREMRANGEBYSCORE', lock, score(other, 0), score(other, now))
   end
   here.is_free = false
   if left > ttl + 0 then
-    expire_with_the_last()
+    set_expiry()
   end
 end
 
@@ -393,7 +398,7 @@ local function drop(who)
     redis.call('DEL', lock)
     owner, here.is_free = false, true
   elseif not owner and redis.call('ZREM', lock, who) == 1 then
-    expire_with_the_last()
+    set_expiry()
   end
 end
 
