@@ -61,7 +61,9 @@ impl Observer {
 
     /// When a holder that was robbed knows it: when its lease runs out at the latest, and when it is renewed at best.
     fn knows_by(&self, records: &Records, holder: &Holder, robbed_at: Instant) -> Instant {
-        let by_itself = robbed_at.after(holder.ttl + slack(holder.ttl));
+        // Who has entered later has confirmed then what it counts on.
+        let from = robbed_at.max(holder.since);
+        let by_itself = from.after(holder.ttl + slack(holder.ttl));
         // Any lock that is renewed shows the steps of a lone server; of several, it may stand at others.
         let tells_steps = self.profile.faults.thefts == 0 && self.network.world().servers.len() == 1;
         let tells = |other: &&Holder| {
@@ -78,7 +80,7 @@ impl Observer {
         let soonest = records.holders.iter().filter(tells).map(|other| other.ttl).min();
         match soonest.filter(|_| self.profile.is_prompt) {
             None => by_itself,
-            Some(ttl) => by_itself.min(robbed_at.max(holder.since).after(self.renewal(ttl))),
+            Some(ttl) => by_itself.min(from.after(self.renewal(ttl))),
         }
     }
 

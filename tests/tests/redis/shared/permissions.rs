@@ -3,7 +3,7 @@
 use super::KEY;
 use crate::support::{builder, wait_until_queued};
 use crate::waiters::{Waiting, managers, obtained, patient, waiting};
-use redlock_runtime::{LockError, LockGuard, LockManager, LockRequest};
+use redlock_runtime::{LockError, LockGuard, LockManager, LockPart, LockRequest};
 use redlock_tests::{Nodes, PATIENCE, eventually_eq};
 
 /// What every lock needs, and wake-ups.
@@ -133,6 +133,26 @@ async fn a_user_who_may_not_share_locks_is_told_so_and_has_all_others() {
         assert!(manager.shutdown().await, "{missing}: {:?}", manager.stats().releases);
         nodes.assert_empty(PATIENCE).await;
     }
+}
+
+#[tokio::test]
+async fn whoever_may_share_locks_no_more_keeps_what_it_has() {
+    let nodes = Nodes::start(1).await;
+    let theirs = crate::support::manager(&nodes).await;
+    let ours = user(&nodes, &OF_SHARED.join(" ")).await;
+    let held = ours.acquire(LockRequest::all([LockPart::shared(KEY), "config:other".into()])).await.unwrap();
+    let other = theirs.acquire(super::reader()).await.unwrap();
+    let inspector = nodes[0].inspect();
+    inspector.command::<()>(&["ACL", "SETUSER", "alice", "-zremrangebyscore"]).await;
+    let error = held.extend().await.unwrap_err();
+    assert!(matches!(error, LockError::Refused { .. }), "{error:?}");
+    assert_eq!(inspector.command::<usize>(&["ZCARD", KEY]).await, 2, "its share, and that of the other");
+    assert!(held.is_held());
+    inspector.command::<()>(&["ACL", "SETUSER", "alice", "+zremrangebyscore"]).await;
+    held.extend().await.unwrap();
+    held.release().await.unwrap();
+    other.release().await.unwrap();
+    nodes.assert_empty(PATIENCE).await;
 }
 
 #[tokio::test]
