@@ -28,7 +28,7 @@ impl Candidate {
         let claim_end = now.after(self.terms.claim());
         let is_lapsed = self.phase == Phase::Holding && !self.is_proven(now);
         let counts = !is_lapsed || !self.terms.applies(Rule::LapsedLocksStayLost);
-        let proven = proven.filter(|_| counts).map(|claim| self.terms.claimed_until(claim));
+        let proven = proven.filter(|_| counts).map(|claim| self.within_rest(self.terms.claimed_until(claim), now));
         if let Some(voter) = self.voters.get_mut(index) {
             voter.claimed(now, claim_end, proven);
         }

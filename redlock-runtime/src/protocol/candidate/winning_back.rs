@@ -12,7 +12,8 @@
 //! 3. *Who gives way.* A node that is free gives its vote before all who wait. At any other the holder takes a place in the
 //!    queue, and who has the node is told by whom it is wanted: a waiter yields to that token ([`next`](super::next)),
 //!    whichever of them is older. Nobody else could have the lock before the holder ends.
-//! 4. *For how long.* For a `ttl`. A lock that is not renewed asks for the rest of its lease, so that it ends when it would.
+//! 4. *For how long.* For a `ttl`. A lock that is not renewed asks for the rest of its lease, so that it ends when it would, and counts on
+//!    no claim for longer that is handed to it meanwhile.
 //! 5. *With which number.* With that of the token: a register that was lost would otherwise begin below it.
 //! 6. *After whom.* The nodes that have given their votes are asked first, together, and the vote that is lacking when each
 //!    of them has answered that it still has the lock, or is silent or gone. Keys can end before their time, by the step of
@@ -106,7 +107,7 @@ impl Candidate {
     /// Never for less than what the node has proven, or will when it answers: the last expiry that a key is given is the one
     /// that counts, and would end it while the lease of the one before goes on here.
     pub(super) fn rest(&self, voter: &Voter, now: Instant) -> Option<Duration> {
-        if self.hold_period.asks_for_whole_leases() || !self.terms.applies(Rule::UnrenewedLeasesEnd) {
+        if !self.asks_for_rests() {
             return Some(self.terms.ttl);
         }
         let end = self.end_of_rest(voter, now).filter(|end| *end >= self.terms.useful_from(now))?;
@@ -115,9 +116,25 @@ impl Candidate {
 
     /// Until when a lock that is not renewed asks for the vote of `voter`.
     fn end_of_rest(&self, voter: &Voter, now: Instant) -> Option<Instant> {
+        voter.promised_until().max(self.end_without_renewal(now))
+    }
+
+    /// When the lock ends that is not renewed.
+    fn end_without_renewal(&self, now: Instant) -> Option<Instant> {
         // The ends of claims are near: of those, as much is asked for as when the lock was handed over.
         let begun = self.counts_claims(now).then(|| self.terms.provable(self.hold_period.since()));
-        voter.promised_until().max(self.valid_until()).max(begun)
+        self.valid_until().max(begun)
+    }
+
+    fn asks_for_rests(&self) -> bool {
+        !self.hold_period.asks_for_whole_leases() && self.terms.applies(Rule::UnrenewedLeasesEnd)
+    }
+
+    /// Until when a claim counts that a node has given until `end`: two that are handed to a lock that is not renewed, when little is
+    /// left of it, would make it last longer.
+    pub(super) fn within_rest(&self, end: Instant, now: Instant) -> Instant {
+        let rest = self.end_without_renewal(now).filter(|_| self.phase == Phase::Holding && self.asks_for_rests());
+        rest.map_or(end, |rest| rest.min(end))
     }
 
     /// The lease end that counts when node number `index` grants `verb`. Whole milliseconds are asked for: counted from one

@@ -246,6 +246,22 @@ fn a_lock_that_is_not_renewed_asks_for_the_rest_of_its_lease() {
 }
 
 #[test]
+fn claims_that_are_handed_to_a_lock_that_is_not_renewed_make_it_no_longer() {
+    for renew in [false, true] {
+        let mut scene = lacking(Ok(Reply::Taken));
+        let begin = scene.now();
+        scene.candidate.begin(HoldOptions { renew, ..UNRENEWED }, begin);
+        let end = scene.candidate.valid_until().unwrap();
+        scene.advance(end.since(begin) - CLAIM / 2);
+        scene.prove(2);
+        scene.hear(0, EXTEND, Reply::NotOwner);
+        scene.prove(0);
+        let until = scene.candidate.valid_until().unwrap();
+        assert_eq!(until > end, renew, "a claim is counted for {:?}", until.since(end));
+    }
+}
+
+#[test]
 fn a_vote_comes_with_the_number_of_the_token_and_a_renewal_without() {
     let mut scene = begun(Ok(Reply::Taken));
     let now = scene.now();
