@@ -408,7 +408,7 @@ impl<'c> Call<'c> {
                     return Err(Setback::Failed(self.timed_out(acquisition).await));
                 }
                 Waited::TimedOut | Waited::Silent => {
-                    acquisition.hear_refusals().await;
+                    acquisition.hear_refusals(self.patience()).await;
                     return Err(Setback::Failed(acquisition.failure()));
                 }
             }

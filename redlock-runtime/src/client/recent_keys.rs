@@ -46,6 +46,11 @@ impl RecentKeys {
         self.left(key, now).is_some()
     }
 
+    /// When `key` was noted, if it was not noted until another time than usual.
+    pub(crate) fn noted_at(&self, key: &LockKey, now: Instant) -> Option<Instant> {
+        self.left(key, now).map(|left| now.after(left).before(self.memory))
+    }
+
     /// For how much longer `key` is remembered.
     pub(crate) fn left(&self, key: &LockKey, now: Instant) -> Option<Duration> {
         let (slot, tag) = self.slot(key);

@@ -65,6 +65,8 @@ pub(crate) struct Shared {
     pub(crate) known_locks: RecentKeys,
     /// The same keys until the leases end that the nodes told of.
     pub(crate) known_leases: RecentKeys,
+    /// Keys of which all permits were found taken, and since when.
+    pub(crate) full_keys: RecentKeys,
     /// Tokens that live on although no call here has them.
     pub(crate) kept_tokens: KeptTokens,
     /// In which orders locks were taken.
@@ -108,7 +110,7 @@ impl Shared {
     ) -> Self {
         let Environment { manager: id, label, token_clock, changed, servers, .. } = environment;
         let (hot_keys, kept_tokens) = (HotKeys::new(), KeptTokens::default());
-        let [known_locks, known_leases] = [(); 2].map(|()| RecentKeys::remembered_for(KNOWN_LOCK));
+        let [known_locks, known_leases, full_keys] = [(); 3].map(|()| RecentKeys::remembered_for(KNOWN_LOCK));
         let quorum = policy.quorum(nodes.len());
         let [started, listening, closed] = [const { AtomicBool::new(false) }; 3];
         if policy.redacts_keys {
@@ -130,6 +132,7 @@ impl Shared {
             hot_keys,
             known_locks,
             known_leases,
+            full_keys,
             kept_tokens,
             lock_order: LockOrder::default(),
             revocations: Revocations::default(),

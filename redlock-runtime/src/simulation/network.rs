@@ -318,14 +318,8 @@ impl World {
                 return;
             }
             Request::Command(command) => {
-                let creates = !matches!(
-                    command.verb,
-                    Verb::Extend { .. } | Verb::Renew { .. } | Verb::Keep { .. } | Verb::Release { .. }
-                );
-                if creates && self.wires[wire].cut.is_some() {
-                    self.servers[link.server].haunt(command.subject.token);
-                }
                 let server = link.server;
+                self.servers[server].note_late(&command, self.wires[wire].cut.is_some());
                 let standing = self.standing(server, &command, now);
                 self.wishes.note(&command.subject);
                 let executed = self.servers[server].execute(now, &command);

@@ -3,7 +3,7 @@
 use super::profile::Profile;
 use crate::lock::OwnerToken;
 use crate::node::server_identity::{DataSet, Identity};
-use crate::protocol::command::{Claim, Command, Notice, Reply, Wakeup};
+use crate::protocol::command::{Claim, Command, Notice, Reply, Verb, Wakeup};
 use crate::protocol::node_state::NodeState;
 use crate::protocol::rules::Rules;
 use crate::time::clock::{Instant, virtual_origin};
@@ -42,6 +42,8 @@ pub(super) struct Server {
     queued_since: HashMap<OwnerToken, Instant>,
     /// Tokens that a connection brought here after its end, maybe later than the next connection their release.
     ghosts: HashSet<OwnerToken>,
+    /// Tokens whose last command lets them stand for a while.
+    kept: HashSet<OwnerToken>,
 }
 
 /// A connection that a channel is open on, as far as the server knows.
@@ -82,6 +84,7 @@ impl Server {
             down_until: origin,
             subscribers: Vec::new(),
             ghosts: HashSet::new(),
+            kept: HashSet::new(),
             queued_since: HashMap::new(),
         }
     }
@@ -164,8 +167,22 @@ impl Server {
         Executed { reply, seen, time, published }
     }
 
-    pub(super) fn haunt(&mut self, token: OwnerToken) {
-        self.ghosts.insert(token);
+    /// What comes by a connection that `has_ended` may come behind the last command of its token, and leave something that nobody knows of.
+    pub(super) fn note_late(&mut self, command: &Command, has_ended: bool) {
+        let token = command.subject.token;
+        let leaves = match command.verb {
+            Verb::Release { .. } => false,
+            Verb::Keep { .. } => {
+                self.kept.insert(token);
+                false
+            }
+            // It never creates anything, and makes longer what was to stand for a while.
+            Verb::Extend { .. } | Verb::Renew { .. } => self.kept.contains(&token),
+            _ => true,
+        };
+        if leaves && has_ended {
+            self.ghosts.insert(token);
+        }
     }
 
     pub(super) fn is_haunted_by(&self, token: OwnerToken) -> bool {

@@ -236,9 +236,9 @@ fn fuzzing() -> String {
         }
     }
     let mut text = "\n## Fuzzing\n\n`fuzz/run.sh` runs each target, guided by the code that it reaches, and adds to \
-                    [its table](../fuzz/runs.tsv), which says with which commits. *Findings* are runs that ended with one: of `options` and
-                    `templates`, a number in a key that was too large, by which the attribute panicked; of `nodes`, connections that the fuzzer's
-                    own clock had interrupted. Both are mended.\n\n\
+                    [its table](../fuzz/runs.tsv), which says with which commits. *Findings* are runs that ended with one: of `options` and \
+                    `templates`, a number in a key that was too large, by which the attribute panicked; of `nodes`, connections that the \
+                    fuzzer's own clock had interrupted. Both are mended.\n\n\
                     | target | seconds | inputs | findings |\n|---|---:|---:|---:|\n"
         .to_owned();
     for (target, (seconds, runs, found)) in sums {

@@ -16,7 +16,8 @@ use tokio::time::sleep;
 
 impl Call<'_> {
     /// Whether the call begins with a try, and not with a place in the queues. A script takes the share of a lock in either case,
-    /// so that a try saves nothing but the channel for wake-ups, where that is not open yet.
+    /// so that a try saves nothing but the channel for wake-ups, where that is not open yet; and for several keys the places that they
+    /// keep from others.
     pub(super) fn tries_at_once(&self, now: Instant) -> bool {
         if self.stands_beside() {
             let is_first = !self.shared().is_listening() || self.shares_with_a_caller().is_some();
@@ -47,7 +48,7 @@ impl Call<'_> {
             return Ok(turn);
         }
         if let Some(permit) = self.permit {
-            permit.hear_refusals(&turn).await;
+            permit.hear_refusals(&turn, self.patience()).await;
         }
         match verdict {
             _ if self.has_time() => {
@@ -72,14 +73,19 @@ impl Call<'_> {
     /// Tries a few times more for several keys that were taken, and pauses before each try for about twice as long as before the last.
     async fn try_again(&self, mut turn: LocalTurn) -> Result<(LocalTurn, Verdict), Setback> {
         for pause in PAUSES_BEFORE_THE_QUEUES {
+            // Of no certain length, so that two calls that have met do not meet again and again.
+            let pause = pause.mul_f64(0.5 + fastrand::f64());
+            if self.left().is_some_and(|left| left <= pause + self.shared().node_timeout(self.wanted.ttl)) {
+                // The nodes might not answer in time, and have said already that others have it.
+                break;
+            }
             // Another token each time, and the one before is given back before the pause: it may have some of the nodes.
             turn.change_to_successor(self.wanted.ttl)?;
             turn.acquisition().take_up(self.wanted);
-            // Of no certain length, so that two calls that have met do not meet again and again.
-            sleep(pause.mul_f64(0.5 + fastrand::f64()).min(self.left().unwrap_or(pause))).await;
+            sleep(pause).await;
             self.may_go_on()?;
             let verdict = turn.acquisition().try_at_once(self.now(), self.patience()).await;
-            if verdict != Verdict::Contended || !self.has_time() {
+            if verdict != Verdict::Contended {
                 return Ok((turn, verdict));
             }
         }

@@ -38,8 +38,6 @@ pub(super) struct Entrant {
     ttl: Duration,
     permits: u32,
     rest: Option<Rest>,
-    /// Since when so many have permits that it gets none, or since those were told of it.
-    full_since: Option<Instant>,
     /// Whether the nodes are asked, and have yet to answer.
     is_asked: bool,
 }
@@ -139,15 +137,15 @@ impl Call<'_> {
                 Came::Ours(entering) => entering,
                 Came::Passed(passed) => return Ok(Came::Passed(passed)),
             };
+            let now = self.now();
+            self.ask_after_others(stay, entering, now);
             if entering == Entering::Admitted
                 && let Some(Entrant { permit, .. }) = stay.entrant.take()
             {
                 return Ok(Came::Ours(permit));
             }
-            let now = self.now();
             let pause = stay.pause_after(entering).min(turn(self.wanted.ttl) / QUESTIONS_PER_TURN);
             stay.has_stayed |= matches!(entering, Entering::Full { .. });
-            stay.ask_after_others(entering, now);
             stay.set_rest(match entering {
                 Entering::Full { first_end } => stay.rest().or(Some(Rest { first_end, until: now.after(pause) })),
                 _ => None,
@@ -178,9 +176,26 @@ impl Call<'_> {
             stay.is_heard = turnstile.hears_others();
             permit.ask_for_permit(turnstile);
         }
-        let entering = permit.enter(turnstile, self.permits).await;
+        let entering = permit.enter(turnstile, self.permits, self.limit()).await;
         *is_asked = false;
         entering
+    }
+
+    /// Where this process has found all permits taken for a while, whichever of its calls did, those are asked after who have them: what
+    /// a cut connection has brought late is nobody's.
+    fn ask_after_others(&self, stay: &Stay<'_>, entering: Entering, now: Instant) {
+        let full = &self.shared().full_keys;
+        match (entering, full.noted_at(&self.key, now)) {
+            (Entering::Full { .. }, None) => full.note(&self.key, now),
+            (Entering::Full { .. }, Some(since)) if POLL <= now.since(since) => {
+                full.note(&self.key, now);
+                if let Some(Entrant { permit, .. }) = &stay.entrant {
+                    permit.acquisition().ask_after_others();
+                }
+            }
+            (Entering::Admitted, Some(_)) => full.note_until(&self.key, now),
+            _ => {}
+        }
     }
 
     /// # Errors
@@ -244,7 +259,7 @@ impl Call<'_> {
 
     fn new_entrant(&self) -> Entrant {
         let permit = self.local.enter_beside((&self.parts, self.mode), self.wanted, self.begun);
-        Entrant { permit, ttl: self.wanted.ttl, permits: self.permits, rest: None, full_since: None, is_asked: false }
+        Entrant { permit, ttl: self.wanted.ttl, permits: self.permits, rest: None, is_asked: false }
     }
 
     /// Makes ready for [`ask_behind`](Entrant::ask_behind), so that nothing is to be done between the two questions.
@@ -259,13 +274,15 @@ impl Call<'_> {
 
     /// Hears what the nodes say to what was asked ahead, when they have refused the question before that: the answer comes right behind
     /// that. Whoever has refused it need not be told that it is given back, which he would refuse as well.
-    pub(super) async fn hear_refusals(&self, turnstile: &LocalTurn) {
+    pub(super) async fn hear_refusals(&self, turnstile: &LocalTurn, patience: Duration) {
         let turnstile = turnstile.acquisition();
         if turnstile.is_refused()
             && let Some(entrant) = turnstile.companion::<Entrant>()
         {
-            entrant.permit.acquisition().until_answered().await;
+            let (permit, _) = entrant.permit.shared();
+            // It goes with the turnstile, whenever this is dropped.
             turnstile.accompany(entrant);
+            permit.until_answered(patience).await;
         }
     }
 
@@ -332,16 +349,6 @@ impl Stay<'_> {
     fn set_rest(&mut self, rest: Option<Rest>) {
         if let Some(entrant) = &mut self.entrant {
             entrant.rest = rest;
-        }
-    }
-
-    /// Whoever has found all permits taken for a while asks after those who have them: what a cut connection has brought late is nobody's.
-    fn ask_after_others(&mut self, entering: Entering, now: Instant) {
-        let Some(Entrant { permit, full_since, .. }) = &mut self.entrant else { return };
-        *full_since = matches!(entering, Entering::Full { .. }).then(|| full_since.unwrap_or(now));
-        if full_since.is_some_and(|since| POLL <= now.since(since)) {
-            *full_since = Some(now);
-            permit.acquisition().ask_after_others();
         }
     }
 

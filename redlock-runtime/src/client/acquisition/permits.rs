@@ -31,9 +31,9 @@ impl Acquisition {
 
     /// Waits for what the nodes say of that, no longer than a node timeout, nor than a part of the turn. Where the token is admitted,
     /// it has its permit from here on.
-    pub(crate) async fn enter(&self, turnstile: &Self, permits: u32) -> Entering {
+    pub(crate) async fn enter(&self, turnstile: &Self, permits: u32, limit: Option<Instant>) -> Entering {
         let patience = self.state().candidate.patience_at_turnstile();
-        // Where it has to give way, it looks once more.
+        // Where it has to give way, it looks once more, unless the call is over by then.
         for _ in 0..PATIENCE_BEHIND {
             let entered = poll_fn(|cx| {
                 self.state().poll(cx, self.shared.clock);
@@ -49,6 +49,8 @@ impl Acquisition {
             };
             if entering != Entering::Open {
                 return entering;
+            } else if limit.is_some_and(|limit| limit <= self.now()) {
+                break;
             }
         }
         Entering::Unanswered
@@ -119,7 +121,7 @@ impl Acquisition {
         pass(&counted)
     }
 
-    /// The next call of this process that has the token finds that with it. Should none have it, that ends before the token.
+    /// The next call of this process that has the token finds that with it. Should none have it, that ends after the token.
     pub(crate) fn accompany(&self, companion: impl Any + Send) {
         let before = self.state().rare().companion.replace(Box::new(companion));
         drop(before);

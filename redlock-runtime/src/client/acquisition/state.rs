@@ -53,7 +53,7 @@ pub(super) struct Rare {
     pub(super) is_freed: bool,
     /// Those who have permits, as the calls have counted them that stood in a turnstile with the token.
     pub(super) counted: Option<Counted>,
-    /// What goes with the token from call to call, and ends before it.
+    /// What goes with the token from call to call, and ends after it.
     pub(super) companion: Option<Companion>,
 }
 

@@ -52,15 +52,15 @@ impl Acquisition {
 
     /// Hears what the nodes say to what they were asked last, if so many refuse that nothing comes of it: whoever has refused that need
     /// not be told that it is given back, which he would refuse as well, however often.
-    pub(crate) async fn hear_refusals(&self) {
+    pub(crate) async fn hear_refusals(&self, patience: Duration) {
         if self.is_refused() {
-            self.until_answered().await;
+            self.until_answered(patience).await;
         }
     }
 
-    /// Waits until the nodes have answered everything that they were asked about the token, for a node timeout at the longest, and not
-    /// in a manager that closes. What is not answered by then is given back like anything else that is on its way.
-    pub(crate) async fn until_answered(&self) {
+    /// Waits until the nodes have answered everything that they were asked about the token, no longer than `patience`, and not in a
+    /// manager that closes. What is not answered by then is given back like anything else that is on its way.
+    pub(crate) async fn until_answered(&self, patience: Duration) {
         let mut closed = pin!(wait_until(&self.shared.changed, || self.shared.is_closed()));
         let answered = poll_fn(|cx| {
             let mut state = self.state();
@@ -69,7 +69,7 @@ impl Acquisition {
             drop(state);
             if is_answered || closed.as_mut().poll(cx).is_ready() { Poll::Ready(()) } else { Poll::Pending }
         });
-        let _ = timeout(self.node_timeout(), answered).await;
+        let _ = timeout(patience, answered).await;
     }
 
     /// Begins to wait, unless it does already: at once, or after a rest where the call has time for that.

@@ -4,7 +4,7 @@ use super::{KEY, brief, permit};
 use crate::waiters::{assert_all_gone, managers, most_scripts, obtained, patient, reset_counts, waiting};
 use redlock_runtime::__private::hold;
 use redlock_runtime::{LockError, LockGuard, LockManager, LockRequest, Mode, Wait, distributed_lock};
-use redlock_tests::{Nodes, PATIENCE, RedisServer, eventually_eq};
+use redlock_tests::{Nodes, PATIENCE, RedisServer, eventually, eventually_eq};
 use std::time::Duration;
 use tokio::time::timeout;
 
@@ -160,4 +160,23 @@ async fn a_wait_that_is_over_ends_when_nodes_do_not_answer_as_well() {
 
 async fn reset_counts_of(node: &RedisServer) {
     node.inspect().command::<()>(&["CONFIG", "RESETSTAT"]).await;
+}
+
+#[tokio::test]
+async fn a_permit_that_nobody_has_is_asked_after_also_by_calls_that_do_not_wait() {
+    let nodes = Nodes::start(1).await;
+    let [ours, theirs] = managers(&nodes, 2).await.try_into().unwrap();
+    let held = ours.acquire(permit(1)).await.unwrap();
+    let (token, inspector) = (held.token().to_string(), nodes[0].inspect());
+    let score: String = inspector.command(&["ZSCORE", KEY, &token]).await;
+    held.release().await.unwrap();
+    nodes.assert_empty(PATIENCE).await;
+    // As if a cut connection had brought it late.
+    inspector.command::<()>(&["ZADD", KEY, &format!("{}", score.parse::<f64>().unwrap() + 60_000.0), &token]).await;
+    inspector.command::<()>(&["PEXPIRE", KEY, "60000"]).await;
+    eventually(PATIENCE, "its manager gives it back", async || {
+        let tried = theirs.try_acquire(permit(1).wait(Wait::None)).await.map_err(|error| error.to_string())?;
+        tried.release().await.map_err(|error| error.to_string())
+    })
+    .await;
 }

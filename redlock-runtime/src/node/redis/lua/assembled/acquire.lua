@@ -339,14 +339,14 @@ end
 
 -- A token is a member of the set for `ttl`.
 local function put(who, as, ttl)
-  local left, had = math.max(redis.call('PTTL', lock), ttl), share_of(who)
-  if had then
+  local left, new = math.max(redis.call('PTTL', lock), ttl), who
+  if share_of(who) then
     -- A server that is full does not let a script begin with a ZADD, and keeps what it has.
     redis.call('PEXPIRE', lock, left)
+    -- Whoever is refused more keeps what it had: no member has an empty name.
+    new = ''
   end
   redis.call('ZADD', lock, score(as, now + ttl), who)
-  -- Whoever is refused more keeps what it had: no member has an empty name.
-  local new = had and '' or who
   try(new, 'PEXPIRE', lock, left)
   for _, other in ipairs(here.is_free and {} or classes) do
     try(new, 'ZREMRANGEBYSCORE', lock, score(other, 0), score(other, now))
@@ -367,7 +367,7 @@ local function take(who, as, ttl)
   end
   if owner then
     redis.call('DEL', lock)
-    owner = false
+    owner, here.is_free = false, true
   end
   put(who, as, ttl)
 end
