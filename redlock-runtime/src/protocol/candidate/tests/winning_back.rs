@@ -252,7 +252,7 @@ fn claims_that_are_handed_to_a_lock_that_is_not_renewed_make_it_no_longer() {
         let begin = scene.now();
         scene.candidate.begin(HoldOptions { renew, ..UNRENEWED }, begin);
         let end = scene.candidate.valid_until().unwrap();
-        scene.advance(end.since(begin) - CLAIM / 2);
+        scene.advance(end.before(CLAIM / 2).since(begin));
         scene.prove(2);
         scene.hear(0, EXTEND, Reply::NotOwner);
         scene.prove(0);
