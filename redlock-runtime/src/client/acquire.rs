@@ -2,6 +2,7 @@
 
 mod asked;
 mod attaching;
+mod entrant;
 mod first_try;
 mod nested;
 mod observed;

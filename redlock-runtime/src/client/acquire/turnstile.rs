@@ -1,8 +1,9 @@
 //! What a call that wants a permit does while it stands in the turnstile: it asks the nodes, and rests, until it has one.
 
+use super::entrant::{Entrant, Rest};
 use super::{Call, SHORTEST_LOOK};
 use crate::client::acquisition::{Acquisition, TakenUp};
-use crate::client::local_queue::{LocalTurn, PermitWait, Superseded};
+use crate::client::local_queue::{LocalTurn, PermitWait};
 use crate::error::LockError;
 use crate::observe::spans::Path;
 use crate::protocol::candidate::{Entering, turn};
@@ -31,17 +32,6 @@ pub(super) enum Came<T> {
     Passed(LocalTurn),
 }
 
-/// What goes with the turnstile from call to call of this process, until one of them has its permit.
-pub(super) struct Entrant {
-    /// With a token that some nodes have given a permit, or are asked for one.
-    permit: LocalTurn,
-    ttl: Duration,
-    permits: u32,
-    rest: Option<Rest>,
-    /// Whether the nodes are asked, and have yet to answer.
-    is_asked: bool,
-}
-
 /// What a call has while it stands in the turnstile.
 struct Stay<'t> {
     turnstile: &'t LocalTurn,
@@ -57,14 +47,6 @@ struct Stay<'t> {
     pause_behind: Duration,
     /// Whether it was told that it waits for a caller of the call.
     is_told: bool,
-}
-
-/// Until when so many others have permits that nothing is to be asked.
-#[derive(Clone, Copy)]
-struct Rest {
-    /// When the first of them loses it, unless it extends it.
-    first_end: Option<Instant>,
-    until: Instant,
 }
 
 impl Call<'_> {
@@ -244,58 +226,6 @@ impl Call<'_> {
         }
     }
 
-    /// What the call before has left with the turnstile, or a new token. A call that waits, and for which as many are too many, asks
-    /// when that one would have asked again.
-    fn entrant(&self, turnstile: &LocalTurn) -> Entrant {
-        let (ttl, permits) = (self.wanted.ttl, self.permits);
-        let left = turnstile.acquisition().companion::<Entrant>().filter(|entrant| entrant.ttl == ttl);
-        let Some(mut entrant) = left else { return self.new_entrant() };
-        let now = self.now();
-        let may_rest = self.waits() && permits == entrant.permits && self.limit().is_none_or(|limit| now < limit);
-        entrant.rest = entrant.rest.filter(|rest| may_rest && now < rest.until);
-        entrant.permits = permits;
-        entrant
-    }
-
-    fn new_entrant(&self) -> Entrant {
-        let permit = self.local.enter_beside((&self.parts, self.mode), self.wanted, self.begun);
-        Entrant { permit, ttl: self.wanted.ttl, permits: self.permits, rest: None, is_asked: false }
-    }
-
-    /// Makes ready for [`ask_behind`](Entrant::ask_behind), so that nothing is to be done between the two questions.
-    pub(super) fn look_ahead(&self) -> Entrant {
-        let entrant = Entrant { is_asked: true, ..self.new_entrant() };
-        entrant.permit.acquisition().take_up(self.wanted);
-        if self.waits() {
-            self.shared().listen();
-        }
-        entrant
-    }
-
-    /// Hears what the nodes say to what was asked ahead, when they have refused the question before that: the answer comes right behind
-    /// that. Whoever has refused it need not be told that it is given back, which he would refuse as well.
-    pub(super) async fn hear_refusals(&self, turnstile: &LocalTurn, patience: Duration) {
-        let turnstile = turnstile.acquisition();
-        if turnstile.is_refused()
-            && let Some(entrant) = turnstile.companion::<Entrant>()
-        {
-            let (permit, _) = entrant.permit.shared();
-            // It goes with the turnstile, whenever this is dropped.
-            turnstile.accompany(entrant);
-            permit.until_answered(patience).await;
-        }
-    }
-
-    /// What was asked ahead was in vain, since the turnstile is not this process's yet: until it is, others may stand in it, of whom
-    /// the answers say nothing. And by another token in the same place, so that what comes late finds nobody whom it was sent for.
-    pub(super) fn ask_no_more(&self, turnstile: &mut LocalTurn) -> Result<(), Superseded> {
-        if self.shared().rules.apply(Rule::AskedAheadEndsWithTheTry) {
-            turnstile.change(turnstile.acquisition().again())?;
-            turnstile.acquisition().take_up(self.wanted);
-        }
-        Ok(())
-    }
-
     /// # Errors
     /// When the call waits for answers no longer, or for nothing any more. Who does not wait for permits keeps the turnstile from others
     /// for a node timeout.
@@ -330,14 +260,6 @@ impl Call<'_> {
             let _ = acquisition.extend().await;
         }
         !turnstile.has_ended() && acquisition.stands_there()
-    }
-}
-
-impl Entrant {
-    /// Asks for the permit behind the question for this `turnstile`, which may be the process's by then: that spares a round trip.
-    pub(super) fn ask_behind(self, turnstile: &LocalTurn) {
-        self.permit.acquisition().ask_for_permit(turnstile.acquisition());
-        turnstile.acquisition().accompany(self);
     }
 }
 
