@@ -191,7 +191,9 @@ async fn whoever_lets_readers_in_leaves_no_set_without_an_expiry() {
         } else {
             held.downgrade();
             let _ = held.extend().await;
-            assert!(nodes[0].inspect().pttl(KEY).await > 0 || !held.is_held(), "whoever counts on its share has it");
+            let share = ["ZSCORE", KEY, &held.token().to_string()];
+            let has_it = nodes[0].inspect().command::<Option<String>>(&share).await.is_some();
+            assert!(has_it && held.is_held(), "it keeps its share");
         }
         assert_ne!(nodes[0].inspect().pttl(KEY).await, -1, "{is_given_back}");
         drop(held);
