@@ -109,6 +109,14 @@ async fn pairs(what: &'static str, manager: &LockManager, calls: usize) -> Resul
     Ok(Pairs { what, plain, shown })
 }
 
+const WHY_A_NESTED_CALL_TAKES_LONGER: &str = "
+Where the time goes, sampled: a sixth are looks at the clock, of which there are four, each for a promise: whether the lock of the caller
+is held still when the call enters, when its body is polled, and when it ends. An eighth is the copying of futures and of the
+call. The rest is spread over some thirty functions: what the request means, the frames of the thread, the line of those who want to
+enter, the counts for `stats`, the mutex of the token. Frames without an allocation and without a mutex were tried and are in use. One look
+at the clock for all would save about a tenth, and have a body begin under a lease that has ended meanwhile. To get below the goal, a
+nested call would need a way of its own that makes no call of the request.";
+
 impl fmt::Display for Report {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         writeln!(f, "A call with its body, in the body of another one with the same key: {BATCH} at a time.\n")?;
@@ -119,6 +127,7 @@ impl fmt::Display for Report {
             let verdict = result_file::verdict(median <= GOAL);
             writeln!(f, "| {what} | {median:?} | {late:?} | {GOAL:?} | {verdict} |")?;
         }
+        writeln!(f, "{WHY_A_NESTED_CALL_TAKES_LONGER}")?;
         writeln!(
             f,
             "\nAn ordinary call: `acquire`, one look at the guard and its drop, against `with_lock`, whose body shows its lock to \
@@ -132,6 +141,10 @@ impl fmt::Display for Report {
             let verdict = result_file::verdict(ratio <= LIMIT);
             writeln!(f, "| {what} | {plain:.2?} | {shown:.2?} | {ratio:.3} | at most {LIMIT} | {verdict} |")?;
         }
-        Ok(())
+        writeln!(
+            f,
+            "\nWhere no command is sent, what `with_lock` does besides shows: it puts its frame up and takes it down at each poll of the body, \
+             and looks whether the lock is held before each, about 0.1 µs together."
+        )
     }
 }

@@ -182,6 +182,13 @@ pub(crate) fn table(lines: &[Permits], f: &mut fmt::Formatter<'_>) -> fmt::Resul
     }
     writeln!(
         f,
+        "
+A permit takes two scripts behind each other, that of its turnstile and its own. The nodes are asked for both at once, so that the
+caller waits for one answer; before that it cost 2.2 locks at one node. What is left is what the server needs for the second script, and
+over five servers on two cores that of all of them."
+    )?;
+    writeln!(
+        f,
         "\n{TASKS} tasks of one manager, of which {PERMITS} may be in a body at a time, again and again: bodies in a second, by"
     )?;
     writeln!(

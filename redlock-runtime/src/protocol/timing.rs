@@ -66,11 +66,14 @@ pub(crate) const RESERVED: Duration = Duration::from_secs(2);
 /// larger, a lock that another program has deleted stays unnoticed for longer.
 pub(crate) const POLL: Duration = Duration::from_secs(1);
 
-/// About how long a call for several keys that are taken pauses before each further try, before it stands in their queues. Fewer or
-/// shorter, and it keeps others from the free ones of its keys for a body that is over soon; more or longer, and it comes late to the
-/// queues of keys that are taken for long.
-pub(crate) const PAUSES_BEFORE_THE_QUEUES: [Duration; 3] =
-    [Duration::from_millis(1), Duration::from_millis(2), Duration::from_millis(4)];
+/// How often a call for several keys that are taken tries again before it stands in their queues. Fewer, and it keeps others from the
+/// free ones of its keys for a body that is over soon, at many times the cost for the nodes; more, and it comes late to the queues of
+/// keys that are taken for long.
+pub(crate) const TRIES_BEFORE_THE_QUEUES: u32 = 12;
+/// About how long it pauses before the first of these tries, and twice as long before each further one, up to the longest. Shorter, and
+/// the nodes say for nothing that somebody has a key; longer, and a free key is left alone.
+pub(crate) const PAUSE_OF_TRIES: Duration = Duration::from_millis(1);
+pub(crate) const LONGEST_PAUSE_OF_TRIES: Duration = Duration::from_millis(4);
 
 /// When to ask again a node that refused, or that could not be asked. Smaller, a hot loop against a server that is down;
 /// larger, a server that is back is used later.

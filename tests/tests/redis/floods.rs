@@ -4,6 +4,7 @@ use crate::support::{BRIEF, assert_nothing_left, builder, causes};
 use redlock_runtime::{LockError, LockManager, LockRequest};
 use redlock_tests::{Nodes, PATIENCE, eventually};
 use std::net::SocketAddr;
+use std::pin::pin;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::thread;
@@ -104,13 +105,15 @@ async fn relay(client: TcpStream, target: SocketAddr, order: Arc<Notify>, flood:
         (client.into_split(), server.into_split());
     let requests = tokio::spawn(async move { copy(&mut from_client, &mut to_server).await });
     let mut answer = vec![0; 16 * 1024];
+    // One for all turns: the order may come while an answer is passed on, where nobody listens for it otherwise.
+    let mut ordered = pin!(order.notified());
     loop {
         tokio::select! {
             read = from_server.read(&mut answer) => match read {
                 Ok(bytes @ 1..) if to_client.write_all(&answer[..bytes]).await.is_ok() => {}
                 _ => break,
             },
-            () = order.notified() => {
+            () = &mut ordered => {
                 let first = if again == b"x" { BULK } else { b"" };
                 flood.send(&mut to_client, first, again).await;
                 break;

@@ -1,6 +1,6 @@
 //! The try at all nodes with which a call begins, and which is all that a call has that does not wait.
 //!
-//! Whoever wants several keys tries a few times, with short pauses, before it stands in their queues: it would keep others from those that
+//! Whoever wants several keys tries some times more, with short pauses, before it stands in their queues: it would keep others from those that
 //! are free while it waits for one that is not, and a place in several queues costs the nodes many times as much as a try.
 
 use super::{Call, Setback};
@@ -10,7 +10,9 @@ use crate::observe::spans::Path;
 use crate::protocol::candidate::Waited;
 use crate::protocol::quorum::Verdict;
 use crate::protocol::rules::Rule;
-use crate::protocol::timing::{AFTER_FAILURE, LONGEST_SILENCE, PAUSES_BEFORE_THE_QUEUES};
+use crate::protocol::timing::{
+    AFTER_FAILURE, LONGEST_PAUSE_OF_TRIES, LONGEST_SILENCE, PAUSE_OF_TRIES, TRIES_BEFORE_THE_QUEUES,
+};
 use crate::time::clock::Instant;
 use tokio::time::sleep;
 
@@ -70,11 +72,13 @@ impl Call<'_> {
         !self.mode.is_shared() && !self.parts.is_single()
     }
 
-    /// Tries a few times more for several keys that were taken, and pauses before each try for about twice as long as before the last.
+    /// Tries some times more for several keys that were taken, and pauses before each try.
     async fn try_again(&self, mut turn: LocalTurn) -> Result<(LocalTurn, Verdict), Setback> {
-        for pause in PAUSES_BEFORE_THE_QUEUES {
+        let mut about = PAUSE_OF_TRIES;
+        for _ in 0..TRIES_BEFORE_THE_QUEUES {
             // Of no certain length, so that two calls that have met do not meet again and again.
-            let pause = pause.mul_f64(0.5 + fastrand::f64());
+            let pause = about.mul_f64(0.5 + fastrand::f64());
+            about = LONGEST_PAUSE_OF_TRIES.min(2 * about);
             if self.left().is_some_and(|left| left <= pause + self.shared().node_timeout(self.wanted.ttl)) {
                 // The nodes might not answer in time, and have said already that others have it.
                 break;
@@ -156,7 +160,7 @@ mod tests {
     use tokio::time::sleep;
 
     #[tokio::test(start_paused = true)]
-    async fn whoever_wants_several_keys_tries_a_few_times_before_it_stands_in_their_queues() {
+    async fn whoever_wants_several_keys_tries_some_times_before_it_stands_in_their_queues() {
         let manager = LockManager::in_memory();
         let held = manager.acquire(LockRequest::all(["a", "b"])).await.unwrap();
         let request = LockRequest::all(["b", "c"]).wait(Duration::from_secs(5));
