@@ -14,7 +14,8 @@
 ///
 /// # What is no contradiction
 /// - A call that does not wait: it does not wait for others in vain either.
-/// - Two orders that are only taken in the body of the same third lock, of one key: two bodies of it never run at the same moment.
+/// - Two orders that are only taken in the body of the same third lock: two bodies of it never run at the same moment. One that is
+///   shared, or a permit, is no such lock.
 /// - What is said to be none by `order_check = off` at the attribute, or by
 ///   [`LockRequest::order_check`](crate::LockRequest::order_check).
 ///

@@ -7,6 +7,7 @@ use self::promises::CHECKED;
 use self::source::{Case, cases, rows, tests_without, variants};
 use crate::page::{Page, workspace};
 use redlock_model::lock::{Scenario, UNBOUNDED};
+use redlock_model::permits::Variant;
 use redlock_model::recorded::{Row, Table};
 use redlock_model::{Rule, runs};
 use std::collections::BTreeMap;
@@ -68,6 +69,11 @@ fn symptoms() -> BTreeMap<String, &'static str> {
     symptoms.extend(numbers.map(|rule| (format!("{rule:?}"), "a number that does not rise")));
     for (rule, _, symptom) in runs::sets_without_a_rule() {
         symptoms.entry(format!("{rule:?}")).or_insert(symptom);
+    }
+    for (_, model) in runs::permits_without_a_rule() {
+        if let Variant::Without(rule) = model.variant {
+            symptoms.entry(format!("{rule:?}")).or_insert("one permit too many");
+        }
     }
     symptoms
 }

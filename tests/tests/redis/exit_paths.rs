@@ -1,11 +1,10 @@
-//! Every way out of a locked body gives the lock back at every node (defects 3, 13, 15 and 16 of peers), and a share of it as
-//! well, whether or not others have one.
+//! Every way out of a locked body gives the lock back at every node (defects 3, 13, 15, 16, 23 and 24 of peers), of whatever kind it
+//! is; and a share of it also when others have one.
 
-use crate::support::{
-    GENEROUS, SIZES, acquired_everywhere, assert_nothing_left, barrier, holders, majority, manager, wait_until_queued,
-};
-use redlock_runtime::{LockError, LockGuard, LockManager, LockRequest, Mode};
-use redlock_tests::Nodes;
+use crate::support::{GENEROUS, SIZES, acquired_everywhere, assert_nothing_left, barrier, holders, majority, manager};
+use redlock_runtime::{LockError, LockGuard, LockManager, LockRequest};
+use redlock_tests::{Nodes, PATIENCE, eventually, eventually_eq};
+use std::collections::BTreeMap;
 use std::convert::Infallible;
 use std::future::{Future, pending};
 use std::pin::Pin;
@@ -15,12 +14,30 @@ use tokio::sync::Notify;
 
 const KEY: &str = "order:7";
 
+/// A kind of lock: what a call asks for, and what somebody else has whom it waits for then.
+#[derive(Clone, Copy)]
+struct Kind {
+    name: &'static str,
+    request: fn() -> LockRequest,
+    in_its_way: fn() -> LockRequest,
+}
+
+const ALONE: Kind = Kind { name: "alone", request: || KEY.into(), in_its_way: || KEY.into() };
+const SHARED: Kind = Kind { name: "shared", request: || LockRequest::shared(KEY), ..ALONE };
+const SEVERAL: Kind = Kind { name: "several", request: || LockRequest::all(["cart:3", KEY, "stock:9"]), ..ALONE };
+const PATH: Kind = Kind {
+    name: "path",
+    request: || LockRequest::path("/acme/reports/2024"),
+    in_its_way: || LockRequest::path("/acme"),
+};
+const PERMIT: Kind = Kind { name: "permit", request: || LockRequest::new(KEY).permits(3), ..ALONE };
+
 /// One manager on its nodes, and a signal that the body was entered.
 #[derive(Clone)]
 struct Scene {
     nodes: Arc<Nodes>,
     manager: LockManager,
-    mode: Mode,
+    kind: Kind,
     entered: Arc<Notify>,
 }
 
@@ -37,13 +54,13 @@ impl From<LockError> for Failure {
 
 impl Scene {
     fn request(&self) -> LockRequest {
-        LockRequest::new(KEY).mode(self.mode)
+        (self.kind.request)()
     }
 
     /// Without this the tests could pass by never locking anything.
     async fn enter(&self, guard: &LockGuard) {
-        let holders = holders(&self.nodes, guard).await;
-        assert!(holders >= majority(self.nodes.len()), "{holders} of {}", self.nodes.len());
+        let known = known(&self.nodes, guard).await;
+        assert!(known >= majority(self.nodes.len()), "{known} of {}", self.nodes.len());
         self.entered.notify_one();
     }
 
@@ -55,6 +72,17 @@ impl Scene {
         };
         self.manager.with_lock(self.request(), body).await
     }
+}
+
+/// How many nodes know the token of `guard`.
+async fn known(nodes: &Nodes, guard: &LockGuard) -> usize {
+    let (contents, token) = (nodes.contents().await, guard.token().as_str());
+    contents.values().filter(|keys| keys.values().any(|value| value.contains(token))).count()
+}
+
+/// How many keys the nodes have.
+async fn keys(nodes: &Nodes) -> usize {
+    nodes.contents().await.values().map(BTreeMap::len).sum()
 }
 
 async fn returns(scene: Scene) {
@@ -144,20 +172,25 @@ async fn release_not_awaited(scene: Scene) {
 
 async fn dropped_while_waiting_for_another_holder(scene: Scene) {
     let other = manager(&scene.nodes).await;
-    let held = other.acquire(KEY).await.unwrap();
+    let held = other.acquire((scene.kind.in_its_way)()).await.unwrap();
+    eventually_eq(PATIENCE, "every node knows it", scene.nodes.len(), async || known(&scene.nodes, &held).await).await;
+    let before = keys(&scene.nodes).await;
     let waiting = tokio::spawn(scene.clone().stuck());
-    wait_until_queued(&scene.nodes, KEY, 1).await;
+    // What a waiter stands in is there as long as somebody stands in it.
+    let most = before + scene.nodes.len();
+    let has_come = async || Some(keys(&scene.nodes).await).filter(|keys| *keys >= most).ok_or("nobody waits");
+    eventually(PATIENCE, "it waits at every node", has_come).await;
     waiting.abort();
     assert!(waiting.await.unwrap_err().is_cancelled());
     assert!(scene.manager.shutdown().await);
-    assert_eq!(holders(&scene.nodes, &held).await, scene.nodes.len(), "the other one's lock stays");
+    assert_eq!(known(&scene.nodes, &held).await, scene.nodes.len(), "the other one's lock stays");
     held.release().await.unwrap();
     assert!(other.shutdown().await);
 }
 
 async fn gave_up_waiting(scene: Scene) {
     let other = manager(&scene.nodes).await;
-    let held = other.acquire(KEY).await.unwrap();
+    let held = other.acquire((scene.kind.in_its_way)()).await.unwrap();
     let request = scene.request().wait(Duration::from_millis(200));
     let error = scene.manager.acquire(request).await.unwrap_err();
     assert!(matches!(error, LockError::TimedOut { .. }), "{error:?}");
@@ -182,29 +215,42 @@ const EXITS: [(&str, Exit); 12] = [
     ("gave up waiting", |scene| Box::pin(gave_up_waiting(scene))),
 ];
 
-async fn every_way_out_leaves_nothing(size: usize, mode: Mode) {
-    let nodes = Arc::new(Nodes::start(size).await);
-    for (name, exit) in EXITS {
-        println!("{name}, {size} nodes, {mode:?}");
-        let manager = manager(&nodes).await;
-        let scene = Scene { nodes: Arc::clone(&nodes), manager: manager.clone(), mode, entered: Arc::default() };
-        tokio::time::timeout(2 * GENEROUS, exit(scene)).await.expect(name);
-        assert_nothing_left(&manager, &nodes).await;
+async fn every_way_out_leaves_nothing(kind: Kind) {
+    for size in SIZES {
+        let nodes = Arc::new(Nodes::start(size).await);
+        for (name, exit) in EXITS {
+            println!("{name}, {size} nodes, {}", kind.name);
+            let manager = manager(&nodes).await;
+            let scene = Scene { nodes: Arc::clone(&nodes), manager: manager.clone(), kind, entered: Arc::default() };
+            tokio::time::timeout(2 * GENEROUS, exit(scene)).await.expect(name);
+            assert_nothing_left(&manager, &nodes).await;
+        }
     }
 }
 
 #[tokio::test]
 async fn every_way_out_leaves_nothing_on_1_3_and_5_nodes() {
-    for size in SIZES {
-        every_way_out_leaves_nothing(size, Mode::Exclusive).await;
-    }
+    every_way_out_leaves_nothing(ALONE).await;
 }
 
 #[tokio::test]
 async fn every_way_out_of_a_share_leaves_nothing_on_1_3_and_5_nodes() {
-    for size in SIZES {
-        every_way_out_leaves_nothing(size, Mode::Shared).await;
-    }
+    every_way_out_leaves_nothing(SHARED).await;
+}
+
+#[tokio::test]
+async fn every_way_out_of_several_keys_leaves_nothing_on_1_3_and_5_nodes() {
+    every_way_out_leaves_nothing(SEVERAL).await;
+}
+
+#[tokio::test]
+async fn every_way_out_of_a_path_leaves_nothing_on_1_3_and_5_nodes() {
+    every_way_out_leaves_nothing(PATH).await;
+}
+
+#[tokio::test]
+async fn every_way_out_of_a_permit_leaves_nothing_on_1_3_and_5_nodes() {
+    every_way_out_leaves_nothing(PERMIT).await;
 }
 
 #[tokio::test]
@@ -217,8 +263,8 @@ async fn every_way_out_of_a_share_leaves_the_shares_of_others_alone() {
             println!("{name}, {size} nodes");
             let manager = manager(&nodes).await;
             let held = acquired_everywhere(&other, &nodes, LockRequest::shared(KEY)).await;
-            let (mode, entered) = (Mode::Shared, Arc::default());
-            let scene = Scene { nodes: Arc::clone(&nodes), manager: manager.clone(), mode, entered };
+            let (kind, entered) = (SHARED, Arc::default());
+            let scene = Scene { nodes: Arc::clone(&nodes), manager: manager.clone(), kind, entered };
             tokio::time::timeout(2 * GENEROUS, exit(scene)).await.expect(name);
             assert!(manager.shutdown().await, "{name}");
             barrier(&nodes).await;

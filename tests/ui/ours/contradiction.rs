@@ -65,3 +65,8 @@ pub async fn permits_and_linger() -> Result<(), LockError> {
 pub async fn too_many_permits() -> Result<(), LockError> {
     Ok(())
 }
+
+#[distributed_lock(key = "nightly", permits = 4, once_per = 1h)]
+pub async fn permits_and_once_per() -> Result<(), LockError> {
+    Ok(())
+}

@@ -21,7 +21,7 @@ impl Call<'_> {
         if held.is_empty() {
             return Ok(());
         }
-        let asked = Asked { key: self.key.clone(), place: self.place };
+        let asked = Asked { key: self.key.clone(), place: self.place, is_alone: false };
         match order.contradiction(&held, &asked, is_kept) {
             None => Ok(()),
             Some(held) if is_kept => {
@@ -39,6 +39,6 @@ impl Call<'_> {
         let (is_same, tenure) = (frame.meets(&self.parts), frame.tenure);
         let is_ours = tenure.shared().id == self.shared().id && !is_same;
         let is_before = is_ours && !tenure.is_view() && tenure.is_held();
-        is_before.then(|| Asked { key: tenure.key().clone(), place: tenure.place() })
+        is_before.then(|| Asked { key: tenure.key().clone(), place: tenure.place(), is_alone: tenure.is_alone() })
     }
 }

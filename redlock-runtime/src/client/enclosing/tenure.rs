@@ -7,6 +7,7 @@ use crate::client::local_queue::Member;
 use crate::client::shared::Shared;
 use crate::error::{LockError, LossCause};
 use crate::lock::LockKey;
+use crate::lock::class::Class;
 use crate::lock::parts::Parts;
 use crate::observe::spans;
 use crate::protocol::fencing_token::FencingToken;
@@ -118,6 +119,11 @@ impl Tenure {
     /// What is locked, and as what.
     pub(crate) fn parts(&self) -> Parts {
         self.acquisition().parts()
+    }
+
+    /// Whether no other body has a lock of the same keys at the same moment: a part of it is not shared, and it is no permit.
+    pub(crate) fn is_alone(&self) -> bool {
+        !self.acquisition().mode().is_permit() && self.parts().iter().any(|part| part.class == Class::Exclusive)
     }
 
     /// Where the lock was asked for.

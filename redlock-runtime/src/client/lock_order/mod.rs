@@ -17,6 +17,8 @@ pub(crate) struct LockOrder(Mutex<Graph>);
 pub(crate) struct Asked {
     pub(crate) key: LockKey,
     pub(crate) place: Place,
+    /// Whether two bodies of it never run at the same moment.
+    pub(crate) is_alone: bool,
 }
 
 impl Asked {
@@ -45,7 +47,8 @@ impl LockOrder {
 fn look(graph: &mut Graph, held: &[Asked], asked: &Asked, is_noted: bool) -> Option<HeldLock> {
     let mut contradiction = None;
     for (outer, lock) in held.iter().enumerate() {
-        let gates: Gates = held.iter().take(outer).map(|gate| gate.key.shared_name()).collect();
+        let gates: Gates =
+            held.iter().take(outer).filter(|gate| gate.is_alone).map(|gate| gate.key.shared_name()).collect();
         let step = OrderStep { taken_at: lock.place.line(), asked_at: asked.place.line() };
         let others = graph.look(&lock.taken(), &asked.taken(), (step, gates), is_noted);
         contradiction = contradiction.or_else(|| {
@@ -62,7 +65,20 @@ mod tests {
     use crate::request::site::Site;
 
     fn lock(place: Place, key: &str) -> Asked {
-        Asked { key: LockKey::from(key), place }
+        Asked { key: LockKey::from(key), place, is_alone: true }
+    }
+
+    #[test]
+    fn bodies_of_a_third_lock_that_run_together_make_no_order_safe() {
+        static SITES: [Site; 3] =
+            [Site::new("gate", "f", "f.rs", 1), Site::new("a", "f", "f.rs", 2), Site::new("b", "f", "f.rs", 3)];
+        let [gate, a, b] = SITES.each_ref().map(|site| move || lock(Place::Attribute(site), site.template()));
+        for is_alone in [true, false] {
+            let (order, gate) = (LockOrder::default(), || Asked { is_alone, ..gate() });
+            assert!(order.contradiction(&[gate(), a()], &b(), false).is_none());
+            let other_way = order.contradiction(&[gate(), b()], &a(), false);
+            assert_eq!(other_way.is_none(), is_alone, "{other_way:?}");
+        }
     }
 
     #[test]
