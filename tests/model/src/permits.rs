@@ -35,8 +35,6 @@ pub enum Variant {
     NoTurnstile,
     /// An extension counts wherever there is a permit, also where nobody has heard that it was given.
     ExtensionsCount,
-    /// The turnstile is left before the token is admitted.
-    OpensEarly,
     /// A question for a permit that was sent again, behind others, makes one all the same.
     LateEntersCreate,
     /// An extension makes a permit where there is none.
@@ -397,7 +395,7 @@ impl Permits {
             let links = &mut state.columns[node].links;
             links[to].has_turn = has_turn;
             links[to].is_tainted = links[from].is_tainted;
-            self.leaves_turnstile(&mut links[from]);
+            Self::leaves_turnstile(&mut links[from]);
             if has_turn {
                 self.send(state, Sent::Enter, to, node);
             }
@@ -444,9 +442,6 @@ impl Permits {
                 }
                 if self.is_admitted(state, token) {
                     actions.push(Action::Admit { token });
-                }
-                if self.variant == Variant::OpensEarly && !opened {
-                    actions.push(Action::Open { token });
                 }
             }
             Phase::Holding => {
@@ -508,17 +503,15 @@ impl Permits {
     }
 
     /// The client does not count on the turnstile at a node any more.
-    fn leaves_turnstile(&self, link: &mut Link) {
+    const fn leaves_turnstile(link: &mut Link) {
         link.has_turn = false;
-        if self.variant != Variant::OpensEarly {
-            link.roll = 0;
-        }
+        link.roll = 0;
     }
 
     fn open(&self, state: &mut State, token: usize) {
         state.opened |= 1 << token;
         for node in 0..NODES {
-            self.leaves_turnstile(&mut state.columns[node].links[token]);
+            Self::leaves_turnstile(&mut state.columns[node].links[token]);
             self.send(state, Sent::Open, token, node);
         }
     }

@@ -239,7 +239,6 @@ pub fn permits_without_a_rule() -> Vec<(&'static str, Permits)> {
     let varied = |variant, model| Permits { variant, ..model };
     vec![
         ("no turnstile", varied(PermitsVariant::NoTurnstile, three)),
-        ("a turnstile that is left early", varied(PermitsVariant::OpensEarly, three)),
         (
             "a turnstile that has expired",
             without(Rule::RollsEndWithTheTurnstile, Permits { expiries: 3, cuts: 1, ..pair }),

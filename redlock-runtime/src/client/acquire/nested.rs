@@ -6,7 +6,8 @@
 //! | was handed to this task, and has ended | [`LockError::Lost`], if the call is reentrant |
 //! | and the body goes on after the end of its own view | [`LockError::Lost`], if the call is reentrant |
 //! | and both share it, or want places below it | the call has a share of its own; it does not wait for a writer, who waits for its caller |
-//! | and the call wants a name beside those | it waits for that one, with a warning: a writer of what both share may come in between |
+//! | and the call wants a name beside those | it waits for that one, with a warning: a writer of what both share may still come in between |
+//! | and somebody waits in between for what both share | [`LockError::WouldDeadlock`], at once |
 //! | but not all that the call wants | [`LockError::WouldDeadlock`], reentrant or not |
 //! | of a place below the one that the call wants | [`LockError::WouldDeadlock`], reentrant or not |
 //! | shared, and the call wants it alone | [`LockError::WouldDeadlock`], reentrant or not |
@@ -22,8 +23,11 @@ use crate::client::local_queue::LocalTurn;
 use crate::error::{HeldLock, LockError, Why};
 use crate::lock::class::Class;
 use crate::lock::part::Part;
+use crate::lock::parts::Parts;
+use crate::lock::{LockKey, OwnerToken};
 use crate::observe::events;
 use crate::observe::spans::Path;
+use crate::protocol::candidate::Wanted;
 use crate::protocol::fencing_token::FencingToken;
 use std::future::{Future, poll_fn};
 use std::pin::pin;
@@ -231,19 +235,20 @@ impl Call<'_> {
         frames_of(&self.parts).find(|frame| goes_together(frame) && self.beside(frame).is_some())
     }
 
-    /// Takes a lock beside that of a caller. When it cannot be had at once, and the caller has all of its names, somebody has come
-    /// in between, who waits for the caller: to wait for that one would be to wait for oneself. Of other names somebody may have
-    /// one who waits for nobody, so the call waits and says what may be wrong.
+    /// Takes a lock beside that of a caller. When it cannot be had at once, somebody may have come in between, who waits for the caller: to
+    /// wait for that one would be to wait for oneself. It is so if the names that both have in common cannot be had, either. Of the other
+    /// names somebody may have one who waits for nobody, so the call waits and says what may be wrong.
     ///
     /// # Errors
     /// [`LockError::WouldDeadlock`] when the call would wait for itself, unless the caller may give its lock back meanwhile.
     pub(super) async fn try_beside(&self, turn: LocalTurn, frame: &Frame) -> Result<LocalTurn, Setback> {
+        let token = *turn.acquisition().token();
         let error = match self.try_until_answered(turn).await {
             Err(Setback::Failed(error)) if error.is_contended() => error,
             tried => return tried,
         };
         let Some(held) = self.beside(frame) else { return Err(Setback::Superseded) };
-        if !frame.shows_guard && self.has_all_names_of_the_call(frame) {
+        if !frame.shows_guard && Box::pin(self.has_somebody_between(frame, &token)).await {
             return Err(Setback::Failed(LockError::WouldDeadlock { key: self.key.clone(), held: Box::new(held) }));
         }
         let shared = self.shared();
@@ -252,9 +257,27 @@ impl Call<'_> {
         Box::pin(self.wait(self.enter().await.map_err(Setback::Failed)?)).await
     }
 
-    fn has_all_names_of_the_call(&self, frame: &Frame) -> bool {
+    /// Whether somebody keeps the call from names that its caller has, which has been refused by the `token`: asked at the nodes where the
+    /// call has more of them.
+    async fn has_somebody_between(&self, frame: &Frame, token: &OwnerToken) -> bool {
         let held = frame.tenure.parts();
-        self.parts.iter().all(|part| held.class_of(part.name()).is_some())
+        let (common, own): (Vec<_>, Vec<_>) =
+            self.parts.iter().cloned().partition(|part| held.class_of(part.name()).is_some());
+        if own.is_empty() {
+            return true;
+        }
+        let is_place = common.iter().all(|part| part.class.is_intent());
+        let above = common.last().filter(|_| is_place).map(|part| (part.name().to_owned(), part.class));
+        // Below the places in common, one that nobody else knows: nobody wants what is below a place without a place there.
+        let unknown = above.map(|(name, class)| {
+            let alone = if class == Class::IntentShared { Class::Shared } else { Class::Exclusive };
+            Part::new(LockKey::of_place(format!("{name}/{}", token.as_str())), alone)
+        });
+        let Some(parts) = Parts::of(common.into_iter().chain(unknown)) else { return false };
+        let wanted = Wanted { is_fenced: false, is_kept: false, linger: Duration::ZERO, ..self.wanted };
+        let turn = self.local.enter_beside((&parts, parts.mode()), wanted, self.now());
+        turn.acquisition().take_up(wanted);
+        matches!(self.try_until_answered(turn).await, Err(Setback::Failed(error)) if error.is_contended())
     }
 
     /// Why a body is in the way of the call, which wants what goes with its lock for nobody.

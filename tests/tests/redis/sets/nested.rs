@@ -6,7 +6,8 @@ use crate::support::{SIZES, wait_until_queued};
 use crate::waiters::{assert_all_gone, managers, obtained, waiting};
 use redlock_runtime::__private::hold;
 use redlock_runtime::{LockError, LockPart, LockRequest, Mode};
-use redlock_tests::{Nodes, PATIENCE};
+use redlock_tests::{Nodes, PATIENCE, eventually_eq};
+use std::collections::BTreeMap;
 use tokio::time::timeout;
 
 #[tokio::test]
@@ -61,4 +62,41 @@ async fn a_call_for_nothing_but_what_its_caller_has_is_refused_behind_a_writer()
     obtained(folder).await.release().await.unwrap();
     assert_all_gone(&ours, &nodes).await;
     assert_all_gone(&theirs, &nodes).await;
+}
+
+#[tokio::test]
+async fn a_call_beside_what_its_caller_has_is_refused_behind_a_writer_of_both() {
+    type Requests = fn() -> [LockRequest; 3];
+    let table: [(&str, Requests); 3] = [
+        ("a sibling", || ["/A/C", "/A", "/A/D"].map(place)),
+        ("a sibling further below", || [place("/A/B/C"), place("/A"), place("/A/B/D").mode(Mode::Shared)]),
+        ("a key more", || {
+            let more = all([LockPart::shared("a"), "b".into()]);
+            [LockRequest::shared("a").wait(PATIENCE), LockRequest::new("a").wait(PATIENCE), more]
+        }),
+    ];
+    for size in SIZES {
+        let nodes = Nodes::start(size).await;
+        for (what, requests) in table {
+            let [ours, theirs] = managers(&nodes, 2).await.try_into().unwrap();
+            let [outer, between, nested] = requests();
+            let outer = ours.acquire(outer).await.unwrap();
+            let writer = waiting(&theirs, between);
+            wait_until_queued_in_any(&nodes).await;
+            let nested = timeout(PATIENCE / 2, hold(&outer, ours.acquire(nested))).await;
+            let error = nested.expect("it would wait for itself").unwrap().unwrap_err();
+            assert!(matches!(error, LockError::WouldDeadlock { .. }), "{what}: {error:?}");
+            outer.release().await.unwrap();
+            obtained(writer).await.release().await.unwrap();
+            assert_all_gone(&ours, &nodes).await;
+            assert_all_gone(&theirs, &nodes).await;
+        }
+    }
+}
+
+/// Waits until somebody stands in a queue at each node.
+async fn wait_until_queued_in_any(nodes: &Nodes) {
+    let has_queue = |keys: &BTreeMap<String, String>| keys.keys().any(|key| key.contains("}:q"));
+    let queued = async || nodes.contents().await.values().filter(|keys| has_queue(keys)).count();
+    eventually_eq(PATIENCE, "somebody waits at each node", nodes.len(), queued).await;
 }
