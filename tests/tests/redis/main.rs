@@ -35,6 +35,7 @@ mod hostile;
 mod inspecting;
 mod interop;
 mod keeping;
+mod kinds;
 mod lease;
 mod leavers;
 mod leaving;

@@ -19,7 +19,7 @@ pub(super) async fn wait_until_in_line(nodes: &Nodes, many: usize) {
 
 /// Enters at every node, and leaves the turnstile at all of them: a node where that is not given back yet gives the next one no permit, and
 /// none later, since a majority is enough.
-async fn entered_everywhere(manager: &LockManager, nodes: &Nodes, request: LockRequest) -> LockGuard {
+pub(super) async fn entered_everywhere(manager: &LockManager, nodes: &Nodes, request: LockRequest) -> LockGuard {
     let guard = acquired_everywhere(manager, nodes, request).await;
     for node in nodes.iter() {
         let is_there = async || node.inspect().command::<usize>(&["EXISTS", "{export}:t"]).await;
@@ -73,6 +73,31 @@ async fn each_call_applies_its_own_number() {
     drop(three);
     assert_all_gone(&ours, &nodes).await;
     assert_all_gone(&theirs, &nodes).await;
+}
+
+#[tokio::test]
+async fn one_permit_that_is_given_back_lets_in_all_for_whom_there_is_room() {
+    // Redisson #6664 and #6687: those who wait for more than one permit that comes free were not woken.
+    for size in [1, 3] {
+        let nodes = Nodes::start(size).await;
+        let managers = managers(&nodes, 3).await;
+        let held = entered_everywhere(&managers[0], &nodes, permit(1)).await;
+        let first = waiting(&managers[1], permit(1));
+        eventually_eq(PATIENCE, "it asks for a permit", 2, || async {
+            nodes[0].inspect().command::<usize>(&["ZCARD", KEY]).await
+        })
+        .await;
+        // There would be room for it, but it has come later.
+        let second = waiting(&managers[2], permit(2));
+        wait_until_in_line(&nodes, 1).await;
+        drop(held);
+        let (first, second) = (obtained(first).await, obtained(second).await);
+        assert!(first.is_held() && second.is_held(), "{size} nodes");
+        drop((first, second));
+        for manager in &managers {
+            assert_all_gone(manager, &nodes).await;
+        }
+    }
 }
 
 #[tokio::test]

@@ -1,5 +1,6 @@
-//! Permits, and nodes and processes that are frozen, killed or cut off.
+//! Permits, and nodes and processes that are frozen, killed, cut off or forgetful (defect 23 of peers).
 
+use super::entering::entered_everywhere;
 use super::{KEY, TTL, brief, permit};
 use crate::support::{BRIEF, assert_nothing_left, builder};
 use crate::waiters::{assert_all_gone, obtained, waiting};
@@ -64,6 +65,36 @@ async fn calls_enter_and_go_on_although_a_minority_is_frozen() {
         nodes.assert_empty(PATIENCE).await;
         assert_nothing_left(&ours, &nodes).await;
         assert_nothing_left(&theirs, &nodes).await;
+    }
+}
+
+#[tokio::test]
+async fn a_node_that_forgets_costs_no_permit_and_lets_no_more_in() {
+    for size in [3, 5] {
+        let nodes = Nodes::start(size).await;
+        let [ours, theirs] = [brief(&nodes).await, brief(&nodes).await];
+        let first = entered_everywhere(&ours, &nodes, permit(2)).await;
+        let held = [first, theirs.acquire(permit(2)).await.unwrap()];
+        let has_both = async || {
+            let mut having = 0;
+            for node in nodes.iter() {
+                having += usize::from(node.inspect().command::<usize>(&["ZCARD", KEY]).await == 2);
+            }
+            having
+        };
+        eventually_eq(PATIENCE, "every node knows both", size, has_both).await;
+        nodes[0].inspect().command::<()>(&["FLUSHALL"]).await;
+        for manager in [&ours, &theirs] {
+            let error = manager.try_acquire(permit(2).wait(Wait::None)).await.unwrap_err();
+            assert!(error.is_contended(), "{size} nodes: {error:?}");
+        }
+        let third = waiting(&ours, permit(2));
+        sleep(3 * TTL).await;
+        assert!(held.iter().all(LockGuard::is_held) && !third.is_finished(), "{size} nodes");
+        drop(held);
+        drop(obtained(third).await);
+        assert_all_gone(&ours, &nodes).await;
+        assert_all_gone(&theirs, &nodes).await;
     }
 }
 

@@ -1,6 +1,8 @@
-//! All keys are had or none, and nobody else has one of them: no call for one key, none for several, and no other program.
+//! All keys are had or none, and nobody else has one of them: no call for one key, none for several, and no other program (defect 24 of
+//! peers).
 
-use super::{TTL, all, brief};
+use super::tree::wait_until_queued_in;
+use super::{TTL, all, brief, place};
 use crate::support::{SIZES, assert_nothing_left, barrier, majority, manager, wait_until_queued};
 use crate::waiters::{assert_all_gone, managers, obtained, patient, waiting};
 use redlock_runtime::{LockError, LockPart, LockRequest, Mode};
@@ -69,6 +71,40 @@ async fn another_program_excludes_and_is_excluded() {
             let _: i64 = node.inspect().command(&["DEL", "b"]).await;
         }
         obtained(call).await.release().await.unwrap();
+        assert_all_gone(&manager, &nodes).await;
+    }
+}
+
+#[tokio::test]
+async fn another_program_excludes_and_is_excluded_from_a_place_and_what_is_above() {
+    for size in SIZES {
+        let nodes = Nodes::start(size).await;
+        let manager = manager(&nodes).await;
+        for name in ["/{A}", "/{A}/C"] {
+            let set = async || {
+                let mut taken = 0;
+                for node in nodes.iter() {
+                    let set: Option<String> =
+                        node.inspect().command(&["SET", name, "another program", "NX", "PX", "60000"]).await;
+                    taken += usize::from(set.is_some());
+                }
+                taken
+            };
+            let held = manager.acquire(place("/A/C").ttl(PATIENCE)).await.unwrap();
+            barrier(&nodes).await;
+            assert_eq!(set().await, 0, "{name}");
+            held.release().await.unwrap();
+            nodes.assert_empty(PATIENCE).await;
+            assert_eq!(set().await, size, "{name}");
+            assert!(manager.try_acquire(LockRequest::path("/A/C")).await.unwrap_err().is_contended(), "{name}");
+            let call = waiting(&manager, place("/A/C"));
+            wait_until_queued_in(&nodes, 1).await;
+            for node in nodes.iter() {
+                let _: i64 = node.inspect().command(&["DEL", name]).await;
+            }
+            obtained(call).await.release().await.unwrap();
+            nodes.assert_empty(PATIENCE).await;
+        }
         assert_all_gone(&manager, &nodes).await;
     }
 }

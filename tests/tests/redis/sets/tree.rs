@@ -1,4 +1,4 @@
-//! Places in a tree: what excludes what, and that a folder which is given back lets all those in who wait below it.
+//! Places in a tree: what excludes what (defect 25 of peers), and that a folder which is given back lets all those in who wait below it.
 
 use super::place;
 use crate::support::{SIZES, wait_until_queued};
