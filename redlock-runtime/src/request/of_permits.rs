@@ -113,6 +113,7 @@ impl LockRequest {
 
 #[cfg(test)]
 mod tests {
+    use crate::guard::hold::hold;
     use crate::{LockError, LockManager, LockRequest, Mode};
     use std::time::Duration;
 
@@ -201,6 +202,12 @@ mod tests {
         // A body that sees its guard may give it back meanwhile, and is warned.
         let error = manager.with_lock(request(1), async |_| nested(1).await).await.unwrap_err();
         assert!(matches!(error, LockError::TimedOut { .. }), "{error}");
+        // One that does not is not waited for.
+        let held = manager.acquire(request(1)).await.unwrap();
+        let error = hold(&held, nested(1)).await.unwrap().unwrap_err();
+        assert!(matches!(error, LockError::WouldDeadlock { .. }), "{error}");
+        assert!(hold(&held, nested(2)).await.unwrap().is_ok());
+        drop(held);
         let entering = || manager.with_lock(request(1).reentrant(true), async |_| Ok::<_, LockError>(()));
         assert!(manager.with_lock(request(1), async |_| entering().await).await.is_ok());
     }

@@ -13,8 +13,10 @@ const TTL: Duration = Duration::from_secs(1);
 /// How long a key stays taken at least.
 const LEAST: Duration = Duration::from_secs(1);
 
+type Kind = (&'static str, fn() -> LockRequest);
+
 /// A request of each kind but the exclusive lock of one key, of which two exclude each other.
-const KINDS: [(&str, fn() -> LockRequest); 4] = [
+const KINDS: [Kind; 4] = [
     ("several", || LockRequest::all(["a", "b"])),
     ("several, one shared", || LockRequest::all([LockPart::shared("a"), "b".into()])),
     ("a path", || LockRequest::path("/A/C")),

@@ -1,5 +1,5 @@
 //! Transfers between accounts in any order, by calls that come, give up and are dropped. What counts is that no two are there
-//! with the same account, that whoever has patience gets both, and that nothing is left (defect 24 of peers; Redisson's MultiLock, #467,
+//! with the same account, that whoever has patience gets both, and that nothing is left (defect 24 of peers; Redisson's `MultiLock`, #467,
 //! #1160 and #4050).
 
 use super::all;
