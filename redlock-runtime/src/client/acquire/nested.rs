@@ -257,8 +257,8 @@ impl Call<'_> {
         Box::pin(self.wait(self.enter().await.map_err(Setback::Failed)?)).await
     }
 
-    /// Whether somebody keeps the call from names that its caller has, which has been refused by the `token`: asked at the nodes where the
-    /// call has more of them.
+    /// Whether somebody keeps the call, which was refused under this `token`, from names that its caller has. The nodes are asked for those
+    /// alone, under another token, unless there are no others.
     async fn has_somebody_between(&self, frame: &Frame, token: &OwnerToken) -> bool {
         let held = frame.tenure.parts();
         let (common, own): (Vec<_>, Vec<_>) =
