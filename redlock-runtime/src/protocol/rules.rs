@@ -174,6 +174,8 @@ pub(crate) enum Rule {
     ThoseLeftAreTold,
     /// A name that could be had by who waits for several is kept for it: a plain `SET` would take it again and again.
     FreeNamesAreReserved,
+    /// A node that says that not all names are the token's is sent a release as well: it may have the others.
+    PartsLeftAreReleased,
     /// Calls of one process join those that share a lock only for a while when others wait to have it alone.
     JoinsAreLimited,
     /// Calls join only who has the lock and can prove it: a lease that has run out is good for nobody.

@@ -294,6 +294,11 @@ pub(super) fn breaks() -> Profile {
     Profile { nodes: vec![1, 3, 3, 5], faults, is_prompt: false, ..prompt_breaks() }
 }
 
+/// Of locks of both keys one is broken, and managers are shut down when their calls are over.
+pub(super) fn broken_banks() -> Profile {
+    Profile { keys: 2..=2, sets: 80, shutdowns: 100, bodies: 50..=500, calls: 1..=2, ..breaks() }
+}
+
 /// The same, and nothing keeps a holder from knowing it soon but that some of what it is told is lost.
 pub(super) fn prompt_breaks() -> Profile {
     let faults = Faults { blocks: 3, lies: 3, until: 2500, longest: 1200, ..Faults::NONE };

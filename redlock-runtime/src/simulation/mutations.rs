@@ -1,6 +1,6 @@
 //! Every rule is needed: without it, a promise is broken in some schedule, and with it in none.
 
-use super::breaking::{breaks, heard_breaks, prompt_breaks};
+use super::breaking::{breaks, broken_banks, heard_breaks, prompt_breaks};
 use super::circumstances::{
     away_while_waiting, blinking, calm_delivery, clock_steps, cold_start, crashed_holder, crowd_with_crashes,
     cut_acquisitions, cut_extensions, cut_tries, cut_yields, cut_yields_and_others, cuts, double_delivery, failed_over,
@@ -40,7 +40,7 @@ const LONG_BODY: u64 = 1500;
 /// A rule, the circumstances in which it matters, and what breaks without it.
 type Case = (Rule, fn() -> Profile, &'static [Promise]);
 
-const CASES: [Case; 89] = [
+const CASES: [Case; 90] = [
     (Rule::TokensFollowTheLatest, wrong_clocks, &[Promise::Fairness]),
     (Rule::ReleasedTokensAreDead, cut_yields, &[Promise::Exclusion, Promise::Owned, Promise::Clean]),
     (Rule::OwnTurnIsALease, crowd_with_crashes, &[Promise::Exclusion, Promise::Owned]),
@@ -130,6 +130,7 @@ const CASES: [Case; 89] = [
     (Rule::ThoseLeftAreTold, tree, &[Promise::Progress]),
     (Rule::LeavingUnblocks, tree_with_cancels, &[Promise::Progress]),
     (Rule::EveryRegisterAccepts, fenced_bank, &[Promise::Fencing]),
+    (Rule::PartsLeftAreReleased, broken_banks, &[Promise::Clean]),
     (Rule::FreeNamesAreReserved, bank_among_tries, &[Promise::Fairness, Promise::Order]),
 ];
 

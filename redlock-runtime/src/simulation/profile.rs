@@ -221,10 +221,14 @@ impl Profile {
         let (calm, millis) = (Self::calm(), Duration::from_millis);
         // The last, so that older seeds mean what they meant.
         let sharing = if random.u8(0..3) == 0 { random.u8(20..=90) } else { 0 };
+        let kinds = Kinds::any(random);
         Self {
             clients: 2..=5,
             tasks: 1..=3,
-            keys: 1..=2,
+            keys: kinds.keys,
+            sets: kinds.sets,
+            tree: kinds.tree,
+            permits: kinds.permits,
             delays: if is_slow { Delays { latency: 15, jitter: 20, spike: 80 } } else { calm.delays },
             ttls: vec![300, 1000, 3000, 20_000],
             waits: vec![
@@ -259,6 +263,28 @@ impl Profile {
             has_no_wall_clocks: fenced % 3 == 0,
             bound,
             ..calm
+        }
+    }
+}
+
+/// What is locked, besides single keys.
+struct Kinds {
+    keys: RangeInclusive<usize>,
+    sets: u8,
+    tree: u8,
+    permits: Vec<u32>,
+}
+
+impl Kinds {
+    /// In one run of three others than single keys, and one of them.
+    fn any(random: &mut Rng) -> Self {
+        let single = Self { keys: 1..=2, sets: 0, tree: 0, permits: Vec::new() };
+        let drawn = std::env::var("E_KIND").map_or_else(|_| random.u8(0..9), |kind| kind.parse().unwrap());
+        match drawn {
+            0 => Self { keys: 2..=2, sets: 60, ..single },
+            1 => Self { tree: 100, sets: 20, ..single },
+            2 => Self { permits: vec![1, 2, 2, 0], ..single },
+            _ => single,
         }
     }
 }

@@ -56,6 +56,8 @@ pub enum Rule {
     ReadersTogether,
     /// What is wanted below a name keeps those out who want all of it, and the other way round.
     IntentsKeepOut,
+    /// A node that says that not all names are the token's is sent a release as well: it may have the others.
+    PartsLeftAreReleased,
     /// A node accepts a ballot only if it is larger than all that it has accepted.
     BallotsOnlyRise,
     /// A node accepts the ballot for several names only if the registers of all of them do.

@@ -148,6 +148,9 @@ pub fn sets() -> Vec<(&'static str, Sets)> {
         ("two places in a folder, and the folder", Sets { give_up: true, ..several(2, &[BELOW, BESIDE, FOLDER]) }),
         ("a place, the folder, and another place, three nodes", several(3, &[BELOW, FOLDER, BESIDE])),
         ("a shared folder and places in it", Sets { give_up: true, ..several(2, &[SHARED_FOLDER, BELOW, READ_BELOW]) }),
+        ("both names, of which one is taken away, and each", Sets { taken_away: 2, ..several(2, &[AB, A, B]) }),
+        ("both names, twice, one is taken away, three nodes", Sets { taken_away: 2, ..several(3, &[AB, AB]) }),
+        ("a place that is taken away, and its folder", Sets { taken_away: 2, ..several(2, &[BELOW, FOLDER, READ_BELOW]) }),
     ]
 }
 
@@ -163,6 +166,7 @@ pub fn sets_without_a_rule() -> Vec<(Rule, Sets, &'static str)> {
             "nothing is on its way",
         ),
         (Rule::IntentsKeepOut, several(2, &[FOLDER, BELOW]), "hold the lock at once"),
+        (Rule::PartsLeftAreReleased, Sets { taken_away: 1, ..several(3, &[AB, A]) }, "a node is not empty"),
     ]
 }
 
@@ -185,7 +189,7 @@ const READ_BELOW: Wish = [IS, S, None];
 fn several(nodes: usize, wanted: &[Wish]) -> Sets {
     let mut wishes = [A; 3];
     wishes[..wanted.len()].copy_from_slice(wanted);
-    Sets { nodes, tokens: wanted.len(), wishes, give_up: false, without: None }
+    Sets { nodes, tokens: wanted.len(), wishes, give_up: false, taken_away: 0, without: None }
 }
 
 /// The fencing numbers of the test run, each with its name.

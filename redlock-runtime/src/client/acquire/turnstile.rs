@@ -144,6 +144,8 @@ impl Call<'_> {
                 Came::Ours(()) => stay.set_rest(None),
                 Came::Passed(passed) => return Ok(Came::Passed(passed)),
             }
+            // What is asked for now would be answered after the time of the call.
+            self.may_stay(stay, entering, self.now())?;
         }
     }
 
@@ -158,7 +160,8 @@ impl Call<'_> {
             stay.is_heard = turnstile.hears_others();
             permit.ask_for_permit(turnstile);
         }
-        let entering = permit.enter(turnstile, self.permits, self.limit()).await;
+        let limit = self.limit().filter(|_| self.waits());
+        let entering = permit.enter(turnstile, self.permits, limit, self.waits()).await;
         *is_asked = false;
         entering
     }

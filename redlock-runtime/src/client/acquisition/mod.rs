@@ -68,6 +68,7 @@ impl Acquisition {
         let epochs = shared.nodes.iter().map(|node| node.epoch(subject.route()));
         let candidate = Candidate::new(epochs, shared.terms(ttl), now);
         let candidate = if subject.mode.is_permit() { candidate.for_permit() } else { candidate };
+        let candidate = if subject.has_several() { candidate.for_several() } else { candidate };
         Self {
             shared: Arc::clone(shared),
             subject: Arc::new(subject),

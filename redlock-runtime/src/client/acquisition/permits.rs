@@ -29,12 +29,13 @@ impl Acquisition {
         candidate.enter(*turnstile.token(), now, stands, |out| sender.send(out));
     }
 
-    /// Waits for what the nodes say of that, no longer than a node timeout, nor than a part of the turn. Where the token is admitted,
-    /// it has its permit from here on.
-    pub(crate) async fn enter(&self, turnstile: &Self, permits: u32, limit: Option<Instant>) -> Entering {
+    /// Waits for what the nodes say of that, no longer than a node timeout, nor than a part of the turn, nor than the `limit` of a call
+    /// that waits; who does not wait has none. Where the token is admitted, it has its permit from here on.
+    pub(crate) async fn enter(&self, turnstile: &Self, permits: u32, limit: Option<Instant>, waits: bool) -> Entering {
         let patience = self.state().candidate.patience_at_turnstile();
         // Where it has to give way, it looks once more, unless the call is over by then.
-        for _ in 0..PATIENCE_BEHIND {
+        let looks = if waits { PATIENCE_BEHIND } else { 1 };
+        for _ in 0..looks {
             let entered = poll_fn(|cx| {
                 self.state().poll(cx, self.shared.clock);
                 match self.entered(turnstile, permits) {
@@ -42,15 +43,14 @@ impl Acquisition {
                     entering => Poll::Ready(entering),
                 }
             });
-            let entering = match timeout(patience, entered).await {
+            let rest = limit.map_or(patience, |limit| limit.since(self.now()).min(patience));
+            let entering = match timeout(rest, entered).await {
                 Ok(entering) => entering,
                 // Those who have not answered by now are late.
                 Err(_) => self.entered(turnstile, permits),
             };
             if entering != Entering::Open {
                 return entering;
-            } else if limit.is_some_and(|limit| limit <= self.now()) {
-                break;
             }
         }
         Entering::Unanswered

@@ -18,15 +18,23 @@ impl Candidate {
             !is_holding || self.is_continuous(index, now) || !self.terms.applies(Rule::LapsedLocksStayLost)
         };
         self.note_roll(index, &answer);
+        let may_have_some = answer == Ok(Reply::NotOwner) && self.may_have_some();
         let phase = self.phase;
         if let Ok(Reply::Extended { waiters, .. }) = answer {
             self.waiters = waiters;
         }
-        if let Some(voter) = self.voters.get_mut(index)
-            && voter.answered(answer, phase, counts, now)
-        {
+        let Some(voter) = self.voters.get_mut(index) else { return };
+        if voter.answered(answer, phase, counts, now) {
             self.contended_since.get_or_insert(now);
         }
+        if may_have_some {
+            voter.may_have_some();
+        }
+    }
+
+    /// Whether a node that says that the token has not all of its names may have others of them.
+    fn may_have_some(&self) -> bool {
+        self.has_several && self.terms.applies(Rule::PartsLeftAreReleased)
     }
 
     /// Takes note of what the answers before have proven.

@@ -142,6 +142,8 @@ pub(crate) struct Candidate {
     hold_period: HoldPeriod,
     /// Another worker has left the lock with another token, and this one takes its place.
     adopts: bool,
+    /// It wants several names, of which a node may have some.
+    has_several: bool,
     fencing: FencingNumber,
     /// The key has to stay taken after the present call.
     is_kept: bool,
@@ -199,6 +201,7 @@ impl Candidate {
             phase: Phase::Trying,
             hold_period: HoldPeriod::new(terms.ttl, now),
             adopts: false,
+            has_several: false,
             fencing: FencingNumber::new(terms.rules),
             is_kept: false,
             terms,
@@ -212,6 +215,12 @@ impl Candidate {
             said: Said::Nothing,
             permit: None,
         }
+    }
+
+    /// The token wants several names, all or none of them.
+    pub(crate) const fn for_several(mut self) -> Self {
+        self.has_several = true;
+        self
     }
 
     pub(crate) fn terms(&self) -> &LeaseTerms {

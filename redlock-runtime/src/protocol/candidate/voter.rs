@@ -345,6 +345,11 @@ impl Voter {
         (self.vote, self.footprint) = (Vote::Taken, Footprint::None);
     }
 
+    /// The node may have some of the names of the token, although not all of them.
+    pub(super) fn may_have_some(&mut self) {
+        self.footprint = self.footprint.max(Footprint::Key);
+    }
+
     /// Whether the node may know the token, as holder or in its queue.
     pub(super) fn may_know(&self) -> bool {
         self.footprint != Footprint::None || self.is_awaited()

@@ -36,7 +36,7 @@ enum Stand {
 
 const STANDS: [Stand; 3] = [Stand::Nothing, Stand::Holds, Stand::Waits];
 
-const VERBS: [sets::Verb; 3] = [sets::Verb::Acquire, sets::Verb::Yield, sets::Verb::Release];
+const VERBS: [sets::Verb; 4] = [sets::Verb::Acquire, sets::Verb::Yield, sets::Verb::Extend, sets::Verb::Release];
 
 fn class(of: Model) -> Class {
     match of {
@@ -108,6 +108,8 @@ fn by_the_model(
         sets::Reply::Queued => "queued",
         sets::Reply::Kept => "kept",
         sets::Reply::Yielded => "yielded",
+        sets::Reply::Extended => "extended",
+        sets::Reply::NotOwner => "not its own",
         sets::Reply::Released => "released",
     };
     (reply, node, told)
@@ -131,6 +133,7 @@ impl Code {
         let verb = match verb {
             sets::Verb::Acquire => Verb::Acquire { ttl: TTL, claim: TTL, holds: false },
             sets::Verb::Yield => Verb::Yield { claim: TTL },
+            sets::Verb::Extend => Verb::Extend { ttl: TTL },
             sets::Verb::Release => Verb::Release { claim: TTL },
         };
         let wanted =
@@ -160,6 +163,8 @@ impl Code {
             Reply::Kept => "kept",
             Reply::Yielded { .. } => "yielded",
             Reply::NotOwner if matches!(verb, Verb::Yield { .. }) => "yielded",
+            Reply::Extended { .. } => "extended",
+            Reply::NotOwner if matches!(verb, Verb::Extend { .. }) => "not its own",
             Reply::Released | Reply::NotOwner => "released",
             other => panic!("{other:?}"),
         };

@@ -1,8 +1,9 @@
 //! Requests for several names, all or none of them, and for places in a tree.
 //!
 //! Each token wants some names, each in a class, at a majority of the nodes. Only one with a single name is given it by whoever
-//! leaves; one with several is told, and asks for all. Time is not counted here: what is given counts until the token itself gives it away, so
-//! that leases, claims and their ends are those of [`lock`](crate::lock). No connection breaks, and no process ends.
+//! leaves; one with several is told, and asks for all. Time is not counted here: what is given counts until the token itself gives it away, or
+//! until a name of it is taken away, so that leases, claims and their ends are those of [`lock`](crate::lock). No connection breaks, and no
+//! process ends.
 
 mod class;
 mod node;
@@ -17,7 +18,7 @@ pub use state::State;
 use crate::rule::Rule;
 use crate::search::Model;
 use node::bits;
-use state::{Heard, Link, Phase, Sent, TOKENS};
+use state::{Column, Heard, Link, Phase, Sent, TOKENS};
 
 /// Some nodes, and tokens that want these names.
 #[derive(Debug, Clone, Copy)]
@@ -30,6 +31,8 @@ pub struct Sets {
     pub wishes: [Wish; TOKENS],
     /// Waiters may give up.
     pub give_up: bool,
+    /// So many names are taken away at a node from one who holds several: somebody breaks the lock of one of them.
+    pub taken_away: u8,
     /// The rule that is switched off.
     pub without: Option<Rule>,
 }
@@ -42,6 +45,10 @@ pub enum Action {
     Execute { token: usize, node: usize },
     /// The oldest reply or push reaches a token.
     Deliver { token: usize, node: usize },
+    /// A name of a holder is taken away at a node. What was granted there counts no more.
+    TakeAway { token: usize, node: usize, name: usize },
+    /// A holder extends its lease at a node, where a name was taken away: elsewhere that changes nothing.
+    Extend { token: usize, node: usize },
     /// A holder releases, or a waiter gives up.
     Leave { token: usize },
 }
@@ -66,6 +73,7 @@ impl Model for Sets {
                 let Link { commands, replies, .. } = column.links[token];
                 actions.extend((!commands.is_empty()).then_some(Action::Execute { token, node }));
                 actions.extend((!replies.is_empty()).then_some(Action::Deliver { token, node }));
+                self.losses(state, token, node, actions);
             }
             let may_leave = match state.phases[token] {
                 Phase::Holds => true,
@@ -81,6 +89,8 @@ impl Model for Sets {
         match action {
             Action::Execute { token, node } => self.execute(&mut state, token, node),
             Action::Deliver { token, node } => self.deliver(&mut state, token, node),
+            Action::TakeAway { token, node, name } => self.take_away(&mut state, token, node, name),
+            Action::Extend { token, node } => state.columns[node].links[token].commands.push(Sent::Extend as u8),
             Action::Leave { token } => self.leave(&mut state, token),
         }
         state
@@ -150,6 +160,40 @@ impl Sets {
         self.without != Some(rule)
     }
 
+    /// What may be taken away from a holder at a node, and how it hears of that.
+    fn losses(&self, state: &State, token: usize, node: usize, actions: &mut Vec<Action>) {
+        let Column { node: at, links } = &state.columns[node];
+        let Link { commands, replies, is_denied, .. } = links[token];
+        if state.phases[token] != Phase::Holds || self.taken_away == 0 {
+            return;
+        }
+        let wanted = (0..NAMES).filter(|name| self.wishes[token][*name].is_some());
+        let (had, lost): (Vec<_>, Vec<_>) = wanted.partition(|name| at.holders[*name] >> token & 1 == 1);
+        if state.taken_away < self.taken_away {
+            actions.extend(had.into_iter().map(|name| Action::TakeAway { token, node, name }));
+        }
+        let is_quiet = commands.is_empty() && replies.is_empty();
+        let is_new = is_quiet && !is_denied && !lost.is_empty();
+        actions.extend(is_new.then_some(Action::Extend { token, node }));
+    }
+
+    fn take_away(&self, state: &mut State, token: usize, at: usize, name: usize) {
+        state.taken_away += 1;
+        let column = &mut state.columns[at];
+        let mut notices = Vec::new();
+        let publish = &mut |to: u8, notice| notices.push((usize::from(to), notice));
+        column.node.take_away(token as u8, name, &self.wishes, publish);
+        column.links[token].counts = false;
+        column.hear(&state.phases, notices);
+        if !self.has_majority(state, token) {
+            self.leave(state, token);
+        }
+    }
+
+    fn has_majority(&self, state: &State, token: usize) -> bool {
+        state.columns[..self.nodes].iter().filter(|column| column.links[token].counts).count() > self.nodes / 2
+    }
+
     fn execute(&self, state: &mut State, token: usize, at: usize) {
         let column = &mut state.columns[at];
         let Some(sent) = Sent::of(column.links[token].commands.first()) else { return };
@@ -157,21 +201,22 @@ impl Sets {
         let verb = match sent {
             Sent::Acquire => Verb::Acquire,
             Sent::Yield => Verb::Yield,
+            Sent::Extend => Verb::Extend,
             Sent::Release => Verb::Release,
         };
         let (mut node, mut notices) = (column.node, Vec::new());
         let publish = &mut |to: u8, notice| notices.push((usize::from(to), notice));
         let reply = node.execute(token as u8, verb, &self.wishes, self.without, publish);
         column.node = node;
-        for (to, notice) in notices {
-            push(state.phases[to], &mut column.links[to], to, notice);
-        }
+        column.hear(&state.phases, notices);
         let heard = match reply {
             Reply::Granted { smaller: false } => Heard::Granted,
             Reply::Granted { smaller: true } => Heard::GrantedBefore,
             Reply::Queued => Heard::Queued,
             Reply::Kept => Heard::Kept,
             Reply::Yielded => Heard::Yielded,
+            Reply::Extended => Heard::Extended,
+            Reply::NotOwner => Heard::NotOwner,
             Reply::Released => return,
         };
         if state.phases[token] != Phase::HasLeft {
@@ -192,14 +237,15 @@ impl Sets {
             Heard::Free if state.phases[token] == Phase::Waits && !link.commands.contains(Sent::Acquire as u8) => {
                 link.commands.push(Sent::Acquire as u8);
             }
-            Heard::Free | Heard::Contended => {}
+            Heard::NotOwner => link.is_denied = true,
+            Heard::Free | Heard::Contended | Heard::Extended => {}
         }
         if state.phases[token] != Phase::Waits {
             return;
         }
-        let counting = state.columns[..self.nodes].iter().filter(|column| column.links[token].counts).count();
+        let is_won = self.has_majority(state, token);
         let link = &mut state.columns[at].links[token];
-        if counting > self.nodes / 2 {
+        if is_won {
             state.phases[token] = Phase::Holds;
         } else if matches!(heard, Heard::GrantedBefore | Heard::Contended) && link.counts && !link.has_yield_out() {
             link.counts &= !self.keeps(Rule::YieldVoids);
@@ -213,7 +259,18 @@ impl Sets {
         for column in &mut state.columns[..self.nodes] {
             let link = &mut column.links[token];
             (link.counts, link.replies) = (false, crate::fifo::Fifo::default());
-            link.commands.push(Sent::Release as u8);
+            if !link.is_denied || self.keeps(Rule::PartsLeftAreReleased) {
+                link.commands.push(Sent::Release as u8);
+            }
+        }
+    }
+}
+
+impl Column {
+    /// What a node has published reaches those it is about.
+    fn hear(&mut self, phases: &[Phase; TOKENS], notices: Vec<(usize, Notice)>) {
+        for (to, notice) in notices {
+            push(phases[to], &mut self.links[to], to, notice);
         }
     }
 }
@@ -240,6 +297,8 @@ impl fmt::Display for Action {
         match *self {
             Self::Execute { token, node } => write!(f, "node {node} executes the oldest command of t{token}"),
             Self::Deliver { token, node } => write!(f, "t{token} hears of node {node}"),
+            Self::TakeAway { token, node, name } => write!(f, "name {name} of t{token} is taken away at node {node}"),
+            Self::Extend { token, node } => write!(f, "t{token} extends at node {node}"),
             Self::Leave { token } => write!(f, "t{token} leaves"),
         }
     }

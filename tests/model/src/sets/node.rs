@@ -26,6 +26,8 @@ pub enum Verb {
     Acquire,
     /// Pass them on to a smaller token, if one is kept out by this one.
     Yield,
+    /// Keep what the token has, if that is all that it wants.
+    Extend,
     /// Leave the queues, and give back what the token has.
     Release,
 }
@@ -44,6 +46,10 @@ pub enum Reply {
     Kept,
     /// `Yield`: the token waits.
     Yielded,
+    /// `Extend`: all names are the token's.
+    Extended,
+    /// `Extend`: a name is not the token's. It may have others of those that it wants.
+    NotOwner,
     /// `Release`: done.
     Released,
 }
@@ -76,8 +82,17 @@ impl Node {
         match verb {
             Verb::Acquire => execution.acquire(),
             Verb::Yield => execution.yield_all(),
+            Verb::Extend => execution.extend(),
             Verb::Release => execution.release(),
         }
+    }
+
+    /// Somebody takes a name away from a token that has it, and gives it to those who wait.
+    pub fn take_away(&mut self, token: u8, name: usize, wishes: &[Wish], publish: &mut dyn FnMut(u8, Notice)) {
+        let mut execution = Execution { node: self, token, wishes, without: None, publish };
+        execution.node.holders[name] &= !(1 << token);
+        let class = execution.class(token, name);
+        execution.promote(name, false, class);
     }
 }
 
@@ -150,6 +165,11 @@ impl Execution<'_> {
             is_own = true;
         }
         if is_own { Reply::Kept } else { Reply::Yielded }
+    }
+
+    fn extend(&self) -> Reply {
+        let has_all = self.wanted(self.token).all(|(name, _)| self.has(self.token, name));
+        if has_all { Reply::Extended } else { Reply::NotOwner }
     }
 
     fn release(&mut self) -> Reply {

@@ -12,6 +12,8 @@ pub(super) const TOKENS: usize = 3;
 pub struct State {
     pub(super) columns: [Column; NODES],
     pub(super) phases: [Phase; TOKENS],
+    /// So many names were taken away.
+    pub(super) taken_away: u8,
 }
 
 /// A node with what travels between it and each token. Sorting these removes the symmetry of the nodes.
@@ -30,6 +32,8 @@ pub(super) struct Link {
     pub(super) replies: Fifo,
     /// The client counts the node.
     pub(super) counts: bool,
+    /// The node has said to the holder that not all names are its own.
+    pub(super) is_denied: bool,
 }
 
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
@@ -45,11 +49,12 @@ pub(super) enum Phase {
 pub(super) enum Sent {
     Acquire = 1,
     Yield,
+    Extend,
     Release,
 }
 
 impl Sent {
-    const ALL: [Self; 3] = [Self::Acquire, Self::Yield, Self::Release];
+    const ALL: [Self; 4] = [Self::Acquire, Self::Yield, Self::Extend, Self::Release];
 
     pub(super) fn of(code: u8) -> Option<Self> {
         Self::ALL.into_iter().find(|sent| *sent as u8 == code)
@@ -65,6 +70,8 @@ pub(super) enum Heard {
     Queued,
     Kept,
     Yielded,
+    Extended,
+    NotOwner,
     /// Push: the only name was given to the token.
     Given,
     /// Push: one of several names may be free.
@@ -74,12 +81,14 @@ pub(super) enum Heard {
 }
 
 impl Heard {
-    const ALL: [Self; 8] = [
+    const ALL: [Self; 10] = [
         Self::Granted,
         Self::GrantedBefore,
         Self::Queued,
         Self::Kept,
         Self::Yielded,
+        Self::Extended,
+        Self::NotOwner,
         Self::Given,
         Self::Free,
         Self::Contended,
@@ -102,13 +111,15 @@ impl Link {
     }
 
     fn word(self) -> u64 {
-        u64::from(self.commands.bits()) | u64::from(self.replies.bits()) << 31 | u64::from(self.counts) << 63
+        let flags = u64::from(self.is_denied) << 62 | u64::from(self.counts) << 63;
+        u64::from(self.commands.bits()) | u64::from(self.replies.bits()) << 31 | flags
     }
 
     fn from_word(word: u64) -> Self {
         const HALF: u64 = (1 << 31) - 1;
         let fifo = |bits: u64| Fifo::from_bits((bits & HALF) as u32);
-        Self { commands: fifo(word), replies: fifo(word >> 31), counts: word >> 63 == 1 }
+        let is = |bit: u32| word >> bit & 1 == 1;
+        Self { commands: fifo(word), replies: fifo(word >> 31), counts: is(63), is_denied: is(62) }
     }
 }
 
@@ -118,6 +129,7 @@ impl Phase {
 
 impl State {
     pub(super) fn encode(&self, nodes: usize, tokens: usize, bytes: &mut Vec<u8>) {
+        bytes.push(self.taken_away);
         bytes.extend(self.phases[..tokens].iter().map(|phase| *phase as u8));
         for Column { node, links } in &self.columns[..nodes] {
             let mut word = [0; 8];
@@ -129,7 +141,9 @@ impl State {
     }
 
     pub(super) fn decode(nodes: usize, tokens: usize, bytes: &mut &[u8]) -> Self {
-        let mut state = Self::default();
+        let (first, rest) = bytes.split_at(1);
+        let mut state = Self { taken_away: first[0], ..Self::default() };
+        *bytes = rest;
         for phase in &mut state.phases[..tokens] {
             let (first, rest) = bytes.split_at(1);
             (*phase, *bytes) = (Phase::ALL[usize::from(first[0])], rest);
