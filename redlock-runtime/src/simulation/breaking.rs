@@ -76,17 +76,19 @@ impl Actor {
     }
 }
 
-/// What becomes of locks that somebody breaks, by the tokens of their holders.
+/// What becomes of locks that somebody breaks.
 #[derive(Default)]
 pub(super) struct Breaks {
-    holders: HashMap<OwnerToken, Broken>,
+    /// By the tokens of their holders, and the names of the keys, each of which may be broken.
+    holders: HashMap<OwnerToken, HashMap<Arc<str>, Broken>>,
     /// What stands in their places.
     stand_ins: HashMap<OwnerToken, Standing>,
 }
 
 /// What stands in the place of a holder.
-#[derive(Clone, Copy)]
+#[derive(Clone)]
 struct Standing {
+    key: LockKey,
     holder: OwnerToken,
     /// Whether the manager of the holder has been told of it.
     is_told: bool,
@@ -94,9 +96,9 @@ struct Standing {
     has_stopped: bool,
 }
 
-/// A lock that somebody breaks.
+/// A key of a holder that somebody breaks.
+#[derive(Default)]
 struct Broken {
-    key: LockKey,
     /// Where it was taken away, and until when its holder may count on that server.
     places: HashMap<usize, Instant>,
     /// When it could be another one's if its places were free.
@@ -123,22 +125,17 @@ impl World {
     ) {
         let Subject { key, token, other: Some(holder), .. } = &*command.subject else { return };
         let (Some(left), Reply::Revoked { .. }) = (standing, reply) else { return };
-        let standing = Standing { holder: **holder, is_told: false, has_stopped: false };
+        let standing = Standing { key: key.clone(), holder: **holder, is_told: false, has_stopped: false };
         self.broken.stand_ins.entry(*token).or_insert(standing);
         let is_lost = !self.excludes(key, **holder, now);
         if self.was_whole(key, **holder, (server, now.after(left)), now) {
             // What it had lost before, it had won back, and what it was told of that is over.
             self.robbed.remove(&**holder);
-            if let Some(broken) = self.broken.holders.get_mut(&**holder) {
+            for broken in self.broken.holders.get_mut(&**holder).into_iter().flat_map(HashMap::values_mut) {
                 (broken.at, broken.told_at) = (None, None);
             }
         }
-        let broken = self.broken.holders.entry(**holder).or_insert_with(|| Broken {
-            key: key.clone(),
-            places: HashMap::new(),
-            at: None,
-            told_at: None,
-        });
+        let broken = self.broken.holders.entry(**holder).or_default().entry(key.name().into()).or_default();
         // Not to the last moment: the clocks of servers run differently, and holders allow for that.
         broken.places.insert(server, now.after(left.mul_f64(0.98).saturating_sub(Duration::from_millis(2))));
         broken.at = broken.at.or(is_lost.then_some(now));
@@ -147,19 +144,23 @@ impl World {
     /// A lock that was broken at too few servers for somebody else to have it may be one that somebody can have later, when it ends by
     /// itself at another one, which is frozen.
     fn note_rest_of_break(&mut self, token: OwnerToken, now: Instant) {
-        let Some(broken) = self.broken.holders.get(&token).filter(|broken| broken.at.is_none()) else { return };
-        let places = broken.places.values().filter(|until| now < **until).count();
-        let is_lost = !self.excludes(&broken.key, token, now) && self.excludes_with(&broken.key, token, places, now);
-        if let Some(broken) = self.broken.holders.get_mut(&token).filter(|_| is_lost) {
-            broken.at = Some(now);
-        }
+        let is_lost = |(name, broken): &(&Arc<str>, &Broken)| {
+            let (key, places) = (LockKey::from(&***name), broken.places.values().filter(|until| now < **until).count());
+            broken.at.is_none()
+                && !self.excludes(&key, token, now)
+                && self.excludes_with(&key, token, places, now)
+        };
+        let keys = self.broken.holders.get(&token).into_iter().flatten();
+        let lost: Vec<_> = keys.filter(is_lost).map(|(name, _)| Arc::clone(name)).collect();
+        let Some(keys) = self.broken.holders.get_mut(&token) else { return };
+        lost.into_iter().for_each(|name| keys.entry(name).or_default().at = Some(now));
     }
 
     /// What stands under `key` at the servers that are `hit` is taken away by others than locks: whoever has broken a lock
     /// cannot keep its place there either, and its holder may not count on it.
     pub(super) fn note_theft(&mut self, key: &LockKey, hit: &[usize], now: Instant) {
         self.rob_the_broken(key, hit, now);
-        for broken in self.broken.holders.values_mut().filter(|broken| broken.key == *key) {
+        for broken in self.broken.holders.values_mut().filter_map(|keys| keys.get_mut(key.name())) {
             broken.places.retain(|server, _| !hit.contains(server));
         }
     }
@@ -169,7 +170,7 @@ impl World {
     pub(super) fn rob_the_broken(&mut self, key: &LockKey, hit: &[usize], now: Instant) {
         let enough = self.enough_to_exclude();
         let mut robbed = Vec::new();
-        for (holder, broken) in self.broken.holders.iter().filter(|(_, broken)| broken.key == *key) {
+        for (holder, broken) in self.broken.holders.iter().filter_map(|(holder, keys)| Some((holder, keys.get(key.name())?))) {
             let stands = |server: &usize| {
                 broken.places.get(server).is_some_and(|until| now < *until)
                     || self.servers[*server].lease_left(key.name(), *holder, now).is_some()
@@ -188,7 +189,7 @@ impl World {
 
     /// The clock of a server goes ahead: the places there last for less time.
     pub(super) fn note_step(&mut self, server: usize, by: Duration) {
-        for broken in self.broken.holders.values_mut() {
+        for broken in self.broken.holders.values_mut().flat_map(HashMap::values_mut) {
             if let Some(until) = broken.places.get_mut(&server) {
                 *until = until.before(by);
             }
@@ -197,7 +198,7 @@ impl World {
 
     /// A server has lost its data, and the places there with them.
     pub(super) fn note_wipe(&mut self, server: usize) {
-        for broken in self.broken.holders.values_mut() {
+        for broken in self.broken.holders.values_mut().flat_map(HashMap::values_mut) {
             broken.places.remove(&server);
         }
     }
@@ -207,16 +208,16 @@ impl World {
         let token = wakeup.subject.token;
         match wakeup.notice {
             Notice::Revoked { by } => {
-                if let Some(broken) = self.broken.holders.get_mut(&token).filter(|broken| broken.at.is_some()) {
-                    broken.told_at.get_or_insert(now);
-                }
+                let keys = self.broken.holders.get_mut(&token).into_iter().flat_map(HashMap::values_mut);
+                keys.filter(|broken| broken.at.is_some()).for_each(|broken| _ = broken.told_at.get_or_insert(now));
                 if let Some(standing) = self.broken.stand_ins.get_mut(&by) {
                     standing.is_told |= standing.holder == token;
                 }
             }
             Notice::Stopped => {
                 if let Some(standing) = self.broken.stand_ins.get_mut(&token) {
-                    standing.has_stopped = true;
+                    // What is said of the other keys of the holder is nothing to it.
+                    standing.has_stopped |= standing.key == wakeup.subject.key;
                 }
             }
             _ => {}
@@ -248,8 +249,8 @@ impl Network {
     pub(super) fn broken_at(&self, token: OwnerToken) -> Option<(Instant, Option<Instant>)> {
         let (mut world, now) = (self.world(), self.now());
         world.note_rest_of_break(token, now);
-        let broken = world.broken.holders.get(&token)?;
-        Some((broken.at?, broken.told_at))
+        let broken = world.broken.holders.get(&token)?.values();
+        broken.filter_map(|broken| Some((broken.at?, broken.told_at))).min()
     }
 
     /// What stands in for holders of whom nobody has said to it that they have stopped: as long as those would have stood there
@@ -283,7 +284,7 @@ impl Network {
         let (world, now) = (self.world(), self.now());
         let needed = world.quorum.needed;
         let counts = |broken: &Broken| broken.places.values().filter(|until| now < **until).count() >= needed;
-        let of_key = world.broken.holders.iter().filter(|(_, broken)| broken.key == *key && counts(broken));
+        let of_key = world.broken.holders.iter().filter(|(_, keys)| keys.get(key.name()).is_some_and(counts));
         of_key.map(|(token, _)| *token).collect()
     }
 }

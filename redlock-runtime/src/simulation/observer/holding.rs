@@ -5,7 +5,7 @@ use crate::lock::OwnerToken;
 use crate::simulation::actor::key;
 use crate::simulation::records::{Holder, Promise, Proof, Records, Window};
 use crate::simulation::telling::client_name;
-use crate::simulation::tree::{names, overlap};
+use crate::simulation::tree::names;
 use crate::simulation::workload::Call;
 use crate::time::clock::Instant;
 use crate::{LockError, LossCause, NodeError};
@@ -171,10 +171,8 @@ impl Observer {
         let now = self.network.now();
         let mut records = self.records();
         records.windows.retain(|window| now < window.until.after(self.patient));
-        let is_shared = next.is_shared();
         let is_kept = records.windows.iter().any(|window| {
-            let excludes = overlap(window.key, next.key) && !(window.is_shared && is_shared);
-            window.is_promised && excludes && now < window.until
+            window.is_promised && next.keeps_from(window.key, window.is_shared) && now < window.until
         });
         drop(records);
         if is_kept {

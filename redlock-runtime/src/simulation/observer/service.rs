@@ -87,35 +87,53 @@ impl Observer {
     /// Whether `key` is free and one of those who wait for it could have it.
     fn is_idle(&self, records: &Records, index: usize, now: Instant) -> bool {
         // Who wants another key as well waits for whoever has that, and nobody who has come later overtakes it here.
-        let is_kept_elsewhere = |waiter: &Waiter| {
-            let has_it = |holder: &Holder| Some(holder.key) == waiter.also && holder.is_valid(now);
-            waiter.key == index && records.holders.iter().any(has_it)
-        };
+        let is_kept_elsewhere =
+            |waiter: &Waiter| waiter.key == index && self.is_kept_elsewhere(records, waiter, now);
         if tree::path(index).is_some() {
             return self.is_idle_in_tree(records, index, now);
         }
         if records.waiters.iter().any(is_kept_elsewhere) {
             return false;
         }
-        let waits =
-            |waiter: &&Waiter| waiter.key == index && waiter.wait != Wait::None && self.network.is_well(waiter.client);
-        let clients: Vec<_> = records.waiters.iter().filter(waits).map(|waiter| waiter.client).collect();
-        let holders = records.holders.iter().filter(|holder| holder.key == index);
-        let mut valid = holders.clone().filter(|holder| holder.is_valid(now));
-        // Readers that wait behind readers alone could share the lock. A writer whose process stands still is none in between.
-        let are_readers = records.waiters.iter().filter(waits).all(|waiter| waiter.is_shared);
-        let share = are_readers && holders.clone().all(Holder::is_shared);
+        let clients: Vec<_> = self.waiters(records, index).map(|waiter| waiter.client).collect();
+        let mut valid = holders(records, index).filter(|holder| holder.is_valid(now));
+        let share = self.would_share(records, index);
         if clients.is_empty() || valid.any(|_| !share) {
             return false;
         }
         // A call that is served before others may allow fewer than they do.
-        let room = records.waiters.iter().filter(waits).filter_map(|waiter| waiter.permits).min();
-        let windows = records.windows.iter().filter(|window| now < window.until.after(self.patient));
-        let kept = holders.map(|holder| holder.token).chain(windows.map(|window| window.token));
-        let kept = kept.chain(records.detached.iter().copied());
-        let kept: Vec<_> = kept.chain(self.stand_ins(&records.holders)).collect();
+        let room = self.waiters(records, index).filter_map(|waiter| waiter.permits).min();
+        let kept = self.kept(records, index, now);
         let has_room = room.is_none_or(|room| self.network.has_room(&key(index), &kept, room));
         has_room && self.network.can_serve(&key(index), &clients, &kept, share)
+    }
+
+    /// Whether the other key that a waiter wants is somebody's, or could not be had.
+    fn is_kept_elsewhere(&self, records: &Records, waiter: &Waiter, now: Instant) -> bool {
+        let Some(also) = waiter.also else { return false };
+        holders(records, also).any(|holder| holder.is_valid(now)) || {
+            let (kept, share) = (self.kept(records, also, now), self.would_share(records, also));
+            !self.network.can_serve(&key(also), &[waiter.client], &kept, share)
+        }
+    }
+
+    /// Those who wait for a key and could take it.
+    fn waiters<'r>(&self, records: &'r Records, index: usize) -> impl Iterator<Item = &'r Waiter> {
+        let waits = |waiter: &Waiter| waiter.wait != Wait::None && self.network.is_well(waiter.client);
+        records.waiters.iter().filter(move |waiter| waiter.key == index && waits(waiter))
+    }
+
+    /// Whether those who wait could share the key: readers that wait behind readers alone. A writer whose process stands still is none
+    /// in between.
+    fn would_share(&self, records: &Records, index: usize) -> bool {
+        self.waiters(records, index).all(|waiter| waiter.is_shared) && holders(records, index).all(Holder::is_shared)
+    }
+
+    /// The tokens that somebody has in use at a key.
+    fn kept(&self, records: &Records, index: usize, now: Instant) -> Vec<OwnerToken> {
+        let windows = records.windows.iter().filter(|window| now < window.until.after(self.patient));
+        let kept = holders(records, index).map(|holder| holder.token).chain(windows.map(|window| window.token));
+        kept.chain(records.detached.iter().copied()).chain(self.stand_ins(&records.holders)).collect()
     }
 
     /// Those who still wait.
@@ -123,4 +141,8 @@ impl Observer {
         let waiting: Vec<_> = self.records().waiters.iter().map(ToString::to_string).collect();
         waiting.join("; ")
     }
+}
+
+fn holders(records: &Records, index: usize) -> impl Iterator<Item = &Holder> {
+    records.holders.iter().filter(move |holder| holder.key == index)
 }
