@@ -146,9 +146,7 @@ impl World {
     fn note_rest_of_break(&mut self, token: OwnerToken, now: Instant) {
         let is_lost = |(name, broken): &(&Arc<str>, &Broken)| {
             let (key, places) = (LockKey::from(&***name), broken.places.values().filter(|until| now < **until).count());
-            broken.at.is_none()
-                && !self.excludes(&key, token, now)
-                && self.excludes_with(&key, token, places, now)
+            broken.at.is_none() && !self.excludes(&key, token, now) && self.excludes_with(&key, token, places, now)
         };
         let keys = self.broken.holders.get(&token).into_iter().flatten();
         let lost: Vec<_> = keys.filter(is_lost).map(|(name, _)| Arc::clone(name)).collect();
@@ -170,7 +168,9 @@ impl World {
     pub(super) fn rob_the_broken(&mut self, key: &LockKey, hit: &[usize], now: Instant) {
         let enough = self.enough_to_exclude();
         let mut robbed = Vec::new();
-        for (holder, broken) in self.broken.holders.iter().filter_map(|(holder, keys)| Some((holder, keys.get(key.name())?))) {
+        for (holder, broken) in
+            self.broken.holders.iter().filter_map(|(holder, keys)| Some((holder, keys.get(key.name())?)))
+        {
             let stands = |server: &usize| {
                 broken.places.get(server).is_some_and(|until| now < *until)
                     || self.servers[*server].lease_left(key.name(), *holder, now).is_some()

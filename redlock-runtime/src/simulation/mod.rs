@@ -82,8 +82,9 @@ fn the_promises_hold_for_several_keys() {
 fn the_promises_hold_for_permits() {
     use permits::{
         families_with_faults, families_with_thefts, pool, pool_among_others, pool_and_alone, pool_crowd,
-        pool_of_families, pool_with_amnesia, pool_with_crashes, pool_with_cut_tries, pool_with_cut_yields,
-        pool_with_cuts, pool_with_lost_entries, pool_with_pauses, stream_of_families,
+        pool_of_families, pool_rolling, pool_with_amnesia, pool_with_crashes, pool_with_cut_tries,
+        pool_with_cut_yields, pool_with_cuts, pool_with_freezes, pool_with_lost_entries, pool_with_pauses,
+        stream_of_families,
     };
     let profiles = [
         pool,
@@ -101,6 +102,8 @@ fn the_promises_hold_for_permits() {
         families_with_thefts,
         families_with_faults,
         pool_with_cut_tries,
+        pool_rolling,
+        pool_with_freezes,
     ];
     let failed: Vec<_> = profiles
         .into_iter()

@@ -1,6 +1,6 @@
 //! Circumstances in which no more than so many may have a lock at a time.
 
-use super::circumstances::{crowd, slow_crowd};
+use super::circumstances::{crowd, rolling, slow_crowd};
 use super::faults::Faults;
 use super::profile::Profile;
 use crate::protocol::command::Verb;
@@ -137,6 +137,30 @@ pub(super) fn pool_with_pauses() -> Profile {
 pub(super) fn pool_with_crashes() -> Profile {
     let faults = Faults { crashes: 2, cuts: 3, until: 600, ..Faults::NONE };
     Profile { faults, bodies: 0..=900, ttls: vec![1000, 4000], permits: vec![1, 2, 0], bound: 2500, ..pool_crowd() }
+}
+
+/// The servers restart one after the other and know nothing, while all have their permits.
+pub(super) fn pool_rolling() -> Profile {
+    Profile { permits: vec![8], ..rolling() }
+}
+
+/// Servers are away and stand still, for longer than leases last: permits are lost by that, and votes are won back.
+pub(super) fn pool_with_freezes() -> Profile {
+    let faults = Faults { restarts: 5, freezes: 5, until: 3000, longest: 600, ..Faults::NONE };
+    let (clients, calls, tasks) = (4..=5, 2..=3, 1..=1);
+    Profile {
+        nodes: vec![3],
+        clients,
+        calls,
+        tasks,
+        ttls: vec![300],
+        bodies: 500..=2500,
+        faults,
+        permits: vec![1],
+        renewals: 100,
+        bound: 8000,
+        ..crowd()
+    }
 }
 
 /// One node at a time forgets everything, and more nodes have to agree.

@@ -11,6 +11,9 @@
 //! A client here asks earlier than the code does: for a permit at any node as soon as it has the turnstile there. Who has the
 //! turnstile may yield it at a node, and take it again; a call may be dropped at any time, and its process passes the turnstile on all
 //! the same; and a node may forget everything, where the quorum is one that tolerates it.
+//!
+//! Who has a permit wins votes back: it asks each node that has none for it for the turnstile, by another token of its own, and for the
+//! permit where it has that.
 
 use std::fmt;
 
@@ -43,6 +46,10 @@ pub enum Variant {
     LapsedExtensionsCount,
     /// Whoever may be missing in rolls because a node has forgotten it is not counted.
     NobodyForgets,
+    /// A permit that could not be proven for a moment is one again when enough votes are won back.
+    LostPermitsReturn,
+    /// Votes are won back without the turnstile.
+    VotesReturnOutside,
 }
 
 /// Three nodes, and tokens that each want a permit.
@@ -62,6 +69,8 @@ pub struct Permits {
     pub yields: u8,
     /// How often a node forgets everything.
     pub wipes: u8,
+    /// How often a token wins votes back, each of them once.
+    pub returns: u8,
     /// How many nodes must agree.
     pub quorum: usize,
     /// Whether calls are dropped before they are admitted.
@@ -77,6 +86,9 @@ pub struct State {
     phases: [Phase; TOKENS],
     /// Which tokens have left the turnstile, or passed it on.
     opened: u8,
+    /// Which tokens have come back to the turnstile for votes, and which of them stand in it.
+    returned: u8,
+    stands_again: u8,
     expiries: u8,
     cuts: u8,
     yields: u8,
@@ -87,7 +99,7 @@ pub struct State {
 /// the nodes.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, PartialOrd, Ord)]
 struct Column {
-    /// The process that stands in the turnstile, and one more; 0 for none.
+    /// The process that stands in the turnstile, and one more; 0 for none. Who has come back stands there by a number of its own.
     turn: u8,
     /// The tokens that have permits.
     entries: u8,
@@ -137,16 +149,36 @@ enum Sent {
     Extend,
     Leave,
     Yield,
+    /// The three of who has come back for votes.
+    TakeBack,
+    EnterBack,
+    OpenBack,
 }
 
-const ALL: [Sent; 7] = [Sent::Take, Sent::Enter, Sent::LateEnter, Sent::Open, Sent::Extend, Sent::Leave, Sent::Yield];
+const ALL: [Sent; 10] = [
+    Sent::Take,
+    Sent::Enter,
+    Sent::LateEnter,
+    Sent::Open,
+    Sent::Extend,
+    Sent::Leave,
+    Sent::Yield,
+    Sent::TakeBack,
+    Sent::EnterBack,
+    Sent::OpenBack,
+];
 
 const fn code(sent: Sent, token: usize) -> u8 {
-    (sent as u8) << 2 | token as u8 | 0x20
+    (sent as u8) << 2 | token as u8 | 0x40
 }
 
 fn decoded(code: u8) -> (Sent, usize) {
-    (ALL[usize::from(code >> 2 & 7)], usize::from(code & 3))
+    (ALL[usize::from(code >> 2 & 15)], usize::from(code & 3))
+}
+
+/// The number by which a token stands in the turnstile that has come back to it.
+const fn back(token: usize) -> u8 {
+    8 + token as u8
 }
 
 impl Connection {
@@ -191,6 +223,10 @@ pub enum Action {
     Admit { token: usize },
     /// A token leaves the turnstile.
     Open { token: usize },
+    /// A holder asks for the turnstile where it has no permit.
+    Return { token: usize },
+    /// It leaves the turnstile again.
+    Close { token: usize },
     /// A holder extends its permit where it has not heard of one.
     Extend { token: usize, node: usize },
     /// A node executes the oldest command of a process, and the answer arrives.
@@ -252,6 +288,15 @@ impl Model for Permits {
                 state.columns.iter_mut().for_each(|column| column.links[token].roll = 0);
             }
             Action::Open { token } => self.open(&mut state, token),
+            Action::Return { token } => {
+                (state.returned, state.stands_again) = (state.returned | 1 << token, state.stands_again | 1 << token);
+                for node in 0..NODES {
+                    if !state.columns[node].links[token].has_entry {
+                        self.send(&mut state, Sent::TakeBack, token, node);
+                    }
+                }
+            }
+            Action::Close { token } => self.close(&mut state, token),
             Action::Extend { token, node } => self.send(&mut state, Sent::Extend, token, node),
             Action::Execute { process, node } => {
                 let code = state.columns[node].connections[process].pop();
@@ -300,7 +345,8 @@ impl Model for Permits {
 
     fn encode(&self, state: &State, bytes: &mut Vec<u8>) {
         let phases: u8 = (0..TOKENS).map(|token| (state.phases[token] as u8) << (2 * token)).sum();
-        bytes.extend([phases, state.opened, state.expiries << 4 | state.wipes, state.cuts << 4 | state.yields]);
+        let back = state.returned << 4 | state.stands_again;
+        bytes.extend([phases, state.opened, back, state.expiries << 4 | state.wipes, state.cuts << 4 | state.yields]);
         for column in &state.columns {
             bytes.extend([column.turn, column.entries]);
             for (token, link) in column.links.iter().enumerate().take(self.tokens) {
@@ -317,9 +363,11 @@ impl Model for Permits {
 
     fn decode(&self, bytes: &mut &[u8]) -> State {
         let phases = take(bytes);
-        let [opened, lost, broken] = [(); 3].map(|()| take(bytes));
+        let [opened, back, lost, broken] = [(); 4].map(|()| take(bytes));
         let mut state = State {
             opened,
+            returned: back >> 4,
+            stands_again: back & 15,
             expiries: lost >> 4,
             wipes: lost & 15,
             cuts: broken >> 4,
@@ -455,9 +503,25 @@ impl Permits {
                         actions.push(Action::Extend { token, node });
                     }
                 }
+                self.returning_actions(state, token, actions);
                 actions.push(Action::End { token });
             }
             Phase::Ended => {}
+        }
+    }
+
+    /// What a holder may do for votes that it lacks.
+    fn returning_actions(&self, state: &State, token: usize, actions: &mut Vec<Action>) {
+        let has_returned = state.returned >> token & 1 == 1;
+        let may_return = state.has_opened(token) && state.returned.count_ones() < u32::from(self.returns);
+        // Behind more than a few commands it would only come later.
+        let has_room =
+            state.columns.iter().all(|column| column.connections[self.process(token)].len() < MOST_ON_THE_WAY - 3);
+        if may_return && !has_returned && has_room && state.has_entries(token) < NODES {
+            actions.push(Action::Return { token });
+        }
+        if state.stands_again >> token & 1 == 1 {
+            actions.push(Action::Close { token });
         }
     }
 
@@ -516,7 +580,15 @@ impl Permits {
         }
     }
 
+    fn close(&self, state: &mut State, token: usize) {
+        state.stands_again &= !(1 << token);
+        (0..NODES).for_each(|node| self.send(state, Sent::OpenBack, token, node));
+    }
+
     fn end(&self, state: &mut State, token: usize) {
+        if state.stands_again >> token & 1 == 1 {
+            self.close(state, token);
+        }
         // The release gives the turnstile back as well.
         state.opened |= 1 << token;
         state.phases[token] = Phase::Ended;
@@ -531,6 +603,9 @@ impl Permits {
         for token in (0..self.tokens).filter(|token| self.process(*token) == process) {
             if state.phases[token] != Phase::Ended && state.has_opened(token) && !self.is_passed(state, token) {
                 self.send(state, Sent::Open, token, node);
+            }
+            if (state.returned & !state.stands_again) >> token & 1 == 1 {
+                self.send(state, Sent::OpenBack, token, node);
             }
             if state.phases[token] == Phase::Ended {
                 self.send(state, Sent::Leave, token, node);
@@ -548,8 +623,8 @@ impl Permits {
     fn execute(&self, state: &mut State, code: u8, node: usize, heard: bool) {
         let (sent, token) = decoded(code);
         let owner = self.process(token) as u8 + 1;
-        let is_lost = state.phases[token] == Phase::Holding && state.has_entries(token) < self.quorum;
-        let phase = state.phases[token];
+        let is_lost = self.is_lost(state, token) && self.variant != Variant::LostPermitsReturn;
+        let (phase, stands_again) = (state.phases[token], state.stands_again >> token & 1 == 1);
         let column = &mut state.columns[node];
         let link = &mut column.links[token];
         let bit = 1 << token;
@@ -593,6 +668,26 @@ impl Permits {
                     || self.variant == Variant::LapsedExtensionsCount && link.was_given;
                 link.has_entry |= heard && counts && !is_lost && phase == Phase::Holding && column.entries & bit != 0;
             }
+            Sent::TakeBack => {
+                if column.turn == 0 {
+                    column.turn = back(token);
+                }
+                let has_turn = column.turn == back(token) || self.variant == Variant::VotesReturnOutside;
+                if heard && has_turn && phase == Phase::Holding && stands_again {
+                    self.send(state, Sent::EnterBack, token, node);
+                }
+            }
+            Sent::EnterBack => {
+                if column.turn == back(token) || self.variant == Variant::VotesReturnOutside {
+                    column.entries |= bit;
+                    link.has_entry |= heard && phase == Phase::Holding && !is_lost;
+                }
+            }
+            Sent::OpenBack => {
+                if column.turn == back(token) {
+                    column.turn = 0;
+                }
+            }
             Sent::Leave => {
                 column.entries &= !bit;
                 if column.turn == owner && !self.is_passed(state, token) {
@@ -616,11 +711,14 @@ impl Permits {
     /// A permit that was not proven for a moment is lost.
     fn note_losses(&self, state: &mut State) {
         for token in 0..self.tokens {
-            let is_lost = state.phases[token] == Phase::Holding && state.has_entries(token) < self.quorum;
-            if is_lost {
+            if self.is_lost(state, token) && self.variant != Variant::LostPermitsReturn {
                 self.end(state, token);
             }
         }
+    }
+
+    fn is_lost(&self, state: &State, token: usize) -> bool {
+        state.phases[token] == Phase::Holding && state.has_entries(token) < self.quorum
     }
 
     fn is_admitted(&self, state: &State, token: usize) -> bool {
@@ -653,6 +751,8 @@ impl fmt::Display for Action {
             Self::Enter { token, node } => write!(f, "t{token} asks node {node} for a permit"),
             Self::Admit { token } => write!(f, "t{token} is admitted"),
             Self::Open { token } => write!(f, "t{token} leaves the turnstile"),
+            Self::Return { token } => write!(f, "t{token} asks for the turnstile where it has no permit"),
+            Self::Close { token } => write!(f, "t{token} leaves the turnstile again"),
             Self::Extend { token, node } => write!(f, "t{token} extends its permit at node {node}"),
             Self::Execute { process, node } => write!(f, "node {node} answers process {process}"),
             Self::ExecuteStale { process, node } => write!(f, "node {node} executes what was cut of process {process}"),

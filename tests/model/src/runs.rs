@@ -150,7 +150,10 @@ pub fn sets() -> Vec<(&'static str, Sets)> {
         ("a shared folder and places in it", Sets { give_up: true, ..several(2, &[SHARED_FOLDER, BELOW, READ_BELOW]) }),
         ("both names, of which one is taken away, and each", Sets { taken_away: 2, ..several(2, &[AB, A, B]) }),
         ("both names, twice, one is taken away, three nodes", Sets { taken_away: 2, ..several(3, &[AB, AB]) }),
-        ("a place that is taken away, and its folder", Sets { taken_away: 2, ..several(2, &[BELOW, FOLDER, READ_BELOW]) }),
+        (
+            "a place that is taken away, and its folder",
+            Sets { taken_away: 2, ..several(2, &[BELOW, FOLDER, READ_BELOW]) },
+        ),
     ]
 }
 
@@ -231,6 +234,14 @@ pub fn permits() -> Vec<(&'static str, Permits)> {
         ("two tokens, a turnstile that is yielded", Permits { yields: 1, cuts: 1, ..pair }),
         ("three tokens, one permit, an expiry", Permits { tokens: 3, expiries: 1, ..pair }),
         ("two tokens, a node that forgets", Permits { quorum: 3, wipes: 1, cuts: 1, ..pair }),
+        ("two tokens, votes that are won back", Permits { returns: 2, expiries: 2, ..pair }),
+        ("two tokens, one wins votes back, a cut", Permits { returns: 1, expiries: 1, cuts: 1, ..pair }),
+        (
+            "two tokens, a node that forgets is won back",
+            Permits { returns: 2, quorum: 3, wipes: 1, expiries: 1, ..pair },
+        ),
+        ("two tokens of a process, one wins votes back", Permits { returns: 1, expiries: 2, ..in_one_process(pair) }),
+        ("three tokens, one permit, one wins votes back", Permits { tokens: 3, returns: 1, expiries: 1, ..pair }),
     ]
 }
 
@@ -252,13 +263,18 @@ pub fn permits_without_a_rule() -> Vec<(&'static str, Permits)> {
         ("a late question", varied(PermitsVariant::LateEntersCreate, in_one_process(pair))),
         ("an extension after the lease", varied(PermitsVariant::LapsedExtensionsCount, in_one_process(pair))),
         ("a node that forgets", varied(PermitsVariant::NobodyForgets, Permits { quorum: 3, wipes: 1, ..pair })),
+        ("a lost one returns", varied(PermitsVariant::LostPermitsReturn, Permits { returns: 1, expiries: 2, ..pair })),
+        (
+            "outside of the turnstile",
+            varied(PermitsVariant::VotesReturnOutside, Permits { returns: 1, expiries: 2, ..pair }),
+        ),
         ("an extension makes one", varied(PermitsVariant::ExtensionsCreate, Permits { expiries: 3, cuts: 1, ..pair })),
     ]
 }
 
 const fn permits_of_two() -> Permits {
     let variant = PermitsVariant::Protocol;
-    let (yields, wipes, quorum, drops) = (0, 0, 2, false);
+    let (yields, wipes, returns, quorum, drops) = (0, 0, 0, 2, false);
     Permits {
         tokens: 2,
         permits: 1,
@@ -267,6 +283,7 @@ const fn permits_of_two() -> Permits {
         cuts: 0,
         yields,
         wipes,
+        returns,
         quorum,
         drops,
         variant,

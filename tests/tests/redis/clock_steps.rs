@@ -1,7 +1,8 @@
 //! Servers whose clocks are set forward or back while locks are held.
 
-use crate::support::{acquired_everywhere, builder, connected, holders, majority};
-use redlock_runtime::{LockError, LockGuard, LockManager, LockRequest};
+use crate::support::{SIZES, acquired_everywhere, builder, connected, holders, known_everywhere, majority};
+use crate::waiters::assert_all_gone;
+use redlock_runtime::{LockError, LockGuard, LockManager, LockRequest, Mode};
 use redlock_tests::{Nodes, PATIENCE, RedisServer, eventually, eventually_eq};
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::{Duration, Instant};
@@ -200,4 +201,59 @@ async fn a_step_is_noticed_over_a_restart() {
     nodes.iter().for_each(RedisServer::kill);
     nodes[0].restart_empty().await;
     tokio::time::timeout(TTL, other.lost()).await.expect("without a renewal");
+}
+
+fn folder() -> LockRequest {
+    LockRequest::path("/A").mode(Mode::Shared)
+}
+
+fn permit(permits: u32) -> LockRequest {
+    LockRequest::new("export").permits(permits)
+}
+
+/// What somebody has who dies; what another one has beside it and lives, so that the key of both stays; what is had beside that when
+/// the first is over, and not before; and what only the dead are in the way of then.
+type Scene = (&'static str, [fn() -> LockRequest; 4]);
+
+const SCENES: [Scene; 3] = [
+    ("a writer below a folder", [|| LockRequest::path("/A/C"), || folder_below("D"), folder, folder]),
+    (
+        "a reader of a folder",
+        [folder, || folder_below("D"), || LockRequest::path("/A/C"), || LockRequest::path("/A/E")],
+    ),
+    ("who has a permit", [|| permit(3), || permit(3), || permit(2), || permit(2)]),
+];
+
+fn folder_below(name: &str) -> LockRequest {
+    LockRequest::path(&*format!("/A/{name}")).mode(Mode::Shared)
+}
+
+#[tokio::test]
+async fn the_dead_do_not_come_to_life_by_a_clock_that_is_set_back() {
+    // A node that takes away the dead of one class alone when somebody enters keeps the others for a clock to wake them: whoever may
+    // be beside the living is kept out for an hour then, and what the dead have left is there for as long.
+    for size in SIZES {
+        let nodes = clocked(size).await;
+        for (name, [dead, beside, living, late]) in SCENES {
+            let [ours, theirs, others] = [locks(&nodes).await, locks(&nodes).await, locks(&nodes).await];
+            let dead = known_everywhere(&ours, &nodes, dead().ttl(TTL / 4).renew(false)).await;
+            let beside = known_everywhere(&theirs, &nodes, beside().ttl(10 * TTL)).await;
+            assert!(matches!(dead.lost().await, LockError::Lost { .. }), "{name}");
+            // What the nodes keep a little longer than the client counts on.
+            tokio::time::sleep(TTL / 8).await;
+            let living = known_everywhere(&theirs, &nodes, living().ttl(10 * TTL)).await;
+            nodes.iter().for_each(|node| node.set_clock(-HOUR));
+            beside.release().await.unwrap();
+            let late = match others.acquire(late().wait(PATIENCE)).await {
+                Ok(late) => late,
+                Err(error) => panic!("{name}: {error}; {:#?}", nodes.contents().await),
+            };
+            assert!(living.is_held() && late.is_held(), "{name}, {size} nodes");
+            drop((dead, living, late));
+            for manager in [ours, theirs, others] {
+                assert_all_gone(&manager, &nodes).await;
+            }
+            nodes.iter().for_each(|node| node.set_clock(0));
+        }
+    }
 }

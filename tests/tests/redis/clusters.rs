@@ -6,6 +6,7 @@ mod listing;
 mod load;
 mod moving;
 mod permits;
+mod sets;
 mod sharing;
 mod tls;
 

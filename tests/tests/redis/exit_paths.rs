@@ -1,7 +1,9 @@
 //! Every way out of a locked body gives the lock back at every node (defects 3, 13, 15, 16, 23 and 24 of peers), of whatever kind it
 //! is; and a share of it also when others have one.
 
-use crate::support::{GENEROUS, SIZES, acquired_everywhere, assert_nothing_left, barrier, holders, majority, manager};
+use crate::support::{
+    GENEROUS, SIZES, acquired_everywhere, assert_nothing_left, barrier, holders, known, majority, manager,
+};
 use redlock_runtime::{LockError, LockGuard, LockManager, LockRequest};
 use redlock_tests::{Nodes, PATIENCE, eventually, eventually_eq};
 use std::collections::BTreeMap;
@@ -72,12 +74,6 @@ impl Scene {
         };
         self.manager.with_lock(self.request(), body).await
     }
-}
-
-/// How many nodes know the token of `guard`.
-async fn known(nodes: &Nodes, guard: &LockGuard) -> usize {
-    let (contents, token) = (nodes.contents().await, guard.token().as_str());
-    contents.values().filter(|keys| keys.values().any(|value| value.contains(token))).count()
 }
 
 /// How many keys the nodes have.

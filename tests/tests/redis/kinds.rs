@@ -1,12 +1,13 @@
 //! What options of a call promise of every kind of lock: of one key there are tests of its own (`holding`).
 
-use crate::support::{BRIEF, assert_nothing_left, builder, connected, manager};
-use crate::waiters::{assert_all_gone, obtained, waiting};
-use redlock_runtime::{LockError, LockGuard, LockManager, LockPart, LockRequest, LossCause};
-use redlock_tests::{Nodes, PATIENCE};
+use crate::lingering::make_idle;
+use crate::support::{BRIEF, SIZES, assert_nothing_left, builder, connected, majority, manager};
+use crate::waiters::{assert_all_gone, obtained, patient, waiting};
+use redlock_runtime::{LockError, LockGuard, LockManager, LockPart, LockRequest, LossCause, Mode, Wait};
+use redlock_tests::{Nodes, PATIENCE, Proxy, eventually};
 use std::future::pending;
 use std::time::{Duration, Instant};
-use tokio::time::sleep;
+use tokio::time::{sleep, timeout};
 
 /// Short enough to wait for its end.
 const TTL: Duration = Duration::from_secs(1);
@@ -82,5 +83,74 @@ async fn a_body_that_goes_on_without_its_lock_is_told() {
             assert!(guard.release().await.is_err(), "{name}");
             assert_all_gone(&manager, &nodes).await;
         }
+    }
+}
+
+/// A lock of one key that a process keeps idle, and what it asks for then.
+const BESIDE_IDLE: [Kind; 9] = [
+    ("a", || LockRequest::all(["a", "b"])),
+    ("b", || LockRequest::all([LockPart::shared("a"), "b".into()])),
+    ("a", || LockRequest::all([LockPart::shared("a"), LockPart::shared("b")])),
+    ("/{A}/C", || LockRequest::path("/A/C")),
+    ("/{A}", || LockRequest::path("/A/C")),
+    ("/{A}", || LockRequest::path("/A")),
+    ("/{A}/C", || LockRequest::path("/A/C/D").mode(Mode::Shared)),
+    ("a", || LockRequest::shared("a")),
+    ("a", || LockRequest::new("a").permits(1)),
+];
+
+#[tokio::test]
+async fn a_lock_that_the_process_keeps_idle_is_in_nobodys_way() {
+    // Whoever asks the nodes before it gives its own idle lock back is refused by itself, or waits for the end of its own idle time.
+    const LONG: Duration = Duration::from_secs(60);
+    for size in SIZES {
+        let nodes = Nodes::start(size).await;
+        for (idle, request) in BESIDE_IDLE {
+            for wait in [Wait::None, Wait::Forever] {
+                let (manager, request) = (manager(&nodes).await, request().wait(wait));
+                make_idle(&manager, &nodes, &patient(idle).ttl(LONG).linger(LONG)).await;
+                let shown = format!("{request:?} beside {idle}, {size} nodes");
+                let asked = timeout(PATIENCE, manager.acquire(request)).await.expect(&shown);
+                let guard = asked.unwrap_or_else(|error| panic!("{shown}: {error}"));
+                guard.ensure_held().unwrap();
+                guard.release().await.unwrap();
+                assert_all_gone(&manager, &nodes).await;
+            }
+        }
+    }
+}
+
+/// Somebody has what is asked for at no more nodes than there must be, one of them forgets it, and somebody else asks for the same.
+async fn is_refused_by_those_that_know(size: usize, (name, request): Kind) {
+    let nodes = Nodes::start(size).await;
+    let (proxies, theirs) = (nodes.proxied().await, manager(&nodes).await);
+    // Well, but not for us.
+    for proxy in &proxies[majority(size)..] {
+        proxy.refuse(true).await;
+    }
+    let ours = builder(proxies.iter().map(Proxy::url)).build().unwrap();
+    let held = ours.acquire(request().renew(false).wait(PATIENCE)).await.unwrap();
+    // We hear nothing of it, and go by what was proven before.
+    for proxy in &proxies[..majority(size)] {
+        proxy.refuse(true).await;
+        proxy.cut().await;
+    }
+    nodes[0].restart_empty().await;
+    eventually(PATIENCE, "the node abstains", async || {
+        theirs.try_acquire(request()).await.expect_err(name);
+        let warnings = theirs.check().await.warnings().join("\n");
+        if warnings.contains("does not count for another ") { Ok(()) } else { Err(warnings) }
+    })
+    .await;
+    theirs.try_acquire(request()).await.expect_err(name);
+    assert!(held.is_held(), "{name}, {size} nodes: long before the end of its ttl");
+}
+
+#[tokio::test]
+async fn a_node_that_has_forgotten_what_is_held_makes_no_other_majority() {
+    // A node that votes again before the leases are over which it has forgotten is a majority together with those that never knew
+    // of them.
+    for kind in KINDS {
+        tokio::join!(is_refused_by_those_that_know(3, kind), is_refused_by_those_that_know(5, kind));
     }
 }

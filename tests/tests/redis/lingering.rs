@@ -21,14 +21,15 @@ fn lingering(nodes: &Nodes, linger: Duration) -> LockManagerBuilder {
 /// A manager that keeps `KEY`, without a call, at every node.
 async fn with_an_idle_lock(nodes: &Nodes, linger: Duration) -> LockManager {
     let manager = connected(lingering(nodes, linger), nodes).await;
-    make_idle(&manager, nodes).await;
+    make_idle(&manager, nodes, &KEY.into()).await;
     manager
 }
 
-async fn make_idle(manager: &LockManager, nodes: &Nodes) {
+/// Keeps the lock of `request` without a call, at every node.
+pub(crate) async fn make_idle(manager: &LockManager, nodes: &Nodes, request: &LockRequest) {
     // Not before the channels are open by which others are heard, and not after the first use.
     eventually(PATIENCE, "the lock is kept", async || {
-        drop(manager.acquire(KEY).await.map_err(|error| error.to_string())?);
+        drop(manager.acquire(request.clone()).await.map_err(|error| error.to_string())?);
         barrier(nodes).await;
         let standing = nodes.mentions("@").await.len();
         if manager.stats().linger.kept > 0 && standing == nodes.len() { Ok(()) } else { Err(format!("{standing}")) }

@@ -1,9 +1,9 @@
 //! Calls in the bodies of others: what they cost, and managers that have the same servers.
 
-use crate::support::{SIZES, assert_nothing_left, barrier, builder, connected, manager};
-use crate::waiters::{most_scripts, patient, reset_counts};
+use crate::support::{SIZES, assert_nothing_left, barrier, builder, connected, manager, wait_until_queued};
+use crate::waiters::{assert_all_gone, managers, most_scripts, obtained, patient, reset_counts, waiting};
 use redlock_runtime::__private::hold;
-use redlock_runtime::{LockError, LockGuard, LockManager, LockRequest};
+use redlock_runtime::{LockError, LockGuard, LockManager, LockRequest, Mode};
 use redlock_tests::{Nodes, PATIENCE};
 use std::time::Duration;
 use tokio::time::timeout;
@@ -97,4 +97,81 @@ async fn a_manager_with_another_namespace_database_or_server_has_other_locks() {
         assert!(theirs.shutdown().await);
     }
     assert_nothing_left(&ours, &nodes).await;
+}
+
+/// What the body of a call has.
+#[derive(Clone, Copy, Debug)]
+enum Has {
+    Read,
+    Written,
+    /// A lock that it had alone and shares now.
+    Lowered,
+}
+use Has::{Lowered, Read, Written};
+
+/// What the body has, whether a writer waits for it, what is asked for in it, and whether that is had at once.
+type Row = (Has, bool, fn() -> LockRequest, bool);
+
+fn read() -> LockRequest {
+    request().mode(Mode::Shared)
+}
+
+fn read_again() -> LockRequest {
+    read().reentrant(true)
+}
+
+fn write_again() -> LockRequest {
+    request().reentrant(true)
+}
+
+#[tokio::test]
+async fn who_reads_and_writes_in_the_body_of_whom() {
+    // The rows of parking_lot #532, which deadlock or not by what else goes on: no lock here can become exclusive again, so that one
+    // which was lowered stands for one that can be. A row is wrong where a call waits for its caller, by itself or behind the
+    // writer, or is let in to what its caller has not got.
+    let table: [Row; 16] = [
+        (Read, false, read, true),
+        (Read, false, read_again, true),
+        (Read, false, request, false),
+        (Read, false, write_again, false),
+        (Read, true, read, false),
+        (Read, true, read_again, true),
+        (Read, true, write_again, false),
+        (Written, false, read, false),
+        (Written, false, read_again, true),
+        (Written, false, request, false),
+        (Written, false, write_again, true),
+        (Written, true, write_again, true),
+        (Lowered, false, read, true),
+        (Lowered, false, write_again, false),
+        (Lowered, true, read, false),
+        (Lowered, true, read_again, true),
+    ];
+    for size in SIZES {
+        let nodes = Nodes::start(size).await;
+        let [ours, theirs] = managers(&nodes, 2).await.try_into().unwrap();
+        for (has, a_writer_waits, inner, enters) in table {
+            let shown = format!("{:?} in a body that has {has:?}, {a_writer_waits}, {size} nodes", inner());
+            let outer = ours.acquire(if matches!(has, Read) { read() } else { request() }).await.unwrap();
+            if matches!(has, Lowered) {
+                outer.downgrade();
+                outer.extend().await.unwrap();
+            }
+            let writer = a_writer_waits.then(|| waiting(&theirs, request()));
+            wait_until_queued(&nodes, KEY, usize::from(a_writer_waits)).await;
+            let nested = timeout(PATIENCE, hold(&outer, ours.acquire(inner()))).await.expect(&shown).unwrap();
+            match nested {
+                Ok(nested) => assert!(enters && nested.is_held(), "{shown}"),
+                Err(LockError::WouldDeadlock { .. }) => assert!(!enters, "{shown}"),
+                Err(other) => panic!("{shown}: {other}"),
+            }
+            assert!(outer.is_held(), "{shown}");
+            drop(outer);
+            if let Some(writer) = writer {
+                obtained(writer).await.release().await.unwrap();
+            }
+        }
+        assert_all_gone(&ours, &nodes).await;
+        assert_all_gone(&theirs, &nodes).await;
+    }
 }

@@ -1,6 +1,7 @@
 //! Requests for several keys and for places in a tree.
 
 mod attached;
+mod broken;
 mod cancelled;
 mod clustered;
 mod excluded;

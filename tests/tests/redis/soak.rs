@@ -1,5 +1,6 @@
 //! Several processes take locks of all kinds on real servers in trouble, and the history of their bodies is looked through
-//! afterwards: no two that exclude each other at once, numbers that rise, everybody served in the end, nothing left.
+//! afterwards: no two that exclude each other at once, no more than there are permits, numbers that rise, everybody served in the
+//! end, nothing left.
 //!
 //! `REDLOCK_SOAK_SECONDS` says for how long, a few seconds by default, and `REDLOCK_SOAK_SEED` which troubles come. The seed
 //! does not decide how the processes come to meet: it makes a run alike, and not the same.
@@ -9,11 +10,10 @@ mod history;
 mod worker;
 
 use self::dice::Dice;
-use self::history::History;
-use self::worker::{KEYS, LONGEST_TTL, NUMBERED, Told, work};
+use self::history::{History, Interval, Mode};
+use self::worker::{KEYS, LONGEST_TTL, NUMBERED, PLACES, POOL, Told, work};
 use crate::support::barrier;
-use crate::waiters::patient;
-use redlock_runtime::LockManager;
+use redlock_runtime::{LockManager, LockRequest};
 use redlock_tests::{Nodes, PATIENCE, eventually};
 use rustix::process::{Pid, Signal, kill_process};
 use std::process::Stdio;
@@ -163,14 +163,14 @@ async fn the_promises_hold_among_processes_and_servers_in_trouble() {
     println!(
         "soak: seed {seed}, {seconds} s, {troubles} troubles, {} processes, {} bodies, {} violations; others: {:?}",
         workers.started,
-        history.bodies.len(),
+        history.begun,
         violations.len(),
         history.others
     );
     assert!(violations.is_empty(), "{SEED}={seed}: {violations:#?}");
-    assert!(
-        history.bodies.iter().any(|body| body.is_shared) && history.bodies.iter().any(|body| body.number.is_some())
-    );
+    let has = |what: fn(&Interval) -> bool| history.bodies.iter().any(what);
+    assert!(has(|body| body.mode == Mode::Shared) && has(|body| body.number.is_some()));
+    assert!(has(|body| body.key == PLACES[1].0) && has(|body| body.key == POOL.0));
     all_is_well_again(&nodes).await;
     fs::remove_dir_all(folder).unwrap();
 }
@@ -179,10 +179,13 @@ async fn the_promises_hold_among_processes_and_servers_in_trouble() {
 async fn all_is_well_again(nodes: &Nodes) {
     let manager =
         LockManager::builder().nodes(nodes.urls()).default_ttl(LONGEST_TTL).longest_ttl(LONGEST_TTL).build().unwrap();
-    for key in KEYS.into_iter().chain(NUMBERED) {
+    let keys = KEYS.into_iter().chain(NUMBERED).chain([POOL.0]).map(LockRequest::new);
+    for request in keys.chain([LockRequest::path(PLACES[0].0)]) {
         // Nodes that have just been restarted abstain.
-        eventually(PATIENCE, "the lock is free for all", async || manager.acquire(patient(key)).await?.release().await)
-            .await;
+        eventually(PATIENCE, "the lock is free for all", async || {
+            manager.acquire(request.clone().wait(PATIENCE)).await?.release().await
+        })
+        .await;
     }
     assert!(manager.shutdown().await);
     barrier(nodes).await;
@@ -202,10 +205,14 @@ async fn locks_that_exclude_nobody_are_convicted() {
     }
     let folder = folder("nobody");
     let mut workers = Workers::start("soak::locks_that_exclude_nobody_are_convicted", 7, Vec::new(), &folder);
-    eventually(PATIENCE, "two bodies at once, and numbers that do not rise", async || {
+    eventually(PATIENCE, "two bodies at once, too many of them, and numbers that do not rise", async || {
         let violations = workers.history().violations();
         let is_found = |what: &str| violations.iter().any(|violation| violation.starts_with(what));
-        if is_found("at once") && is_found("no larger number") { Ok(()) } else { Err(violations.len()) }
+        if ["at once", "too many", "no larger number"].into_iter().all(is_found) {
+            Ok(())
+        } else {
+            Err(violations.len())
+        }
     })
     .await;
     workers.end().await;

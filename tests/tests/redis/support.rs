@@ -97,6 +97,19 @@ pub(crate) async fn holders(nodes: &Nodes, guard: &LockGuard) -> usize {
     contents.values().filter(held).count()
 }
 
+/// How many nodes know the token of `guard`.
+pub(crate) async fn known(nodes: &Nodes, guard: &LockGuard) -> usize {
+    let (contents, token) = (nodes.contents().await, guard.token().as_str());
+    contents.values().filter(|keys| keys.values().any(|value| value.contains(token))).count()
+}
+
+/// Takes all that is asked for, and waits until the last node has given it, too: of several keys, a node gives all or none.
+pub(crate) async fn known_everywhere(manager: &LockManager, nodes: &Nodes, request: LockRequest) -> LockGuard {
+    let guard = manager.acquire(request).await.unwrap();
+    eventually_eq(PATIENCE, "every node knows it", nodes.len(), async || known(nodes, &guard).await).await;
+    guard
+}
+
 /// Waits until `waiting` calls stand in the queue for `key` on every node.
 pub(crate) async fn wait_until_queued(nodes: &Nodes, key: &str, waiting: usize) {
     for node in nodes.iter() {

@@ -1,17 +1,20 @@
 //! Wake-ups that are lost, late or impossible: the lock passes on all the same (defect 19 of peers).
 
 use crate::support::{
-    acquired_everywhere, asked, builder, connected, manager, manager_through, wait_until_asked, wait_until_queued,
+    SIZES, acquired_everywhere, asked, builder, connected, manager, manager_through, wait_until_asked,
+    wait_until_queued,
 };
 use crate::waiters::{
     assert_all_gone, managers, most_scripts, obtained, patient, queue, queue_up, reset_counts, waiting,
 };
-use redlock_runtime::LockManager;
+use redlock_runtime::{LockManager, LockRequest, Mode};
 use redlock_tests::{Builder, Flow, Nodes, PATIENCE, Proxy, RedisServer};
 use std::time::{Duration, Instant};
 use tokio::task::JoinSet;
 
 const KEY: &str = "order:7";
+/// Longer than the harness has patience: whoever is in has not waited for the end of the lease.
+const LONG: Duration = Duration::from_secs(30);
 
 /// Wake-ups come with the answers in RESP3, and on a connection of their own in RESP2.
 const PROTOCOLS: [fn(Builder) -> Builder; 2] = [|resp3| resp3, |resp2| resp2.without_command("HELLO")];
@@ -20,6 +23,11 @@ async fn each_protocol(size: usize, scene: impl AsyncFn(Nodes)) {
     for configure in PROTOCOLS {
         scene(Nodes::start_with(size, |_, builder| configure(builder)).await).await;
     }
+}
+
+/// A call for a share that has given up long before the lease of a writer ends.
+fn reader() -> LockRequest {
+    patient(KEY).mode(Mode::Shared)
 }
 
 /// Lets the waiters have the lock one after the other.
@@ -84,10 +92,59 @@ async fn a_waiter_whose_connection_for_wake_ups_is_killed_again_and_again_is_ser
     .await;
 }
 
+#[tokio::test]
+async fn readers_whose_connections_for_wake_ups_are_killed_are_let_in_all_the_same() {
+    // Redisson #3891. A node that takes a wake-up for received which nobody has received leaves them in no queue: if they do not ask
+    // again on a new connection either, they wait for the end of the writer's lease.
+    for size in SIZES {
+        each_protocol(size, async |nodes| {
+            let (writer, managers) = (manager(&nodes).await, managers(&nodes, 2).await);
+            for _ in 0..3 {
+                let held = acquired_everywhere(&writer, &nodes, patient(KEY).ttl(LONG)).await;
+                let calls = managers.iter().map(|manager| waiting(manager, reader().ttl(LONG))).collect();
+                wait_until_queued(&nodes, KEY, managers.len()).await;
+                for node in nodes.iter() {
+                    let kill = ["CLIENT", "KILL", "TYPE", "pubsub", "SKIPME", "yes"];
+                    assert!(node.inspect().command::<usize>(&kill).await >= managers.len());
+                }
+                drop(held);
+                drain(calls).await;
+            }
+            assert_all_gone(&writer, &nodes).await;
+        })
+        .await;
+    }
+}
+
+#[tokio::test]
+async fn readers_find_out_by_asking_that_a_writer_has_gone_without_a_word() {
+    // No wake-up is sent at all: readers that rely on one, or on the end of the lease, stay outside.
+    for size in SIZES {
+        each_protocol(size, async |nodes| {
+            let (writer, managers) = (manager(&nodes).await, managers(&nodes, 2).await);
+            let held = acquired_everywhere(&writer, &nodes, patient(KEY).ttl(LONG).renew(false)).await;
+            let calls = managers.iter().map(|manager| waiting(manager, reader().ttl(LONG))).collect();
+            wait_until_queued(&nodes, KEY, managers.len()).await;
+            for node in nodes.iter() {
+                node.inspect().command::<usize>(&["DEL", KEY]).await;
+            }
+            drain(calls).await;
+            drop(held);
+            assert_all_gone(&writer, &nodes).await;
+        })
+        .await;
+    }
+}
+
 /// What the nodes tell a waiter is lost, and its connections break. How long until it has the lock.
-async fn after_a_lost_grant(nodes: &Nodes, proxies: &[Proxy], [holder, waiter]: [&LockManager; 2]) -> Duration {
+async fn after_a_lost_grant(
+    nodes: &Nodes,
+    proxies: &[Proxy],
+    [holder, waiter]: [&LockManager; 2],
+    request: LockRequest,
+) -> Duration {
     let held = acquired_everywhere(holder, nodes, KEY).await;
-    let call = waiting(waiter, patient(KEY));
+    let call = waiting(waiter, request);
     wait_until_queued(nodes, KEY, 1).await;
     proxies.iter().for_each(Proxy::drop_replies);
     let lost: Vec<_> = proxies.iter().map(|proxy| proxy.traffic().replies.dropped).collect();
@@ -109,12 +166,14 @@ async fn a_waiter_whose_grant_is_lost_with_its_connection_asks_at_once() {
         each_protocol(size, async |nodes| {
             let proxies = nodes.proxied().await;
             let managers = [&manager(&nodes).await, &manager_through(&proxies, &nodes).await];
-            let mut shortest = Duration::MAX;
-            for _ in 0..3 {
-                shortest = shortest.min(after_a_lost_grant(&nodes, &proxies, managers).await);
+            for request in [patient(KEY), reader()] {
+                let mut shortest = Duration::MAX;
+                for _ in 0..3 {
+                    shortest = shortest.min(after_a_lost_grant(&nodes, &proxies, managers, request.clone()).await);
+                }
+                // Not when the claim is over, after a second.
+                assert!(shortest < Duration::from_millis(500), "{shortest:?} on {size} nodes: {request:?}");
             }
-            // Not when the claim is over, after a second.
-            assert!(shortest < Duration::from_millis(500), "{shortest:?} on {size} nodes");
             assert_all_gone(managers[1], &nodes).await;
         })
         .await;

@@ -144,8 +144,6 @@ impl Call<'_> {
                 Came::Ours(()) => stay.set_rest(None),
                 Came::Passed(passed) => return Ok(Came::Passed(passed)),
             }
-            // What is asked for now would be answered after the time of the call.
-            self.may_stay(stay, entering, self.now())?;
         }
     }
 
@@ -259,8 +257,9 @@ impl Call<'_> {
     async fn keep_turnstile(&self, turnstile: &LocalTurn) -> bool {
         let acquisition = turnstile.acquisition();
         if acquisition.lease_left().is_none_or(|left| left < turn(self.wanted.ttl) * 2 / 3) {
-            // Too few answers are told by what is left then.
-            let _ = acquisition.extend().await;
+            // Too few answers are told by what is left then, and the end of the call by its time.
+            let left = self.left().filter(|_| self.waits()).unwrap_or(Duration::MAX);
+            let _ = timeout(left, acquisition.extend()).await;
         }
         !turnstile.has_ended() && acquisition.stands_there()
     }

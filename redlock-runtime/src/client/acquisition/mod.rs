@@ -17,6 +17,7 @@ mod noting;
 mod permits;
 mod present;
 mod releasing;
+mod returning;
 mod sharing;
 mod state;
 mod state_guard;
@@ -61,6 +62,8 @@ pub(crate) struct Acquisition {
     state: Mutex<State>,
     /// The number of the call that has the token now.
     turn: AtomicU32,
+    /// It stands in a line of its own, although its key has one.
+    stands_beside: bool,
 }
 
 impl Acquisition {
@@ -74,6 +77,7 @@ impl Acquisition {
             subject: Arc::new(subject),
             state: Mutex::new(State::new(candidate, shared.nodes.len())),
             turn: AtomicU32::new(0),
+            stands_beside: false,
         }
     }
 
@@ -89,7 +93,9 @@ impl Acquisition {
 
     /// The same with another token.
     fn with_token(&self, token: OwnerToken, ttl: Duration) -> Self {
-        Self::new(&self.shared, self.subject.under(token), ttl, self.now())
+        let mut other = Self::new(&self.shared, self.subject.under(token), ttl, self.now());
+        other.stands_beside = self.stands_beside;
+        other
     }
 
     /// The next token of this process for the same key, at the end of the queues.
@@ -121,9 +127,11 @@ impl Acquisition {
         self.subject.mode.is_permit()
     }
 
-    /// What the line is called in which the token stands: as its key, or in one of its own, for a lock that others share or several names.
+    /// What the line is called in which the token stands: as its key, or in one of its own, for a lock that others share, several names,
+    /// and whoever comes back to a turnstile.
     pub(crate) fn line(&self) -> Cow<'_, str> {
-        if self.subject.is_plain() { self.key().name().into() } else { line_of(self.token()).into() }
+        let is_of_key = self.subject.is_plain() && !self.stands_beside;
+        if is_of_key { self.key().name().into() } else { line_of(self.token()).into() }
     }
 
     pub(crate) fn key(&self) -> &LockKey {

@@ -51,6 +51,8 @@ pub(super) struct Rare {
     pub(super) says_that_it_ends: bool,
     /// Whether somebody has given a permit back since it was asked who has one.
     pub(super) is_freed: bool,
+    /// Whether it stands in the turnstile once more, for votes that its permit lacks.
+    pub(super) comes_back: bool,
     /// Those who have permits, as the calls have counted them that stood in a turnstile with the token.
     pub(super) counted: Option<Counted>,
     /// What goes with the token from call to call, and ends after it.

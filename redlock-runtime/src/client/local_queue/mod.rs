@@ -19,6 +19,7 @@ mod permit_wait;
 mod reader;
 mod reader_wait;
 mod readers;
+mod returning;
 mod takers;
 #[cfg(test)]
 mod tests;
@@ -231,6 +232,10 @@ impl Watched for LocalQueue {
 
     fn rules(&self) -> Rules {
         self.shared.rules
+    }
+
+    fn answered(self: Arc<Self>, acquisition: &Arc<Acquisition>) {
+        self.return_for_votes(acquisition);
     }
 }
 

@@ -42,6 +42,9 @@ pub(crate) trait Watched: Send + Sync {
 
     /// Which rules apply.
     fn rules(&self) -> Rules;
+
+    /// The nodes have said what they say to the renewal of one of its locks.
+    fn answered(self: Arc<Self>, acquisition: &Arc<Acquisition>);
 }
 
 pub(crate) struct Watchdog {
@@ -108,7 +111,7 @@ async fn run(watched: Weak<dyn Watched>, rest: Rest) {
     let watchdog = &rest.0;
     let (mut timer, mut memory) = (Timer::new(watchdog.clock), Memory::default());
     while let Some(watched) = watched.upgrade() {
-        let next = memory.look(watchdog, &*watched);
+        let next = memory.look(watchdog, &watched);
         // Not while it sleeps: the last guard must be able to end it.
         drop(watched);
         match next {
@@ -145,9 +148,9 @@ struct Memory {
 
 impl Memory {
     /// Renews what is due. Returns when to look again; `None` to rest until something is held.
-    fn look(&mut self, watchdog: &Watchdog, watched: &dyn Watched) -> Option<Instant> {
+    fn look(&mut self, watchdog: &Watchdog, watched: &Arc<dyn Watched>) -> Option<Instant> {
         let now = watchdog.clock.now();
-        self.take_answers(now);
+        self.take_answers(now, watched);
         // Whoever takes a lock while we look wakes us, whether or not we have passed by already.
         watchdog.next_look.forget();
         let looked = watched.look(now);
@@ -177,13 +180,17 @@ impl Memory {
     }
 
     /// A lock that is not ours any more should be known at once, and not at its next renewal.
-    fn take_answers(&mut self, now: Instant) {
+    fn take_answers(&mut self, now: Instant, watched: &Arc<dyn Watched>) {
         if self.answers_at.is_some_and(|at| at <= now) {
             let mut all_news = Vec::new();
             self.renewed.retain(|renewed| {
                 let (is_awaited, news) = renewed.acquisition.awaits_renewal();
                 all_news.extend(news);
-                is_awaited && now < renewed.until
+                let is_looked_for = is_awaited && now < renewed.until;
+                if !is_looked_for {
+                    Arc::clone(watched).answered(&renewed.acquisition);
+                }
+                is_looked_for
             });
             drop(all_news);
             self.answers_pause *= 2;

@@ -139,7 +139,7 @@ impl Candidate {
     pub(crate) fn connected(&mut self, index: usize, now: Instant) {
         if let Some(voter) = self.voters.get_mut(index) {
             match self.phase {
-                Phase::Holding => voter.ask_again(now),
+                Phase::Holding => voter.can_be_asked_again(now),
                 Phase::Trying => voter.has_reconnected = true,
                 Phase::Waiting | Phase::Superseded | Phase::Ended => {}
             }

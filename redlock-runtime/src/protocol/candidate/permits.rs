@@ -10,15 +10,18 @@
 //! 3. *Admission.* By `r` rolls that count, at least `q`, whoever can prove a permit stands in `r + 1 - q` of them or more: any `q` of
 //!    them are of a quorum, which has a node in common with every other one that has forgotten nothing. The token is admitted when
 //!    fewer than `n` others do, and its own votes are enough.
-//! 4. *Afterwards* the turnstile is left, and the permit is extended like a share. It is won back by nobody: what a node gives
-//!    outside of the turnstile is seen by none of those that have counted.
+//! 4. *Afterwards* the turnstile is left, and the permit is extended like a share. A vote that is lacking is won back in the turnstile
+//!    and nowhere else: what a node gives outside of it is seen by none of those that have counted. By another token than that of
+//!    those who count in this process, who would not see it either; and at each node where the turnstile is that token's, whether or
+//!    not it is so at a majority.
 //! 5. *What is lost stays lost.* A permit that was not proven for a moment was not counted by whoever came in that moment; no
 //!    answer makes it good again. And an extension counts only where the lease has not run out that the node gave in the turnstile.
 //!
 //! Why no more than `n` have one at a time: let `h` be the last of them to be admitted, and `g` another one. When `h` was, `g` could
 //! prove its permit at a quorum, because of 5. At each node of it that `h` has a roll of, and that has not forgotten it, the permit of
 //! `g` is older than the roll: it was given in the turnstile, where `h` stood from the roll on, and never anew by an extension. So it
-//! stands in so many rolls as 3 says, and `h` has counted it. That holds for as many forgetful nodes as the quorums tolerate, and where
+//! stands in so many rolls as 3 says, and `h` has counted it. A permit that `g` has won back there since the roll is of no matter: `h` was
+//! admitted by then, because the turnstile was no longer its own. That holds for as many forgetful nodes as the quorums tolerate, and where
 //! managers tolerate different numbers of them, for as many as both do.
 //!
 //! A permit may be *passed on* to a call of the same process that waits for one, without a command. For all others that is a body that
@@ -110,8 +113,8 @@ impl Candidate {
         self.permit.is_some()
     }
 
-    /// Asks every node for a permit, or for one more roll, at which `by` `stands` in the turnstile as far as that goes. `now` must
-    /// be before the first send.
+    /// Asks every node for a permit, or for one more roll, at which `by` `stands` in the turnstile as far as that goes; who has its
+    /// permit asks those whose votes it lacks. `now` must be before the first send.
     pub(crate) fn enter(
         &mut self,
         by: OwnerToken,
@@ -119,14 +122,39 @@ impl Candidate {
         stands: impl Fn(usize) -> bool,
         mut send: impl FnMut(Outgoing),
     ) {
-        let Some(permit) = &self.permit else { return };
-        let verb = Verb::Enter { ttl: self.terms.ttl, turn: permit.turn };
-        let lease_end = self.terms.proven_by(verb, now);
-        let open = self.voters.iter_mut().enumerate().filter(|(index, voter)| voter.is_open() && stands(*index));
-        for (index, voter) in open {
-            voter.asked(InFlight::new(verb, now, lease_end));
-            send(Outgoing { index, verb, fence: None, other: Some(by) });
+        let Some(turn) = self.permit.as_ref().map(|permit| permit.turn) else { return };
+        for index in (0..self.voters.len()).filter(|index| stands(*index)) {
+            let Some(ttl) = self.asks_to_enter(index, now) else { continue };
+            let verb = Verb::Enter { ttl, turn };
+            let lease_end = self.counted_until(index, verb, now);
+            if let Some(voter) = self.voters.get_mut(index) {
+                voter.asked(InFlight::new(verb, now, lease_end));
+                send(Outgoing { index, verb, fence: None, other: Some(by) });
+            }
         }
+    }
+
+    /// For how long node number `index` is asked for a permit, if it is.
+    fn asks_to_enter(&self, index: usize, now: Instant) -> Option<Duration> {
+        let voter = self.voters.get(index).filter(|voter| voter.is_open())?;
+        match self.phase {
+            Phase::Holding if voter.vote.is_granted() => None,
+            Phase::Holding => self.rest(voter, now),
+            _ => Some(self.terms.ttl),
+        }
+    }
+
+    /// Whether the token has its permit and lacks votes that a node may give: one of which it was heard since it was away, and that has
+    /// named no later time.
+    pub(crate) fn comes_back(&self, now: Instant) -> bool {
+        let may_give = |voter: &Voter| {
+            let is_awaited = voter.recheck_at.is_some_and(|at| now < at);
+            !voter.vote.is_granted() && voter.is_free_to_ask() && voter.takes_part() && !is_awaited
+        };
+        self.is_permit()
+            && self.is_held(now)
+            && self.terms.applies(Rule::VotesAreWonBack)
+            && self.voters.iter().any(may_give)
     }
 
     /// The token stands in a turnstile, where permits are asked for from now on. What the nodes say counts for the whole lease of the
@@ -254,7 +282,9 @@ impl Candidate {
     /// Takes note of what the oldest answer of node number `index` says of the others, before it is taken in.
     pub(super) fn note_roll(&mut self, index: usize, answer: &Answer) {
         let Some(sent) = self.voters.get(index).and_then(|voter| voter.in_flight.first()) else { return };
-        let Some(permit) = self.permit.as_mut().filter(|_| sent.kind == Kind::Take) else { return };
+        // Who has its permit counts nobody.
+        let counts = sent.kind == Kind::Take && self.phase != Phase::Holding;
+        let Some(permit) = self.permit.as_mut().filter(|_| counts) else { return };
         let (begun, proven) = (sent.sent, lease::provable(permit.turn, self.terms.drift_factor));
         let Some(told) = permit.told.get_mut(index) else { return };
         *told = match answer {

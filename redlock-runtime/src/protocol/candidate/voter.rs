@@ -177,8 +177,14 @@ impl Voter {
         let takes_part = self.takes_part();
         self.recheck_at = self.recheck_at.filter(|_| takes_part && !self.vote.is_granted());
         if std::mem::take(&mut self.has_reconnected) {
-            self.ask_again(now);
+            self.can_be_asked_again(now);
         }
+    }
+
+    /// A holder has a connection to the node again: what has kept that from giving its vote is over.
+    pub(super) fn can_be_asked_again(&mut self, now: Instant) {
+        self.failure = self.failure.take().filter(|_| self.vote.is_granted());
+        self.ask_again(now);
     }
 
     pub(super) const fn ask_again(&mut self, now: Instant) {
@@ -216,7 +222,7 @@ impl Voter {
     }
 
     /// Whether the last command got an answer, if only that the node abstains.
-    fn takes_part(&self) -> bool {
+    pub(super) fn takes_part(&self) -> bool {
         matches!(self.failure.as_deref(), None | Some(NodeError::Abstains(_)))
     }
 

@@ -68,7 +68,7 @@ impl Candidate {
     /// token may be there under that one, until the node says that it is not.
     fn wins_back(&self, voter: &Voter) -> bool {
         let may_be_left = self.adopts && voter.vote != Vote::Taken;
-        // A permit is given to those that stand in the turnstile, and to nobody else.
+        // A permit is given to those that stand in the turnstile, and to nobody else: whoever has it comes back there.
         !voter.vote.is_granted() && !may_be_left && !self.is_permit() && self.terms.applies(Rule::VotesAreWonBack)
     }
 
@@ -154,7 +154,7 @@ impl Candidate {
     /// Whether the token holds the lock, and a node has no vote for it that can have one.
     pub(crate) fn lacks_votes(&self) -> bool {
         let is_lacking = |voter: &Voter| !voter.vote.is_granted() && !voter.is_tainted;
-        self.phase == Phase::Holding && !self.is_permit() && self.voters.iter().any(is_lacking)
+        self.phase == Phase::Holding && self.voters.iter().any(is_lacking)
     }
 
     /// Whether the oldest answer of node number `index`, should it be a grant, counts for a lock that was held: an extension

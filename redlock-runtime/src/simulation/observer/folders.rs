@@ -4,6 +4,7 @@ use super::Observer;
 use crate::Wait;
 use crate::lock::{LockKey, OwnerToken};
 use crate::simulation::actor::key;
+use crate::simulation::profile::Profile;
 use crate::simulation::records::{Holder, Promise, Records, Waiter};
 use crate::simulation::tree::{NAMES, names, overlap};
 use crate::time::clock::Instant;
@@ -49,7 +50,9 @@ impl Observer {
 
     /// Nobody is told of a name that is not freed for it.
     pub(super) fn quiet(&self) {
-        let is_checked = self.profile.tree > 0 && self.profile.faults.are_none() && self.profile.shutdowns == 0;
+        // What is left to others may be more than they take up.
+        let Profile { tree, faults, shutdowns, detaches, .. } = &self.profile;
+        let is_checked = *tree > 0 && faults.are_none() && *shutdowns == 0 && *detaches == 0;
         if let Some(text) = self.network.needless().filter(|_| is_checked) {
             self.broken(Promise::Quiet, text);
         }

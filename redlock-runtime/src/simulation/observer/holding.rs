@@ -171,9 +171,10 @@ impl Observer {
         let now = self.network.now();
         let mut records = self.records();
         records.windows.retain(|window| now < window.until.after(self.patient));
-        let is_kept = records.windows.iter().any(|window| {
-            window.is_promised && next.keeps_from(window.key, window.is_shared) && now < window.until
-        });
+        let is_kept = records
+            .windows
+            .iter()
+            .any(|window| window.is_promised && next.keeps_from(window.key, window.is_shared) && now < window.until);
         drop(records);
         if is_kept {
             self.broken(Promise::MinHold, format!("{next} comes before the one before wanted to leave"));

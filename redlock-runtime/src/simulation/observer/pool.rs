@@ -6,11 +6,11 @@ use crate::simulation::records::{Holder, Promise};
 use crate::simulation::tree::names;
 
 impl Observer {
-    /// Whoever is about to enter finds so few others that it may.
+    /// Whoever is about to enter finds so few others that it may. Who was robbed meanwhile does not know it yet.
     pub(super) fn has_room(&self, next: &Holder) {
         let Some(permits) = next.permits else { return };
         let others = self.permitted(next.key).len();
-        if others >= permits as usize {
+        if others >= permits as usize && !self.is_robbed(next) {
             self.broken(Promise::Pool, format!("{next} has one of {permits} permits, beside {others} others"));
         }
     }
@@ -33,9 +33,11 @@ impl Observer {
         let of_key = records.holders.iter().filter(|holder| holder.key == index);
         // Most have no permits, and to ask a guard takes longer than all the rest.
         let permitted = of_key.filter_map(|holder| Some((holder, holder.permits?)));
-        let is_robbed =
-            |holder: &Holder| names(index).any(|name| self.network.robbed_at(&key(name), holder.token).is_some());
-        let have_it = permitted.filter(|(holder, _)| holder.is_valid(now) && !is_robbed(holder));
+        let have_it = permitted.filter(|(holder, _)| holder.is_valid(now) && !self.is_robbed(holder));
         have_it.map(|(_, permits)| permits).collect()
+    }
+
+    fn is_robbed(&self, holder: &Holder) -> bool {
+        names(holder.key).any(|name| self.network.robbed_at(&key(name), holder.token).is_some())
     }
 }

@@ -87,8 +87,7 @@ impl Observer {
     /// Whether `key` is free and one of those who wait for it could have it.
     fn is_idle(&self, records: &Records, index: usize, now: Instant) -> bool {
         // Who wants another key as well waits for whoever has that, and nobody who has come later overtakes it here.
-        let is_kept_elsewhere =
-            |waiter: &Waiter| waiter.key == index && self.is_kept_elsewhere(records, waiter, now);
+        let is_kept_elsewhere = |waiter: &Waiter| waiter.key == index && self.is_kept_elsewhere(records, waiter, now);
         if tree::path(index).is_some() {
             return self.is_idle_in_tree(records, index, now);
         }

@@ -17,6 +17,9 @@ const DROPPED: usize = 5;
 /// What a body counts that is alone: more than there are calls.
 const ALONE: usize = 1000;
 
+/// What a call for a key asks for.
+type Request = fn(&str) -> LockRequest;
+
 /// What is known of the bodies of all keys.
 #[derive(Debug, Default)]
 pub(super) struct Witness {
@@ -76,21 +79,28 @@ pub(super) struct Load {
 impl Load {
     /// Each manager has a task for each key and one that goes through all of them.
     pub(super) fn start(managers: &[LockManager], keys: &[String]) -> Self {
-        Self::of(managers, keys, |_| Mode::Exclusive)
+        Self::of(managers, keys, |_| Mode::Exclusive, |key| LockRequest::new(key))
     }
 
     /// The same with calls that share the lock, and others now and then.
     pub(super) fn mostly_shared(managers: &[LockManager], keys: &[String]) -> Self {
-        Self::of(managers, keys, |round| if round % 4 == 0 { Mode::Exclusive } else { Mode::Shared })
+        let mode = |round| if round % 4 == 0 { Mode::Exclusive } else { Mode::Shared };
+        Self::of(managers, keys, mode, |key| LockRequest::new(key))
     }
 
-    fn of(managers: &[LockManager], keys: &[String], mode: fn(usize) -> Mode) -> Self {
+    /// The same with calls for two keys with the hash tag `key`, which are alone.
+    pub(super) fn of_pairs(managers: &[LockManager], keys: &[String]) -> Self {
+        let pair = |key: &str| LockRequest::all(["from", "to"].map(|name| format!("{{{key}}}:{name}")));
+        Self::of(managers, keys, |_| Mode::Exclusive, pair)
+    }
+
+    fn of(managers: &[LockManager], keys: &[String], mode: fn(usize) -> Mode, request: Request) -> Self {
         let witness = Witness::of(keys);
         let mut tasks = JoinSet::new();
         for manager in managers {
             for first in 0..=keys.len() {
                 let order = if first == keys.len() { keys.to_vec() } else { vec![keys[first].clone()] };
-                tasks.spawn(work(manager.clone(), order, mode, Arc::clone(&witness)));
+                tasks.spawn(work(manager.clone(), order, mode, request, Arc::clone(&witness)));
             }
         }
         Self { witness, tasks }
@@ -107,6 +117,7 @@ async fn work(
     manager: LockManager,
     keys: Vec<String>,
     mode: fn(usize) -> Mode,
+    request: Request,
     witness: Arc<Witness>,
 ) -> Vec<LockError> {
     let mut errors = Vec::new();
@@ -115,7 +126,7 @@ async fn work(
             return errors;
         }
         let mode = mode(round);
-        let request = LockRequest::new(key).mode(mode).wait(PATIENCE);
+        let request = request(key).mode(mode).wait(PATIENCE);
         let call = manager.with_lock(request, async |_| {
             witness.body(key, mode).await;
             Ok::<_, LockError>(())

@@ -1,10 +1,11 @@
 //! Several keys, and nodes that are frozen, killed or forget.
 
 use super::{TTL, all, brief, place};
-use crate::support::{assert_nothing_left, majority};
+use crate::support::{BRIEF, assert_nothing_left, builder, connected, known_everywhere, majority};
 use crate::waiters::{assert_all_gone, obtained, waiting};
-use redlock_runtime::{LockError, LossCause};
+use redlock_runtime::{LockError, LockGuard, LockPart, LockRequest, LossCause, Wait};
 use redlock_tests::{Nodes, PATIENCE, RedisServer};
+use std::time::Instant;
 use tokio::time::{sleep, timeout};
 
 #[tokio::test]
@@ -75,4 +76,66 @@ async fn servers_that_lose_their_scripts_get_them_again() {
         obtained(call).await.release().await.unwrap();
     }
     assert_all_gone(&manager, &nodes).await;
+}
+
+/// What is held, and what others may not have meanwhile, the last one for as long as it takes.
+type Kind = (fn() -> LockRequest, fn() -> Vec<LockRequest>);
+
+const KINDS: [Kind; 3] = [
+    (|| all(["a", "b"]), || vec!["a".into(), "b".into(), all(["x", "b"])]),
+    (|| all([LockPart::shared("c"), "d".into()]), || vec!["c".into(), LockRequest::shared("d"), all(["c", "y"])]),
+    (|| place("/A/C"), || vec![LockRequest::path("/A/C/D"), LockRequest::path("/A"), place("/A/C")]),
+];
+
+/// One node of several is struck while several keys and a place are held, which changes nothing for who has them, and for others.
+async fn are_held_although(strike: impl AsyncFn(&RedisServer)) {
+    for size in [3, 5] {
+        let nodes = Nodes::start(size).await;
+        // Short, because a node abstains for as long as the longest.
+        let brief = || builder(nodes.urls()).node_timeout(BRIEF).default_ttl(TTL).longest_ttl(TTL);
+        let (ours, theirs) = (connected(brief(), &nodes).await, connected(brief(), &nodes).await);
+        let mut held = Vec::new();
+        for (request, _) in KINDS {
+            held.push(known_everywhere(&ours, &nodes, request()).await);
+        }
+        strike(&nodes[0]).await;
+        let calls = KINDS.map(|(_, others)| waiting(&theirs, others().pop().unwrap()));
+        let begun = Instant::now();
+        while begun.elapsed() < 3 * TTL {
+            for other in KINDS.into_iter().flat_map(|(_, others)| others()) {
+                let shown = format!("{other:?} on {size} nodes");
+                theirs.acquire(other.wait(Wait::None)).await.expect_err(&shown);
+            }
+            assert!(held.iter().all(LockGuard::is_held), "{size} nodes");
+            assert!(calls.iter().all(|call| !call.is_finished()), "{size} nodes");
+            sleep(TTL / 20).await;
+        }
+        if !nodes[0].is_running() {
+            nodes[0].restart_empty().await;
+        }
+        held.into_iter().for_each(drop);
+        for call in calls {
+            obtained(call).await.release().await.unwrap();
+        }
+        assert_all_gone(&ours, &nodes).await;
+        assert_all_gone(&theirs, &nodes).await;
+    }
+}
+
+#[tokio::test]
+async fn several_keys_are_held_although_a_node_is_killed() {
+    // Whoever needs every node for a renewal of several keys, or gives up where one is gone, loses them.
+    are_held_although(async |node| node.kill()).await;
+}
+
+#[tokio::test]
+async fn several_keys_are_held_although_a_node_forgets_them() {
+    // Whoever takes "not yours" of one node for the loss loses them.
+    are_held_although(async |node| node.inspect().flush_all().await).await;
+}
+
+#[tokio::test]
+async fn several_keys_are_held_although_a_node_restarts_empty() {
+    // As above; and whoever takes a node that abstains for one that says no counts too few.
+    are_held_although(async |node| node.restart_empty().await).await;
 }

@@ -3,10 +3,10 @@
 //! #1160 and #4050).
 
 use super::all;
-use crate::support::{SIZES, assert_nothing_left};
-use crate::waiters::{managers, patient};
+use crate::support::{BRIEF, SIZES, assert_nothing_left, builder, connected};
+use crate::waiters::{assert_all_gone, managers, patient};
 use redlock_runtime::{LockError, LockManager, LockRequest};
-use redlock_tests::{Nodes, PATIENCE};
+use redlock_tests::{Nodes, PATIENCE, RedisServer};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
@@ -117,5 +117,49 @@ async fn transfers_go_on_although_a_node_is_frozen() {
     nodes.assert_empty(PATIENCE).await;
     for manager in &managers {
         assert_nothing_left(manager, &nodes).await;
+    }
+}
+
+/// How many take the same two accounts, each half of them in one order.
+const RIVALS: usize = 8;
+/// How many bodies there are for each of them.
+const TURNS: usize = 120;
+
+/// How many turns one of the rivals has had when all together have had enough.
+async fn turns(manager: LockManager, bank: Arc<Bank>, accounts: [usize; 2]) -> usize {
+    let mut own = 0;
+    while bank.transfers.load(Ordering::SeqCst) < RIVALS * TURNS {
+        let guard = manager.acquire(request(&accounts)).await.unwrap();
+        bank.work(&accounts).await;
+        drop(guard);
+        own += 1;
+    }
+    own
+}
+
+#[tokio::test]
+async fn rivals_in_opposite_orders_have_equal_shares_although_a_node_is_frozen() {
+    // Rivals that take their keys one after the other wait in a circle for ever, and one that is passed over again and again, because
+    // it stands in no queue or because a node is silent, comes to few turns.
+    for (size, frozen) in [(1, 0), (3, 1), (5, 1)] {
+        let nodes = Nodes::start(size).await;
+        let mut rivals = Vec::new();
+        for _ in 0..RIVALS {
+            rivals.push(connected(builder(nodes.urls()).node_timeout(BRIEF).default_ttl(5 * super::TTL), &nodes).await);
+        }
+        nodes[..frozen].iter().for_each(RedisServer::freeze);
+        let (bank, mut tasks) = (Arc::new(Bank::default()), JoinSet::new());
+        for (rival, manager) in rivals.iter().enumerate() {
+            let accounts = if rival % 2 == 0 { [0, 1] } else { [1, 0] };
+            tasks.spawn(turns(manager.clone(), Arc::clone(&bank), accounts));
+        }
+        let own = timeout(3 * PATIENCE, tasks.join_all()).await.expect("nobody waits for ever");
+        assert_eq!(bank.overlaps.load(Ordering::SeqCst), 0, "{size} nodes");
+        let mean = own.iter().sum::<usize>() / RIVALS;
+        assert!(own.iter().all(|own| 2 * own >= mean), "{size} nodes: {own:?}");
+        nodes[..frozen].iter().for_each(RedisServer::thaw);
+        for manager in &rivals {
+            assert_all_gone(manager, &nodes).await;
+        }
     }
 }

@@ -3,12 +3,43 @@
 use std::collections::BTreeMap;
 use std::fmt;
 
+/// As what a body has its lock.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(super) enum Mode {
+    #[default]
+    Alone,
+    Shared,
+    /// As one of so many.
+    Permit(usize),
+}
+
+impl Mode {
+    /// As it stands in a line.
+    fn read(text: &str) -> Self {
+        match text.strip_prefix('p') {
+            Some(permits) => Self::Permit(permits.parse().unwrap()),
+            None if text == "s" => Self::Shared,
+            None => Self::Alone,
+        }
+    }
+}
+
+impl fmt::Display for Mode {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Alone => f.write_str("x"),
+            Self::Shared => f.write_str("s"),
+            Self::Permit(permits) => write!(f, "p{permits}"),
+        }
+    }
+}
+
 /// From when until when a body has seen that its lock was held, in nanoseconds of the clock that all processes of the
 /// machine share. What it had before and after is not in it, so that two that overlap have really had the lock together.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(super) struct Interval {
     pub(super) key: String,
-    pub(super) is_shared: bool,
+    pub(super) mode: Mode,
     pub(super) number: Option<u64>,
     pub(super) from: u64,
     pub(super) until: u64,
@@ -16,19 +47,23 @@ pub(super) struct Interval {
 
 impl fmt::Display for Interval {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Self { key, is_shared, number, from, until } = self;
-        let shared = if *is_shared { " shared" } else { "" };
-        write!(f, "{key}{shared} {from}..{until}")?;
+        let Self { key, mode, number, from, until } = self;
+        write!(f, "{key} {mode} {from}..{until}")?;
         number.map_or(Ok(()), |number| write!(f, " with number {number}"))
     }
 }
 
 /// What the processes have written: a line when a body begins, and one when it ends, which that of a killed process lacks.
 ///
-/// `+ <id> <key> <s|x> <number|-> <from>` and `- <id> <until>`. A line without its end was cut off with its process.
+/// `+ <id> <key>,<key>.. <s|x|p2> <number|-> <from>` and `- <id> <until>`. A line without its end was cut off with its process. A
+/// body that has a place in a tree has all that is below it as well, so that two of them exclude each other exactly if they have
+/// a place in common: what the names of the nodes are is not asked.
 #[derive(Debug, Default)]
 pub(super) struct History {
+    /// One for each name that a body had.
     pub(super) bodies: Vec<Interval>,
+    /// How many bodies there were.
+    pub(super) begun: usize,
     /// What became of calls that have had no body, and of bodies that were stopped, by name.
     pub(super) others: BTreeMap<String, u64>,
 }
@@ -39,24 +74,26 @@ impl History {
         let mut begun = BTreeMap::new();
         for line in text.split_inclusive('\n').filter_map(|line| line.strip_suffix('\n')) {
             match line.split(' ').collect::<Vec<_>>()[..] {
-                ["+", id, key, mode, number, from] => {
-                    let (key, from) = (key.to_owned(), from.parse().unwrap());
-                    let number = number.parse().ok();
-                    let interval = Interval { key, is_shared: mode == "s", number, from, until: from };
-                    begun.insert(id.to_owned(), interval);
+                ["+", id, keys, mode, number, from] => {
+                    let (mode, number, from) = (Mode::read(mode), number.parse().ok(), from.parse().unwrap());
+                    let of = |key: &str| Interval { key: key.to_owned(), mode, number, from, until: from };
+                    self.begun += 1;
+                    begun.insert(id.to_owned(), keys.split(',').map(of).collect::<Vec<_>>());
                 }
                 ["-", id, until] => {
-                    let interval = begun.remove(id).unwrap_or_else(|| panic!("it ends and has not begun: {line}"));
-                    self.bodies.push(Interval { until: until.parse().unwrap(), ..interval });
+                    let body = begun.remove(id).unwrap_or_else(|| panic!("it ends and has not begun: {line}"));
+                    let until = until.parse().unwrap();
+                    self.bodies.extend(body.into_iter().map(|interval| Interval { until, ..interval }));
                 }
                 ["!", what] => *self.others.entry(what.to_owned()).or_default() += 1,
                 _ => panic!("no line of a worker: {line}"),
             }
         }
-        self.bodies.extend(begun.into_values());
+        self.bodies.extend(begun.into_values().flatten());
     }
 
-    /// What must not be: two bodies at once of which one has the lock alone, or a number that is not larger than those before.
+    /// What must not be: two bodies at once of which one has the lock alone, more than there are permits, or a number that is not larger
+    /// than those before.
     pub(super) fn violations(&self) -> Vec<String> {
         let mut bodies: Vec<_> = self.bodies.iter().collect();
         bodies.sort_by_key(|body| (&body.key, body.from));
@@ -69,20 +106,30 @@ fn of_one_key(bodies: &[&Interval]) -> Vec<String> {
     let mut violations = Vec::new();
     let (mut last, mut last_alone, mut numbered): (Option<&Interval>, Option<&Interval>, Option<&Interval>) =
         (None, None, None);
+    let mut inside: Vec<&Interval> = Vec::new();
     for body in bodies {
-        let rival = if body.is_shared { last_alone } else { last };
+        let rival = if body.mode == Mode::Alone { last } else { last_alone };
         if let Some(rival) = rival.filter(|rival| rival.until > body.from) {
             violations.push(format!("at once: {rival}, and {body}"));
         }
         if let Some(before) = numbered.filter(|before| body.number.is_some() && body.number <= before.number) {
             violations.push(format!("no larger number: {before}, then {body}"));
         }
+        inside.retain(|other| other.until > body.from);
+        violations.extend(too_many(&inside, body));
+        inside.push(body);
         let later = |known: Option<&Interval>| known.is_none_or(|known| known.until < body.until);
         last = if later(last) { Some(body) } else { last };
-        last_alone = if !body.is_shared && later(last_alone) { Some(body) } else { last_alone };
+        last_alone = if body.mode == Mode::Alone && later(last_alone) { Some(body) } else { last_alone };
         numbered = if body.number.is_some() { Some(body) } else { numbered };
     }
     violations
+}
+
+/// What it means that `body` begins beside `others`, if it has a permit.
+fn too_many(others: &[&Interval], body: &Interval) -> Option<String> {
+    let is_full = matches!(body.mode, Mode::Permit(permits) if others.len() >= permits);
+    is_full.then(|| format!("too many: {body}, beside {others:?}"))
 }
 
 fn found(lines: &[&str]) -> usize {
@@ -93,7 +140,7 @@ fn found(lines: &[&str]) -> usize {
 
 #[test]
 fn what_must_not_be_is_found() {
-    let table: [(&[&str], usize); 10] = [
+    let table: [(&[&str], usize); 15] = [
         (&["+ 1 a x - 10\n", "- 1 20\n", "+ 2 a x - 20\n", "- 2 30\n"], 0),
         (&["+ 1 a x - 10\n", "- 1 20\n", "+ 2 a x - 19\n", "- 2 30\n"], 1),
         (&["+ 1 a x - 10\n", "- 1 20\n", "+ 2 b x - 19\n", "- 2 30\n"], 0),
@@ -105,6 +152,11 @@ fn what_must_not_be_is_found() {
         (&["+ 1 a x - 10\n", "- 1 40\n", "+ 2 a x - 15"], 0),
         (&["+ 1 a x 7 10\n", "- 1 20\n", "+ 2 a x 8 20\n", "- 2 30\n", "! timed_out\n"], 0),
         (&["+ 1 a x 7 10\n", "- 1 20\n", "+ 2 a x 7 20\n", "- 2 30\n"], 1),
+        (&["+ 1 a,b x - 10\n", "- 1 20\n", "+ 2 b,c x - 19\n", "- 2 30\n"], 1),
+        (&["+ 1 a,b x - 10\n", "- 1 20\n", "+ 2 c x - 19\n", "- 2 30\n", "+ 3 a,b s - 19\n", "- 3 30\n"], 2),
+        (&["+ 1 a p2 - 10\n", "- 1 20\n", "+ 2 a p2 - 15\n", "- 2 30\n", "+ 3 a p2 - 20\n", "- 3 30\n"], 0),
+        (&["+ 1 a p2 - 10\n", "- 1 20\n", "+ 2 a p2 - 15\n", "- 2 30\n", "+ 3 a p2 - 19\n", "- 3 30\n"], 1),
+        (&["+ 1 a p2 - 10\n", "- 1 20\n", "+ 2 a x - 15\n", "- 2 16\n", "+ 3 a p2 - 17\n", "- 3 18\n"], 1),
     ];
     for (lines, expected) in table {
         assert_eq!(found(lines), expected, "{lines:?}");

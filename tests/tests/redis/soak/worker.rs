@@ -1,7 +1,8 @@
 //! One of the processes: tasks that take locks of all kinds and write down when their bodies could prove them.
 
 use super::dice::Dice;
-use redlock_runtime::{LockError, LockGuard, LockManager, LockRequest, Mode};
+use super::history::Mode;
+use redlock_runtime::{LockError, LockGuard, LockManager, LockRequest};
 use rustix::time::{ClockId, clock_gettime};
 use std::fs::File;
 use std::io::{Read as _, Write as _};
@@ -15,6 +16,11 @@ use tokio::time::sleep;
 pub(super) const KEYS: [&str; 3] = ["order:0", "order:1", "order:2"];
 /// Locks of which every owner has a number.
 pub(super) const NUMBERED: [&str; 2] = ["fenced:0", "fenced:1"];
+/// Places of a tree, with all that is below each.
+pub(super) const PLACES: [(&str, &str); 3] =
+    [("/tree", "/tree,/tree/0,/tree/1"), ("/tree/0", "/tree/0"), ("/tree/1", "/tree/1")];
+/// A key with permits, and how many.
+pub(super) const POOL: (&str, u32) = ("pool", 2);
 /// The longest that a lock is taken for, and so the longest that a restarted node abstains.
 pub(super) const LONGEST_TTL: Duration = Duration::from_secs(2);
 const TASKS: u64 = 5;
@@ -95,25 +101,29 @@ impl Worker {
     }
 
     async fn take_one(&self, dice: &mut Dice, wait: Duration, ttl: Duration, body: Duration) -> Result<(), LockError> {
-        let request = |key: &str| LockRequest::new(key).wait(wait).ttl(ttl);
         if dice.below(3) == 0 {
-            let guard = self.manager.acquire_fenced(request(NUMBERED[dice.below(NUMBERED.len())])).await?;
+            let key = NUMBERED[dice.below(NUMBERED.len())];
+            let guard = self.manager.acquire_fenced(LockRequest::new(key).wait(wait).ttl(ttl)).await?;
             let number = guard.fencing_token().to_string();
-            self.body(&guard, &number, body).await
-        } else {
-            let mode = if dice.below(2) == 0 { Mode::Shared } else { Mode::Exclusive };
-            let guard = self.manager.acquire(request(KEYS[dice.below(KEYS.len())]).mode(mode)).await?;
-            self.body(&guard, "-", body).await
+            return self.body(&guard, (key, Mode::Alone), &number, body).await;
         }
+        let (request, names, mode) = any_request(dice);
+        let guard = self.manager.acquire(request.wait(wait).ttl(ttl)).await?;
+        self.body(&guard, (&names, mode), "-", body).await
     }
 
     /// What it writes down is what it can prove: a moment, and behind it the word of the guard that it is held.
-    async fn body(&self, guard: &LockGuard, number: &str, length: Duration) -> Result<(), LockError> {
+    async fn body(
+        &self,
+        guard: &LockGuard,
+        (names, mode): (&str, Mode),
+        number: &str,
+        length: Duration,
+    ) -> Result<(), LockError> {
         let from = now();
         guard.ensure_held()?;
         let id = self.bodies.fetch_add(1, Ordering::Relaxed);
-        let mode = if guard.mode() == Mode::Shared { "s" } else { "x" };
-        self.write(&format!("+ {id} {} {mode} {number} {from}\n", guard.key()));
+        self.write(&format!("+ {id} {names} {mode} {number} {from}\n"));
         let end = from + u64::try_from(length.as_nanos()).unwrap();
         let mut until = from;
         let outcome = loop {
@@ -135,6 +145,29 @@ impl Worker {
     fn write(&self, line: &str) {
         self.file.lock().unwrap().write_all(line.as_bytes()).unwrap();
     }
+}
+
+/// A request of any kind, with the names of all that it excludes others from.
+fn any_request(dice: &mut Dice) -> (LockRequest, String, Mode) {
+    let mode = if dice.below(2) == 0 { Mode::Shared } else { Mode::Alone };
+    let one = dice.below(KEYS.len());
+    let (request, names) = match dice.below(5) {
+        0 | 1 => (LockRequest::new(KEYS[one]), KEYS[one].to_owned()),
+        2 => {
+            let several = [KEYS[one], KEYS[(one + 1 + dice.below(KEYS.len() - 1)) % KEYS.len()]];
+            (LockRequest::all(several), several.join(","))
+        }
+        3 => {
+            let (place, names) = PLACES[dice.below(PLACES.len())];
+            (LockRequest::path(place), names.to_owned())
+        }
+        _ => {
+            let (key, permits) = POOL;
+            return (LockRequest::new(key).permits(permits), key.to_owned(), Mode::Permit(permits as usize));
+        }
+    };
+    let shared = if mode == Mode::Shared { redlock_runtime::Mode::Shared } else { redlock_runtime::Mode::Exclusive };
+    (request.mode(shared), names, mode)
 }
 
 fn name(error: &LockError) -> &'static str {

@@ -1,0 +1,60 @@
+//! Winning votes back for permits: whoever has one stands in the turnstile once more, as if it were another process, and asks the nodes
+//! that have no vote for it. The body goes on meanwhile.
+//!
+//! It waits in the queues of the turnstile for as long as its permit lasts: those who came before want permits, and each of them takes
+//! as long as it takes.
+
+use super::{LocalQueue, LocalTurn};
+use crate::client::acquisition::Acquisition;
+use crate::protocol::candidate::{Waited, Wanted, turn};
+use std::future::{Future, poll_fn};
+use std::pin::pin;
+use std::sync::Arc;
+use std::task::Poll;
+use std::time::Duration;
+
+/// A permit for which somebody stands in the turnstile. Dropped, nobody does.
+struct Returning(Arc<Acquisition>);
+
+impl Drop for Returning {
+    fn drop(&mut self) {
+        self.0.has_come_back();
+    }
+}
+
+impl LocalQueue {
+    /// Sees to it that votes are won back which `permit` lacks, if it is one and nobody does so yet.
+    pub(super) fn return_for_votes(self: Arc<Self>, permit: &Arc<Acquisition>) {
+        if permit.is_permit() && permit.comes_back() {
+            let permit = Returning(Arc::clone(permit));
+            tokio::spawn(async move { self.enter_again(&permit.0).await });
+        }
+    }
+
+    async fn enter_again(self: &Arc<Self>, permit: &Acquisition) {
+        let wanted = Wanted { ttl: turn(permit.ttl()), is_fenced: false, is_kept: false, linger: Duration::ZERO };
+        let way = Arc::new(permit.way_back());
+        let turnstile = self.enter_with(way, wanted, self.shared.clock.now());
+        let mut stands = pin!(stand_in(turnstile, wanted));
+        let mut ended = pin!(permit.until_ended());
+        let turnstile = poll_fn(|cx| match ended.as_mut().poll(cx) {
+            Poll::Ready(()) => Poll::Ready(None),
+            Poll::Pending => stands.as_mut().poll(cx),
+        });
+        if let Some(turnstile) = turnstile.await {
+            permit.enter_again(turnstile.acquisition()).await;
+        }
+    }
+}
+
+/// Waits until the turnstile is its own. `None` when that cannot be: the manager closes, or too few nodes answer.
+async fn stand_in(mut turnstile: LocalTurn, wanted: Wanted) -> Option<LocalTurn> {
+    loop {
+        turnstile.acquisition().take_up(wanted);
+        match turnstile.acquisition().wait(None).await {
+            Waited::Held => return Some(turnstile),
+            Waited::LostMajority => turnstile.change(turnstile.acquisition().again()).ok()?,
+            Waited::Superseded | Waited::Closed | Waited::TimedOut | Waited::Silent => return None,
+        }
+    }
+}

@@ -1,0 +1,111 @@
+//! Several keys of one slot, and places of one tree, while the slot goes to another master. One command is for all of them, and the
+//! slot has some on either side for a while.
+
+use super::load::Load;
+use super::{assert_nothing_left, connected, ready};
+use crate::support::builder;
+use crate::waiters::{Waiting, obtained, waiting};
+use redlock_runtime::{LockError, LockGuard, LockManager, LockPart, LockRequest, Wait};
+use redlock_tests::{Cluster, PATIENCE};
+use std::sync::Arc;
+use std::sync::atomic::Ordering;
+use std::time::Duration;
+use tokio::time::{sleep, timeout};
+
+/// Short, so that what is not renewed is gone soon.
+const TTL: Duration = Duration::from_secs(2);
+
+/// How many bodies run between two moves.
+const BODIES: usize = 20;
+
+/// Requests of which each excludes its like and no other one, all of the slot of `tag`.
+fn requests(tag: &str) -> [LockRequest; 4] {
+    let named = |name: &str| format!("{{{tag}}}:{name}");
+    [
+        LockRequest::all([named("from"), named("to")]),
+        LockRequest::all([LockPart::shared(named("rates")), LockPart::key(named("total"))]),
+        LockRequest::path(&*format!("/{tag}/reports")),
+        LockRequest::new(named("export")).permits(1),
+    ]
+}
+
+async fn brief(cluster: &Cluster) -> LockManager {
+    ready(builder([cluster.url()]).node_timeout(TTL / 4)).await
+}
+
+async fn is_refused(manager: &LockManager, request: &LockRequest) -> bool {
+    manager.acquire(request.clone().wait(Wait::None)).await.is_err()
+}
+
+#[tokio::test]
+async fn what_is_held_of_each_kind_is_renewed_where_its_slot_has_moved_to() {
+    // Whoever follows one name of several to the new master, or forgets the turnstile of a permit, loses it or lets others in.
+    let cluster = Cluster::start(3, 0).await;
+    let (manager, other) = (brief(&cluster).await, brief(&cluster).await);
+    let tag = cluster.key_on(0, "acme").await;
+    let mut held = Vec::new();
+    for request in requests(&tag) {
+        held.push(manager.acquire(request.ttl(TTL)).await.unwrap());
+    }
+    let next = requests(&tag).map(|request| waiting(&other, request.wait(3 * PATIENCE)));
+    for to in [1, 2, 0] {
+        cluster.move_slot(cluster.slot(&tag).await, to).await;
+        sleep(TTL).await;
+        assert!(held.iter().all(LockGuard::is_held) && !next.iter().any(Waiting::is_finished), "at member {to}");
+        for request in requests(&tag) {
+            assert!(is_refused(&other, &request).await, "at member {to}: {request:?}");
+        }
+    }
+    drop(held);
+    for next in next {
+        obtained(next).await.release().await.unwrap();
+    }
+    assert_nothing_left(&[&manager, &other], &cluster).await;
+}
+
+#[tokio::test]
+async fn keys_on_both_sides_of_a_move_are_held_or_lost_with_notice() {
+    // TRYAGAIN is no answer of an owner: whoever takes it for one goes on without the lock, or lets the next one in beside it.
+    let cluster = Cluster::start(3, 0).await;
+    let (manager, other) = (brief(&cluster).await, brief(&cluster).await);
+    let tag = cluster.key_on(0, "acme").await;
+    let first = [format!("{{{tag}}}:from"), format!("{{{tag}}}:rates"), format!("/{{{tag}}}/reports")];
+    for (request, first) in requests(&tag).into_iter().zip(first) {
+        let held = manager.acquire(request.clone().ttl(TTL)).await.unwrap();
+        let migration = cluster.begin_move(cluster.slot(&tag).await, 1).await;
+        migration.move_key(&first).await;
+        let rival = async {
+            while held.is_held() {
+                assert!(is_refused(&other, &request).await || !held.is_held(), "both have it: {request:?}");
+                sleep(TTL / 40).await;
+            }
+        };
+        timeout(PATIENCE, rival).await.expect("it cannot be renewed");
+        assert!(matches!(held.lost().await, LockError::Lost { .. }), "{request:?}");
+        drop(held);
+        migration.move_keys().await;
+        migration.finish().await;
+        other.acquire(request.wait(PATIENCE)).await.unwrap().release().await.unwrap();
+        cluster.move_slot(cluster.slot(&tag).await, 0).await;
+    }
+    assert_nothing_left(&[&manager, &other], &cluster).await;
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn bodies_with_several_keys_go_on_while_their_slot_moves() {
+    // An answer from one side that counts for both lets two in; an error for a slot on its way ends calls that have patience.
+    let cluster = Cluster::start(3, 0).await;
+    let managers = [connected(&cluster).await, connected(&cluster).await];
+    let tag = cluster.key_on(0, "acme").await;
+    let load = Load::of_pairs(&managers, std::slice::from_ref(&tag));
+    for to in [1, 2, 0, 2] {
+        load.witness.more(BODIES).await;
+        cluster.move_slot(cluster.slot(&tag).await, to).await;
+    }
+    load.witness.more(BODIES).await;
+    let witness = Arc::clone(&load.witness);
+    let errors = load.end().await;
+    assert_eq!(witness.overlaps.load(Ordering::SeqCst), 0);
+    assert!(errors.is_empty(), "{errors:?}");
+    assert_nothing_left(&[&managers[0], &managers[1]], &cluster).await;
+}

@@ -1,0 +1,115 @@
+//! One of several keys is taken from its holder, by an operator or by hand: when it has noticed, it gives back the others as well
+//! (defect 24 of peers: a release that stops at the first error and leaves the rest).
+
+use super::{all, place};
+use crate::support::{SIZES, known_everywhere};
+use crate::waiters::{assert_all_gone, managers};
+use redlock_runtime::{LockError, LockGuard, LockManager, LockPart, LockRequest};
+use redlock_tests::{Nodes, PATIENCE, eventually};
+use std::time::Duration;
+
+/// Whoever has waited for the end of a lease has waited for so long.
+const TTL: Duration = Duration::from_secs(30);
+/// Long before that.
+const SOON: Duration = Duration::from_secs(10);
+
+/// What is held, the one name of it that is taken away, and what asks for the others alone.
+struct Case {
+    held: fn() -> LockRequest,
+    taken: &'static str,
+    others: fn() -> LockRequest,
+}
+
+const CASES: [Case; 6] = [
+    Case { held: || all(["a", "b"]), taken: "b", others: || "a".into() },
+    Case { held: || all(["a", "b", "c"]), taken: "a", others: || LockRequest::all(["b", "c"]) },
+    Case { held: || all([LockPart::shared("a"), "b".into()]), taken: "b", others: || "a".into() },
+    Case { held: || all([LockPart::shared("a"), "b".into()]), taken: "a", others: || "b".into() },
+    Case { held: || place("/A/C"), taken: "/{A}/C", others: || LockRequest::path("/A") },
+    Case { held: || place("/A/C/D"), taken: "/{A}", others: || "/{A}/C/D".into() },
+];
+
+/// The error of a holder that finds out by itself. What it wins back before is taken from it again.
+async fn found_out(held: &LockGuard, strike: impl AsyncFn()) -> LockError {
+    eventually(PATIENCE, "the holder finds out", async || {
+        strike().await;
+        let _ = held.extend().await;
+        held.ensure_held().err().ok_or("it is held")
+    })
+    .await
+}
+
+/// Everything is had by others long before the lease would end, and nothing is left.
+async fn assert_others_enter(nodes: &Nodes, [ours, theirs]: [LockManager; 2], case: &Case) {
+    for request in [(case.others)(), (case.held)()] {
+        let shown = format!("{request:?} when {} is gone, {} nodes", case.taken, nodes.len());
+        let next = theirs.acquire(request.wait(SOON)).await;
+        next.unwrap_or_else(|error| panic!("{shown}: {error}")).release().await.unwrap();
+    }
+    assert_all_gone(&ours, nodes).await;
+    assert_all_gone(&theirs, nodes).await;
+}
+
+#[tokio::test]
+async fn who_is_told_that_one_key_is_broken_gives_back_the_others() {
+    // A holder that forgets its token with the loss, or releases the broken name alone, keeps the others until its lease ends.
+    for size in SIZES {
+        let nodes = Nodes::start(size).await;
+        for case in &CASES {
+            let [ours, theirs] = managers(&nodes, 2).await.try_into().unwrap();
+            // Its channels are open then.
+            ours.check().await;
+            let held = known_everywhere(&ours, &nodes, (case.held)().ttl(TTL)).await;
+            let token = held.token().to_string();
+            let stops = async {
+                let lost = held.lost().await;
+                drop(held);
+                lost
+            };
+            let (report, lost) = tokio::join!(theirs.break_lock(case.taken, &token), stops);
+            assert!(report.is_broken() && report.is_told, "{}, {size} nodes: {report}", case.taken);
+            assert!(matches!(lost, LockError::Lost { .. }), "{lost:?}");
+            assert_others_enter(&nodes, [ours, theirs], case).await;
+        }
+    }
+}
+
+#[tokio::test]
+async fn who_finds_out_that_one_key_was_broken_by_force_gives_back_the_others() {
+    // As above. It is not told, and listens to nobody who would ask for the others: only its own release can free them.
+    for size in SIZES {
+        let nodes = Nodes::start(size).await;
+        for case in &CASES {
+            let [ours, theirs] = managers(&nodes, 2).await.try_into().unwrap();
+            let held = known_everywhere(&ours, &nodes, (case.held)().ttl(TTL)).await;
+            let lost = found_out(&held, async || {
+                theirs.break_lock_by_force(case.taken, held.token().as_str()).await;
+            })
+            .await;
+            assert!(matches!(lost, LockError::Lost { .. }), "{lost:?}");
+            drop(held);
+            assert_others_enter(&nodes, [ours, theirs], case).await;
+        }
+    }
+}
+
+#[tokio::test]
+async fn who_finds_out_that_one_key_was_deleted_gives_back_the_others() {
+    // A node that answers "not yours" for the whole request when one name is gone has not released the others.
+    for size in SIZES {
+        let nodes = Nodes::start(size).await;
+        for case in &CASES {
+            let [ours, theirs] = managers(&nodes, 2).await.try_into().unwrap();
+            let held = known_everywhere(&ours, &nodes, (case.held)().ttl(TTL)).await;
+            let lost = found_out(&held, async || {
+                for node in nodes.iter() {
+                    node.inspect().command::<usize>(&["DEL", case.taken]).await;
+                }
+            })
+            .await;
+            assert!(matches!(lost, LockError::Lost { .. }), "{lost:?}");
+            drop(held);
+            assert_others_enter(&nodes, [ours, theirs], case).await;
+        }
+    }
+}
