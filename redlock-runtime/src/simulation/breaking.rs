@@ -130,7 +130,7 @@ impl World {
         let is_lost = !self.excludes(key, **holder, now);
         if self.was_whole(key, **holder, (server, now.after(left)), now) {
             // What it had lost before, it had won back, and what it was told of that is over.
-            self.robbed.remove(&**holder);
+            self.forget_robbery(key, **holder);
             for broken in self.broken.holders.get_mut(&**holder).into_iter().flat_map(HashMap::values_mut) {
                 (broken.at, broken.told_at) = (None, None);
             }
@@ -183,7 +183,7 @@ impl World {
             }
         }
         for holder in robbed {
-            self.rob(holder, Vec::new(), now);
+            self.rob(key, holder, Vec::new(), now);
         }
     }
 

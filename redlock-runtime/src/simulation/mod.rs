@@ -84,7 +84,7 @@ fn the_promises_hold_for_permits() {
         families_with_faults, families_with_thefts, pool, pool_among_others, pool_and_alone, pool_crowd,
         pool_of_families, pool_rolling, pool_with_amnesia, pool_with_crashes, pool_with_cut_tries,
         pool_with_cut_yields, pool_with_cuts, pool_with_freezes, pool_with_lost_entries, pool_with_pauses,
-        stream_of_families,
+        pool_with_thefts, stream_of_families,
     };
     let profiles = [
         pool,
@@ -104,6 +104,7 @@ fn the_promises_hold_for_permits() {
         pool_with_cut_tries,
         pool_rolling,
         pool_with_freezes,
+        pool_with_thefts,
     ];
     let failed: Vec<_> = profiles
         .into_iter()
@@ -190,6 +191,7 @@ fn the_promises_hold_in_pinned_schedules() {
 fn the_same_seed_gives_the_same_run() {
     for seed in 0..200 {
         let traces = [(); 2].map(|()| run(&profile(seed), seed, true).trace);
-        assert!(traces[0] == traces[1], "seed {seed} does not decide everything");
+        let differing = traces[0].lines().zip(traces[1].lines()).find(|(one, other)| one != other);
+        assert!(traces[0] == traces[1], "seed {seed} does not decide everything: {differing:?}");
     }
 }

@@ -13,8 +13,8 @@ use super::claims::{late_announcements, steps_before_claims};
 use super::faults::Faults;
 use super::lingering::{lingering, lingering_deaf, lingering_shutdowns, lingering_tries, lingering_with_cancels};
 use super::permits::{
-    pool_and_alone, pool_of_families, pool_rolling, pool_with_cut_tries, pool_with_lost_entries,
-    pool_with_pauses,
+    pool_and_alone, pool_of_families, pool_rolling, pool_with_cut_tries, pool_with_lost_entries, pool_with_pauses,
+    pool_with_thefts,
 };
 use super::profile::Profile;
 use super::records::Promise;
@@ -43,7 +43,7 @@ const LONG_BODY: u64 = 1500;
 /// A rule, the circumstances in which it matters, and what breaks without it.
 type Case = (Rule, fn() -> Profile, &'static [Promise]);
 
-const CASES: [Case; 91] = [
+const CASES: [Case; 92] = [
     (Rule::TokensFollowTheLatest, wrong_clocks, &[Promise::Fairness]),
     (Rule::ReleasedTokensAreDead, cut_yields, &[Promise::Exclusion, Promise::Owned, Promise::Clean]),
     (Rule::OwnTurnIsALease, crowd_with_crashes, &[Promise::Exclusion, Promise::Owned]),
@@ -128,6 +128,7 @@ const CASES: [Case; 91] = [
     (Rule::PassedPermitsAreCounted, pool_of_families, &[Promise::Pool]),
     (Rule::AskedAheadEndsWithTheTry, pool_with_lost_entries, &[Promise::Pool]),
     (Rule::VotesAreWonBack, pool_rolling, &[Promise::Kept]),
+    (Rule::VotersAreAskedFirst, pool_with_thefts, &[Promise::Pool]),
     (Rule::PermitsAreAskedAfter, pool_with_cut_tries, &[Promise::Progress]),
     (Rule::IntentsKeepOut, tree, &[Promise::Exclusion, Promise::Owned]),
     (Rule::OnlyConcernedAreTold, tree, &[Promise::Quiet]),

@@ -144,6 +144,22 @@ pub(super) fn pool_rolling() -> Profile {
     Profile { permits: vec![8], ..rolling() }
 }
 
+/// Permits are taken away while their holders come back for votes that they lack.
+pub(super) fn pool_with_thefts() -> Profile {
+    let faults = Faults { thefts: 5, restarts: 2, cuts: 3, until: 2500, longest: 300, ..Faults::NONE };
+    let bodies = 300..=2500;
+    Profile {
+        nodes: vec![3],
+        ttls: vec![300, 1000],
+        bodies,
+        faults,
+        permits: vec![1, 2],
+        renewals: 90,
+        bound: 8000,
+        ..crowd()
+    }
+}
+
 /// Servers are away and stand still, for longer than leases last: permits are lost by that, and votes are won back.
 pub(super) fn pool_with_freezes() -> Profile {
     let faults = Faults { restarts: 5, freezes: 5, until: 3000, longest: 600, ..Faults::NONE };

@@ -28,15 +28,15 @@ impl World {
                 executed.published.iter().map(|(_, wakeup)| format!(", tells {}", wakeup_words(trace, wakeup)));
             let published: String = published.collect();
             let command = words(trace, command);
-            format!("{}  * {command} => {}{published}", self.name(link), reply_words(&executed.reply))
+            format!("{}  * {command} => {}{published}", self.name(link), reply_words(trace, &executed.reply))
         });
     }
 
     pub(super) fn trace_reply(&self, link: usize, reply: &Replied) {
-        self.trace.line(|_| match reply {
+        self.trace.line(|trace| match reply {
             Replied::Replaced => format!("{} <- other data", self.name(link)),
             Replied::Subscribed => format!("{} <- subscribed", self.name(link)),
-            Replied::Command { reply, .. } => format!("{} <- {}", self.name(link), reply_words(reply)),
+            Replied::Command { reply, .. } => format!("{} <- {}", self.name(link), reply_words(trace, reply)),
         });
     }
 
@@ -46,7 +46,8 @@ impl World {
 }
 
 fn words(trace: &Trace, command: &Command) -> String {
-    let (key, token) = (command.key(), trace.name(command.subject.token));
+    let names: Vec<_> = command.subject.wanted().map(|(key, _)| key.as_str()).collect();
+    let (key, token) = (names.join(" + "), trace.name(command.subject.token));
     let token = if command.subject.is_shared() { format!("{token} (shared)") } else { token };
     match command.verb {
         Verb::SetNx { ttl } => format!("set {key} {token} for {ttl:?}"),
@@ -76,8 +77,14 @@ fn words(trace: &Trace, command: &Command) -> String {
     }
 }
 
-fn reply_words(reply: &Reply) -> String {
-    format!("{reply:?}")
+fn reply_words(trace: &Trace, reply: &Reply) -> String {
+    match reply {
+        Reply::Entered { others, strangers, left } => {
+            let others: Vec<_> = others.iter().map(|other| trace.name(*other)).collect();
+            format!("Entered beside {others:?} and {strangers} strangers, of whom the first ends in {left:?}")
+        }
+        reply => format!("{reply:?}"),
+    }
 }
 
 fn wakeup_words(trace: &Trace, wakeup: &Wakeup) -> String {

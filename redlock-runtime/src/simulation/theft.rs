@@ -13,11 +13,14 @@ use crate::lock::owner_token::ManagerId;
 use crate::protocol::command::{Command, Notice, Subject, Verb, Wakeup};
 use crate::time::clock::Instant;
 use crate::time::token_clock::TokenTime;
+use std::sync::Arc;
 use std::time::Duration;
 
 /// So much was taken away from a holder that somebody else can have its lock.
 pub(super) struct Robbery {
     pub(super) at: Instant,
+    /// Under which names.
+    names: Vec<Arc<str>>,
     /// The servers where it was taken away, and until when its holder counts on them as long as it does not know.
     counted_on: Vec<(usize, Instant)>,
 }
@@ -65,7 +68,7 @@ impl World {
         if is_believable && self.servers[server].has_stepped() && believed < now.since(sent) {
             let token = wakeup.subject.token;
             self.trace.line(|trace| format!("{} is robbed by a step that nobody has seen", trace.name(token)));
-            self.rob(token, Vec::new(), now);
+            self.rob(&wakeup.subject.key, token, Vec::new(), now);
         }
     }
 
@@ -81,7 +84,7 @@ impl World {
                 self.trace.line(|trace| format!("{} is robbed", trace.name(token)));
                 let until = |server: &usize| left(*server).map(|left| (*server, now.after(left)));
                 let counted_on = hit.iter().filter_map(until).collect();
-                self.rob(token, counted_on, now);
+                self.rob(key, token, counted_on, now);
             } else {
                 self.weakened.insert(token);
             }
@@ -95,14 +98,26 @@ impl World {
         let is_short = |world: &Self| command.subject.wanted().any(|(key, _)| !world.excludes(key, *token, now));
         if matches!(command.verb, Verb::Yield { .. }) && self.weakened.contains(token) && is_short(self) {
             self.trace.line(|trace| format!("{} is robbed, behind its yield", trace.name(*token)));
-            self.rob(*token, Vec::new(), now);
+            command.subject.wanted().for_each(|(key, _)| self.rob(key, *token, Vec::new(), now));
         }
     }
 
-    pub(super) fn rob(&mut self, token: OwnerToken, counted_on: Vec<(usize, Instant)>, now: Instant) {
-        let robbery = self.robbed.entry(token).or_insert(Robbery { at: now, counted_on: Vec::new() });
+    pub(super) fn rob(&mut self, key: &LockKey, token: OwnerToken, counted_on: Vec<(usize, Instant)>, now: Instant) {
+        let new = || Robbery { at: now, names: Vec::new(), counted_on: Vec::new() };
+        let robbery = self.robbed.entry(token).or_insert_with(new);
         robbery.at = now;
+        robbery.names.push(key.name().into());
         robbery.counted_on.extend(counted_on);
+    }
+
+    /// `token` has won back what it had lost of `key`.
+    pub(super) fn forget_robbery(&mut self, key: &LockKey, token: OwnerToken) {
+        if let Some(robbery) = self.robbed.get_mut(&token) {
+            robbery.names.retain(|name| **name != *key.name());
+            if robbery.names.is_empty() {
+                self.robbed.remove(&token);
+            }
+        }
     }
 
     /// Whether `token`, which had `key` at a server until then, stood at enough for as long as it counts on them together with those where

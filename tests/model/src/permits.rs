@@ -514,10 +514,9 @@ impl Permits {
     fn returning_actions(&self, state: &State, token: usize, actions: &mut Vec<Action>) {
         let has_returned = state.returned >> token & 1 == 1;
         let may_return = state.has_opened(token) && state.returned.count_ones() < u32::from(self.returns);
-        // Behind more than a few commands it would only come later.
-        let has_room =
-            state.columns.iter().all(|column| column.connections[self.process(token)].len() < MOST_ON_THE_WAY - 3);
-        if may_return && !has_returned && has_room && state.has_entries(token) < NODES {
+        // Behind other commands it would only come later.
+        let is_idle = state.columns.iter().all(|column| column.connections[self.process(token)].len() == 0);
+        if may_return && !has_returned && is_idle && state.has_entries(token) < NODES {
             actions.push(Action::Return { token });
         }
         if state.stands_again >> token & 1 == 1 {

@@ -225,6 +225,14 @@ pub fn fencing_of_the_long_run() -> Vec<(&'static str, Fencing)> {
 pub fn permits() -> Vec<(&'static str, Permits)> {
     let pair = permits_of_two();
     vec![
+        ("two tokens, votes that are won back", Permits { returns: 2, expiries: 2, ..pair }),
+        ("two tokens, one wins votes back, a cut", Permits { returns: 1, expiries: 1, cuts: 1, ..pair }),
+        (
+            "two tokens, a node that forgets is won back",
+            Permits { returns: 2, quorum: 3, wipes: 1, expiries: 1, ..pair },
+        ),
+        ("two tokens of a process, one wins votes back", Permits { returns: 1, expiries: 2, ..in_one_process(pair) }),
+        ("three tokens, one permit, one wins votes back", Permits { tokens: 3, returns: 1, expiries: 1, ..pair }),
         ("two tokens, one permit, an expiry and a cut", Permits { expiries: 1, cuts: 1, ..pair }),
         ("three tokens, two permits", Permits { tokens: 3, permits: 2, ..pair }),
         ("two tokens of a process", Permits { processes: [0, 0, 1, 2], expiries: 2, cuts: 1, ..pair }),
@@ -234,14 +242,6 @@ pub fn permits() -> Vec<(&'static str, Permits)> {
         ("two tokens, a turnstile that is yielded", Permits { yields: 1, cuts: 1, ..pair }),
         ("three tokens, one permit, an expiry", Permits { tokens: 3, expiries: 1, ..pair }),
         ("two tokens, a node that forgets", Permits { quorum: 3, wipes: 1, cuts: 1, ..pair }),
-        ("two tokens, votes that are won back", Permits { returns: 2, expiries: 2, ..pair }),
-        ("two tokens, one wins votes back, a cut", Permits { returns: 1, expiries: 1, cuts: 1, ..pair }),
-        (
-            "two tokens, a node that forgets is won back",
-            Permits { returns: 2, quorum: 3, wipes: 1, expiries: 1, ..pair },
-        ),
-        ("two tokens of a process, one wins votes back", Permits { returns: 1, expiries: 2, ..in_one_process(pair) }),
-        ("three tokens, one permit, one wins votes back", Permits { tokens: 3, returns: 1, expiries: 1, ..pair }),
     ]
 }
 

@@ -4,6 +4,7 @@ mod ending;
 mod entering;
 mod faults;
 mod inspecting;
+mod keeping;
 mod passing;
 mod storm;
 mod waiting;

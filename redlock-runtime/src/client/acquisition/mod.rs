@@ -1,8 +1,8 @@
 //! One acquisition: a [`Candidate`] with nodes, a clock, and tasks that wait for it.
 //!
 //! What is decided about a token is decided in `protocol/candidate`. Here are the parts that it has none of: commands are
-//! sent, answers awaited, timers set, and those woken who wait or rely on the lock. An acquisition knows nothing of the
-//! line that it stands in.
+//! sent, answers awaited, timers set, and those woken who wait or rely on the lock. An acquisition knows how the line is called that
+//! it stands in, and nothing else of it.
 
 mod confirmed_release;
 mod entrance;

@@ -42,10 +42,11 @@ impl Acquisition {
         confirmed
     }
 
-    /// Leaves the queues of the nodes, if the token stands there.
+    /// Leaves the queues of the nodes, if the token stands there; and gives back what no call has, but one that comes back for votes.
     pub(crate) fn leave_queues(&self) {
         let mut state = self.state();
-        if state.candidate.phase() == Phase::Waiting {
+        let phase = state.candidate.phase();
+        if phase == Phase::Waiting || self.stands_beside && phase != Phase::Ended {
             // No call has had the lock.
             self.end(&mut state, in_background);
             let ended = Ended::of(&state);

@@ -2,17 +2,21 @@
 
 use super::{Acquisition, NO_MEMBER};
 use crate::protocol::candidate::turn;
-use std::future::poll_fn;
+use std::future::{Future, poll_fn};
+use std::pin::pin;
 use std::task::Poll;
+use std::time::Duration;
+use tokio::time::timeout;
 
 impl Acquisition {
     /// Whether it is a permit that lacks votes which nodes may give, and nobody stands in the turnstile for them yet: then somebody does
     /// from now on, until [`has_come_back`](Self::has_come_back).
     pub(crate) fn comes_back(&self) -> bool {
         let mut state = self.state();
-        let begins = state.candidate.comes_back(self.now()) && !state.rare().comes_back;
-        state.rare().comes_back |= begins;
-        begins
+        if self.shared.is_closed() || !state.candidate.comes_back(self.now()) {
+            return false;
+        }
+        !std::mem::replace(&mut state.rare().comes_back, true)
     }
 
     pub(crate) fn has_come_back(&self) {
@@ -28,20 +32,54 @@ impl Acquisition {
         way
     }
 
-    /// Asks the nodes for the votes that it lacks, while `turnstile` is its own, and hears what they say.
-    pub(crate) async fn enter_again(&self, turnstile: &Self) {
-        self.ask_for_permit(turnstile);
+    /// Asks the nodes for the votes that it lacks, while `turnstile` is its own, and hears what they say. Those that have voted are asked
+    /// before: somebody may have taken away what it counts on, and others may have come in since.
+    pub(crate) async fn ask_for_votes(&self, turnstile: &Self) {
         let patience = self.lock().candidate.patience_at_turnstile();
-        self.until_answered(patience).await;
+        // The body may wait for answers as well, and an answer wakes one task.
+        let Ok(_alone) = timeout(patience, self.alone()).await else { return };
+        self.ask_voters();
+        self.until_heard(patience).await;
+        let comes_back = self.state().candidate.comes_back(self.now());
+        if comes_back {
+            self.ask_for_permit(turnstile);
+            self.until_heard(patience).await;
+        }
     }
 
-    /// Waits until nobody has the lock any more.
-    pub(crate) async fn until_ended(&self) {
-        let mut watcher = None;
+    fn ask_voters(&self) {
+        let (mut state, now) = (self.state(), self.now());
+        state.take_in(self.shared.clock);
+        let (candidate, mut sender) = state.parts(&self.shared, &self.subject, now);
+        candidate.ask_voters(now, |out| sender.send(out));
+    }
+
+    /// Waits for the answers, no longer than `patience` and not when the permit is over.
+    async fn until_heard(&self, patience: Duration) {
+        self.while_held(self.until_answered(patience)).await;
+    }
+
+    /// What `work` comes to, unless nobody has the lock any more before that.
+    pub(crate) async fn while_held<T>(&self, work: impl Future<Output = T>) -> Option<T> {
+        let (mut work, mut watcher) = (pin!(work), Watcher { acquisition: self, number: None });
         poll_fn(|cx| {
-            let left = self.watch(&mut watcher, NO_MEMBER, cx.waker());
-            if left.is_zero() { Poll::Ready(()) } else { Poll::Pending }
+            if self.watch(&mut watcher.number, NO_MEMBER, cx.waker()).is_zero() {
+                return Poll::Ready(None);
+            }
+            work.as_mut().poll(cx).map(Some)
         })
-        .await;
+        .await
+    }
+}
+
+/// Whoever wants to know when the lock is lost. Dropped, it does not want to know any more.
+struct Watcher<'a> {
+    acquisition: &'a Acquisition,
+    number: Option<u32>,
+}
+
+impl Drop for Watcher<'_> {
+    fn drop(&mut self) {
+        self.number.into_iter().for_each(|number| self.acquisition.forget_watcher(number));
     }
 }

@@ -9,7 +9,7 @@
 //! | *ending*: the releases of an idle lock are being sent | they are sent, to *nobody*; or a call enters, to *taken* with a new token |
 //!
 //! All changes of an entry are made here, by methods that neither send nor wake anything. A call that shares
-//! its lock with others stands in a line of its own, where no other call comes.
+//! its lock with others stands in a line of its own, where no other call comes, and so does a permit that comes back for votes.
 
 use super::idle_locks::IdlePlace;
 use super::local_waiter::LocalWaiter;

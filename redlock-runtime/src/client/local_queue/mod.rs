@@ -1,5 +1,5 @@
 //! Calls of one process for the same key stand in a line in memory; the first of them represents the process at the
-//! nodes. One that shares its lock stands in a line of its own.
+//! nodes. One that shares its lock stands in a line of its own, and so does a permit that comes back for votes ([`returning`]).
 //!
 //! The [`LocalQueue`] owns all acquisitions of a manager, and the watchdog that looks after them. What the line of one key
 //! does is the state machine in [`entry`]. Whoever has the [`LocalTurn`] has the key, or asks for it; when the turn ends, it
@@ -234,8 +234,8 @@ impl Watched for LocalQueue {
         self.shared.rules
     }
 
-    fn answered(self: Arc<Self>, acquisition: &Arc<Acquisition>) {
-        self.return_for_votes(acquisition);
+    fn answered(self: Arc<Self>, permit: &Arc<Acquisition>) {
+        self.return_for_votes(permit);
     }
 }
 

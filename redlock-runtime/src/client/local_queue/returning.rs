@@ -7,10 +7,7 @@
 use super::{LocalQueue, LocalTurn};
 use crate::client::acquisition::Acquisition;
 use crate::protocol::candidate::{Waited, Wanted, turn};
-use std::future::{Future, poll_fn};
-use std::pin::pin;
 use std::sync::Arc;
-use std::task::Poll;
 use std::time::Duration;
 
 /// A permit for which somebody stands in the turnstile. Dropped, nobody does.
@@ -23,26 +20,19 @@ impl Drop for Returning {
 }
 
 impl LocalQueue {
-    /// Sees to it that votes are won back which `permit` lacks, if it is one and nobody does so yet.
+    /// Sees to it that votes are won back which `permit` lacks, if nobody does so yet.
     pub(super) fn return_for_votes(self: Arc<Self>, permit: &Arc<Acquisition>) {
-        if permit.is_permit() && permit.comes_back() {
+        if permit.comes_back() {
             let permit = Returning(Arc::clone(permit));
-            tokio::spawn(async move { self.enter_again(&permit.0).await });
+            tokio::spawn(async move { self.win_votes_back(&permit.0).await });
         }
     }
 
-    async fn enter_again(self: &Arc<Self>, permit: &Acquisition) {
+    async fn win_votes_back(self: Arc<Self>, permit: &Acquisition) {
         let wanted = Wanted { ttl: turn(permit.ttl()), is_fenced: false, is_kept: false, linger: Duration::ZERO };
-        let way = Arc::new(permit.way_back());
-        let turnstile = self.enter_with(way, wanted, self.shared.clock.now());
-        let mut stands = pin!(stand_in(turnstile, wanted));
-        let mut ended = pin!(permit.until_ended());
-        let turnstile = poll_fn(|cx| match ended.as_mut().poll(cx) {
-            Poll::Ready(()) => Poll::Ready(None),
-            Poll::Pending => stands.as_mut().poll(cx),
-        });
-        if let Some(turnstile) = turnstile.await {
-            permit.enter_again(turnstile.acquisition()).await;
+        let turnstile = self.enter_with(Arc::new(permit.way_back()), wanted, self.shared.clock.now());
+        if let Some(Some(turnstile)) = permit.while_held(stand_in(turnstile, wanted)).await {
+            permit.ask_for_votes(turnstile.acquisition()).await;
         }
     }
 }

@@ -43,8 +43,8 @@ pub(crate) trait Watched: Send + Sync {
     /// Which rules apply.
     fn rules(&self) -> Rules;
 
-    /// The nodes have said what they say to the renewal of one of its locks.
-    fn answered(self: Arc<Self>, acquisition: &Arc<Acquisition>);
+    /// What the nodes say to the renewal of one of its permits is looked for no longer.
+    fn answered(self: Arc<Self>, permit: &Arc<Acquisition>);
 }
 
 pub(crate) struct Watchdog {
@@ -187,7 +187,7 @@ impl Memory {
                 let (is_awaited, news) = renewed.acquisition.awaits_renewal();
                 all_news.extend(news);
                 let is_looked_for = is_awaited && now < renewed.until;
-                if !is_looked_for {
+                if !is_looked_for && renewed.acquisition.is_permit() {
                     Arc::clone(watched).answered(&renewed.acquisition);
                 }
                 is_looked_for

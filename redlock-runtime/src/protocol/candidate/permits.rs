@@ -147,14 +147,14 @@ impl Candidate {
     /// Whether the token has its permit and lacks votes that a node may give: one of which it was heard since it was away, and that has
     /// named no later time.
     pub(crate) fn comes_back(&self, now: Instant) -> bool {
-        let may_give = |voter: &Voter| {
+        let may_give = |index: usize, voter: &Voter| {
             let is_awaited = voter.recheck_at.is_some_and(|at| now < at);
-            !voter.vote.is_granted() && voter.is_free_to_ask() && voter.takes_part() && !is_awaited
+            voter.may_be_asked_again() && !is_awaited && self.asks_to_enter(index, now).is_some()
         };
         self.is_permit()
             && self.is_held(now)
             && self.terms.applies(Rule::VotesAreWonBack)
-            && self.voters.iter().any(may_give)
+            && self.voters.iter().enumerate().any(|(index, voter)| may_give(index, voter))
     }
 
     /// The token stands in a turnstile, where permits are asked for from now on. What the nodes say counts for the whole lease of the

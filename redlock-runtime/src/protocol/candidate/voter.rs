@@ -222,8 +222,14 @@ impl Voter {
     }
 
     /// Whether the last command got an answer, if only that the node abstains.
-    pub(super) fn takes_part(&self) -> bool {
+    fn takes_part(&self) -> bool {
         matches!(self.failure.as_deref(), None | Some(NodeError::Abstains(_)))
+    }
+
+    /// Whether the node owes no answer and may answer otherwise than the last time, if that was an error.
+    pub(super) fn may_be_asked_again(&self) -> bool {
+        let passes = |error: &NodeError| matches!(error, NodeError::Refused(_)) && error.is_transient();
+        self.is_free_to_ask() && (self.takes_part() || self.failure.as_deref().is_some_and(passes))
     }
 
     /// Whether the node owes an answer for longer than `patience`.

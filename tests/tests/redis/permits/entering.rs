@@ -18,7 +18,7 @@ pub(super) async fn wait_until_in_line(nodes: &Nodes, many: usize) {
 }
 
 /// Enters at every node, and leaves the turnstile at all of them: a node where that is not given back yet gives the next one no permit, and
-/// none later, since a majority is enough.
+/// none before its renewal, since a majority is enough.
 pub(super) async fn entered_everywhere(manager: &LockManager, nodes: &Nodes, request: LockRequest) -> LockGuard {
     let guard = acquired_everywhere(manager, nodes, request).await;
     for node in nodes.iter() {

@@ -17,7 +17,7 @@ async fn wait_until_there(nodes: &Nodes, many: usize) {
     eventually_eq(PATIENCE, "as many are there", many, there).await;
 }
 
-async fn wait_until_in_turnstile(nodes: &Nodes) {
+pub(super) async fn wait_until_in_turnstile(nodes: &Nodes) {
     let there = || async { nodes[0].inspect().command::<usize>(&["EXISTS", "{export}:t"]).await };
     eventually_eq(PATIENCE, "one is in the turnstile", 1, there).await;
 }

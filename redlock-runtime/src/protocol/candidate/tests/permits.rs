@@ -122,6 +122,63 @@ fn an_extension_counts_only_where_the_lease_has_not_run_out() {
     assert_eq!([0, 1, 2].map(counts), [false, true, true]);
 }
 
+/// A token that has its permit by two nodes, and not at the third.
+fn lacking_one() -> Scene {
+    let mut scene = wanting(3, 0);
+    enter(&mut scene, 0..2, &[]);
+    scene.answer(2, Ok(Reply::NotOwner));
+    assert_eq!(scene.candidate.entering(1, scene.now), Entering::Admitted);
+    scene.candidate.hold(scene.now);
+    scene
+}
+
+/// Asks for the votes that it lacks, where it stands in the turnstile once more. Returns which nodes are asked.
+fn enter_again(scene: &mut Scene) -> Vec<usize> {
+    let (now, mut asked) = (scene.now, Vec::new());
+    scene.candidate.enter(numbered(9), now, |_| true, |out| asked.push(out.index));
+    asked
+}
+
+const ENTERED_ALONE: fn() -> Reply = || Reply::Entered { others: Arc::default(), strangers: 0, left: None };
+
+#[test]
+fn who_has_a_permit_comes_back_for_the_vote_that_it_lacks() {
+    let mut scene = lacking_one();
+    assert!(scene.candidate.comes_back(scene.now));
+    assert_eq!(enter_again(&mut scene), [2]);
+    assert!(!scene.candidate.comes_back(scene.now), "an answer is still to come");
+    scene.answer(2, Ok(ENTERED_ALONE()));
+    assert_eq!(scene.vote(2), Vote::CLAIM);
+    assert!(!scene.candidate.comes_back(scene.now), "nothing is lacking");
+}
+
+#[test]
+fn a_node_that_is_away_or_abstains_is_not_stood_in_line_for() {
+    let mut scene = lacking_one();
+    scene.fail(2, EXTEND, disconnected());
+    assert!(!scene.candidate.comes_back(scene.now));
+    scene.candidate.connected(2, scene.now);
+    assert!(scene.candidate.comes_back(scene.now), "there is a connection again");
+    scene.fail(2, EXTEND, NodeError::Abstains(TTL / 4));
+    assert!(!scene.candidate.comes_back(scene.now));
+    scene.advance(TTL / 4);
+    assert!(scene.candidate.comes_back(scene.now), "it gives its votes again");
+}
+
+#[test]
+fn a_permit_that_was_lost_is_not_won_back() {
+    let mut scene = lacking_one();
+    scene.advance(TTL / 2);
+    scene.hear(0, EXTEND, EXTENDED);
+    enter_again(&mut scene);
+    scene.advance(TTL / 2);
+    // By the first node alone it is none, and others may have counted so.
+    assert!(!scene.candidate.is_held(scene.now));
+    scene.answer(2, Ok(ENTERED_ALONE()));
+    assert!(!scene.candidate.is_held(scene.now));
+    assert!(!scene.candidate.comes_back(scene.now));
+}
+
 #[test]
 fn whoever_stands_in_no_turnstile_any_more_keeps_what_a_node_has_given() {
     let mut scene = wanting(3, 0);

@@ -1,0 +1,78 @@
+//! Votes that a permit lacks are won back: what is held stays held while nodes fail one after the other.
+
+use super::waiting::wait_until_in_turnstile;
+use super::{KEY, TTL, permit};
+use crate::support::{assert_nothing_left, builder, connected};
+use redlock_runtime::{LockError, LockGuard, LockManager, Wait};
+use redlock_tests::{Nodes, PATIENCE, RedisServer, eventually_eq};
+use std::time::Duration;
+use tokio::time::sleep;
+
+/// Nodes that have forgotten everything abstain for so long.
+async fn forgiving(nodes: &Nodes) -> LockManager {
+    connected(builder(nodes.urls()).node_timeout(TTL / 4).default_ttl(TTL).longest_ttl(TTL), nodes).await
+}
+
+/// Whether the node knows the permit of `guard`.
+async fn is_there(node: &RedisServer, guard: &LockGuard) -> bool {
+    node.inspect().command::<Option<String>>(&["ZSCORE", KEY, &guard.token().to_string()]).await.is_some()
+}
+
+async fn wait_until_everywhere(nodes: &Nodes, guards: &[&LockGuard]) {
+    eventually_eq(PATIENCE, "each node knows the permits", nodes.len() * guards.len(), async || {
+        let mut known = 0;
+        for node in nodes.iter() {
+            for guard in guards {
+                known += usize::from(is_there(node, guard).await);
+            }
+        }
+        known
+    })
+    .await;
+}
+
+/// Fails when a permit that a server has lost is not asked for again: the second restart takes the majority then. And when it is
+/// given so that others do not see it: a third one would be inside.
+#[tokio::test]
+async fn nodes_that_forget_one_after_the_other_cost_no_permit() {
+    let nodes = Nodes::start(3).await;
+    let (ours, theirs) = (forgiving(&nodes).await, forgiving(&nodes).await);
+    let mine = ours.acquire(permit(2)).await.unwrap();
+    let other = theirs.acquire(permit(2)).await.unwrap();
+    wait_until_everywhere(&nodes, &[&mine, &other]).await;
+    for node in nodes.iter() {
+        node.restart_empty().await;
+        // It abstains for one longest ttl, and has the permits again after it.
+        sleep(2 * TTL).await;
+        wait_until_everywhere(&nodes, &[&mine, &other]).await;
+        let refused = theirs.try_acquire(permit(2).wait(Wait::None)).await;
+        assert!(matches!(refused, Err(LockError::Contended { .. })), "{refused:?}");
+    }
+    for guard in [mine, other] {
+        guard.ensure_held().unwrap();
+        guard.release().await.unwrap();
+    }
+    assert!(theirs.shutdown().await);
+    assert_nothing_left(&ours, &nodes).await;
+}
+
+/// Fails when who comes back to the turnstile overtakes those who wait there, or is forgotten behind them.
+#[tokio::test]
+async fn a_vote_is_won_back_when_those_have_gone_who_came_before_to_wait() {
+    let nodes = Nodes::start(3).await;
+    let (ours, theirs) = (forgiving(&nodes).await, forgiving(&nodes).await);
+    let mine = ours.acquire(permit(1)).await.unwrap();
+    wait_until_everywhere(&nodes, &[&mine]).await;
+    let waiting = tokio::spawn({
+        let wait = Wait::For(Duration::from_secs(6));
+        async move { theirs.acquire(permit(1).wait(wait)).await.map(drop) }
+    });
+    wait_until_in_turnstile(&nodes).await;
+    nodes[0].restart_empty().await;
+    let refused = waiting.await.unwrap();
+    assert!(matches!(refused, Err(LockError::TimedOut { .. })), "{refused:?}");
+    wait_until_everywhere(&nodes, &[&mine]).await;
+    nodes[1].kill();
+    sleep(3 * TTL).await;
+    mine.ensure_held().unwrap();
+}
