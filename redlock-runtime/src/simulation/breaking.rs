@@ -151,7 +151,9 @@ impl World {
         let keys = self.broken.holders.get(&token).into_iter().flatten();
         let lost: Vec<_> = keys.filter(is_lost).map(|(name, _)| Arc::clone(name)).collect();
         let Some(keys) = self.broken.holders.get_mut(&token) else { return };
-        lost.into_iter().for_each(|name| keys.entry(name).or_default().at = Some(now));
+        for name in lost {
+            keys.entry(name).or_default().at = Some(now);
+        }
     }
 
     /// What stands under `key` at the servers that are `hit` is taken away by others than locks: whoever has broken a lock

@@ -232,7 +232,7 @@ pub fn permits() -> Vec<(&'static str, Permits)> {
             Permits { returns: 2, quorum: 3, wipes: 1, expiries: 1, ..pair },
         ),
         ("two tokens of a process, one wins votes back", Permits { returns: 1, expiries: 2, ..in_one_process(pair) }),
-        ("three tokens, one permit, one wins votes back", Permits { tokens: 3, returns: 1, expiries: 1, ..pair }),
+        ("three tokens, one permit, one wins votes back", Permits { tokens: 3, returns: 1, ..pair }),
         ("two tokens, one permit, an expiry and a cut", Permits { expiries: 1, cuts: 1, ..pair }),
         ("three tokens, two permits", Permits { tokens: 3, permits: 2, ..pair }),
         ("two tokens of a process", Permits { processes: [0, 0, 1, 2], expiries: 2, cuts: 1, ..pair }),

@@ -184,7 +184,7 @@ impl Sets {
         let publish = &mut |to: u8, notice| notices.push((usize::from(to), notice));
         column.node.take_away(token as u8, name, &self.wishes, publish);
         column.links[token].counts = false;
-        column.hear(&state.phases, notices);
+        column.hear(state.phases, notices);
         if !self.has_majority(state, token) {
             self.leave(state, token);
         }
@@ -208,7 +208,7 @@ impl Sets {
         let publish = &mut |to: u8, notice| notices.push((usize::from(to), notice));
         let reply = node.execute(token as u8, verb, &self.wishes, self.without, publish);
         column.node = node;
-        column.hear(&state.phases, notices);
+        column.hear(state.phases, notices);
         let heard = match reply {
             Reply::Granted { smaller: false } => Heard::Granted,
             Reply::Granted { smaller: true } => Heard::GrantedBefore,
@@ -268,7 +268,7 @@ impl Sets {
 
 impl Column {
     /// What a node has published reaches those it is about.
-    fn hear(&mut self, phases: &[Phase; TOKENS], notices: Vec<(usize, Notice)>) {
+    fn hear(&mut self, phases: [Phase; TOKENS], notices: Vec<(usize, Notice)>) {
         for (to, notice) in notices {
             push(phases[to], &mut self.links[to], to, notice);
         }
