@@ -144,6 +144,19 @@ impl Candidate {
         }
     }
 
+    /// Asks all who have voted whether they still have the lock, before a permit comes back for the votes that it lacks.
+    pub(crate) fn ask_voters(&mut self, now: Instant, mut send: impl FnMut(Outgoing)) {
+        if !self.terms.applies(Rule::VotersAreAskedFirst) {
+            return;
+        }
+        for index in 0..self.voters.len() {
+            let voter = self.voters.get(index).filter(|voter| voter.vote.is_granted() && voter.is_open());
+            if let Some(ttl) = voter.and_then(|voter| self.rest(voter, now)) {
+                self.ask(index, self.extension_verb(ttl), None, now, &mut send);
+            }
+        }
+    }
+
     /// Whether the token has its permit and lacks votes that a node may give: one of which it was heard since it was away, and that has
     /// named no later time.
     pub(crate) fn comes_back(&self, now: Instant) -> bool {

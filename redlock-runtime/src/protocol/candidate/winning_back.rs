@@ -23,7 +23,6 @@
 //!    somebody else may have had it in between: the lock stays lost, however many nodes grant it again.
 
 use super::in_flight::Kind;
-use super::next::Outgoing;
 use super::vote::Vote;
 use super::voter::Voter;
 use super::{Candidate, Phase};
@@ -92,19 +91,6 @@ impl Candidate {
         let Some(from) = asked_from else { return };
         let is_unasked = |voter: &&mut Voter| voter.vote.is_granted() && voter.extended_at.is_none_or(|at| at < from);
         self.voters.iter_mut().filter(is_unasked).for_each(|voter| voter.ask_again(now));
-    }
-
-    /// Asks all who have voted whether they still have the lock, before a permit comes back for the votes that it lacks.
-    pub(crate) fn ask_voters(&mut self, now: Instant, mut send: impl FnMut(Outgoing)) {
-        if !self.terms.applies(Rule::VotersAreAskedFirst) {
-            return;
-        }
-        for index in 0..self.voters.len() {
-            let voter = self.voters.get(index).filter(|voter| voter.vote.is_granted() && voter.is_open());
-            if let Some(ttl) = voter.and_then(|voter| self.rest(voter, now)) {
-                self.ask(index, self.extension_verb(ttl), None, now, &mut send);
-            }
-        }
     }
 
     /// Whether the vote of `lacking`, which is due, has to wait for what those say who have voted.
