@@ -54,6 +54,8 @@ const MANAGERS: usize = 3;
 const TOKENS: usize = 5;
 /// More than a sequence takes.
 const TOLERANCE: Duration = Duration::from_secs(5);
+/// More than one takes in which many wait, on a machine that has much to do: no time passes in memory meanwhile.
+const TOLERANCE_OF_CROWDS: Duration = Duration::from_secs(60);
 /// Ends what was published so far.
 const MARK: &str = "mark";
 
@@ -199,7 +201,7 @@ pub(crate) struct Pair {
     managers: [ManagerId; MANAGERS],
     tokens: Vec<OwnerToken>,
     seen: BTreeSet<&'static str>,
-    /// Whether names that are only reserved are compared: not where a sequence may take longer than that lasts.
+    /// Whether names that are only reserved are compared, and leases to a few seconds: not where a sequence may take longer than that.
     is_brief: bool,
 }
 
@@ -256,7 +258,8 @@ impl Pair {
         let command = Command { verb, fence, subject };
         let reply = self.memory.execute(&command);
         let answer = self.redis.node.send(command).await.unwrap();
-        assert!(are_alike(&reply, &answer), "memory: {reply:?}, Redis: {answer:?}");
+        let tolerance = if self.is_brief { TOLERANCE } else { TOLERANCE_OF_CROWDS };
+        assert!(are_alike(&reply, &answer, tolerance), "memory: {reply:?}, Redis: {answer:?}");
         assert_eq!(self.memory.token_clock.next(), self.redis.token_clock.next(), "the newest token seen");
         for name in &names {
             self.have_the_same_stored(name);
@@ -401,9 +404,9 @@ fn at_the_beginning() -> TokenClock {
     TokenClock::new(Clock::Tokio { origin: tokio::time::Instant::now(), error })
 }
 
-fn are_alike(memory: &Reply, redis: &Reply) -> bool {
+fn are_alike(memory: &Reply, redis: &Reply, tolerance: Duration) -> bool {
     let are_close = |left: Option<Duration>, right: Option<Duration>| {
-        left.zip(right).is_some_and(|(left, right)| left.abs_diff(right) < TOLERANCE)
+        left.zip(right).is_some_and(|(left, right)| left.abs_diff(right) < tolerance)
     };
     match (memory, redis) {
         (
