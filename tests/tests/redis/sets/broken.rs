@@ -74,18 +74,14 @@ async fn who_is_told_that_one_key_is_broken_gives_back_the_others() {
     }
 }
 
-#[tokio::test]
-async fn who_finds_out_that_one_key_was_broken_by_force_gives_back_the_others() {
-    // As above. It is not told, and listens to nobody who would ask for the others: only its own release can free them.
+/// A holder that is not told gives the others back when it has found out that `strike` has taken the one name away.
+async fn assert_found_out_gives_back(strike: impl AsyncFn(&LockManager, &Nodes, &str, &LockGuard)) {
     for size in SIZES {
         let nodes = Nodes::start(size).await;
         for case in &CASES {
             let [ours, theirs] = managers(&nodes, 2).await.try_into().unwrap();
             let held = known_everywhere(&ours, &nodes, (case.held)().ttl(TTL)).await;
-            let lost = found_out(&held, async || {
-                theirs.break_lock_by_force(case.taken, held.token().as_str()).await;
-            })
-            .await;
+            let lost = found_out(&held, async || strike(&theirs, &nodes, case.taken, &held).await).await;
             assert!(matches!(lost, LockError::Lost { .. }), "{lost:?}");
             drop(held);
             assert_others_enter(&nodes, [ours, theirs], case).await;
@@ -94,22 +90,21 @@ async fn who_finds_out_that_one_key_was_broken_by_force_gives_back_the_others() 
 }
 
 #[tokio::test]
+async fn who_finds_out_that_one_key_was_broken_by_force_gives_back_the_others() {
+    // As above. It is not told, and listens to nobody who would ask for the others: only its own release can free them.
+    assert_found_out_gives_back(async |theirs, _, taken, held| {
+        theirs.break_lock_by_force(taken, held.token().as_str()).await;
+    })
+    .await;
+}
+
+#[tokio::test]
 async fn who_finds_out_that_one_key_was_deleted_gives_back_the_others() {
     // A node that answers "not yours" for the whole request when one name is gone has not released the others.
-    for size in SIZES {
-        let nodes = Nodes::start(size).await;
-        for case in &CASES {
-            let [ours, theirs] = managers(&nodes, 2).await.try_into().unwrap();
-            let held = known_everywhere(&ours, &nodes, (case.held)().ttl(TTL)).await;
-            let lost = found_out(&held, async || {
-                for node in nodes.iter() {
-                    node.inspect().command::<usize>(&["DEL", case.taken]).await;
-                }
-            })
-            .await;
-            assert!(matches!(lost, LockError::Lost { .. }), "{lost:?}");
-            drop(held);
-            assert_others_enter(&nodes, [ours, theirs], case).await;
+    assert_found_out_gives_back(async |_, nodes, taken, _| {
+        for node in nodes.iter() {
+            node.inspect().command::<usize>(&["DEL", taken]).await;
         }
-    }
+    })
+    .await;
 }
