@@ -16,6 +16,11 @@ const TTL: Duration = Duration::from_secs(30);
 pub(crate) trait Contestant: Send + Sync {
     fn name(&self) -> &'static str;
     fn pair<'a>(&'a self, key: &'a str) -> Pair<'a>;
+
+    /// How many tasks it is made for.
+    fn most_tasks(&self) -> usize {
+        usize::MAX
+    }
 }
 
 /// `SET NX PX` and a compare-and-delete on redis-rs, the way one writes them by hand; the delete is awaited.

@@ -8,6 +8,7 @@
     reason = "a benchmark that cannot run should say so and stop"
 )]
 
+mod bare;
 mod contestants;
 #[path = "../common/cpu_time.rs"]
 mod cpu_time;
@@ -20,6 +21,7 @@ mod report;
 #[path = "../common/result_file.rs"]
 mod result_file;
 
+use bare::Bare;
 use contestants::{Contestant, Ours, RawAwaited, RawUnawaited, Rslock};
 use measure::{Figures, Plan, measure};
 use redlock_tests::Nodes;
@@ -37,13 +39,18 @@ async fn main() {
         Arc::new(RawUnawaited::connect(&one).await),
         Arc::new(Ours::connect(&one).await),
         Arc::new(Rslock::connect(&one)),
+        Arc::new(Bare::connect(&one)),
     ];
     report.add(Scene::OneNode, run(&plan, &contestants).await);
 
     let five = Nodes::start(5).await;
     let ours: Arc<dyn Contestant> = Arc::new(Ours::connect(&five).await);
-    let contestants: Vec<Arc<dyn Contestant>> =
-        vec![Arc::new(RawAwaited::connect(&five).await), Arc::clone(&ours), Arc::new(Rslock::connect(&five))];
+    let contestants: Vec<Arc<dyn Contestant>> = vec![
+        Arc::new(RawAwaited::connect(&five).await),
+        Arc::clone(&ours),
+        Arc::new(Rslock::connect(&five)),
+        Arc::new(Bare::connect(&five)),
+    ];
     report.add(Scene::FiveNodes, run(&plan, &contestants).await);
 
     // The frozen node must be noticed once before its price can be the lasting one.
@@ -66,7 +73,7 @@ async fn run(plan: &Plan, contestants: &[Arc<dyn Contestant>]) -> Vec<Figures> {
     let mut figures: Vec<Figures> = contestants.iter().map(|contestant| Figures::new(contestant.name())).collect();
     for _ in 0..plan.turns {
         for (contestant, figures) in contestants.iter().zip(&mut figures) {
-            figures.merge(measure(plan, contestant, usize::MAX).await);
+            figures.merge(measure(plan, contestant, contestant.most_tasks()).await);
         }
     }
     figures

@@ -24,6 +24,12 @@ struct Goal {
     at_most: bool,
 }
 
+/// A ratio that says what is possible.
+struct Bound {
+    what: &'static str,
+    ratio: f64,
+}
+
 impl Report {
     pub(crate) fn add(&mut self, scene: Scene, figures: Vec<Figures>) {
         self.scenes.push((scene, figures));
@@ -121,6 +127,31 @@ impl Report {
             ),
         ]
     }
+
+    /// What no client can do without, with these commands.
+    fn bounds(&self) -> Vec<Bound> {
+        use Scene::{FiveNodes, OneNode};
+        let (awaited, rslock, bare) = ("raw pair, release awaited", "rslock", "the same bytes");
+        let bound = |what, ratio| Bound { what, ratio };
+        vec![
+            bound(
+                "1 node, 1 task, p50: bare sockets / raw pair whose release is awaited",
+                self.p50(OneNode, bare) / self.p50(OneNode, awaited),
+            ),
+            bound(
+                "1 node, 1 task, CPU of this process: bare sockets / raw pair whose release is awaited",
+                self.cpu(OneNode, bare, 0) / self.cpu(OneNode, awaited, 0),
+            ),
+            bound(
+                "5 nodes, 1 task, p50: bare sockets / rslock",
+                self.p50(FiveNodes, bare) / self.p50(FiveNodes, rslock),
+            ),
+            bound(
+                "5 nodes, 1 task, CPU of this process: bare sockets / rslock",
+                self.cpu(FiveNodes, bare, 0) / self.cpu(FiveNodes, rslock, 0),
+            ),
+        ]
+    }
 }
 
 impl Goal {
@@ -166,6 +197,9 @@ impl fmt::Display for Report {
         for goal in self.goals() {
             let (sign, verdict) = (if goal.at_most { "at most" } else { "at least" }, verdict(goal.is_met()));
             writeln!(f, "| {} | {:.2} | {sign} {} | {verdict} |", goal.what, goal.ratio, goal.limit)?;
+        }
+        for Bound { what, ratio } in self.bounds() {
+            writeln!(f, "| {what} | {ratio:.2} | | |")?;
         }
         Ok(())
     }

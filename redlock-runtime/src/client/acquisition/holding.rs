@@ -2,10 +2,11 @@
 
 use super::present::{News, Present};
 use super::state::State;
+use super::state_guard::StateGuard;
 use super::{Acquisition, Calls};
 use crate::error::{LockError, LossCause};
 use crate::observe::events;
-use crate::protocol::candidate::{Look, Loss, Phase, Wanted};
+use crate::protocol::candidate::{Candidate, Look, Loss, Phase, Wanted};
 use crate::protocol::hold_options::HoldOptions;
 use crate::protocol::rules::Rule;
 use crate::protocol::timing::STOPPING;
@@ -127,22 +128,26 @@ impl Acquisition {
         state.watchers.called().with(lost).ending(companion)
     }
 
-    /// What the watchdog has to do at `now`, together with all that is due until `soon`.
-    pub(crate) fn look(&self, now: Instant, soon: Instant) -> Look {
+    /// What `see` makes of the lock when the answers that are here were taken in, and of whether somebody wants to know when it is
+    /// lost.
+    pub(crate) fn look<S>(&self, see: impl FnOnce(&Candidate, bool) -> S) -> S {
         let mut state = self.state();
         state.take_in(self.shared.clock);
         let is_watched = !state.watchers.is_empty() || state.present.as_ref().is_some_and(Present::is_to_be_told);
-        state.candidate.look(now, soon, is_watched)
+        see(&state.candidate, is_watched)
     }
 
-    /// Asks for what is due by `soon`, without waiting for the answers. A lock that is lost is made known instead. What there is
-    /// to tell is told when it is dropped: not before the next lock is renewed.
+    /// Asks for what is due, for so long before the time as is `early` for a ttl, without waiting for the answers. A lock that is lost
+    /// is made known instead. Returns for how long the answers are to be looked for: a node that is silent for longer is asked again
+    /// in its turn. And what there is to tell, which is told when it is dropped: not before the next lock is renewed.
     ///
     /// A lock whose leases are started anew is held for long, so that its holder is to hear when somebody breaks it. One that only
     /// asks because there is a new connection is not.
-    pub(crate) fn renew(&self, now: Instant, soon: Instant) -> Option<Box<News>> {
+    pub(crate) fn renew(&self, now: Instant, early: fn(Duration) -> Duration) -> (Duration, Option<Box<News>>) {
         let mut state = self.state();
         state.take_in(self.shared.clock);
+        let soon = now.after(early(state.candidate.terms().ttl));
+        let wait = self.answers_matter_for(&state);
         let is_held_for_long = state.candidate.is_round_due(soon);
         let (candidate, mut sender) = state.parts(&self.shared, &self.subject, now);
         let news = if candidate.renew(now, soon, |out| sender.send(out)) {
@@ -156,29 +161,34 @@ impl Acquisition {
         if is_held_for_long {
             self.shared.listen();
         }
-        news
+        (wait, news)
     }
 
-    /// For how long the answers to a renewal are looked for: a node that is silent for longer is asked again in its turn. Whoever
-    /// breaks the lock waits for them.
-    pub(crate) fn answers_matter_for(&self) -> Duration {
-        let is_revoked = self.lock().candidate.is_revoked();
-        if is_revoked { STOPPING.max(self.node_timeout()) } else { self.node_timeout() }
+    /// For how long the answers to a renewal matter. Whoever breaks the lock waits for them.
+    fn answers_matter_for(&self, state: &State) -> Duration {
+        let timeout = self.node_timeout_of(state);
+        if state.candidate.is_revoked() { STOPPING.max(timeout) } else { timeout }
     }
 
-    /// Opens the channels for wake-ups if votes are lacking that are to be won back: who gives way publishes it, and takes a
-    /// process that does not listen for one that is gone. Under no mutex, because others are woken by it.
-    fn listen_to_waiters(&self) {
-        if self.lock().candidate.lacks_votes() {
-            self.shared.listen();
-        }
-    }
-
-    /// Takes in the answers to a renewal. Whether some are still to come; and what there is to tell, as for [`renew`](Self::renew).
-    pub(crate) fn awaits_renewal(&self) -> (bool, Option<Box<News>>) {
-        self.listen_to_waiters();
+    /// The state with the answers that are here, while this process listens if votes are lacking that are to be won back: who gives
+    /// way publishes it, and takes a process that does not listen for one that is gone.
+    fn heard(&self) -> StateGuard<'_> {
         let mut state = self.state();
         state.take_in(self.shared.clock);
+        if state.candidate.lacks_votes() {
+            // Under no mutex, because others are woken by it.
+            drop(state);
+            self.shared.listen();
+            state = self.state();
+            state.take_in(self.shared.clock);
+        }
+        state
+    }
+
+    /// Takes in the answers to a renewal. What `see` makes of the lock then; and what there is to tell, as for
+    /// [`renew`](Self::renew).
+    pub(crate) fn hear<S>(&self, see: impl FnOnce(&Candidate, Instant) -> S) -> (S, Option<Box<News>>) {
+        let mut state = self.heard();
         // Not before the answers were taken in: what they make due is due by now.
         let now = self.now();
         let is_over = state.candidate.is_over(now);
@@ -192,7 +202,7 @@ impl Acquisition {
             candidate.renew(now, now, |out| sender.send(out));
         }
         self.send_next(&mut state, now);
-        (state.candidate.phase() == Phase::Holding && state.candidate.is_awaited(), lost)
+        (see(&state.candidate, now), lost)
     }
 
     /// There is a new connection to node number `index`. A holder asks there soon.

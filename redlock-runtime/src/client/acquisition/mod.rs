@@ -32,6 +32,7 @@ pub(crate) use self::entrance::Entrance;
 pub(crate) use self::fencing::Unnumbered;
 pub(crate) use self::loss_watchers::{Calls, NO_MEMBER};
 pub(crate) use self::noting::Holding;
+pub(crate) use self::present::News;
 pub(crate) use self::trying::{Occupied, TakenUp};
 
 use self::state::{Sleeper, State};
@@ -179,7 +180,12 @@ impl Acquisition {
 
     /// How long a node is waited for: no less than by a call that begins now, for which those that are left may be further away.
     pub(crate) fn node_timeout(&self) -> Duration {
-        let LeaseTerms { ttl, node_timeout, .. } = *self.lock().candidate.terms();
+        self.node_timeout_of(&self.lock())
+    }
+
+    /// The same, for whoever has the state.
+    fn node_timeout_of(&self, state: &State) -> Duration {
+        let LeaseTerms { ttl, node_timeout, .. } = *state.candidate.terms();
         node_timeout.max(self.shared.node_timeout(ttl))
     }
 

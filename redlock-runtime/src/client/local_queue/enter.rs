@@ -6,7 +6,7 @@ use super::local_turn::LocalTurn;
 use super::local_wait::LocalWait;
 use super::local_waiter::LocalWaiter;
 use crate::client::acquisition::Acquisition;
-use crate::client::watchdog::schedule;
+use crate::client::watchdog::schedule::Planned;
 use crate::lock::parts::Parts;
 use crate::lock::{LockKey, Mode};
 use crate::protocol::candidate::Wanted;
@@ -43,10 +43,10 @@ impl LocalQueue {
         wanted: Wanted,
         now: Instant,
     ) -> LocalTurn {
-        let (line, look_at) = (acquisition.line(), now.after(schedule::pause(wanted.ttl)));
+        let (line, planned) = (acquisition.line(), Planned::first(wanted.ttl, now));
         let mut shard = self.shard(&line);
-        shard.entries.insert((&*line).into(), Entry::new(Arc::clone(&acquisition), look_at));
-        shard.look_by(&line, look_at);
+        shard.entries.insert((&*line).into(), Entry::new(Arc::clone(&acquisition), planned));
+        shard.look_by(&line, planned);
         drop(shard);
         LocalTurn::new(self, acquisition)
     }
@@ -66,7 +66,7 @@ impl LocalQueue {
         entry.replace(before, after)?;
         let mut shard = self.shard(&next);
         shard.entries.insert((&*next).into(), entry);
-        shard.look_by(&next, self.shared.clock.now());
+        shard.look_by(&next, Planned::at(self.shared.clock.now()));
         Ok(())
     }
 
@@ -76,11 +76,11 @@ impl LocalQueue {
         // Before the shard, so that they are woken after it.
         let (is_free, _seen, _superseded);
         let mut shard = self.shard(key.name());
-        let look_at = now.after(schedule::pause(wanted.ttl));
-        shard.look_by(key.name(), look_at);
+        let planned = Planned::first(wanted.ttl, now);
+        shard.look_by(key.name(), planned);
         let Some(entry) = shard.entries.get_mut(key.name()) else {
             let acquisition = first();
-            shard.entries.insert(key.shared_name(), Entry::new(Arc::clone(&acquisition), look_at));
+            shard.entries.insert(key.shared_name(), Entry::new(Arc::clone(&acquisition), planned));
             return Entered::First(LocalTurn::new(self, acquisition));
         };
         if entry.is_left() {

@@ -14,7 +14,7 @@
 use super::idle_locks::IdlePlace;
 use super::local_waiter::LocalWaiter;
 use crate::client::acquisition::{Acquisition, Calls};
-use crate::client::watchdog::schedule;
+use crate::client::watchdog::schedule::{self, Due, Planned};
 use crate::time::clock::Instant;
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -29,9 +29,9 @@ pub(super) struct Entry {
     standing: Standing,
     /// How often calls have taken the lock over that was idle under this token.
     retakes: u32,
-    /// When the watchdog should look at the token, at the latest. It stands here because most tokens need no look, and to read
-    /// it there would cost more than all else that is done about them.
-    look_at: Instant,
+    /// When the watchdog should look at the token. It stands here because most tokens need no look, and to read it there would
+    /// cost more than all else that is done about them.
+    planned: Planned,
 }
 
 /// Who has what stands in an entry.
@@ -58,22 +58,22 @@ pub(super) enum Next {
 }
 
 impl Entry {
-    pub(super) const fn new(acquisition: Arc<Acquisition>, look_at: Instant) -> Self {
-        Self { acquisition, waiters: BTreeMap::new(), next_place: 0, standing: Standing::Taken, retakes: 0, look_at }
+    pub(super) const fn new(acquisition: Arc<Acquisition>, planned: Planned) -> Self {
+        Self { acquisition, waiters: BTreeMap::new(), next_place: 0, standing: Standing::Taken, retakes: 0, planned }
     }
 
-    /// The watchdog should look at the token at `at`, or before.
-    pub(super) fn look_by(&mut self, at: Instant) {
-        self.look_at = self.look_at.min(at);
+    /// The watchdog should look at the token as is `planned`, or before.
+    pub(super) fn look_by(&mut self, planned: Planned) {
+        self.planned = self.planned.or(planned);
     }
 
-    /// Looks at the token if that is to be done by then, and puts it to those that are `due` if it is. Returns when to look
-    /// the next time.
-    pub(super) fn look(&mut self, by: Instant, now: Instant, due: &mut Vec<Arc<Acquisition>>) -> Instant {
-        if self.look_at <= by {
-            self.look_at = schedule::look(&self.acquisition, now, due);
+    /// Looks at the token if that may be done at `now`, and puts it to those that are `due` if it is. Returns when to look the
+    /// next time.
+    pub(super) fn look(&mut self, now: Instant, due: &mut Vec<Due>) -> Planned {
+        if self.planned.from <= now {
+            self.planned = schedule::look(&self.acquisition, now, due);
         }
-        self.look_at
+        self.planned
     }
 
     /// The token with which the process has the key or asks for it.

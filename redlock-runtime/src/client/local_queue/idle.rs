@@ -25,6 +25,7 @@ use super::idle_locks::Idling;
 use super::local_turn::LocalTurn;
 use super::{LocalQueue, SHARDS, Shard, lock};
 use crate::client::acquisition::{Acquisition, Calls};
+use crate::client::watchdog::schedule::Planned;
 use crate::lock::{LockKey, OwnerToken};
 use crate::protocol::candidate::Wanted;
 use crate::protocol::keeping::has_paid;
@@ -253,7 +254,7 @@ impl Shard {
         };
         local.idling.kept.fetch_add(1, Ordering::Relaxed);
         entry.leave_idle(self.idle.add(acquisition.key().shared_name(), until));
-        self.look_by(acquisition.key().name(), until);
+        self.look_by(acquisition.key().name(), Planned::at(until));
         Some((until, calls))
     }
 

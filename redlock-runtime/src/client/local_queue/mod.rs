@@ -42,7 +42,7 @@ use self::readers::Readers;
 use self::takers::Takers;
 use crate::client::acquisition::Acquisition;
 use crate::client::shared::Shared;
-use crate::client::watchdog::schedule::{self, Looked};
+use crate::client::watchdog::schedule::{self, Due, Looked, Planned};
 use crate::client::watchdog::{Watchdog, Watched};
 use crate::lock::LockKey;
 use crate::lock::reserved::line_of;
@@ -79,8 +79,8 @@ struct Shard {
     next_taker: u64,
     /// Those of the entries that no call has.
     idle: IdleLocks,
-    /// When the watchdog should look at the entries, at the latest.
-    look_at: Option<Instant>,
+    /// When the watchdog should look at the entries.
+    planned: Option<Planned>,
 }
 
 impl LocalQueue {
@@ -133,23 +133,23 @@ impl LocalQueue {
             }
             // After the changes: a look in between has not seen them.
             let mut shard = lock(shard);
-            shard.entries.values_mut().for_each(|entry| entry.look_by(now));
-            shard.look_at = shard.look_at.map(|at| at.min(now));
+            shard.entries.values_mut().for_each(|entry| entry.look_by(Planned::at(now)));
+            shard.planned = shard.planned.map(|planned| planned.or(Planned::at(now)));
         }
         self.look_within(Duration::ZERO, now);
     }
 
     /// The lock of `acquisition` is held from now on with this `ttl`, and the watchdog looks at it in time.
     pub(crate) fn watch(self: &Arc<Self>, acquisition: &Acquisition, ttl: Duration, now: Instant) {
-        let (line, within) = (acquisition.line(), schedule::pause(ttl));
-        self.shard(&line).look_by(&line, now.after(within));
-        self.look_within(within, now);
+        let (line, planned) = (acquisition.line(), Planned::first(ttl, now));
+        self.shard(&line).look_by(&line, planned);
+        self.look_within(planned.by.since(now), now);
     }
 
     /// The watchdog looks at the lock of `acquisition` at once.
     pub(crate) fn look_at(self: &Arc<Self>, acquisition: &Acquisition) {
         let (line, now) = (acquisition.line(), self.shared.clock.now());
-        self.shard(&line).look_by(&line, now);
+        self.shard(&line).look_by(&line, Planned::at(now));
         self.look_within(Duration::ZERO, now);
     }
 
@@ -189,14 +189,14 @@ impl LocalQueue {
         lock(&self.shards[index])
     }
 
-    /// The parts of the lines that the watchdog should look at by then, and when, the most urgent first; and when at any of the others,
-    /// at the latest.
-    fn parts_due(&self, by: Instant) -> (Vec<(Instant, &Mutex<Shard>)>, Option<Instant>) {
+    /// The parts of the lines that the watchdog may look at `now`, and by when it should, the most urgent first; and when at any of
+    /// the others, at the latest.
+    fn parts_due(&self, now: Instant) -> (Vec<(Instant, &Mutex<Shard>)>, Option<Instant>) {
         let (mut due, mut next) = (Vec::new(), None);
         for shard in &self.shards {
-            match lock(shard).look_at {
-                Some(at) if at <= by => due.push((at, shard)),
-                at => next = earliest(next, at),
+            match lock(shard).planned {
+                Some(planned) if planned.from <= now => due.push((planned.by, shard)),
+                planned => next = earliest(next, planned.map(|planned| planned.by)),
             }
         }
         due.sort_unstable_by_key(|(at, _)| *at);
@@ -212,7 +212,7 @@ fn earliest(one: Option<Instant>, other: Option<Instant>) -> Option<Instant> {
 impl Watched for LocalQueue {
     fn look(&self, now: Instant) -> Looked {
         // What changes while this looks wakes the watchdog, so that each part is asked once.
-        let (parts, next) = self.parts_due(schedule::due_by(now));
+        let (parts, next) = self.parts_due(now);
         let mut looked = Looked { due: Vec::new(), next };
         let is_due = parts.first().is_some_and(|(at, _)| *at <= now);
         for (at, part) in parts {
@@ -222,12 +222,17 @@ impl Watched for LocalQueue {
             }
             let (ended, next) = {
                 let mut shard = lock(part);
-                (shard.look(now, self.shared.rules, &mut looked.due), shard.look_at)
+                (shard.look(now, self.shared.rules, &mut looked.due), shard.planned)
             };
-            looked.next = earliest(looked.next, next);
+            looked.next = earliest(looked.next, next.map(|planned| planned.by));
             self.give_back(&ended);
         }
         looked
+    }
+
+    fn look_by(&self, acquisition: &Acquisition, at: Instant) {
+        let line = acquisition.line();
+        self.shard(&line).look_by(&line, Planned::at(at));
     }
 
     fn rules(&self) -> Rules {
@@ -259,7 +264,7 @@ impl Shard {
             takers: HashMap::with_hasher(hashing),
             next_taker: 0,
             idle: IdleLocks::default(),
-            look_at: None,
+            planned: None,
         }
     }
 
@@ -269,23 +274,23 @@ impl Shard {
         shrink(&mut self.entries);
     }
 
-    /// The watchdog should look at the entry of the key called `name` at `at`, or before.
-    fn look_by(&mut self, name: &str, at: Instant) {
-        self.look_at = Some(self.look_at.map_or(at, |look_at| look_at.min(at)));
+    /// The watchdog should look at the entry of the key called `name` as is `planned`, or before.
+    fn look_by(&mut self, name: &str, planned: Planned) {
+        self.planned = Some(self.planned.map_or(planned, |before| before.or(planned)));
         if let Some(entry) = self.entries.get_mut(name) {
-            entry.look_by(at);
+            entry.look_by(planned);
         }
     }
 
-    /// Looks at the entries for which it is time, or soon will be, puts those to `due` that are, and notes when to look again.
-    /// Returns the locks that have been idle for long enough.
-    fn look(&mut self, now: Instant, rules: Rules, due: &mut Vec<Arc<Acquisition>>) -> Vec<Arc<Acquisition>> {
+    /// Looks at the entries for which it is time, or may be, puts those to `due` that are, and notes when to look again. Returns
+    /// the locks that have been idle for long enough.
+    fn look(&mut self, now: Instant, rules: Rules, due: &mut Vec<Due>) -> Vec<Arc<Acquisition>> {
         let ended = if rules.apply(Rule::IdleEnds) { self.end_overdue(now) } else { Vec::new() };
-        let by = schedule::due_by(now);
         let next = |entry: &mut Entry| {
-            if entry.is_left() { Some(entry.idle_place()?.0) } else { Some(entry.look(by, now, due)) }
+            let idle = || Some(Planned::at(entry.idle_place()?.0));
+            if entry.is_left() { idle() } else { Some(entry.look(now, due)) }
         };
-        self.look_at = self.entries.values_mut().filter_map(next).min();
+        self.planned = self.entries.values_mut().filter_map(next).reduce(Planned::or);
         ended
     }
 }

@@ -5,6 +5,7 @@ use super::local_waiter::LocalWaiter;
 use super::{Entered, LEAST_ROOM, LocalQueue, SHARDS, lock};
 use crate::client::acquisition::Acquisition;
 use crate::client::hooked_node::{Fate, HookedNode};
+use crate::client::watchdog::schedule::Planned;
 use crate::node::Node;
 use crate::protocol::candidate::Wanted;
 use crate::protocol::command::{Command, Subject, Verb};
@@ -196,7 +197,7 @@ async fn a_call_that_is_gone_leaves_no_place_but_its_own() {
     let (wanted, key) =
         (Wanted { ttl: TTL, is_fenced: false, is_kept: false, linger: Duration::ZERO }, LockKey::from(KEY));
     let at = manager.shared().clock.now();
-    let line = || Entry::new(Arc::new(Acquisition::of_key(manager.local.shared(), &key, TTL, at)), at);
+    let line = || Entry::new(Arc::new(Acquisition::of_key(manager.local.shared(), &key, TTL, at)), Planned::at(at));
     let waiter = || Arc::new(LocalWaiter::new(wanted));
     let (mut before, mut now, gone, waits) = (line(), line(), waiter(), waiter());
     let (place, _) = before.join(Arc::clone(&gone));

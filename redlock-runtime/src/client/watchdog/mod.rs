@@ -11,9 +11,9 @@ pub(crate) mod schedule;
 mod timer;
 
 use self::next_look::NextLook;
-use self::schedule::Looked;
+use self::schedule::{Due, Looked};
 use self::timer::Timer;
-use crate::client::acquisition::Acquisition;
+use crate::client::acquisition::{Acquisition, News};
 use crate::protocol::rules::{Rule, Rules};
 use crate::time::clock::{Clock, Instant};
 use std::fmt;
@@ -28,8 +28,8 @@ use tokio::task::AbortHandle;
 const LONGEST_SLEEP: Duration = Duration::from_secs(1);
 /// The shortest sleep between two looks at what is held. Smaller, a hot loop; larger, very short leases are renewed late.
 const SHORTEST_SLEEP: Duration = Duration::from_millis(5);
-/// When to look for the answers to a renewal: after this time, then at intervals that double. Smaller than a round trip, a
-/// look for nothing; larger, a lock that is lost is known later.
+/// When to look for the answers to a renewal: after this time, then at intervals that double, and at the end when enough of
+/// them have come. Smaller than a round trip, a look for nothing; larger, a lock that is lost is known later.
 const FIRST_ANSWERS: Duration = Duration::from_millis(2);
 /// How often nothing was held before the task rests. Fewer, the next lock has to wake it; more, needless wake-ups of a
 /// process that is idle.
@@ -39,6 +39,9 @@ const IDLE_LOOKS: u32 = 3;
 pub(crate) trait Watched: Send + Sync {
     /// What is due by `now`, and with it what is due soon: so that renewals go out together.
     fn look(&self, now: Instant) -> Looked;
+
+    /// The lock of `acquisition` is to be looked at by then: its renewal was not what it was expected to be.
+    fn look_by(&self, acquisition: &Acquisition, at: Instant);
 
     /// Which rules apply.
     fn rules(&self) -> Rules;
@@ -130,19 +133,25 @@ impl Drop for Rest {
     }
 }
 
-/// A lock that was renewed, and until when to look for the answers.
+/// A lock that was renewed.
 struct Renewed {
     acquisition: Arc<Acquisition>,
+    asked: Instant,
+    /// When to look for the answers next.
+    look_at: Instant,
+    /// Until when to look for them.
     until: Instant,
+    /// When the lock is looked at in any case.
+    planned: Instant,
 }
 
 /// What the task knows from one look to the next.
 #[derive(Default)]
 struct Memory {
-    /// Renewals whose answers have not been seen, and when to look for them.
+    /// Renewals whose answers have not been seen.
     renewed: Vec<Renewed>,
+    /// When to look for them.
     answers_at: Option<Instant>,
-    answers_pause: Duration,
     idle_looks: u32,
 }
 
@@ -154,19 +163,25 @@ impl Memory {
         // Whoever takes a lock while we look wakes us, whether or not we have passed by already.
         watchdog.next_look.forget();
         let looked = watched.look(now);
-        let renew = |acquisition: &Arc<Acquisition>| acquisition.renew(now, schedule::soon(acquisition.ttl(), now));
-        // Told when all of them are on their way: whoever is told may take a while.
-        let news: Vec<_> = looked.due.iter().filter_map(renew).collect();
-        if !looked.due.is_empty() && watched.rules().apply(Rule::LossesAreLookedFor) {
-            (self.answers_pause, self.answers_at) = (FIRST_ANSWERS, Some(now.after(FIRST_ANSWERS)));
-            self.renewed.extend(looked.due.into_iter().map(|acquisition| {
-                let until = now.after(acquisition.answers_matter_for());
-                Renewed { acquisition, until }
-            }));
-        }
-        drop(news);
+        self.renew(looked.due, now, watched.rules());
         let next = looked.next.map(|next| next.max(now.after(SHORTEST_SLEEP)));
         self.plan(watchdog, now, next.into_iter().chain(self.answers_at).min())
+    }
+
+    /// Renews what is `due`, and looks for the answers from now on.
+    fn renew(&mut self, due: Vec<Due>, now: Instant, rules: Rules) {
+        let mut all_news = Vec::new();
+        for Due { acquisition, next: planned } in due {
+            let (wait, news) = acquisition.renew(now, schedule::early);
+            all_news.extend(news);
+            if rules.apply(Rule::LossesAreLookedFor) {
+                let (look_at, until) = (now.after(FIRST_ANSWERS), now.after(wait));
+                self.renewed.push(Renewed { acquisition, asked: now, look_at, until, planned });
+                self.answers_at = Some(self.answers_at.map_or(look_at, |at| at.min(look_at)));
+            }
+        }
+        // Told when all of them are on their way: whoever is told may take a while.
+        drop(all_news);
     }
 
     /// Sleeps on for a while when nothing is held: the next lock would only wake it again.
@@ -183,18 +198,36 @@ impl Memory {
     fn take_answers(&mut self, now: Instant, watched: &Arc<dyn Watched>) {
         if self.answers_at.is_some_and(|at| at <= now) {
             let mut all_news = Vec::new();
-            self.renewed.retain(|renewed| {
-                let (is_awaited, news) = renewed.acquisition.awaits_renewal();
-                all_news.extend(news);
-                let is_looked_for = is_awaited && now < renewed.until;
-                if !is_looked_for && renewed.acquisition.is_permit() {
-                    Arc::clone(watched).answered(&renewed.acquisition);
-                }
-                is_looked_for
-            });
+            self.renewed.retain_mut(|renewed| now < renewed.look_at || renewed.is_open(now, watched, &mut all_news));
             drop(all_news);
-            self.answers_pause *= 2;
-            self.answers_at = (!self.renewed.is_empty()).then(|| now.after(self.answers_pause));
+            self.answers_at = self.renewed.iter().map(|renewed| renewed.look_at).min();
+        }
+    }
+}
+
+impl Renewed {
+    /// Takes in the answers that are here. Whether to look for others later. What there is to tell comes to `all_news`.
+    fn is_open(&mut self, now: Instant, watched: &Arc<dyn Watched>, all_news: &mut Vec<Box<News>>) -> bool {
+        let asked = self.asked;
+        let (heard, news) = self.acquisition.hear(|candidate, now| schedule::heard(candidate, asked, now));
+        all_news.extend(news);
+        let is_open = heard.is_awaited && now < self.until;
+        if is_open {
+            let next = if heard.is_extended { self.until } else { now.after(now.since(asked)) };
+            self.look_at = next.min(self.until);
+        } else {
+            self.end(heard.next, watched);
+        }
+        is_open
+    }
+
+    /// The answers are here, or looked for no longer; as things are, the lock has to be looked at by `next`.
+    fn end(&self, next: Option<Instant>, watched: &Arc<dyn Watched>) {
+        if let Some(sooner) = next.filter(|next| *next < self.planned) {
+            watched.look_by(&self.acquisition, sooner);
+        }
+        if self.acquisition.is_permit() {
+            Arc::clone(watched).answered(&self.acquisition);
         }
     }
 }

@@ -159,14 +159,23 @@ impl HoldPeriod {
 
     /// When the leases should be asked for again: after a third of what was left of them the last time.
     pub(crate) fn renewal_due(&self, valid_until: Instant) -> Option<Instant> {
+        self.renewal_due_after(self.renewed_at, valid_until)
+    }
+
+    /// The same if all nodes were asked at `asked` the last time.
+    pub(crate) fn renewal_due_after(&self, asked: Instant, valid_until: Instant) -> Option<Instant> {
         let is_needed = self.must_end.is_none_or(|end| valid_until < end);
-        (self.renews && is_needed).then(|| self.third_of(valid_until))
+        (self.renews && is_needed).then(|| self.third_after(asked, valid_until))
     }
 
     /// When a third is over of what was left of the leases the last time that all nodes were asked.
     pub(crate) fn third_of(&self, valid_until: Instant) -> Instant {
-        let pause = valid_until.since(self.renewed_at).mul_f64(f64::from(self.spread) / RENEWALS_PER_LEASE);
-        self.renewed_at.after(pause.max(self.ttl() / MOST_RENEWALS_PER_TTL).max(CLOSEST_RENEWALS))
+        self.third_after(self.renewed_at, valid_until)
+    }
+
+    fn third_after(&self, asked: Instant, valid_until: Instant) -> Instant {
+        let pause = valid_until.since(asked).mul_f64(f64::from(self.spread) / RENEWALS_PER_LEASE);
+        asked.after(pause.max(self.ttl() / MOST_RENEWALS_PER_TTL).max(CLOSEST_RENEWALS))
     }
 
     pub(crate) const fn renewed(&mut self, now: Instant) {

@@ -28,7 +28,9 @@ pub(crate) enum Look {
     Nothing,
     /// It has to be renewed, or its loss be made known.
     Due,
-    /// It can wait until then.
+    /// It has to be renewed then, and may be a little before, together with others.
+    DueAt(Instant),
+    /// There is nothing to do before.
     Later(Instant),
 }
 
@@ -64,8 +66,18 @@ impl Candidate {
         let end = self.answers_due(now).map_or(end, |due| due.min(end));
         match self.renewal_due(valid_until).into_iter().chain(asks).min() {
             Some(due) if due <= soon => Look::Due,
-            due => Look::Later(due.map_or(end, |due| due.min(end))),
+            Some(due) if due < end => Look::DueAt(due),
+            _ => Look::Later(end),
         }
+    }
+
+    /// When to look at the lock again whose leases are asked for anew at `now`, should every node grant one; `None` when that is
+    /// not to be expected. Whoever takes in the answers sees whether it has to be sooner.
+    pub(crate) fn look_after_renewal(&self, now: Instant) -> Option<Instant> {
+        let is_plain = self.is_held(now) && !self.is_in_doubt(now) && self.stands_on_claims_until(now).is_none();
+        let expected = self.terms.provable(now);
+        let due = self.hold_period.renewal_due_after(now, expected).filter(|_| is_plain)?;
+        Some(due.min(self.capped(expected)))
     }
 
     /// When the answers to the extensions of claims are to be taken in, if the lock stands on claims.

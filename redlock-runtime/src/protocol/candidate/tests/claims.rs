@@ -156,7 +156,7 @@ fn a_lock_that_stands_on_claims_is_looked_at_until_they_are_leases() {
         for _ in 0..10 {
             let left = scene.left();
             let next = match scene.candidate.look(scene.now, scene.now, false) {
-                Look::Later(next) => next,
+                Look::DueAt(next) | Look::Later(next) => next,
                 Look::Due => {
                     assert!(scene.candidate.renew(scene.now, scene.now, |_| {}));
                     scene.now.after(scene.candidate.counted_for(scene.now) / 8)

@@ -159,7 +159,7 @@ fn the_end_of_an_abstention_is_a_time_to_ask() {
     let left = Duration::from_secs(2);
     let mut scene = begun(Err(NodeError::Abstains(left)));
     let now = scene.now();
-    assert_eq!(scene.candidate.look(now, now, false), Look::Later(now.after(left)));
+    assert_eq!(scene.candidate.look(now, now, false), Look::DueAt(now.after(left)));
     scene.advance(left);
     assert_eq!(scene.renew(), [(0, EXTEND), (1, EXTEND)]);
     (0..2).for_each(|node| scene.answer(node, Ok(EXTENDED)));
@@ -223,7 +223,7 @@ fn a_lock_that_is_not_renewed_asks_for_the_rest_of_its_lease() {
     let begin = scene.now();
     scene.candidate.begin(UNRENEWED, begin);
     let end = scene.candidate.valid_until().unwrap();
-    let Look::Later(due) = scene.candidate.look(begin, begin, true) else { panic!() };
+    let Look::DueAt(due) = scene.candidate.look(begin, begin, true) else { panic!() };
     assert!(due < end, "it lacks a vote");
     scene.advance(due.since(begin));
     let (now, mut sent) = (scene.now(), Vec::new());
