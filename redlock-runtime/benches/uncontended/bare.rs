@@ -1,0 +1,109 @@
+//! What a client would cost that costs nothing: the bytes of a pair on blocking sockets, written and read by one thread.
+//!
+//! It decides nothing, and waits in turn for the first nodes of a majority and not for those that answer first. What is left is
+//! the kernel's and the servers' part, below which no client can come with these commands.
+
+use crate::contestants::{Contestant, Pair};
+use redlock_tests::Nodes;
+use std::io::{Read, Write};
+use std::net::TcpStream;
+use std::sync::{Mutex, PoisonError};
+
+const RELEASE: &str =
+    "if redis.call('GET', KEYS[1]) == ARGV[1] then return redis.call('DEL', KEYS[1]) else return 0 end";
+/// As long as ours.
+const TOKEN: &str = "0123456789abcdef-0123456789abcdefghijklm-0123456789abcdefghi";
+
+/// Bare sockets, one to each node.
+pub(crate) struct Bare {
+    nodes: Mutex<Vec<Wire>>,
+    digest: String,
+}
+
+struct Wire {
+    socket: TcpStream,
+    /// How many lines the server still owes.
+    owed: usize,
+}
+
+impl Bare {
+    pub(crate) fn connect(nodes: &Nodes) -> Self {
+        let mut wires: Vec<_> = nodes.urls().iter().map(|url| Wire::connect(url)).collect();
+        let digests = wires.iter_mut().map(|wire| wire.load(RELEASE));
+        let digest = digests.last().expect("there is a node");
+        Self { nodes: Mutex::new(wires), digest }
+    }
+
+    fn pair_now(&self, key: &str) {
+        let queue = format!("{{{key}}}:q");
+        let take = command(&["SET", key, TOKEN, "NX", "PX", "30000"]);
+        let release = command(&["EVALSHA", &self.digest, "2", key, &queue, TOKEN, "1000"]);
+        let mut nodes = self.nodes.lock().unwrap_or_else(PoisonError::into_inner);
+        let quorum = nodes.len() / 2 + 1;
+        nodes.iter_mut().for_each(|wire| wire.send(&take));
+        nodes.iter_mut().take(quorum).for_each(Wire::settle);
+        nodes.iter_mut().for_each(|wire| wire.send(&release));
+        // Every node is waited for now and then.
+        nodes.rotate_left(1);
+    }
+}
+
+impl Contestant for Bare {
+    fn name(&self) -> &'static str {
+        "the same bytes on bare sockets"
+    }
+
+    fn pair<'a>(&'a self, key: &'a str) -> Pair<'a> {
+        Box::pin(async move {
+            self.pair_now(key);
+            true
+        })
+    }
+
+    fn most_tasks(&self) -> usize {
+        1
+    }
+}
+
+impl Wire {
+    fn connect(url: &str) -> Self {
+        let address = url.trim_start_matches("redis://").trim_end_matches('/');
+        let socket = TcpStream::connect(address).expect("the node is up");
+        socket.set_nodelay(true).expect("a socket");
+        Self { socket, owed: 0 }
+    }
+
+    /// Gives the server a script. Returns its digest.
+    fn load(&mut self, script: &str) -> String {
+        self.socket.write_all(&command(&["SCRIPT", "LOAD", script])).expect("it is up");
+        let (mut reply, mut read) = (Vec::new(), [0; 256]);
+        while reply.iter().filter(|byte| **byte == b'\n').count() < 2 {
+            let length = self.socket.read(&mut read).expect("it answers");
+            reply.extend_from_slice(&read[..length]);
+        }
+        let reply = String::from_utf8(reply).expect("a digest");
+        reply.lines().nth(1).expect("after its length").to_owned()
+    }
+
+    fn send(&mut self, command: &[u8]) {
+        self.socket.write_all(command).expect("it is up");
+        self.owed += 1;
+    }
+
+    /// Reads all that the server owes.
+    fn settle(&mut self) {
+        let mut read = [0; 256];
+        while self.owed > 0 {
+            let length = self.socket.read(&mut read).expect("it answers");
+            self.owed -= read[..length].iter().filter(|byte| **byte == b'\n').count();
+        }
+    }
+}
+
+fn command(parts: &[&str]) -> Vec<u8> {
+    let mut bytes = format!("*{}\r\n", parts.len()).into_bytes();
+    for part in parts {
+        bytes.extend_from_slice(format!("${}\r\n{part}\r\n", part.len()).as_bytes());
+    }
+    bytes
+}
