@@ -2,8 +2,8 @@
 
 use crate::client::release::{Collector, PendingRelease, ReleaseLedger};
 use crate::lock::LockKey;
-use crate::node::{Node, Pending, Status};
-use crate::protocol::command::{Command, Subject};
+use crate::node::{Node, Pending, Recipient, Status};
+use crate::protocol::command::{Command, Subject, Verb};
 use crate::protocol::last_command::LastCommand;
 use crate::time::clock::{Clock, Instant};
 use std::collections::HashMap;
@@ -91,11 +91,18 @@ impl NodeHandle {
     /// Sends `command` at `now`, unless the node owes too many answers.
     pub(crate) fn ask(&self, command: Command, now: Instant) -> Pending {
         let key = command.subject.route();
-        match self.ledger_of(key).refusal(now) {
+        let ledger = self.ledger_of(key);
+        if let Some(refusal) = ledger.refusal(now)
             // A node without a connection knows a better reason.
-            Some(refusal) if self.node.status_of(key) == Status::Up => Pending::answered(Err(refusal)),
-            _ => self.node.send(command),
+            && self.node.status_of(key) == Status::Up
+        {
+            return Pending::answered(Err(refusal));
         }
+        let is_renewal = matches!(command.verb, Verb::Renew { .. });
+        let Some(watch) = is_renewal.then(|| ledger.watch_renewal()).flatten() else { return self.node.send(command) };
+        let (recipient, pending) = Recipient::watched(watch);
+        self.node.send_for(command, recipient);
+        pending
     }
 
     /// Sends the last command about a token, whatever the node owes. The answer can be waited for.

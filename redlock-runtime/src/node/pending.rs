@@ -75,6 +75,8 @@ pub(crate) struct Recipient(Receive);
 enum Receive {
     /// Passes the answer to a [`Pending`].
     Task(oneshot::Sender<Answer>),
+    /// Does the same, and drops something then. Boxed: few do.
+    Watched(Box<(oneshot::Sender<Answer>, Box<dyn Send>)>),
     Background(Box<dyn FnOnce(Answer) + Send>),
 }
 
@@ -83,6 +85,13 @@ impl Recipient {
     pub(crate) fn task() -> (Self, Pending) {
         let (answer, pending) = oneshot::channel();
         (Self(Receive::Task(answer)), Pending::later(pending))
+    }
+
+    /// The same as [`task`](Self::task), and `watch` is dropped when there is an answer, or will be none. As of a function in the
+    /// background, that must neither block nor panic.
+    pub(crate) fn watched(watch: impl Send + 'static) -> (Self, Pending) {
+        let (answer, pending) = oneshot::channel();
+        (Self(Receive::Watched(Box::new((answer, Box::new(watch))))), Pending::later(pending))
     }
 
     /// A function that is called with the answer.
@@ -101,13 +110,23 @@ impl Recipient {
                 // Whoever asked may be gone.
                 let _ = task.send(answer);
             }
+            Receive::Watched(watched) => {
+                let (task, watch) = *watched;
+                // Before the task, which may ask again at once.
+                drop(watch);
+                let _ = task.send(answer);
+            }
             Receive::Background(receive) => receive(answer),
         }
     }
 
     /// Whether nobody wants the answer any more.
     pub(crate) fn is_gone(&self) -> bool {
-        matches!(&self.0, Receive::Task(task) if task.is_closed())
+        match &self.0 {
+            Receive::Task(task) => task.is_closed(),
+            Receive::Watched(watched) => watched.0.is_closed(),
+            Receive::Background(_) => false,
+        }
     }
 }
 

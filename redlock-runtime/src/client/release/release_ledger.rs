@@ -5,12 +5,14 @@ use super::owed::Owed;
 use crate::error::NodeError;
 use crate::time::clock::{Clock, Instant};
 use crate::time::wait_until::wait_until;
+use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
 use std::time::Duration;
 use tokio::sync::Notify;
 
-/// A node that leaves a release unanswered for this long is asked nothing more until it answers. Smaller, a short pause of
-/// a server costs its vote; larger, calls go on waiting for a node that is gone.
+/// A node that leaves a release or a renewal unanswered for this long is asked nothing more until it answers. Smaller, a short pause of
+/// a server costs its vote; larger, calls go on waiting for a node that is gone, and the renewals of many locks take memory
+/// that it never answers.
 const STALLED_AFTER: Duration = Duration::from_secs(1);
 /// An overdue node is asked for so much longer, in case it was this process that stood still. Smaller, a process that was
 /// suspended refuses nodes that are well; larger, a frozen node costs its node timeout for longer.
@@ -32,6 +34,8 @@ pub(crate) struct ReleaseLedger {
     owed: Owed,
     /// Since when the collector has been waiting for an answer, in milliseconds of the clock; 0 while it does not.
     waiting_since: AtomicU64,
+    /// Since when the renewal has been unanswered that is watched, likewise: one stands for all that go out after it.
+    renewing_since: AtomicU64,
     /// Since when an answer has been known to be overdue, likewise.
     overdue_since: AtomicU64,
     /// The time, in milliseconds of the clock, after which no unanswered release can matter any more.
@@ -47,8 +51,8 @@ pub(crate) struct ReleaseLedger {
 
 impl ReleaseLedger {
     pub(crate) fn new(label: &str, clock: Clock) -> Self {
-        let [waiting_since, overdue_since, matters_until, not_owner, sent_again, abandoned] =
-            [const { AtomicU64::new(0) }; 6];
+        let [waiting_since, renewing_since, overdue_since, matters_until, not_owner, sent_again, abandoned] =
+            [const { AtomicU64::new(0) }; 7];
         let (label, answered, leaving) = (label.into(), Notify::new(), LeavingTokens::default());
         Self {
             label,
@@ -57,6 +61,7 @@ impl ReleaseLedger {
             unanswered: AtomicUsize::new(0),
             owed: Owed::nothing(),
             waiting_since,
+            renewing_since,
             overdue_since,
             matters_until,
             answered,
@@ -114,6 +119,14 @@ impl ReleaseLedger {
         self.overdue_since.store(0, Ordering::Relaxed);
     }
 
+    /// A renewal is about to be sent: what is returned is to be dropped when it is answered, or will not be. `None` when another
+    /// one is watched.
+    pub(crate) fn watch_renewal(self: &Arc<Self>) -> Option<WatchedRenewal> {
+        let is_first = self.renewing_since.load(Ordering::Relaxed) == 0
+            && self.renewing_since.compare_exchange(0, self.now(), Ordering::Relaxed, Ordering::Relaxed).is_ok();
+        is_first.then(|| WatchedRenewal(Arc::clone(self)))
+    }
+
     /// Never 0, which stands for no time at all.
     fn now(&self) -> u64 {
         self.clock.now().millis().max(1)
@@ -126,7 +139,8 @@ impl ReleaseLedger {
             since => now.since(Instant::from_origin(Duration::from_millis(since))),
         };
         let waiting = for_how_long(self.waiting_since.load(Ordering::Relaxed));
-        let waited = waiting.max(for_how_long(self.owed.since()));
+        let renewing = for_how_long(self.renewing_since.load(Ordering::Relaxed));
+        let waited = waiting.max(renewing).max(for_how_long(self.owed.since()));
         let overdue = for_how_long(self.overdue_since.load(Ordering::Relaxed));
         let is_stalled = waited >= STALLED_AFTER && self.is_overdue_still(overdue);
         let is_refused = is_stalled || self.unanswered.load(Ordering::Relaxed) > MOST_UNANSWERED;
@@ -149,6 +163,16 @@ impl ReleaseLedger {
         let all = wait_until(&self.answered, || self.unanswered.load(Ordering::Acquire) == 0);
         let is_in_time = tokio::time::timeout(limit.since(self.clock.now()), all).await.is_ok();
         is_in_time && self.abandoned.load(Ordering::Relaxed) == abandoned
+    }
+}
+
+/// A renewal whose answer shows whether the node is well; dropped with it.
+pub(crate) struct WatchedRenewal(Arc<ReleaseLedger>);
+
+impl Drop for WatchedRenewal {
+    fn drop(&mut self) {
+        self.0.renewing_since.store(0, Ordering::Relaxed);
+        self.0.overdue_since.store(0, Ordering::Relaxed);
     }
 }
 
@@ -181,6 +205,24 @@ mod tests {
         ledger.heard();
         advance(STALLED_AFTER).await;
         assert!(!is_refused(), "nothing is owed any more");
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn one_renewal_at_a_time_shows_whether_the_node_is_well() {
+        let clock = Clock::tokio();
+        let ledger = Arc::new(ReleaseLedger::new("node", clock));
+        let is_refused = || ledger.refusal(clock.now()).is_some();
+        let watched = ledger.watch_renewal().unwrap();
+        assert!(ledger.watch_renewal().is_none(), "one stands for all");
+        advance(STALLED_AFTER).await;
+        assert!(!is_refused(), "it is late, which may be our own fault");
+        advance(SECOND_CHANCE).await;
+        assert!(is_refused());
+        drop(watched);
+        assert!(!is_refused(), "it has answered");
+        drop(ledger.watch_renewal().unwrap());
+        advance(2 * STALLED_AFTER).await;
+        assert!(!is_refused(), "nothing is owed");
     }
 
     #[tokio::test(start_paused = true)]
