@@ -234,7 +234,12 @@ impl Renewed {
 
 #[cfg(test)]
 mod tests {
+    use crate::client::hooked_node::{Fate, HookedNode};
+    use crate::client::local_queue::LocalQueue;
+    use crate::protocol::command::Verb;
+    use crate::time::clock::Clock;
     use crate::{LockGuard, LockManager, LockRequest};
+    use std::sync::{Arc, Mutex};
     use std::time::Duration;
     use tokio::runtime::Builder;
     use tokio::time::{Instant, sleep};
@@ -317,6 +322,52 @@ mod tests {
             sleep(10 * TTL).await;
             assert!(guard.is_held());
         }
+    }
+
+    /// A manager whose only node notes when it is asked for new leases, and answers only when `answers` says so.
+    fn noting(answers: impl Fn(usize) -> bool + Send + Sync + 'static) -> (LockManager, Arc<Mutex<Vec<Duration>>>) {
+        let (renewed, clock) = (Arc::new(Mutex::new(Vec::new())), Clock::tokio());
+        let (noted, begun) = (Arc::clone(&renewed), clock.now());
+        let node = HookedNode::new(clock, move |command| {
+            if !matches!(command.verb, Verb::Renew { .. }) {
+                return Fate::Answered;
+            }
+            let mut noted = noted.lock().unwrap();
+            noted.push(clock.now().since(begun));
+            if answers(noted.len()) { Fate::Answered } else { Fate::CutOff }
+        });
+        (LockManager::new(Arc::new(LocalQueue::new(Arc::new(node.shared()), None))), renewed)
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn renewals_that_are_due_soon_go_out_together() {
+        let (manager, renewed) = noting(|_| true);
+        let mut guards = Vec::new();
+        for lock in 0..250 {
+            guards.push(manager.acquire(LockRequest::new(format!("order:{lock}")).ttl(TTL)).await.unwrap());
+            sleep(TTL / 1000).await;
+        }
+        sleep(10 * TTL).await;
+        let mut moments = renewed.lock().unwrap().clone();
+        let renewals = moments.len();
+        assert!((30 * 250..40 * 250).contains(&renewals), "each after a third of its lease: {renewals}");
+        moments.dedup();
+        // At least a thirty-second of the ttl is between two that are not of the same crowd.
+        assert!(moments.len() < 10 * 40, "{} times for {renewals} renewals", moments.len());
+        assert!(guards.iter().all(LockGuard::is_held));
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn a_renewal_that_has_failed_is_repeated_after_a_third_of_what_is_left() {
+        // The first one is cut off: the lock is not left alone until it would be due if it had been granted.
+        let (manager, renewed) = noting(|renewal| renewal > 1);
+        let guard = hold(&manager, TTL).await;
+        sleep(TTL).await;
+        let renewed = renewed.lock().unwrap().clone();
+        let [first, second, ..] = renewed[..] else { panic!("{renewed:?}") };
+        assert!(first <= TTL / 3, "{renewed:?}");
+        assert!(second - first <= (TTL - first) / 3 + TTL / 100, "{renewed:?}");
+        guard.ensure_held().unwrap();
     }
 
     #[test]

@@ -4,7 +4,7 @@
 //! 2. A look says when the next one is: when the lock is due, or when its lease ends. What has nothing to look after yet is
 //!    looked at after another eighth.
 //! 3. What is asked for new leases is looked at when they are due again, should every node grant one. Whoever takes in the
-//!    answers finds out that one has not, and sees to an earlier look.
+//!    answers finds out that one has not, and sees to an earlier look: after an eighth, while a vote is lacking.
 //! 4. When any lock is due, those that are due within a thirty-second of their ttl are renewed with it: what costs most is to
 //!    wake up. No other lock is touched: of many, hardly any is in a cache.
 //! 5. Unless 256 are due already: neither this process nor the nodes should be held up by a crowd, such as all the locks of
@@ -123,13 +123,16 @@ pub(crate) struct Heard {
 
 /// What the nodes have said by `now` to `candidate`, which has `asked` them then.
 pub(crate) fn heard(candidate: &Candidate, asked: Instant, now: Instant) -> Heard {
+    let after_a_pause = now.after(pause(candidate.terms().ttl));
     Heard {
         is_awaited: candidate.phase() == Phase::Holding && candidate.is_awaited(),
         // Whoever breaks a lock waits for every answer.
         is_extended: candidate.is_extended(asked) && !candidate.is_revoked(),
         next: match candidate.look(now, now, false) {
+            // A node without a vote may have something to say by then.
+            Look::DueAt(at) | Look::Later(at) if candidate.lacks_votes() => Some(at.min(after_a_pause)),
             Look::DueAt(at) | Look::Later(at) => Some(at),
-            Look::Due => Some(now.after(pause(candidate.terms().ttl))),
+            Look::Due => Some(after_a_pause),
             Look::Nothing => None,
         },
     }

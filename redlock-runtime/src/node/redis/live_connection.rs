@@ -268,7 +268,11 @@ impl LiveConnection {
             drop(self.probe(&["SCRIPT", "LOAD", self.scripts.extend_many.source()]));
         }
         let answers = self.together.read(questions.len(), said);
-        for (question, answer) in questions.into_iter().zip(answers) {
+        for (index, (mut question, answer)) in questions.into_iter().zip(answers).enumerate() {
+            if index > 0 && question.abstains_until.is_none() && !self.abstention.is_any() {
+                // The first one shows how far away the server is, for all of them.
+                question.sent = None;
+            }
             match answer {
                 Some(answer) => self.replied(question, Ok(answer)),
                 None => self.send_late(question),

@@ -74,7 +74,8 @@ impl Candidate {
     /// When to look at the lock again whose leases are asked for anew at `now`, should every node grant one; `None` when that is
     /// not to be expected. Whoever takes in the answers sees whether it has to be sooner.
     pub(crate) fn look_after_renewal(&self, now: Instant) -> Option<Instant> {
-        let is_plain = self.is_held(now) && !self.is_in_doubt(now) && self.stands_on_claims_until(now).is_none();
+        let is_whole = !self.lacks_votes() && self.stands_on_claims_until(now).is_none();
+        let is_plain = is_whole && self.is_held(now) && !self.is_in_doubt(now);
         let expected = self.terms.provable(now);
         let due = self.hold_period.renewal_due_after(now, expected).filter(|_| is_plain)?;
         Some(due.min(self.capped(expected)))
