@@ -1,5 +1,6 @@
 //! From a holder in this process to the one waiter, in another process.
 
+use crate::bare::Bare;
 use crate::contender::{Contender, Held, Kind, TTL};
 use crate::moment;
 use crate::plan::{Plan, settle};
@@ -41,9 +42,9 @@ impl HandOffs {
     }
 }
 
-/// In the order of [`Kind::ALL`].
-pub(crate) async fn measure(plan: &Plan, nodes: &Nodes) -> Vec<HandOffs> {
-    let mut pairs = Vec::new();
+/// In the order of [`Kind::ALL`]; and what it takes without a client.
+pub(crate) async fn measure(plan: &Plan, nodes: &Nodes) -> (Vec<HandOffs>, Vec<Duration>) {
+    let (mut pairs, mut bare, mut bare_delays) = (Vec::new(), Bare::connect(&nodes[0].url()), Vec::new());
     for kind in Kind::ALL {
         let mut pair = Pair::connect(kind, nodes).await;
         // Not kept: the first contention of a manager may cost a subscription.
@@ -58,8 +59,10 @@ pub(crate) async fn measure(plan: &Plan, nodes: &Nodes) -> Vec<HandOffs> {
                 pair.counted().await;
             }
         }
+        bare_delays.push(bare.timed().await);
     }
-    pairs.into_iter().map(|pair| if pair.is_stuck { HandOffs::default() } else { pair.done }).collect()
+    let done = |pair: Pair<'_>| if pair.is_stuck { HandOffs::default() } else { pair.done };
+    (pairs.into_iter().map(done).collect(), bare_delays)
 }
 
 struct Pair<'a> {

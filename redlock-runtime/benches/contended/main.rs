@@ -9,6 +9,7 @@
     reason = "a benchmark that cannot run should say so and stop"
 )]
 
+mod bare;
 mod contender;
 mod counter;
 mod crowd;
@@ -34,6 +35,8 @@ mod report;
 mod result_file;
 mod table;
 mod traffic;
+#[path = "../common/wire.rs"]
+mod wire;
 
 use plan::Plan;
 use redlock_tests::Nodes;
@@ -49,8 +52,10 @@ fn main() {
 
 async fn run(plan: Plan) {
     let (one, five) = (Nodes::start(1).await, Nodes::start(hot_key::NODES).await);
+    let (hand_off, bare_hand_off) = hand_off::measure(&plan, &one).await;
     let report = Report {
-        hand_off: hand_off::measure(&plan, &one).await,
+        hand_off,
+        bare_hand_off,
         queue_at_one: queue::measure(&plan, &one).await,
         queue_at_five: queue::measure(&plan, &five).await,
         local: local::measure(&plan, &one).await,

@@ -10,7 +10,7 @@ use crate::mean::mean;
 use crate::percentile::percentile;
 use crate::picture::{Panel, Picture, Weight};
 use crate::queue::{self, Drained};
-use crate::result_file;
+use crate::result_file::{self, verdict};
 use crate::table::{Goal, Row, Unit, heading};
 use std::fmt;
 use std::time::Duration;
@@ -18,6 +18,8 @@ use std::time::Duration;
 /// What was measured; each list in the order of [`Kind::ALL`].
 pub(crate) struct Report {
     pub(crate) hand_off: Vec<HandOffs>,
+    /// What it takes without a client.
+    pub(crate) bare_hand_off: Vec<Duration>,
     pub(crate) queue_at_one: Vec<Drained>,
     pub(crate) queue_at_five: Vec<Drained>,
     pub(crate) local: Vec<Counted>,
@@ -136,6 +138,36 @@ fn unevenness(contest: &Contest) -> Option<f64> {
     Some(worst.as_secs_f64() / mean(&contest.waits)?.as_secs_f64())
 }
 
+/// What ours takes for a hand-off, in times of what it takes without a client.
+const MOST_OF_BARE: f64 = 1.5;
+
+impl Report {
+    /// What no client can do without.
+    fn write_bounds(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let ours = self.hand_off.first().and_then(|ours| at(50, &ours.delays));
+        if let Some((ours, bare)) = ours.zip(at(50, &self.bare_hand_off)) {
+            let (bare_delay, times) = (Duration::from_secs_f64(bare), ours / bare);
+            writeln!(
+                f,
+                "The same hand-off on bare sockets, with no client at all: {bare_delay:.2?}. Ours takes {times:.2} times as long \
+                 (at most {MOST_OF_BARE} wanted: {}).\n",
+                verdict(times <= MOST_OF_BARE)
+            )?;
+        }
+        let [ours, rslock, ..] = &self.hot_key[..] else { return Ok(()) };
+        if let Some(body) = ours.body {
+            let most = 1.0 / body.as_secs_f64();
+            writeln!(
+                f,
+                "On the hot key, a hand-off that takes no time at all would be {most:.0} a second, with the bodies as long as they \
+                 are: {:.2} times rslock.\n",
+                most / rslock.per_second
+            )?;
+        }
+        Ok(())
+    }
+}
+
 impl fmt::Display for Report {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         writeln!(f, "Locks that several want. All in one run; only the ratios mean something elsewhere.\n")?;
@@ -144,6 +176,7 @@ impl fmt::Display for Report {
             write!(f, "{row}")?;
         }
         writeln!(f)?;
+        self.write_bounds(f)?;
         for (kind, lost) in Kind::ALL.into_iter().zip(self.lost()).filter(|(_, lost)| *lost > 0) {
             writeln!(f, "**{lost} bodies of {} did not run alone.**\n", kind.name())?;
         }

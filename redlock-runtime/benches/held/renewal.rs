@@ -21,6 +21,8 @@ pub(crate) struct Renewal {
     pub(crate) lost: usize,
     /// What is left of the memory for [`BURST`] locks when they have been given back.
     pub(crate) stays: u64,
+    /// What is added to that by as many locks once more.
+    pub(crate) is_added: u64,
 }
 
 /// What it costs to hold the locks.
@@ -51,7 +53,8 @@ pub(crate) async fn measure(manager: &LockManager, nodes: &Nodes, is_quick: bool
     let unrenewed = acquire(manager, LOCKS, false).await;
     let (of_a_core_idle, _) = cpu_during(&nodes[1], TTL / 3).await;
     drop(unrenewed);
-    Renewal { answered, frozen, of_a_core_idle, lost, stays: stays_after_burst(manager).await }
+    let (stays, is_added) = (stays_after_burst(manager).await, stays_after_burst(manager).await);
+    Renewal { answered, frozen, of_a_core_idle, lost, stays, is_added }
 }
 
 /// What is held costs memory from `before` to `taken`, and CPU time in the `window` that begins now.

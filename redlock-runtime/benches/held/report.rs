@@ -6,6 +6,8 @@ use crate::short_call::ShortCall;
 use std::fmt;
 use std::time::Duration;
 
+const METHOD: &str = include_str!("method.md");
+
 const MOST_OF_A_CORE: f64 = 0.01;
 const MOST_BYTES: f64 = 1024.0;
 const LONGEST_CHECK: Duration = Duration::from_nanos(100);
@@ -27,16 +29,13 @@ impl fmt::Display for Report {
         }
         writeln!(f, "| {locks}, without renewal: CPU | {:.2} % of a core | | |", renewal.of_a_core_idle * 100.0)?;
         writeln!(f, "| {locks}: lost | {} | 0 | {} |", renewal.lost, verdict(renewal.lost == 0))?;
-        let stays = renewal.stays / 1024;
+        let (stays, is_added) = (renewal.stays / 1024, renewal.is_added / 1024);
         writeln!(f, "| {BURST} locks that were held at once: memory that stays | {stays} KiB | | |")?;
+        writeln!(f, "| as many once more: memory that is added | {is_added} KiB | | |")?;
         writeln!(f, "| `ensure_held` | {check:.0?} | under {LONGEST_CHECK:?} | {} |", verdict(*check < LONGEST_CHECK))?;
         let ratio = short_call.renewed.as_secs_f64() / short_call.unrenewed.as_secs_f64();
         writeln!(f, "| uncontended call, p50: with renewal / without | {ratio:.2} | | |")?;
-        writeln!(
-            f,
-            "\nMemory is the growth of the resident set while the locks are taken, with the connection's buffers and the\n\
-             names of the keys. A call that is over before a third of its ttl sends nothing for its renewal."
-        )
+        write!(f, "\n{METHOD}")
     }
 }
 

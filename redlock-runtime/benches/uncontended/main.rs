@@ -20,6 +20,8 @@ mod raw;
 mod report;
 #[path = "../common/result_file.rs"]
 mod result_file;
+#[path = "../common/wire.rs"]
+mod wire;
 
 use bare::Bare;
 use contestants::{Contestant, Ours, RawAwaited, RawUnawaited, Rslock};

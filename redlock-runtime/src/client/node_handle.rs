@@ -98,8 +98,9 @@ impl NodeHandle {
         {
             return Pending::answered(Err(refusal));
         }
-        let is_renewal = matches!(command.verb, Verb::Renew { .. });
-        let Some(watch) = is_renewal.then(|| ledger.watch_renewal()).flatten() else { return self.node.send(command) };
+        // A node without a queue answers at once.
+        let is_watched = matches!(command.verb, Verb::Renew { .. }) && self.queue.is_some();
+        let Some(watch) = is_watched.then(|| ledger.watch_renewal()).flatten() else { return self.node.send(command) };
         let (recipient, pending) = Recipient::watched(watch);
         self.node.send_for(command, recipient);
         pending

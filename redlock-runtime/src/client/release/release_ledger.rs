@@ -106,6 +106,8 @@ impl ReleaseLedger {
     pub(super) fn heard(&self) {
         self.owed.heard(self.now());
         self.overdue_since.store(0, Ordering::Relaxed);
+        // The renewal that is watched may have gone on to another member of a cluster.
+        self.renewing_since.store(0, Ordering::Relaxed);
     }
 
     /// The collector waits for an answer from now on, or for one more.
@@ -122,9 +124,12 @@ impl ReleaseLedger {
     /// A renewal is about to be sent: what is returned is to be dropped when it is answered, or will not be. `None` when another
     /// one is watched.
     pub(crate) fn watch_renewal(self: &Arc<Self>) -> Option<WatchedRenewal> {
-        let is_first = self.renewing_since.load(Ordering::Relaxed) == 0
-            && self.renewing_since.compare_exchange(0, self.now(), Ordering::Relaxed, Ordering::Relaxed).is_ok();
-        is_first.then(|| WatchedRenewal(Arc::clone(self)))
+        if self.renewing_since.load(Ordering::Relaxed) != 0 {
+            return None;
+        }
+        let since = self.now();
+        let is_first = self.renewing_since.compare_exchange(0, since, Ordering::Relaxed, Ordering::Relaxed).is_ok();
+        is_first.then(|| WatchedRenewal { ledger: Arc::clone(self), since })
     }
 
     /// Never 0, which stands for no time at all.
@@ -167,12 +172,17 @@ impl ReleaseLedger {
 }
 
 /// A renewal whose answer shows whether the node is well; dropped with it.
-pub(crate) struct WatchedRenewal(Arc<ReleaseLedger>);
+pub(crate) struct WatchedRenewal {
+    ledger: Arc<ReleaseLedger>,
+    since: u64,
+}
 
 impl Drop for WatchedRenewal {
     fn drop(&mut self) {
-        self.0.renewing_since.store(0, Ordering::Relaxed);
-        self.0.overdue_since.store(0, Ordering::Relaxed);
+        let ledger = &self.ledger;
+        // Another one may be watched by now.
+        let _other = ledger.renewing_since.compare_exchange(self.since, 0, Ordering::Relaxed, Ordering::Relaxed);
+        ledger.overdue_since.store(0, Ordering::Relaxed);
     }
 }
 
@@ -212,6 +222,8 @@ mod tests {
         let clock = Clock::tokio();
         let ledger = Arc::new(ReleaseLedger::new("node", clock));
         let is_refused = || ledger.refusal(clock.now()).is_some();
+        advance(STALLED_AFTER).await;
+        assert!(!is_refused(), "nothing is owed");
         let watched = ledger.watch_renewal().unwrap();
         assert!(ledger.watch_renewal().is_none(), "one stands for all");
         advance(STALLED_AFTER).await;
@@ -220,7 +232,14 @@ mod tests {
         assert!(is_refused());
         drop(watched);
         assert!(!is_refused(), "it has answered");
-        drop(ledger.watch_renewal().unwrap());
+        let before = ledger.watch_renewal().unwrap();
+        ledger.owes();
+        ledger.heard();
+        advance(SECOND_CHANCE).await;
+        let after = ledger.watch_renewal().expect("a release was answered, so that the node is well");
+        drop(before);
+        assert!(ledger.watch_renewal().is_none(), "the one after it is watched");
+        drop(after);
         advance(2 * STALLED_AFTER).await;
         assert!(!is_refused(), "nothing is owed");
     }

@@ -3,11 +3,11 @@
 //! 1. A lock that was taken is looked at after an eighth of its ttl: well before a third of it is over, when it is due.
 //! 2. A look says when the next one is: when the lock is due, or when its lease ends. What has nothing to look after yet is
 //!    looked at after another eighth.
-//! 3. What is asked for new leases is looked at when they are due again, should every node grant one. Whoever takes in the
-//!    answers finds out that one has not, and sees to an earlier look: after an eighth, while a vote is lacking.
-//! 4. When any lock is due, those that are due within a thirty-second of their ttl are renewed with it: what costs most is to
-//!    wake up. No other lock is touched: of many, hardly any is in a cache.
-//! 5. Unless 256 are due already: neither this process nor the nodes should be held up by a crowd, such as all the locks of
+//! 3. What is asked for new leases is looked at when they are due again, should every node grant one. The watchdog finds out by
+//!    the answers that one has not, and looks earlier: after an eighth, while a vote is lacking or an answer is late.
+//! 4. When any lock is due, those that are due within a 64th of their ttl are renewed with it: what costs most is to wake up.
+//!    No other lock is touched: of many, hardly any is in a cache.
+//! 5. Unless 512 are due already: neither this process nor the nodes should be held up by a crowd, such as all the locks of
 //!    a process that ask a node to which there is a new connection. The rest is looked at 5 ms later, the most urgent first.
 
 use crate::client::acquisition::Acquisition;
@@ -20,11 +20,11 @@ use std::time::Duration;
 /// looks that find nothing due.
 const LOOKS_PER_TTL: u32 = 8;
 /// What is due within this part of its ttl is renewed together with what is due now. Smaller, more wake-ups; larger, more
-/// renewals.
-const TOGETHER_PER_TTL: u32 = 32;
+/// renewals, and near the spread of renewals, locks that were taken together are renewed together for ever.
+const TOGETHER_PER_TTL: u32 = 64;
 /// Unless so many are due already. Smaller, more wake-ups, and the last of many locks are renewed late; larger, a burst that
 /// holds up this process and the nodes.
-const MANY: usize = 256;
+const MANY: usize = 512;
 
 /// What the watchdog finds.
 #[derive(Default)]
@@ -99,9 +99,10 @@ pub(crate) fn look(acquisition: &Arc<Acquisition>, now: Instant, due: &mut Vec<D
 /// lost.
 fn plan(candidate: &Candidate, is_watched: bool, now: Instant) -> (bool, Planned) {
     let ttl = candidate.terms().ttl;
-    match candidate.look(now, now.after(early(ttl)), is_watched) {
+    let soon = now.after(early(ttl));
+    match candidate.look(now, soon, is_watched) {
         Look::Due => {
-            let whole = candidate.look_after_renewal(now).map(|at| Planned::together(at, ttl));
+            let whole = candidate.look_after_renewal(now, soon).map(|at| Planned::together(at, ttl));
             (true, whole.unwrap_or_else(|| Planned::at(now.after(pause(candidate.counted_for(now))))))
         }
         Look::DueAt(at) => (false, Planned::together(at, ttl)),
@@ -123,16 +124,17 @@ pub(crate) struct Heard {
 
 /// What the nodes have said by `now` to `candidate`, which has `asked` them then.
 pub(crate) fn heard(candidate: &Candidate, asked: Instant, now: Instant) -> Heard {
-    let after_a_pause = now.after(pause(candidate.terms().ttl));
+    let after_a_pause = now.after(pause(candidate.counted_for(now)));
+    let is_awaited = candidate.phase() == Phase::Holding && candidate.is_awaited();
     Heard {
-        is_awaited: candidate.phase() == Phase::Holding && candidate.is_awaited(),
+        is_awaited,
         // Whoever breaks a lock waits for every answer.
         is_extended: candidate.is_extended(asked) && !candidate.is_revoked(),
         next: match candidate.look(now, now, false) {
-            // A node without a vote may have something to say by then.
-            Look::DueAt(at) | Look::Later(at) if candidate.lacks_votes() => Some(at.min(after_a_pause)),
+            // A node that is late, or has no vote, may have something to say by then.
+            Look::DueAt(at) | Look::Later(at) if is_awaited || candidate.lacks_votes() => Some(at.min(after_a_pause)),
             Look::DueAt(at) | Look::Later(at) => Some(at),
-            Look::Due => Some(after_a_pause),
+            Look::Due => candidate.held_until().map(|end| end.min(after_a_pause)),
             Look::Nothing => None,
         },
     }

@@ -268,9 +268,10 @@ impl LiveConnection {
             drop(self.probe(&["SCRIPT", "LOAD", self.scripts.extend_many.source()]));
         }
         let answers = self.together.read(questions.len(), said);
-        for (index, (mut question, answer)) in questions.into_iter().zip(answers).enumerate() {
-            if index > 0 && question.abstains_until.is_none() && !self.abstention.is_any() {
-                // The first one shows how far away the server is, for all of them.
+        for (mut question, answer) in questions.into_iter().zip(answers) {
+            let tells_time = matches!(answer, Some(Value::Array(_)));
+            if !tells_time && question.abstains_until.is_none() && !self.abstention.is_any() {
+                // The one that tells the time shows how far away the server is, for all of them.
                 question.sent = None;
             }
             match answer {

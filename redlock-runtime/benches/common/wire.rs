@@ -1,0 +1,53 @@
+//! A blocking socket to a server: what a client is that costs nothing.
+
+use std::io::{Read, Write};
+use std::net::TcpStream;
+
+pub(crate) struct Wire {
+    pub(crate) socket: TcpStream,
+    /// How many lines the server still owes.
+    owed: usize,
+}
+
+impl Wire {
+    pub(crate) fn connect(url: &str) -> Self {
+        let address = url.trim_start_matches("redis://").trim_end_matches('/');
+        let socket = TcpStream::connect(address).expect("the node is up");
+        socket.set_nodelay(true).expect("a socket");
+        Self { socket, owed: 0 }
+    }
+
+    /// Gives the server a script. Returns its digest.
+    pub(crate) fn load(&mut self, script: &str) -> String {
+        self.socket.write_all(&command(&["SCRIPT", "LOAD", script])).expect("it is up");
+        let (mut reply, mut read) = (Vec::new(), [0; 256]);
+        while reply.iter().filter(|byte| **byte == b'\n').count() < 2 {
+            let length = self.socket.read(&mut read).expect("it answers");
+            reply.extend_from_slice(&read[..length]);
+        }
+        let reply = String::from_utf8(reply).expect("a digest");
+        reply.lines().nth(1).expect("after its length").to_owned()
+    }
+
+    pub(crate) fn send(&mut self, command: &[u8]) {
+        self.socket.write_all(command).expect("it is up");
+        self.owed += 1;
+    }
+
+    /// Reads all that the server owes.
+    pub(crate) fn settle(&mut self) {
+        let mut read = [0; 256];
+        while self.owed > 0 {
+            let length = self.socket.read(&mut read).expect("it answers");
+            self.owed -= read[..length].iter().filter(|byte| **byte == b'\n').count();
+        }
+    }
+}
+
+pub(crate) fn command(parts: &[&str]) -> Vec<u8> {
+    let mut bytes = format!("*{}\r\n", parts.len()).into_bytes();
+    for part in parts {
+        bytes.extend_from_slice(format!("${}\r\n{part}\r\n", part.len()).as_bytes());
+    }
+    bytes
+}
