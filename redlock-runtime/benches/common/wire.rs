@@ -21,7 +21,7 @@ impl Wire {
     pub(crate) fn load(&mut self, script: &str) -> String {
         self.socket.write_all(&command(&["SCRIPT", "LOAD", script])).expect("it is up");
         let (mut reply, mut read) = (Vec::new(), [0; 256]);
-        while reply.iter().filter(|byte| **byte == b'\n').count() < 2 {
+        while lines(&reply) < 2 {
             let length = self.socket.read(&mut read).expect("it answers");
             reply.extend_from_slice(&read[..length]);
         }
@@ -39,7 +39,7 @@ impl Wire {
         let mut read = [0; 256];
         while self.owed > 0 {
             let length = self.socket.read(&mut read).expect("it answers");
-            self.owed -= read[..length].iter().filter(|byte| **byte == b'\n').count();
+            self.owed -= lines(&read[..length]);
         }
     }
 }
@@ -50,4 +50,9 @@ pub(crate) fn command(parts: &[&str]) -> Vec<u8> {
         bytes.extend_from_slice(format!("${}\r\n{part}\r\n", part.len()).as_bytes());
     }
     bytes
+}
+
+/// How many lines end in `bytes`.
+fn lines(bytes: &[u8]) -> usize {
+    bytes.split(|byte| *byte == b'\n').count() - 1
 }
