@@ -231,8 +231,8 @@ impl Watched for LocalQueue {
     }
 
     fn look_by(&self, acquisition: &Acquisition, at: Instant) {
-        let line = acquisition.line();
-        self.shard(&line).look_by(&line, Planned::at(at));
+        let (line, planned) = (acquisition.line(), Planned::together(at, acquisition.ttl()));
+        self.shard(&line).look_by(&line, planned);
     }
 
     fn rules(&self) -> Rules {

@@ -56,7 +56,7 @@ impl Planned {
     }
 
     /// At `at`, or a little before together with others, as a lock of this `ttl` is renewed.
-    fn together(at: Instant, ttl: Duration) -> Self {
+    pub(crate) fn together(at: Instant, ttl: Duration) -> Self {
         Self { by: at, from: at.before(early(ttl)) }
     }
 
