@@ -1,0 +1,23 @@
+//! What the watchdog knows of whoever keeps the locks.
+
+use super::schedule::Looked;
+use crate::client::acquisition::Acquisition;
+use crate::protocol::rules::Rules;
+use crate::time::clock::Instant;
+use std::sync::Arc;
+
+/// What a watchdog looks after.
+pub(crate) trait Watched: Send + Sync {
+    /// What is due by `now`, and with it what is due soon: so that renewals go out together.
+    fn look(&self, now: Instant) -> Looked;
+
+    /// The lock of `acquisition` is to be looked at by then: its renewal was not what it was expected to be. Before a look, for
+    /// which nobody has to be woken.
+    fn look_by(&self, acquisition: &Acquisition, at: Instant);
+
+    /// Which rules apply.
+    fn rules(&self) -> Rules;
+
+    /// What the nodes say to the renewal of one of its permits is looked for no longer.
+    fn answered(self: Arc<Self>, permit: &Arc<Acquisition>);
+}
