@@ -129,3 +129,43 @@ impl fmt::Debug for NodeHandle {
         f.debug_struct("NodeHandle").field("node", &self.node).field("ledger", &self.ledger).finish_non_exhaustive()
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::client::hooked_node::{Fate, HookedNode};
+    use crate::error::NodeError;
+    use crate::lock::OwnerToken;
+    use crate::lock::owner_token::ManagerId;
+    use crate::time::token_clock::TokenTime;
+    use std::sync::atomic::{AtomicUsize, Ordering};
+    use std::time::Duration;
+    use tokio::time::advance;
+
+    const TTL: Duration = Duration::from_secs(30);
+
+    #[tokio::test(start_paused = true)]
+    async fn a_node_that_leaves_a_renewal_unanswered_is_asked_for_no_others() {
+        let (clock, asked) = (Clock::tokio(), Arc::new(AtomicUsize::new(0)));
+        let seen = Arc::clone(&asked);
+        let node = HookedNode::new(clock, move |_| {
+            seen.fetch_add(1, Ordering::Relaxed);
+            Fate::Unanswered
+        });
+        let handle = NodeHandle::in_background(node, clock, &Handle::current());
+        let token = OwnerToken::new(ManagerId::numbered(7), TokenTime::new(1, 0));
+        let subject = Arc::new(Subject::new("order:7".into(), token));
+        let renew = || {
+            let command = Command { verb: Verb::Renew { ttl: TTL }, fence: None, subject: Arc::clone(&subject) };
+            handle.ask(command, clock.now())
+        };
+        let mut waiting = Vec::new();
+        for _ in 0..30 {
+            waiting.push(renew());
+            advance(Duration::from_millis(100)).await;
+        }
+        let asked = asked.load(Ordering::Relaxed);
+        assert!((10..=13).contains(&asked), "for a second, and once more for certain: {asked} of {}", waiting.len());
+        assert!(matches!(renew().await, Err(NodeError::Stalled(_))));
+    }
+}

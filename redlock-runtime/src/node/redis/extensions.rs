@@ -118,12 +118,21 @@ mod tests {
     use super::*;
     use crate::lock::OwnerToken;
     use crate::lock::owner_token::ManagerId;
+    use crate::node::Environment;
+    use crate::node::abstention::Abstention;
     use crate::node::pending::Recipient;
+    use crate::node::redis::channels::Channels;
+    use crate::node::redis::live_connection::LiveConnection;
     use crate::node::redis::question::Asked;
-    use crate::protocol::command::Subject;
+    use crate::node::redis::script::Scripts;
+    use crate::node::server_facts::ServerFacts;
+    use crate::protocol::command::{Claim, Notice, Subject};
     use crate::time::ballot_clock::Ballot;
+    use crate::time::clock::Clock;
     use crate::time::token_clock::TokenTime;
+    use std::convert::Infallible;
     use std::sync::Arc;
+    use tokio::time::advance;
 
     const TTL: Duration = Duration::from_secs(30);
     const RENEW: Verb = Verb::Renew { ttl: TTL };
@@ -166,6 +175,25 @@ mod tests {
             let (all, mut next) = (next.len() + 1, next.into_iter().peekable());
             assert_eq!(beside(question(RENEW), &mut next).count(), expected);
             assert_eq!(next.count(), all - expected, "nothing is lost");
+        }
+    }
+
+    /// The answers of those that come after it depend on what time it is.
+    #[tokio::test(start_paused = true)]
+    async fn the_time_is_noted_also_when_the_first_lock_is_left_alone() {
+        for left_alone in [vec![], vec![Value::Int(1)]] {
+            let environment = Environment::of_lone_node(ManagerId::numbered(7), Clock::tokio());
+            let server = Arc::new(ServerFacts::new("node", Arc::clone(&environment.servers)));
+            let Ok(scripts) = Scripts::loaded(Channels::of_server(), || Ok::<_, Infallible>("digest".to_owned()));
+            let live = LiveConnection::new(scripts, true, Abstention::default(), Arc::clone(&server), environment);
+            // No time is earlier than the origin of the clock.
+            advance(TTL).await;
+            let sent = Some(server.now());
+            let questions = [RENEW; 3].map(|verb| Question { sent, ..question(verb) }).into();
+            let answer = [Value::BulkString(b"@1700000000.000000".into())].into_iter().chain(left_alone);
+            live.extended(questions, Value::Array(answer.collect()));
+            let claim = Claim { length: TTL, begun: Duration::from_secs(1_700_000_000) };
+            assert!(matches!(server.proven(Notice::Claimed(claim)), Notice::Proven(_)));
         }
     }
 
