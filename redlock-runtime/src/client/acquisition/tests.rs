@@ -192,7 +192,7 @@ async fn only_the_call_that_has_the_turn_shares_the_lock_with_others() {
 #[test]
 fn a_held_lock_is_light() {
     let of_each_node = Candidate::BYTES_PER_NODE + size_of::<Queue<Pending>>();
-    assert!(of_each_node <= 112, "{of_each_node} bytes of each node");
+    assert!(of_each_node <= 80, "{of_each_node} bytes of each node");
     let of_itself = size_of::<Acquisition>() + size_of::<Subject>();
-    assert!(of_itself <= 416, "{of_itself} bytes");
+    assert!(of_itself <= 392, "{of_itself} bytes");
 }

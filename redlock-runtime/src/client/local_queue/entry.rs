@@ -11,7 +11,6 @@
 //! All changes of an entry are made here, by methods that neither send nor wake anything. A call that shares
 //! its lock with others stands in a line of its own, where no other call comes, and so does a permit that comes back for votes.
 
-use super::idle_locks::IdlePlace;
 use super::local_waiter::LocalWaiter;
 use crate::client::acquisition::{Acquisition, Calls};
 use crate::client::watchdog::schedule::{self, Due, Planned};
@@ -23,9 +22,8 @@ use std::sync::Arc;
 pub(super) struct Entry {
     /// The token with which the process has the key or asks for it.
     acquisition: Arc<Acquisition>,
-    /// Those who wait, by their places.
-    waiters: BTreeMap<u64, Arc<LocalWaiter>>,
-    next_place: u64,
+    /// Those who wait. Boxed: there are many keys for which nobody does.
+    line: Option<Box<Line>>,
     standing: Standing,
     /// How often calls have taken the lock over that was idle under this token.
     retakes: u32,
@@ -34,13 +32,20 @@ pub(super) struct Entry {
     planned: Planned,
 }
 
+/// Those who wait, in the order in which they came.
+#[derive(Default)]
+struct Line {
+    waiters: BTreeMap<u64, Arc<LocalWaiter>>,
+    next_place: u64,
+}
+
 /// Who has what stands in an entry.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Standing {
     /// A call has the turn.
     Taken,
-    /// Nobody has the lock, which has this place among the idle ones.
-    Idle(IdlePlace),
+    /// Nobody has the lock, which is among the idle ones until then.
+    Idle { until: Instant },
     /// Nobody has the lock, which is being given back.
     Ending,
 }
@@ -59,7 +64,7 @@ pub(super) enum Next {
 
 impl Entry {
     pub(super) const fn new(acquisition: Arc<Acquisition>, planned: Planned) -> Self {
-        Self { acquisition, waiters: BTreeMap::new(), next_place: 0, standing: Standing::Taken, retakes: 0, planned }
+        Self { acquisition, line: None, standing: Standing::Taken, retakes: 0, planned }
     }
 
     /// The watchdog should look at the token as is `planned`, or before.
@@ -88,7 +93,7 @@ impl Entry {
 
     /// Whether nobody waits in line.
     pub(super) fn is_alone(&self) -> bool {
-        self.waiters.is_empty()
+        self.line.is_none()
     }
 
     /// Whether no call has the turn.
@@ -106,10 +111,10 @@ impl Entry {
         self.standing == Standing::Ending
     }
 
-    /// The place of the lock among those that are idle, if it is.
-    pub(super) const fn idle_place(&self) -> Option<IdlePlace> {
+    /// Until when the lock is idle, if it is.
+    pub(super) const fn idle_until(&self) -> Option<Instant> {
         match self.standing {
-            Standing::Idle(place) => Some(place),
+            Standing::Idle { until } => Some(until),
             Standing::Taken | Standing::Ending => None,
         }
     }
@@ -119,18 +124,18 @@ impl Entry {
         self.retakes
     }
 
-    /// The lock is idle from now on, and nobody waits.
-    pub(super) const fn leave_idle(&mut self, place: IdlePlace) {
-        self.standing = Standing::Idle(place);
+    /// The lock is idle from now on `until` then, and nobody waits.
+    pub(super) const fn leave_idle(&mut self, until: Instant) {
+        self.standing = Standing::Idle { until };
     }
 
-    /// The lock, if it is idle, is being given back from now on. Returns the place that it had.
-    pub(super) const fn end(&mut self) -> Option<IdlePlace> {
-        let place = self.idle_place();
-        if place.is_some() {
+    /// The lock, if it is idle, is being given back from now on. Returns until when it would have been.
+    pub(super) const fn end(&mut self) -> Option<Instant> {
+        let until = self.idle_until();
+        if until.is_some() {
             self.standing = Standing::Ending;
         }
-        place
+        until
     }
 
     /// A call has the turn of a lock that was left, with the same token.
@@ -147,32 +152,57 @@ impl Entry {
     /// Whether a call that enters can take the turn from whoever has it: for the nodes, that one is gone. Others may have to
     /// be woken when no mutex is held any more.
     pub(super) fn is_free(&self) -> (bool, Calls) {
-        if self.waiters.is_empty() { self.acquisition.is_over() } else { (false, Calls::default()) }
+        if self.is_alone() { self.acquisition.is_over() } else { (false, Calls::default()) }
     }
 
     /// Takes a place at the end of the line. Returns its number, and how many are before it.
     pub(super) fn join(&mut self, waiter: Arc<LocalWaiter>) -> (u64, usize) {
-        let (place, others) = (self.next_place, self.waiters.len());
-        self.next_place += 1;
-        self.waiters.insert(place, waiter);
+        let Line { waiters, next_place } = self.line.get_or_insert_default().as_mut();
+        let (place, others) = (*next_place, waiters.len());
+        *next_place += 1;
+        waiters.insert(place, waiter);
         (place, others)
     }
 
     /// The call of `waiter` leaves its `place` in the line, if it still has that: the line may be another one by now.
     pub(super) fn leave(&mut self, place: u64, waiter: &Arc<LocalWaiter>) {
-        if self.waiters.get(&place).is_some_and(|other| Arc::ptr_eq(other, waiter)) {
-            self.waiters.remove(&place);
+        if self.line.as_ref().and_then(|line| line.waiters.get(&place)).is_some_and(|other| Arc::ptr_eq(other, waiter))
+        {
+            self.take_out(|waiters| waiters.remove(&place));
         }
+    }
+
+    /// Who waits first.
+    fn first(&self) -> Option<&Arc<LocalWaiter>> {
+        self.line.as_ref()?.waiters.values().next()
+    }
+
+    /// Takes one of those who wait out of the line, which is kept only while there are any.
+    fn take_out(
+        &mut self,
+        take: impl FnOnce(&mut BTreeMap<u64, Arc<LocalWaiter>>) -> Option<Arc<LocalWaiter>>,
+    ) -> Option<Arc<LocalWaiter>> {
+        let line = self.line.as_mut()?;
+        let waiter = take(&mut line.waiters);
+        if line.waiters.is_empty() {
+            self.line = None;
+        }
+        waiter
+    }
+
+    fn take_first(&mut self) -> Option<Arc<LocalWaiter>> {
+        self.take_out(|waiters| Some(waiters.pop_first()?.1))
     }
 
     /// Takes the call of `waiter` out of the line, if it is the first and the lease of whoever has the turn has run out.
     /// Others may have to be woken when no mutex is held any more.
     pub(super) fn leave_to_supersede(&mut self, waiter: &Arc<LocalWaiter>) -> (bool, Calls) {
-        let first = self.waiters.first_entry().filter(|first| Arc::ptr_eq(first.get(), waiter));
-        let Some(first) = first else { return (false, Calls::default()) };
+        if !self.first().is_some_and(|first| Arc::ptr_eq(first, waiter)) {
+            return (false, Calls::default());
+        }
         let (is_over, calls) = self.acquisition.is_over();
         if is_over {
-            first.remove();
+            self.take_first();
         }
         (is_over, calls)
     }
@@ -198,16 +228,13 @@ impl Entry {
 
     /// The turn ends, or was not taken by whom it was passed to.
     pub(super) fn next(&mut self) -> Next {
-        let passes = self.waiters.first_key_value().and_then(|(_, first)| self.acquisition.pass(first.wanted));
-        match passes.zip(self.waiters.first_entry()) {
-            Some((calls, first)) => Next::Passes(first.remove(), calls),
-            None => Next::Releases,
-        }
+        let calls = self.first().and_then(|first| self.acquisition.pass(first.wanted));
+        calls.and_then(|calls| Some(Next::Passes(self.take_first()?, calls))).unwrap_or(Next::Releases)
     }
 
     /// The token was released: the first call in line has the turn, with a new one. `None` when no call waits.
     pub(super) fn succeed(&mut self) -> Option<(Arc<LocalWaiter>, Arc<Acquisition>)> {
-        let (_, waiter) = self.waiters.pop_first()?;
+        let waiter = self.take_first()?;
         self.go_on_as(Arc::new(self.acquisition.successor(waiter.wanted.ttl)));
         Some((waiter, Arc::clone(&self.acquisition)))
     }
@@ -219,11 +246,14 @@ impl Entry {
 
     /// Those who wait, no longer in line.
     pub(super) fn close(&mut self) -> (Arc<Acquisition>, Vec<Arc<LocalWaiter>>) {
-        (Arc::clone(&self.acquisition), std::mem::take(&mut self.waiters).into_values().collect())
+        (
+            Arc::clone(&self.acquisition),
+            self.line.take().map_or_else(Vec::new, |line| line.waiters.into_values().collect()),
+        )
     }
 
     #[cfg(test)]
     pub(super) fn waiting(&self) -> usize {
-        self.waiters.len()
+        self.line.as_ref().map_or(0, |line| line.waiters.len())
     }
 }

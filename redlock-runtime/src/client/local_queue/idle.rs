@@ -112,10 +112,10 @@ impl LocalQueue {
         now: Instant,
     ) -> Option<(LocalTurn, Option<Arc<Acquisition>>)> {
         let left = shard.entries.get(key.name())?;
-        let (place, acquisition) = (left.idle_place(), Arc::clone(left.acquisition()));
-        let is_retaken = place.is_some() && acquisition.retake(wanted, now);
-        if let Some(place) = place {
-            shard.idle.order.remove(&place);
+        let (until, acquisition) = (left.idle_until(), Arc::clone(left.acquisition()));
+        let is_retaken = until.is_some() && acquisition.retake(wanted, now);
+        if let Some(until) = until {
+            shard.idle.remove(key.shared_name(), until);
             if is_retaken {
                 self.not_idle(&self.idling.retaken);
             } else if acquisition.is_contended() {
@@ -166,7 +166,7 @@ impl LocalQueue {
         let (name, now) = (acquisition.key().name(), self.shared.clock.now());
         let mut part = self.shard(name);
         let is_idle =
-            part.entries.get(name).is_some_and(|entry| entry.is_of(acquisition) && entry.idle_place().is_some());
+            part.entries.get(name).is_some_and(|entry| entry.is_of(acquisition) && entry.idle_until().is_some());
         if !is_idle || !(by.asks() || acquisition.is_contended()) {
             return false;
         }
@@ -253,7 +253,8 @@ impl Shard {
             return None;
         };
         local.idling.kept.fetch_add(1, Ordering::Relaxed);
-        entry.leave_idle(self.idle.add(acquisition.key().shared_name(), until));
+        entry.leave_idle(until);
+        self.idle.add(acquisition.key().shared_name(), until);
         self.look_by(acquisition.key().name(), Planned::at(until));
         Some((until, calls))
     }
@@ -261,9 +262,9 @@ impl Shard {
     /// The entry of an idle lock is about to end: its token is to be released.
     fn end(&mut self, name: &str) -> Option<Arc<Acquisition>> {
         let entry = self.entries.get_mut(name)?;
-        let place = entry.end()?;
+        let until = entry.end()?;
         let acquisition = Arc::clone(entry.acquisition());
-        self.idle.order.remove(&place);
+        self.idle.remove(acquisition.key().shared_name(), until);
         Some(acquisition)
     }
 

@@ -2,7 +2,7 @@
 
 use crate::protocol::keeping::{Breaker, Habit, Habits};
 use crate::time::clock::Instant;
-use std::collections::BTreeMap;
+use std::collections::BTreeSet;
 use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 
@@ -47,15 +47,11 @@ impl Idling {
     }
 }
 
-/// Until when a lock is idle, and what tells it apart from others that end then.
-pub(super) type IdlePlace = (Instant, u64);
-
 /// The idle locks of one part of the lines.
 #[derive(Default)]
 pub(super) struct IdleLocks {
-    /// The keys, in the order in which their time ends.
-    pub(super) order: BTreeMap<IdlePlace, Arc<str>>,
-    next_number: u64,
+    /// Until when each is idle, and its key, in the order in which their time ends.
+    order: BTreeSet<(Instant, Arc<str>)>,
     /// Made for the first key that might be kept.
     habits: Option<Habits>,
 }
@@ -69,15 +65,17 @@ impl IdleLocks {
     }
 
     /// The lock of the key called `name` is idle until then.
-    pub(super) fn add(&mut self, name: Arc<str>, until: Instant) -> IdlePlace {
-        let place = (until, self.next_number);
-        self.next_number += 1;
-        self.order.insert(place, name);
-        place
+    pub(super) fn add(&mut self, name: Arc<str>, until: Instant) {
+        self.order.insert((until, name));
+    }
+
+    /// The lock of the key called `name`, which was idle until then, is so no more.
+    pub(super) fn remove(&mut self, name: Arc<str>, until: Instant) {
+        self.order.remove(&(until, name));
     }
 
     /// The key whose time ends first.
     pub(super) fn first(&self) -> Option<(Instant, Arc<str>)> {
-        self.order.first_key_value().map(|((until, _), name)| (*until, Arc::clone(name)))
+        self.order.first().cloned()
     }
 }

@@ -287,7 +287,7 @@ impl Shard {
     fn look(&mut self, now: Instant, rules: Rules, due: &mut Vec<Due>) -> Vec<Arc<Acquisition>> {
         let ended = if rules.apply(Rule::IdleEnds) { self.end_overdue(now) } else { Vec::new() };
         let next = |entry: &mut Entry| {
-            let idle = || Some(Planned::at(entry.idle_place()?.0));
+            let idle = || Some(Planned::at(entry.idle_until()?));
             if entry.is_left() { idle() } else { Some(entry.look(now, due)) }
         };
         self.planned = self.entries.values_mut().filter_map(next).reduce(Planned::or);

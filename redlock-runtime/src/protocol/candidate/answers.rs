@@ -25,7 +25,7 @@ impl Voter {
     pub(super) fn answered(&mut self, answer: Answer, phase: Phase, counts: bool, now: Instant) -> bool {
         let Some(mut sent) = self.in_flight.pop() else { return false };
         sent.is_void |= !counts;
-        self.failure = None;
+        self.remarks.set_failure(None);
         match answer {
             Ok(reply) => {
                 let is_contended = is_contended(&reply);
@@ -110,13 +110,13 @@ impl Voter {
 
     /// Somebody else has the lock at the node, or nobody has.
     fn lose(&mut self, recheck_at: Option<Instant>) {
-        self.change_vote(Vote::Taken);
+        self.change_vote(Vote::TAKEN);
         self.recheck_at = recheck_at;
     }
 
-    /// So much is `left` of the lease of whoever has the lock at the node.
+    /// Somebody else has the lock at the node, of whose lease so much is `left`.
     pub(super) fn taken_for(&mut self, left: Option<Duration>, now: Instant) {
-        self.taken_until = left.map(|left| now.after(left));
+        self.vote = Vote::Taken { until: left.map(|left| now.after(left)) };
     }
 
     fn failed(&mut self, sent: &InFlight, error: NodeError, phase: Phase, now: Instant) {
@@ -139,7 +139,7 @@ impl Voter {
         // then it is what the question was set for.
         let pause = abstains.or((phase != Phase::Holding).then_some(AFTER_FAILURE));
         self.recheck_at = pause.map_or(self.recheck_at, |pause| Some(now.after(pause)));
-        self.failure = Some(Box::new(error));
+        self.remarks.set_failure(Some(error));
     }
 }
 

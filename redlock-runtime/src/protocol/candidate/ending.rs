@@ -7,7 +7,6 @@
 //! 4. What is still to come from these nodes is of no use, and must be dropped *before* the last command is sent: a script
 //!    that a server had lost is sent again for as long as somebody waits for its answer, and would be executed after it.
 
-use super::vote::Vote;
 use super::voter::Voter;
 use super::{Candidate, Phase};
 use crate::protocol::last_command::LastCommand;
@@ -127,12 +126,12 @@ impl Candidate {
     /// Whether somebody says that he breaks the lock, and a node that the lock is not ours. It need not be so many nodes as for
     /// [`is_taken`](Self::is_taken): a lock that stood on just enough votes is lost with the first of them.
     fn is_broken(&self) -> bool {
-        self.is_revoked() && self.voters.iter().any(|voter| voter.vote == Vote::Taken)
+        self.is_revoked() && self.voters.iter().any(|voter| voter.vote.is_taken())
     }
 
     /// The nodes that said that the lock is not ours, and know nothing of the token.
     pub(crate) fn known_taken(&self) -> usize {
-        let is_taken = |voter: &&Voter| voter.vote == Vote::Taken && !voter.may_know();
+        let is_taken = |voter: &&Voter| voter.vote.is_taken() && !voter.may_know();
         self.voters.iter().filter(is_taken).count()
     }
 }

@@ -1,10 +1,9 @@
-//! What comes in: answers, wake-ups, connections, clock steps, and time.
+//! What comes in: answers, wake-ups, connections, and clock steps.
 
 use super::{Candidate, Phase, Said};
 use crate::lock::OwnerToken;
 use crate::protocol::command::{Answer, Reply};
 use crate::protocol::rules::Rule;
-use crate::protocol::timing::POLL;
 use crate::time::clock::Instant;
 use std::time::Duration;
 
@@ -77,7 +76,7 @@ impl Candidate {
         self.contended_since.get_or_insert(now);
         let yields = self.terms.applies(Rule::WaitersYieldToTheHolder) && self.phase != Phase::Holding;
         if let Some(voter) = self.voters.get_mut(index).filter(|_| yields) {
-            voter.wanted_by = Some(Box::new(by));
+            voter.remarks.set_wanted_by(Some(by));
         }
     }
 
@@ -162,23 +161,5 @@ impl Candidate {
         if let Some(voter) = self.voters.get_mut(index) {
             voter.shorten(step);
         }
-    }
-
-    /// Time passes for a waiting token: it may have to ask again, and finds out whether the nodes are silent.
-    pub(crate) fn tick(&mut self, now: Instant) {
-        if self.poll_at <= now {
-            self.poll_again(now);
-        }
-        // A node that abstains stands for the holders that it may have forgotten: they are waited for.
-        let present = self.voters.iter().filter(|voter| voter.is_present(now, self.terms.node_timeout)).count();
-        let is_silent = !self.has_quorum(present) || self.has_votes(now);
-        self.silent_since = if is_silent { self.silent_since.or(Some(now)) } else { None };
-    }
-
-    /// Every node is to be asked now, and again after a poll.
-    pub(super) fn poll_again(&mut self, now: Instant) {
-        self.voters.iter_mut().for_each(|voter| voter.ask_again(now));
-        // Spread by a quarter in each direction, so that those who came together do not ask together for ever.
-        self.poll_at = now.after(POLL.mul_f64(0.75 + 0.5 * fastrand::f64()));
     }
 }

@@ -44,29 +44,34 @@ impl Candidate {
     /// Proposes another ballot to every node that takes more commands.
     pub(crate) fn begin_fencing_round(&mut self, now: Instant, mut send: impl FnMut(Outgoing)) {
         // What was said before would ask for another round also when too few nodes answer, or no larger ballot can be drawn.
-        self.voters.iter_mut().for_each(|voter| voter.number = None);
+        self.voters.iter_mut().for_each(|voter| voter.remarks.set_number(None));
         self.ask_all(self.extension_verb(self.terms.ttl), Some(Fence::New), now, &mut send);
     }
 
     /// What the nodes have said about numbers.
     pub(crate) fn fencing_decision(&self, now: Instant) -> FencingDecision {
         let counts = |voter: &&Voter| voter.lease_end().is_some_and(|end| now < end);
-        self.fencing
-            .decide(self.voters.iter().filter(counts).filter_map(|voter| voter.number), self.terms.quorum.needed)
+        self.fencing.decide(
+            self.voters.iter().filter(counts).filter_map(|voter| voter.remarks.number()),
+            self.terms.quorum.needed,
+        )
     }
 
     /// Whether the answers that are still to come may make a quorum accept one ballot.
     pub(crate) fn may_agree(&self) -> bool {
         let (awaited, answered): (Vec<_>, Vec<_>) = self.voters.iter().partition(|voter| voter.is_awaited());
-        let alike =
-            |one: &Voter| answered.iter().filter(|other| other.has_accepted() && other.number == one.number).count();
+        let alike = |one: &Voter| {
+            answered
+                .iter()
+                .filter(|other| other.has_accepted() && other.remarks.number() == one.remarks.number())
+                .count()
+        };
         awaited.len() + answered.iter().map(|voter| alike(voter)).max().unwrap_or(0) >= self.terms.quorum.needed
     }
 
     /// Whether a quorum may accept a larger ballot, where there is none that is above what `is_in_reach` says no to.
     pub(crate) fn may_be_accepted_above(&self, is_in_reach: impl Fn(u64) -> bool) -> bool {
-        let may_accept =
-            |voter: &&Voter| !matches!(voter.number, Some(Number::Refused { largest }) if !is_in_reach(largest));
+        let may_accept = |voter: &&Voter| !matches!(voter.remarks.number(), Some(Number::Refused { largest }) if !is_in_reach(largest));
         self.voters.iter().filter(may_accept).count() >= self.terms.quorum.needed
     }
 

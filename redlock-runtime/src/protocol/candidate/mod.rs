@@ -97,6 +97,7 @@ mod next;
 mod passing;
 mod permits;
 mod queue;
+mod remarks;
 mod renewal;
 mod roll;
 mod taken;
@@ -124,6 +125,7 @@ use self::hold_period::HoldPeriod;
 use self::roll::Permit;
 use self::vote::Vote;
 use self::voter::Voter;
+use self::waiting::Wait;
 use crate::error::NodeError;
 use crate::protocol::hold_options::HoldOptions;
 use crate::protocol::lease;
@@ -153,14 +155,8 @@ pub(crate) struct Candidate {
     contended_since: Option<Instant>,
     /// How many wait for the lock, as a node has told with an extension.
     waiters: u32,
-    /// Since when enough nodes have voted for a token that waits.
-    voted_since: Option<Instant>,
-    /// Since when too few nodes have answered.
-    silent_since: Option<Instant>,
-    /// Until when a node whose wake-ups do not arrive yet is not asked for a place in its queue.
-    listening_by: Instant,
-    /// When a waiting token asks every node again.
-    poll_at: Instant,
+    /// What a token goes by while it waits. Boxed: there are many locks that are held.
+    wait: Option<Box<Wait>>,
     /// What somebody has said of the lock.
     said: Said,
     /// What it takes to have a permit, if that is what the token wants. Boxed: there are many locks.
@@ -208,10 +204,7 @@ impl Candidate {
             proven_until: None,
             contended_since: None,
             waiters: 0,
-            voted_since: None,
-            silent_since: None,
-            listening_by: now,
-            poll_at: now,
+            wait: None,
             said: Said::Nothing,
             permit: None,
         }
@@ -233,7 +226,7 @@ impl Candidate {
 
     /// The lock is ours, if it was not before.
     pub(crate) fn hold(&mut self, now: Instant) {
-        self.phase = Phase::Holding;
+        (self.phase, self.wait) = (Phase::Holding, None);
         self.hold_period.hold(now);
         self.voters.iter_mut().for_each(|voter| voter.held(now));
         // What counts against this token begins now, not when it began to wait.
@@ -284,7 +277,8 @@ impl Candidate {
 
     /// Whether enough nodes answer, and vote.
     pub(crate) fn is_heard(&self, now: Instant) -> bool {
-        let is_heard = |voter: &&Voter| voter.failure.is_none() && !voter.is_late(now, self.terms.node_timeout);
+        let is_heard =
+            |voter: &&Voter| voter.remarks.failure().is_none() && !voter.is_late(now, self.terms.node_timeout);
         self.has_quorum(self.voters.iter().filter(is_heard).count())
     }
 
@@ -295,7 +289,7 @@ impl Candidate {
 
     /// Whether so many nodes refuse for reasons that do not pass that no others can make up for them.
     pub(crate) fn is_refused(&self) -> bool {
-        self.terms.quorum.is_refused(self.voters.iter().filter_map(|voter| voter.failure.as_deref()))
+        self.terms.quorum.is_refused(self.voters.iter().filter_map(|voter| voter.remarks.failure()))
     }
 
     /// Whether enough nodes hold the lock for us, as lease or as claim.
@@ -360,7 +354,7 @@ impl Candidate {
             match voter.vote {
                 Vote::Open => tally.open += 1,
                 Vote::Granted { .. } | Vote::Claimed { .. } => tally.granted += 1,
-                Vote::Taken => tally.taken += 1,
+                Vote::Taken { .. } => tally.taken += 1,
                 Vote::Failed => tally.failed += 1,
             }
         }

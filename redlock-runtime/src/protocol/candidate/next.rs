@@ -21,7 +21,7 @@ use crate::lock::OwnerToken;
 use crate::protocol::command::Verb;
 use crate::protocol::last_command::LastCommand;
 use crate::protocol::rules::Rule;
-use crate::protocol::timing::LISTENING_PAUSE;
+use crate::protocol::timing::{LISTENING_PAUSE, POLL};
 use crate::time::clock::Instant;
 use std::time::Duration;
 
@@ -47,7 +47,7 @@ impl Candidate {
     ) {
         let lease_end = self.counted_until(index, verb, now);
         if let Some(voter) = self.voters.get_mut(index) {
-            let other = voter.wanted_by.as_deref().copied().filter(|_| matches!(verb, Verb::Yield { .. }));
+            let other = voter.remarks.wanted_by().filter(|_| matches!(verb, Verb::Yield { .. }));
             if self.phase == Phase::Holding {
                 voter.recheck_at = None;
             }
@@ -143,7 +143,8 @@ impl Candidate {
 
     /// Whether node number `index` had better be asked a little later, because its wake-ups do not arrive yet.
     pub(super) fn postpones(&mut self, index: usize, verb: Verb, now: Instant) -> bool {
-        let is_early = matches!(verb, Verb::Acquire { .. }) && now < self.listening_by;
+        let is_early =
+            matches!(verb, Verb::Acquire { .. }) && self.wait.as_ref().is_some_and(|wait| wait.is_early(now));
         if let Some(voter) = self.voters.get_mut(index).filter(|_| is_early) {
             voter.ask_again(now.after(LISTENING_PAUSE));
         }
@@ -155,7 +156,7 @@ impl Candidate {
         // Votes that are being confirmed leave nothing to ask for.
         let asks = !self.has_votes(now);
         let voters = self.voters.iter().filter_map(|voter| voter.next_event(now, self.terms.node_timeout, asks));
-        voters.min().unwrap_or(self.poll_at).min(self.poll_at)
+        voters.chain(self.wait.as_ref().map(|wait| wait.poll_at())).min().unwrap_or_else(|| now.after(POLL))
     }
 
     /// What is asked of a node together with the lock.

@@ -1,7 +1,6 @@
 //! Who else has the lock, as far as the nodes have told: data that is no lock, or a lease and when it ends.
 
 use super::Candidate;
-use super::vote::Vote;
 use super::voter::Voter;
 use crate::error::NodeError;
 use crate::protocol::command::Occupant;
@@ -12,11 +11,11 @@ use std::time::Duration;
 impl Candidate {
     /// What node number `index` has under the key of a lock that it has not given.
     pub(crate) fn found(&mut self, index: usize, occupant: Occupant, now: Instant) {
-        let Some(voter) = self.voters.get_mut(index).filter(|voter| voter.vote == Vote::Taken) else { return };
+        let Some(voter) = self.voters.get_mut(index).filter(|voter| voter.vote.is_taken()) else { return };
         match occupant {
             Occupant::Unknown => {}
             Occupant::Nobody => voter.taken_for(Some(Duration::ZERO), now),
-            Occupant::Data => voter.failure = Some(Box::new(NodeError::HoldsData)),
+            Occupant::Data => voter.remarks.set_failure(Some(NodeError::HoldsData)),
             Occupant::Lock(left) => voter.taken_for(Some(left), now),
         }
     }

@@ -36,15 +36,15 @@ impl Candidate {
     pub(crate) fn give_up_try(&mut self, error: &NodeError) -> Verdict {
         for voter in self.voters.iter_mut().filter(|voter| voter.vote == Vote::Open) {
             voter.vote = Vote::Failed;
-            voter.failure = Some(Box::new(error.clone()));
+            voter.remarks.set_failure(Some(error.clone()));
         }
         self.verdict()
     }
 
     /// The answers came when the lease was as good as over: the round has failed at every node.
     pub(super) fn fail_as_too_late(&mut self) {
-        for voter in &mut self.voters {
-            voter.failure.get_or_insert_with(|| Box::new(NodeError::TooLate));
+        for voter in self.voters.iter_mut().filter(|voter| voter.remarks.failure().is_none()) {
+            voter.remarks.set_failure(Some(NodeError::TooLate));
         }
     }
 }

@@ -12,8 +12,8 @@ pub(crate) enum Vote {
     /// The node was handed to us as a claim, which it provably keeps until then, if that is known. An extension makes a lease
     /// of it.
     Claimed { until: Option<Instant> },
-    /// Somebody else has it there, or nobody does.
-    Taken,
+    /// Somebody else has it there, whose lease ends then as the node has told it last; or nobody does.
+    Taken { until: Option<Instant> },
     /// No answer, or an error.
     Failed,
 }
@@ -21,16 +21,22 @@ pub(crate) enum Vote {
 impl Vote {
     /// A claim of which nothing is known.
     pub(super) const CLAIM: Self = Self::Claimed { until: None };
+    /// Somebody else has the lock, and until when is not known.
+    pub(super) const TAKEN: Self = Self::Taken { until: None };
 
     pub(super) const fn is_granted(self) -> bool {
         matches!(self, Self::Granted { .. } | Self::Claimed { .. })
+    }
+
+    pub(super) const fn is_taken(self) -> bool {
+        matches!(self, Self::Taken { .. })
     }
 
     pub(super) const fn lease_end(self) -> Option<Instant> {
         match self {
             Self::Granted { lease_end } => Some(lease_end),
             Self::Claimed { until } => until,
-            Self::Open | Self::Taken | Self::Failed => None,
+            Self::Open | Self::Taken { .. } | Self::Failed => None,
         }
     }
 }

@@ -3,9 +3,9 @@
 use super::footprint::Footprint;
 use super::in_flight::{InFlight, Kind};
 use super::queue::Queue;
+use super::remarks::Remarks;
 use super::vote::Vote;
 use crate::error::NodeError;
-use crate::lock::OwnerToken;
 use crate::protocol::command::Number;
 use crate::protocol::rules::{Rule, Rules};
 use crate::protocol::timing::RECHECK_PER_CLAIM;
@@ -20,10 +20,7 @@ const MOST_IN_FLIGHT: usize = 8;
 #[expect(clippy::struct_excessive_bools, reason = "each is a fact of its own")]
 pub(crate) struct Voter {
     pub(super) vote: Vote,
-    /// What the node has said about a fencing number, as long as its vote stands that came with it.
-    pub(super) number: Option<Number>,
-    /// Why the last command got no answer. Boxed: it is rare.
-    pub(super) failure: Option<Box<NodeError>>,
+    pub(super) remarks: Remarks,
     pub(super) footprint: Footprint,
     /// Commands without an answer so far, in the order of the connection.
     pub(super) in_flight: Queue<InFlight>,
@@ -33,10 +30,6 @@ pub(crate) struct Voter {
     pub(super) is_tainted: bool,
     /// Somebody with a smaller token waits at this node.
     pub(super) is_beaten: bool,
-    /// This token holds the lock by other nodes, and waits at this one. Boxed: it is rare.
-    pub(super) wanted_by: Option<Box<OwnerToken>>,
-    /// When the lease of whoever else has the lock at the node ends, as the node has told it last.
-    pub(super) taken_until: Option<Instant>,
     /// When to ask for the lock again; for a holder, when to ask apart from its renewals.
     pub(super) recheck_at: Option<Instant>,
     /// When the present vote was last asked to become a lease.
@@ -54,15 +47,12 @@ impl Voter {
     pub(super) const fn new(epoch: u64, rules: Rules) -> Self {
         Self {
             vote: Vote::Open,
-            number: None,
-            failure: None,
+            remarks: Remarks::new(),
             footprint: Footprint::None,
             in_flight: Queue::new(),
             was_cut: false,
             is_tainted: false,
             is_beaten: false,
-            wanted_by: None,
-            taken_until: None,
             recheck_at: None,
             extended_at: None,
             heard_at: None,
@@ -95,15 +85,15 @@ impl Voter {
 
     /// Another vote, about which nothing was heard or asked yet.
     pub(super) fn change_vote(&mut self, vote: Vote) {
-        (self.vote, self.is_beaten, self.wanted_by, self.extended_at) = (vote, false, None, None);
-        self.taken_until = None;
+        (self.vote, self.is_beaten, self.extended_at) = (vote, false, None);
+        self.remarks.set_wanted_by(None);
         self.forget_number();
     }
 
     /// What the node has accepted is of no use without the vote that came with it.
     fn forget_number(&mut self) {
         if self.rules.apply(Rule::AcceptsEndWithTheVote) {
-            self.number = None;
+            self.remarks.set_number(None);
         }
     }
 
@@ -115,13 +105,13 @@ impl Voter {
         }
         // An older ballot that was accepted still stands when a newer one is refused.
         if matches!(number, Some(Number::Accepted(_))) || !self.has_accepted() {
-            self.number = number.or(self.number);
+            self.remarks.set_number(number.or(self.remarks.number()));
         }
     }
 
     /// Whether the node has accepted a number for the token, and its vote stands.
-    pub(super) const fn has_accepted(&self) -> bool {
-        matches!(self.number, Some(Number::Accepted(_)))
+    pub(super) fn has_accepted(&self) -> bool {
+        matches!(self.remarks.number(), Some(Number::Accepted(_)))
     }
 
     /// The node handed us the lock as a claim that lasts until `claim_end` at most, and provably until `proven`.
@@ -168,7 +158,7 @@ impl Voter {
     /// The same for a first try, which takes the lock as taken there.
     pub(super) fn refuse(&mut self, now: Instant) {
         self.void(now);
-        self.change_vote(Vote::Taken);
+        self.change_vote(Vote::TAKEN);
     }
 
     /// The token has the lock from now on: who has voted for it is asked with the renewals. Of the others, those are asked
@@ -183,7 +173,9 @@ impl Voter {
 
     /// A holder has a connection to the node again: what has kept that from giving its vote is over.
     pub(super) fn can_be_asked_again(&mut self, now: Instant) {
-        self.failure = self.failure.take().filter(|_| self.vote.is_granted());
+        if !self.vote.is_granted() {
+            self.remarks.set_failure(None);
+        }
         self.ask_again(now);
     }
 
@@ -223,13 +215,13 @@ impl Voter {
 
     /// Whether the last command got an answer, if only that the node abstains.
     fn takes_part(&self) -> bool {
-        matches!(self.failure.as_deref(), None | Some(NodeError::Abstains(_)))
+        matches!(self.remarks.failure(), None | Some(NodeError::Abstains(_)))
     }
 
     /// Whether the node owes no answer and may answer otherwise than the last time, if that was an error.
     pub(super) fn may_be_asked_again(&self) -> bool {
         let passes = |error: &NodeError| matches!(error, NodeError::Refused(_)) && error.is_transient();
-        self.is_free_to_ask() && (self.takes_part() || self.failure.as_deref().is_some_and(passes))
+        self.is_free_to_ask() && (self.takes_part() || self.remarks.failure().is_some_and(passes))
     }
 
     /// Whether the node owes an answer for longer than `patience`.
@@ -262,7 +254,7 @@ impl Voter {
     pub(super) fn free_from(&self, now: Instant) -> Option<Instant> {
         match self.vote {
             Vote::Granted { .. } | Vote::Claimed { .. } => Some(now),
-            Vote::Taken => self.taken_until,
+            Vote::Taken { until } => until,
             Vote::Open | Vote::Failed => None,
         }
     }
@@ -301,7 +293,7 @@ impl Voter {
     /// A candidate that `adopts` asks also where nothing is known yet: the lock may have been left there.
     pub(super) fn is_renewable(&self, adopts: bool) -> bool {
         let may_hold = adopts || self.footprint != Footprint::None;
-        self.vote != Vote::Taken && may_hold && !self.is_extending() && self.is_open()
+        !self.vote.is_taken() && may_hold && !self.is_extending() && self.is_open()
     }
 
     /// Whether an extension that was sent to the node at `due` or later has come to its end: with an answer, without a
@@ -315,7 +307,7 @@ impl Voter {
 
     /// Whether a token waits where we have the lock that comes before us: a smaller one, or one that holds it elsewhere.
     pub(super) fn must_yield(&self) -> bool {
-        self.vote.is_granted() && (self.is_beaten || self.wanted_by.is_some()) && self.is_open()
+        self.vote.is_granted() && (self.is_beaten || self.remarks.wanted_by().is_some()) && self.is_open()
     }
 
     /// Whether a holder should ask the node by `soon`.
@@ -354,7 +346,7 @@ impl Voter {
     /// The node is sent a release, and nothing more: it forgets the token, and its answers are of no use.
     pub(super) fn released(&mut self) {
         self.in_flight.clear();
-        (self.vote, self.footprint) = (Vote::Taken, Footprint::None);
+        (self.vote, self.footprint) = (Vote::TAKEN, Footprint::None);
     }
 
     /// The node may have some of the names of the token, although not all of them.
@@ -374,13 +366,13 @@ impl Voter {
         };
         match self.vote {
             // What the node has answered since is newer than that somebody else has the lock.
-            Vote::Taken => Some(self.last_failure().unwrap_or(NodeError::Held)),
+            Vote::Taken { .. } => Some(self.last_failure().unwrap_or(NodeError::Held)),
             Vote::Granted { .. } | Vote::Claimed { .. } if !self.is_awaited() => self.last_failure(),
             _ => Some(self.last_failure().unwrap_or_else(silence)),
         }
     }
 
     fn last_failure(&self) -> Option<NodeError> {
-        self.failure.as_deref().cloned()
+        self.remarks.failure().cloned()
     }
 }

@@ -7,11 +7,10 @@
 //! What counts as silence of the nodes is found in [`tick`](Candidate::tick), as time passes; that it ends the wait is
 //! decided here. Which token goes on when this one has lost its majority is up to the caller.
 
-use super::vote::Vote;
 use super::voter::Voter;
 use super::{Candidate, Phase, Said};
 use crate::protocol::rules::Rule;
-use crate::protocol::timing::{LONGEST_CONFIRMATION, LONGEST_SILENCE};
+use crate::protocol::timing::{LONGEST_CONFIRMATION, LONGEST_SILENCE, POLL};
 use crate::time::clock::Instant;
 use std::time::Duration;
 
@@ -31,22 +30,69 @@ pub(crate) enum Waited {
     Closed,
 }
 
+/// What a token goes by while it stands in the queues.
+#[derive(Clone, Debug)]
+pub(super) struct Wait {
+    /// Since when enough nodes have voted for it.
+    voted_since: Option<Instant>,
+    /// Since when too few nodes have answered.
+    silent_since: Option<Instant>,
+    /// Until when a node whose wake-ups do not arrive yet is not asked for a place in its queue.
+    listening_by: Instant,
+    /// When it asks every node again.
+    poll_at: Instant,
+}
+
+impl Wait {
+    pub(super) fn is_early(&self, now: Instant) -> bool {
+        now < self.listening_by
+    }
+
+    pub(super) const fn poll_at(&self) -> Instant {
+        self.poll_at
+    }
+}
+
 impl Candidate {
     /// Begins to stand in the queues, for which the nodes are asked at `from`, unless it does already or has the lock.
     pub(crate) fn wait(&mut self, from: Instant) {
         if self.phase == Phase::Trying {
             self.phase = Phase::Waiting;
-            self.listening_by = from.after(self.terms.node_timeout);
-            self.poll_again(from);
+            let listening_by = from.after(self.terms.node_timeout);
+            let wait = Wait { voted_since: None, silent_since: None, listening_by, poll_at: self.poll_again(from) };
+            self.wait = Some(Box::new(wait));
         }
+    }
+
+    /// Time passes for a waiting token: it may have to ask again, and finds out whether the nodes are silent.
+    pub(crate) fn tick(&mut self, now: Instant) {
+        if self.wait.as_ref().is_some_and(|wait| wait.poll_at <= now) {
+            let poll_at = self.poll_again(now);
+            self.wait.iter_mut().for_each(|wait| wait.poll_at = poll_at);
+        }
+        // A node that abstains stands for the holders that it may have forgotten: they are waited for.
+        let present = self.voters.iter().filter(|voter| voter.is_present(now, self.terms.node_timeout)).count();
+        let is_silent = !self.has_quorum(present) || self.has_votes(now);
+        if let Some(wait) = &mut self.wait {
+            wait.silent_since = if is_silent { wait.silent_since.or(Some(now)) } else { None };
+        }
+    }
+
+    /// Every node is to be asked now. Returns when all are to be asked again.
+    fn poll_again(&mut self, now: Instant) -> Instant {
+        self.voters.iter_mut().for_each(|voter| voter.ask_again(now));
+        // Spread by a quarter in each direction, so that those who came together do not ask together for ever.
+        now.after(POLL.mul_f64(0.75 + 0.5 * fastrand::f64()))
     }
 
     /// Takes note of since when enough nodes have voted, whether or not one of them is late with an answer by now.
     pub(super) fn count_votes(&mut self, now: Instant) {
         let votes = self.voters.iter().filter(|voter| voter.vote.is_granted() && !voter.is_tainted).count();
         let is_voted = self.phase == Phase::Waiting && self.has_quorum(votes);
-        let since = self.voted_since.filter(|since| now.since(*since) < LONGEST_CONFIRMATION).unwrap_or(now);
-        self.voted_since = is_voted.then_some(since);
+        if let Some(wait) = &mut self.wait {
+            let since = wait.voted_since.filter(|since| now.since(*since) < LONGEST_CONFIRMATION).unwrap_or(now);
+            wait.voted_since = is_voted.then_some(since);
+        }
     }
 
     /// Leases that were heard of before this have to be confirmed before a wait ends by them.
@@ -54,7 +100,8 @@ impl Candidate {
     /// It does not move on as long as there are enough votes: otherwise nodes that answer at different times would never be
     /// confirmed all together.
     pub(super) fn fresh_from(&self) -> Option<Instant> {
-        let since = self.voted_since.filter(|_| self.terms.applies(Rule::OldLeasesAreConfirmed));
+        let voted_since = self.wait.as_ref()?.voted_since;
+        let since = voted_since.filter(|_| self.terms.applies(Rule::OldLeasesAreConfirmed));
         since.map(|since| since.before(self.terms.node_timeout))
     }
 
@@ -84,7 +131,7 @@ impl Candidate {
         match limit {
             Some(limit) if limit <= now || self.said == Said::Busy => Err(Waited::TimedOut),
             _ if is_silent && (limit.is_some() || self.is_refused()) => Err(Waited::Silent),
-            limit => Ok(limit.map_or(self.next_event(now), |limit| limit.min(self.next_event(now)))),
+            limit => Ok(limit.into_iter().fold(self.next_event(now), Instant::min)),
         }
     }
 
@@ -95,12 +142,12 @@ impl Candidate {
 
     /// For how long too few nodes have taken part, or have answered too late for a lease.
     pub(super) fn silence(&self, now: Instant) -> Duration {
-        self.silent_since.map_or(Duration::ZERO, |since| now.since(since))
+        self.wait.as_ref().and_then(|wait| wait.silent_since).map_or(Duration::ZERO, |since| now.since(since))
     }
 
     /// Whether so many nodes that were asked anew say that others have the lock that it cannot be ours.
     fn has_been_broken(&self, now: Instant) -> bool {
-        let is_taken = |voter: &&Voter| voter.vote == Vote::Taken && !voter.is_due(now) && !voter.is_awaited();
+        let is_taken = |voter: &&Voter| voter.vote.is_taken() && !voter.is_due(now) && !voter.is_awaited();
         self.voters.len() - self.voters.iter().filter(is_taken).count() < self.terms.quorum.needed
     }
 

@@ -67,7 +67,7 @@ impl Candidate {
     /// Whether the vote of `voter` is lacking, and asked for as one that is won back. A lock that was left with another
     /// token may be there under that one, until the node says that it is not.
     fn wins_back(&self, voter: &Voter) -> bool {
-        let may_be_left = self.adopts && voter.vote != Vote::Taken;
+        let may_be_left = self.adopts && !voter.vote.is_taken();
         // A permit is given to those that stand in the turnstile, and to nobody else: whoever has it comes back there.
         !voter.vote.is_granted() && !may_be_left && !self.is_permit() && self.terms.applies(Rule::VotesAreWonBack)
     }

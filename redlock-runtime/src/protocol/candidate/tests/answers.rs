@@ -7,10 +7,10 @@ fn partial_rounds_compose() {
     type Step = (Verb, Answer);
     let table: [(&str, &[Step], Vote, Option<u32>); 9] = [
         ("a grant", &[(SET, Ok(GRANTED))], Vote::CLAIM, Some(0)),
-        ("a place in the queue", &[(ACQUIRE, Ok(QUEUED))], Vote::Taken, None),
+        ("a place in the queue", &[(ACQUIRE, Ok(QUEUED))], Vote::TAKEN, None),
         ("silence changes nothing", &[(SET, Ok(GRANTED)), (EXTEND, Err(disconnected()))], Vote::CLAIM, Some(0)),
         ("a later answer raises the end", &[(SET, Ok(GRANTED)), (EXTEND, Ok(EXTENDED))], Vote::CLAIM, Some(1)),
-        ("\"not yours\" takes the node out", &[(SET, Ok(GRANTED)), (EXTEND, Ok(Reply::NotOwner))], Vote::Taken, None),
+        ("\"not yours\" takes the node out", &[(SET, Ok(GRANTED)), (EXTEND, Ok(Reply::NotOwner))], Vote::TAKEN, None),
         ("a first answer may be an error", &[(SET, Err(unreachable()))], Vote::Failed, None),
         ("a later one makes it good", &[(SET, Err(disconnected())), (ACQUIRE, Ok(GRANTED))], Vote::CLAIM, Some(1)),
         ("what is kept is a vote", &[(ACQUIRE, Ok(BEATEN)), (YIELD, Ok(Reply::Kept))], Vote::CLAIM, None),
@@ -147,5 +147,5 @@ fn an_answer_that_a_claim_has_overtaken_does_not_take_it_away() {
     assert_eq!(scene.wants(), [Some(ACQUIRE)]);
     // Without the claim, the same answer counts.
     scene.hear(0, ACQUIRE, QUEUED);
-    assert_eq!((scene.vote(0), scene.wants()), (Vote::Taken, vec![None]));
+    assert_eq!((scene.vote(0), scene.wants()), (Vote::TAKEN, vec![None]));
 }

@@ -105,9 +105,13 @@ impl Scene {
         &self.candidate.voters[node]
     }
 
-    /// What the vote of a node is, whatever it proves.
+    /// What the vote of a node is, whatever it tells about times.
     fn vote(&self, node: usize) -> Vote {
-        if self.voter(node).vote.is_granted() { Vote::CLAIM } else { self.voter(node).vote }
+        match self.voter(node).vote {
+            Vote::Granted { .. } | Vote::Claimed { .. } => Vote::CLAIM,
+            Vote::Taken { .. } => Vote::TAKEN,
+            vote @ (Vote::Open | Vote::Failed) => vote,
+        }
     }
 
     fn send(&mut self, node: usize, verb: Verb) {

@@ -191,7 +191,7 @@ fn whoever_stands_in_no_turnstile_any_more_keeps_what_a_node_has_given() {
     (0..2).for_each(|_| scene.answer(2, Ok(Reply::NotOwner)));
     assert!(before.is_some());
     assert_eq!(scene.voter(0).lease_end(), before);
-    assert_eq!(scene.voter(2).vote, Vote::Taken);
+    assert!(scene.voter(2).vote.is_taken());
     for node in 0..3 {
         assert_eq!(scene.voter(node).footprint, Footprint::Key, "its release is sent to node {node}");
     }

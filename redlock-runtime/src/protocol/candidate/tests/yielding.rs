@@ -67,7 +67,7 @@ fn what_was_granted_before_a_yield_does_not_count_after_it() {
         scene.answer(0, Ok(late.clone()));
         assert_eq!((scene.vote(0), scene.voter(0).lease_end()), (Vote::Open, None), "{late:?}");
         scene.answer(0, Ok(YIELDED));
-        assert_eq!((scene.vote(0), scene.voter(0).lease_end()), (Vote::Taken, None), "{late:?}");
+        assert_eq!((scene.vote(0), scene.voter(0).lease_end()), (Vote::TAKEN, None), "{late:?}");
     }
 }
 

@@ -1,0 +1,66 @@
+//! What a node has said beside its vote. Boxed: most holders hear nothing of it, and there are many.
+
+use crate::error::NodeError;
+use crate::lock::OwnerToken;
+use crate::protocol::command::Number;
+
+#[derive(Clone, Debug)]
+pub(super) struct Remarks(Option<Box<Said>>);
+
+#[derive(Clone, Debug, Default)]
+struct Said {
+    number: Option<Number>,
+    failure: Option<NodeError>,
+    wanted_by: Option<OwnerToken>,
+}
+
+impl Remarks {
+    pub(super) const fn new() -> Self {
+        Self(None)
+    }
+
+    /// What the node has said about a fencing number, as long as its vote stands that came with it.
+    pub(super) fn number(&self) -> Option<Number> {
+        self.0.as_ref()?.number
+    }
+
+    pub(super) fn set_number(&mut self, number: Option<Number>) {
+        self.set(number, |said| &mut said.number);
+    }
+
+    /// Why the last command got no answer.
+    pub(super) fn failure(&self) -> Option<&NodeError> {
+        self.0.as_ref()?.failure.as_ref()
+    }
+
+    pub(super) fn set_failure(&mut self, failure: Option<NodeError>) {
+        self.set(failure, |said| &mut said.failure);
+    }
+
+    /// Who holds the lock by other nodes, and waits at this one.
+    pub(super) fn wanted_by(&self) -> Option<OwnerToken> {
+        self.0.as_ref()?.wanted_by
+    }
+
+    pub(super) fn set_wanted_by(&mut self, token: Option<OwnerToken>) {
+        self.set(token, |said| &mut said.wanted_by);
+    }
+
+    /// Sets one of the parts. The box is kept only while there is any.
+    fn set<T>(&mut self, value: Option<T>, part: impl FnOnce(&mut Said) -> &mut Option<T>) {
+        if value.is_none() && self.0.is_none() {
+            return;
+        }
+        let said = self.0.get_or_insert_default();
+        *part(said) = value;
+        if said.is_empty() {
+            self.0 = None;
+        }
+    }
+}
+
+impl Said {
+    const fn is_empty(&self) -> bool {
+        self.number.is_none() && self.failure.is_none() && self.wanted_by.is_none()
+    }
+}
