@@ -16,7 +16,7 @@ use crate::protocol::rules::{Rule, Rules};
 use crate::request::AfterRestart;
 use crate::time::ballot_clock::{Ballot, BallotClock};
 use crate::time::clock::{Clock, Instant};
-use std::collections::{HashMap, HashSet};
+use std::collections::HashMap;
 use std::fmt;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Mutex, MutexGuard, OnceLock, PoisonError};
@@ -198,7 +198,10 @@ impl ServerRegister {
     pub(crate) fn others_suffice(&self, at: Instant) -> bool {
         let known = self.known();
         let is_young = |known: &&KnownServer| known.young_until.is_some_and(|until| at < until);
-        let young: HashSet<&str> = known.values().filter(is_young).map(|known| &*known.node).collect();
+        let mut young: Vec<&str> = known.values().filter(is_young).map(|known| &*known.node).collect();
+        // A node that has parts counts once.
+        young.sort_unstable();
+        young.dedup();
         self.quorum.nodes.saturating_sub(young.len()) >= self.quorum.needed
             || !self.caution.rules.apply(Rule::ColdStartsAreTrusted)
     }

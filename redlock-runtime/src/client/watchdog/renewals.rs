@@ -13,6 +13,10 @@ use std::time::Duration;
 /// When to look for the answers to a renewal: after this time, then at intervals that double, and at the end when enough of
 /// them have come. Smaller than a round trip, a look for nothing; larger, a lock that is lost is known later.
 const FIRST_ANSWERS: Duration = Duration::from_millis(2);
+/// So much later for each lock that is renewed together with others, as long as a server takes for it. Smaller, a look for
+/// nothing at each of many locks; larger, as above.
+const ANSWERED_AFTER: Duration = Duration::from_micros(20);
+
 /// Those whose answers have not been seen.
 #[derive(Default)]
 pub(super) struct Renewals {
@@ -42,11 +46,13 @@ impl Renewals {
     /// Renews what is `due`, and looks for the answers from now on.
     pub(super) fn send(&mut self, due: Vec<Due>, now: Instant, rules: Rules) {
         let mut all_news = Vec::new();
+        let look_at = now.after(first_answers(due.len()));
         for Due { acquisition, next: planned } in due {
             let (wait, news) = acquisition.renew(now, schedule::early);
             all_news.extend(news);
             if rules.apply(Rule::LossesAreLookedFor) {
-                let (look_at, until) = (now.after(FIRST_ANSWERS), now.after(wait));
+                let until = now.after(wait);
+                let look_at = look_at.min(until);
                 self.open.push(Renewed { acquisition, asked: now, look_at, until, planned });
                 self.look_at = Some(self.look_at.map_or(look_at, |at| at.min(look_at)));
             }
@@ -64,6 +70,11 @@ impl Renewals {
             self.look_at = self.open.iter().map(|renewed| renewed.look_at).min();
         }
     }
+}
+
+/// After what time to look for the first answers when so many `locks` are renewed together.
+fn first_answers(locks: usize) -> Duration {
+    FIRST_ANSWERS + ANSWERED_AFTER * u32::try_from(locks).unwrap_or(u32::MAX)
 }
 
 impl Renewed {
