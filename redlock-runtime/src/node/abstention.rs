@@ -47,9 +47,14 @@ pub(crate) struct Abstention {
 }
 
 impl Abstention {
-    /// Whether the connection was made while the node abstained: only then does it matter when a command was sent.
+    /// Whether the connection was made while the node abstained.
     pub(crate) const fn is_any(self) -> bool {
         self.until.is_some() || self.young_until.is_some()
+    }
+
+    /// Whether the node may abstain after `now`: only then does it matter when a command was sent.
+    pub(crate) fn is_any_after(self, now: Instant) -> bool {
+        self.until.max(self.young_until).is_some_and(|until| now < until)
     }
 
     /// For how much longer than `now` the node abstains, if so. `others_suffice`: the nodes that are

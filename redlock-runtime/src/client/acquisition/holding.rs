@@ -166,7 +166,7 @@ impl Acquisition {
 
     /// For how long the answers to a renewal matter. Whoever breaks the lock waits for them.
     fn answers_matter_for(&self, state: &State) -> Duration {
-        let timeout = self.node_timeout_of(state);
+        let timeout = state.candidate.answers_matter_for(self.node_timeout_of(state));
         if state.candidate.is_revoked() { STOPPING.max(timeout) } else { timeout }
     }
 

@@ -42,7 +42,7 @@ use self::readers::Readers;
 use self::takers::Takers;
 use crate::client::acquisition::Acquisition;
 use crate::client::shared::Shared;
-use crate::client::watchdog::schedule::{self, Due, Looked, Planned};
+use crate::client::watchdog::schedule::{self, Due, Planned};
 use crate::client::watchdog::{Watchdog, Watched};
 use crate::lock::LockKey;
 use crate::lock::reserved::line_of;
@@ -189,18 +189,19 @@ impl LocalQueue {
         lock(&self.shards[index])
     }
 
-    /// The parts of the lines that the watchdog may look at `now`, and by when it should, the most urgent first; and when at any of
-    /// the others, at the latest.
-    fn parts_due(&self, now: Instant) -> (Vec<(Instant, &Mutex<Shard>)>, Option<Instant>) {
-        let (mut due, mut next) = (Vec::new(), None);
-        for shard in &self.shards {
+    /// By when the watchdog should look at the parts of the lines that it may look at `now`, and their numbers, the most urgent
+    /// first; and when at any of the others, at the latest.
+    fn parts_due(&self, now: Instant) -> (impl Iterator<Item = (Instant, usize)> + Clone, Option<Instant>) {
+        // On the stack: see `Memory` of the watchdog.
+        let (mut due, mut next) = ([None; SHARDS], None);
+        for ((index, shard), due) in self.shards.iter().enumerate().zip(&mut due) {
             match lock(shard).planned {
-                Some(planned) if planned.from <= now => due.push((planned.by, shard)),
+                Some(planned) if planned.from <= now => *due = Some((planned.by, index)),
                 planned => next = earliest(next, planned.map(|planned| planned.by)),
             }
         }
-        due.sort_unstable_by_key(|(at, _)| *at);
-        (due, next)
+        due.sort_unstable();
+        (due.into_iter().flatten(), next)
     }
 }
 
@@ -210,24 +211,23 @@ fn earliest(one: Option<Instant>, other: Option<Instant>) -> Option<Instant> {
 }
 
 impl Watched for LocalQueue {
-    fn look(&self, now: Instant) -> Looked {
+    fn look(&self, now: Instant, due: &mut Vec<Due>) -> Option<Instant> {
         // What changes while this looks wakes the watchdog, so that each part is asked once.
-        let (parts, next) = self.parts_due(now);
-        let mut looked = Looked { due: Vec::new(), next };
-        let is_due = parts.first().is_some_and(|(at, _)| *at <= now);
-        for (at, part) in parts {
-            if !is_due || schedule::is_crowd(looked.due.len()) {
-                looked.next = earliest(looked.next, Some(at));
-                break;
+        let (parts, mut next) = self.parts_due(now);
+        let is_due = parts.clone().next().is_some_and(|(at, _)| at <= now);
+        for (at, index) in parts {
+            if !is_due || schedule::is_crowd(due.len()) {
+                return earliest(next, Some(at));
             }
-            let (ended, next) = {
+            let Some(part) = self.shards.get(index) else { break };
+            let (ended, next_in_part) = {
                 let mut shard = lock(part);
-                (shard.look(now, self.shared.rules, &mut looked.due), shard.planned)
+                (shard.look(now, self.shared.rules, due), shard.planned)
             };
-            looked.next = earliest(looked.next, next.map(|planned| planned.by));
+            next = earliest(next, next_in_part.map(|planned| planned.by));
             self.give_back(&ended);
         }
-        looked
+        next
     }
 
     fn look_by(&self, acquisition: &Acquisition, at: Instant) {

@@ -18,6 +18,7 @@ pub(crate) use self::watched::Watched;
 
 use self::next_look::NextLook;
 use self::renewals::Renewals;
+use self::schedule::Due;
 use self::timer::Timer;
 use crate::time::clock::{Clock, Instant};
 use std::fmt;
@@ -123,6 +124,8 @@ impl Drop for Rest {
 #[derive(Default)]
 struct Memory {
     renewals: Renewals,
+    /// Empty. Its room is used again: to make it anew would tidy up the allocator with every look.
+    due: Vec<Due>,
     idle_looks: u32,
 }
 
@@ -133,9 +136,9 @@ impl Memory {
         self.renewals.take_answers(now, watched);
         // Whoever takes a lock while we look wakes us, whether or not we have passed by already.
         watchdog.next_look.forget();
-        let looked = watched.look(now);
-        self.renewals.send(looked.due, now, watched.rules());
-        let next = looked.next.map(|next| next.max(now.after(SHORTEST_SLEEP)));
+        let next = watched.look(now, &mut self.due);
+        self.renewals.send(self.due.drain(..), now, watched.rules());
+        let next = next.map(|next| next.max(now.after(SHORTEST_SLEEP)));
         self.plan(watchdog, now, next.into_iter().chain(self.renewals.look_at()).min())
     }
 

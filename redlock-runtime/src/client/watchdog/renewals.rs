@@ -44,7 +44,7 @@ impl Renewals {
     }
 
     /// Renews what is `due`, and looks for the answers from now on.
-    pub(super) fn send(&mut self, due: Vec<Due>, now: Instant, rules: Rules) {
+    pub(super) fn send(&mut self, due: impl ExactSizeIterator<Item = Due>, now: Instant, rules: Rules) {
         let mut all_news = Vec::new();
         let look_at = now.after(first_answers(due.len()));
         for Due { acquisition, next: planned } in due {

@@ -4,7 +4,7 @@
 //! 2. A look says when the next one is: when the lock is due, or when its lease ends. What has nothing to look after yet is
 //!    looked at after another eighth.
 //! 3. What is asked for new leases is looked at when they are due again, should every node grant one. The watchdog finds out by
-//!    the answers that one has not, and looks earlier: after an eighth, while a vote is lacking or an answer is late.
+//!    the answers that one has not, and looks earlier: after an eighth, while an answer is late.
 //! 4. When any lock is due, those that are due within a 64th of their ttl are renewed with it: what costs most is to wake up.
 //!    No other lock is touched: of many, hardly any is in a cache.
 //! 5. Unless 512 are due already: neither this process nor the nodes should be held up by a crowd, such as all the locks of
@@ -25,14 +25,6 @@ const TOGETHER_PER_TTL: u32 = 64;
 /// Unless so many are due already. Smaller, more wake-ups, and the last of many locks are renewed late; larger, a burst that
 /// holds up this process and the nodes.
 const MANY: usize = 512;
-
-/// What the watchdog finds.
-#[derive(Default)]
-pub(crate) struct Looked {
-    pub(crate) due: Vec<Due>,
-    /// When to look again, if anything is held or wanted.
-    pub(crate) next: Option<Instant>,
-}
 
 /// A lock that is due.
 pub(crate) struct Due {
@@ -128,11 +120,11 @@ pub(crate) fn heard(candidate: &Candidate, asked: Instant, now: Instant) -> Hear
     let is_awaited = candidate.phase() == Phase::Holding && candidate.is_awaited();
     Heard {
         is_awaited,
-        // Whoever breaks a lock waits for every answer.
-        is_extended: candidate.is_extended(asked) && !candidate.is_revoked(),
+        // Whoever breaks a lock waits for every answer, and so does a vote that is lacking.
+        is_extended: candidate.is_extended(asked) && !candidate.is_revoked() && !candidate.lacks_votes(),
         next: match candidate.look(now, now, false) {
-            // A node that is late, or has no vote, may have something to say by then.
-            Look::DueAt(at) | Look::Later(at) if is_awaited || candidate.lacks_votes() => Some(at.min(after_a_pause)),
+            // A node that is late may have something to say by then.
+            Look::DueAt(at) | Look::Later(at) if is_awaited => Some(at.min(after_a_pause)),
             Look::DueAt(at) | Look::Later(at) => Some(at),
             Look::Due => candidate.held_until().map(|end| end.min(after_a_pause)),
             Look::Nothing => None,

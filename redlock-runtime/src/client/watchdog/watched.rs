@@ -1,6 +1,6 @@
 //! What the watchdog knows of whoever keeps the locks.
 
-use super::schedule::Looked;
+use super::schedule::Due;
 use crate::client::acquisition::Acquisition;
 use crate::protocol::rules::Rules;
 use crate::time::clock::Instant;
@@ -8,8 +8,9 @@ use std::sync::Arc;
 
 /// What a watchdog looks after.
 pub(crate) trait Watched: Send + Sync {
-    /// What is due by `now`, and with it what is due soon: so that renewals go out together.
-    fn look(&self, now: Instant) -> Looked;
+    /// Puts what is due by `now` to `due`, and with it what is due soon: so that renewals go out together. Returns when to look
+    /// again, if anything is held or wanted.
+    fn look(&self, now: Instant, due: &mut Vec<Due>) -> Option<Instant>;
 
     /// The lock of `acquisition` is to be looked at by then: its renewal was not what it was expected to be. Before a look, for
     /// which nobody has to be woken.

@@ -13,9 +13,9 @@ use std::time::Duration;
 /// The pause between two looks at a connection that is in use. Smaller, more wake-ups; larger, a release waits for longer when
 /// all threads of the application are blocked.
 const SHORTEST_PAUSE: Duration = Duration::from_millis(10);
-/// The pauses double up to this while nothing is sent and an answer is still to come. Smaller, more wake-ups; larger, that
-/// answer is read later, and the proof of a lease of some 100 ms with it.
-const LONGEST_PAUSE: Duration = Duration::from_millis(40);
+/// The pauses double up to this while nothing is sent and an answer is still to come. Smaller, more wake-ups for a server that
+/// is silent; larger, an answer that comes when the host is blocked is read later.
+const LONGEST_PAUSE: Duration = Duration::from_millis(320);
 /// How long a host has to be polled when it was asked. Smaller, a host that is only busy, or gets too little of the machine,
 /// is taken for a blocked one; larger, everything waits for longer when it is blocked.
 const PATIENCE: Duration = Duration::from_millis(20);
@@ -122,7 +122,7 @@ mod tests {
                     (seen(1, 1, true), ASK),
                     (seen(2, 1, true), wait(40)),
                     (seen(2, 1, true), ASK),
-                    (seen(3, 1, true), wait(40)),
+                    (seen(3, 1, true), wait(160)),
                     (seen(4, 2, true), wait(10)),
                 ],
             ),

@@ -8,15 +8,19 @@ use crate::time::clock::Instant;
 use redis::{Cmd, Value};
 use tokio::sync::oneshot;
 
-/// Something to send.
+/// Something to send. Small, because many may wait together.
 pub(super) enum Outgoing {
     /// In its wire format.
-    Worded(Wire, Asked),
+    Worded(Box<Wire>, Asked),
     /// An extension that goes out as one command with those beside it: see [`extensions`](super::extensions).
-    Extension(Question),
+    Extension(Box<Question>),
 }
 
 impl Outgoing {
+    pub(super) fn worded(wire: impl Into<Wire>, asked: Asked) -> Self {
+        Self::Worded(Box::new(wire.into()), asked)
+    }
+
     /// What the answer will be the answer to.
     pub(super) fn asked(self) -> Asked {
         match self {
@@ -40,7 +44,8 @@ impl From<Cmd> for Wire {
 
 /// What an answer will be the answer to.
 pub(super) enum Asked {
-    Question(Question),
+    /// Boxed: it is handed on several times, and many wait for a server that is silent.
+    Question(Box<Question>),
     /// To the channel of the manager.
     Subscription,
     /// Asks a member of a cluster to execute the next command although the slot is still on its way there.
@@ -48,6 +53,9 @@ pub(super) enum Asked {
     /// About the server, and not about a lock.
     Probe(oneshot::Sender<Result<Value, NodeError>>),
 }
+
+/// Several that are handed on together, each as it is.
+pub(super) type Questions = Vec<Box<Question>>;
 
 /// A command, and where its answer goes.
 pub(super) struct Question {
@@ -80,8 +88,9 @@ pub(super) enum Form {
     Whole,
     /// The lock, and again the lock in place of its queue: for a slot of a cluster that is on its way (`cluster::redirection`).
     Alone,
-    /// The queue, which the token leaves. The release itself is executed, and has had this reply.
-    Queue(Reply),
+    /// The queue, which the token leaves. The release itself is executed, and has had this reply. Boxed: it is rare, and many
+    /// questions may wait for a server that is silent.
+    Queue(Box<Reply>),
 }
 
 impl Asked {

@@ -25,9 +25,9 @@ impl Voter {
     pub(super) fn answered(&mut self, answer: Answer, phase: Phase, counts: bool, now: Instant) -> bool {
         let Some(mut sent) = self.in_flight.pop() else { return false };
         sent.is_void |= !counts;
-        self.remarks.set_failure(None);
         match answer {
             Ok(reply) => {
+                self.remarks.set_failure(None);
                 let is_contended = is_contended(&reply);
                 self.replied(&sent, &reply, phase, now);
                 is_contended

@@ -11,7 +11,8 @@ pub(super) struct Remarks(Option<Box<Said>>);
 struct Said {
     number: Option<Number>,
     failure: Option<NodeError>,
-    wanted_by: Option<OwnerToken>,
+    /// Boxed: it is as large as all the rest, and a node that is silent leaves a failure with every lock.
+    wanted_by: Option<Box<OwnerToken>>,
 }
 
 impl Remarks {
@@ -39,11 +40,11 @@ impl Remarks {
 
     /// Who holds the lock by other nodes, and waits at this one.
     pub(super) fn wanted_by(&self) -> Option<OwnerToken> {
-        self.0.as_ref()?.wanted_by
+        self.0.as_ref()?.wanted_by.as_deref().copied()
     }
 
     pub(super) fn set_wanted_by(&mut self, token: Option<OwnerToken>) {
-        self.set(token, |said| &mut said.wanted_by);
+        self.set(token.map(Box::new), |said| &mut said.wanted_by);
     }
 
     /// Sets one of the parts. The box is kept only while there is any.

@@ -71,12 +71,12 @@ impl Candidate {
         }
     }
 
-    /// When to look at the lock again that is renewed at `now` with what is due until `soon`, should every node grant a new lease;
-    /// `None` when not all are asked for one, or it is not to be expected. Whoever sent them takes in the answers, and sees
+    /// When to look at the lock again that is renewed at `now` with what is due until `soon`, should those who have voted grant new
+    /// leases; `None` when not all are asked for one, or it is not to be expected. Whoever sent them takes in the answers, and sees
     /// whether it has to be sooner.
     pub(crate) fn look_after_renewal(&self, now: Instant, soon: Instant) -> Option<Instant> {
-        let is_whole = !self.lacks_votes() && self.stands_on_claims_until(now).is_none();
-        let is_plain = is_whole && self.is_held(now) && !self.is_in_doubt(now) && self.round_due(soon) == Round::All;
+        let is_held = self.is_held(now) && self.stands_on_claims_until(now).is_none();
+        let is_plain = is_held && !self.is_in_doubt(now) && self.round_due(soon) == Round::All;
         let expected = self.terms.provable(now);
         let due = self.hold_period.renewal_due_after(now, expected).filter(|_| is_plain)?;
         Some(due.min(self.capped(expected)))

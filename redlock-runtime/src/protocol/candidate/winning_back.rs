@@ -97,9 +97,19 @@ impl Candidate {
     pub(super) fn waits_for_others(&self, lacking: &Voter, now: Instant) -> bool {
         let due = lacking.recheck_at.filter(|_| self.terms.applies(Rule::VotersAreAskedFirst));
         let Some(due) = due.filter(|at| *at <= now && self.hold_period.renews()) else { return false };
-        // Long before the leases end, however long nodes may take otherwise.
-        let patience = self.terms.node_timeout.min(self.terms.ttl / SILENT_PER_TTL);
-        self.voters.iter().any(|voter| voter.lease_end().is_some() && !voter.has_answered_since(due, now, patience))
+        let has_answered = |voter: &Voter| voter.has_answered_since(due, now, self.longest_silence());
+        self.voters.iter().any(|voter| voter.lease_end().is_some() && !has_answered(voter))
+    }
+
+    /// How long those who have voted may take to answer before the votes that are lacking are asked for without them.
+    fn longest_silence(&self) -> Duration {
+        self.terms.ttl / SILENT_PER_TTL
+    }
+
+    /// For how long the answers to a renewal are to be looked for: for a `node_timeout`, or as long as a lacking vote has to wait for
+    /// them. It is asked for as soon as they are here: what they say is worth less with the time.
+    pub(crate) fn answers_matter_for(&self, node_timeout: Duration) -> Duration {
+        if self.lacks_votes() { node_timeout.max(self.longest_silence()) } else { node_timeout }
     }
 
     /// For how long the vote of `voter` is asked for; `None` when that is not worth it.
