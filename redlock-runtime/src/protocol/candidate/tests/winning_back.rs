@@ -136,7 +136,7 @@ fn a_node_that_is_silent_or_gone_keeps_no_vote_from_being_won_back() {
     assert_eq!(scene.renew(), []);
     scene.advance(NODE_TIMEOUT);
     assert_eq!(scene.renew(), [], "a node that is slow may have something to say");
-    scene.advance(TTL / 8 - NODE_TIMEOUT);
+    scene.advance(TTL / 8);
     assert_eq!(scene.renew(), [(0, WIN_BACK)], "silent");
     let mut scene = robbed(None);
     scene.answer(1, Ok(EXTENDED));
