@@ -4,7 +4,7 @@ use super::answer::refused;
 use super::confirmation;
 use super::extensions;
 use super::live_connection::LiveConnection;
-use super::question::{Asked, Confirmation, Outgoing, Question, Questions, Wire};
+use super::question::{Asked, Confirmation, Outgoing, Question};
 use crate::error::NodeError;
 use crate::node::environment::Replicas;
 use crate::observe::events;
@@ -36,7 +36,7 @@ enum SentFor {
     /// It is the answer to so many commands of the server.
     One(Asked, usize),
     /// One command extends all of these.
-    Extensions(Questions),
+    Extensions(Vec<Question>),
 }
 
 type Answers = Pin<Box<dyn Future<Output = Result<Vec<Value>, RedisError>> + Send>>;
@@ -57,10 +57,9 @@ impl Batch {
             makes_leases |= confirmation::concerns(&outgoing);
             match outgoing {
                 Outgoing::Worded(wire, asked) => {
-                    let Wire { first, rest } = *wire;
-                    sent_for.push(SentFor::One(asked, 1 + rest.len()));
-                    pipeline.add_command(first);
-                    for command in rest {
+                    sent_for.push(SentFor::One(asked, 1 + wire.rest.len()));
+                    pipeline.add_command(wire.first);
+                    for command in wire.rest {
                         pipeline.add_command(command);
                     }
                 }
@@ -128,8 +127,8 @@ impl Batch {
 
 impl SentFor {
     /// One that is alone has gone out as any other command.
-    fn extensions(questions: Questions) -> Self {
-        match <[Box<Question>; 1]>::try_from(questions) {
+    fn extensions(questions: Vec<Question>) -> Self {
+        match <[Question; 1]>::try_from(questions) {
             Ok([alone]) => Self::One(Asked::Question(alone), 1),
             Err(several) => Self::Extensions(several),
         }

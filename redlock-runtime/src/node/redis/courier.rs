@@ -26,8 +26,8 @@ use std::task::{Context, Poll};
 const OF_ONE_TASK: usize = 2;
 
 /// Room for so many commands is used again. Smaller, and much traffic makes room again and again; larger, and every
-/// connection keeps it when it is idle: each takes 24 bytes, twice.
-const MOST_ROOM: usize = 512;
+/// connection keeps it when it is idle: each takes about 200 bytes, twice.
+const MOST_ROOM: usize = 128;
 
 /// Moves bytes between the client crate's queue and the socket; it ends when the connection breaks.
 pub(super) type Driver = Pin<Box<dyn Future<Output = ()> + Send>>;

@@ -38,9 +38,9 @@ pub(super) fn joins(command: &Command) -> Option<Duration> {
 
 /// What is to be sent together with `first`: it, and those that come next in `gathered`.
 pub(super) fn beside(
-    first: Box<Question>,
+    first: Question,
     gathered: &mut Peekable<impl Iterator<Item = Outgoing>>,
-) -> impl Iterator<Item = Box<Question>> {
+) -> impl Iterator<Item = Question> {
     let ttl = joins(&first.command);
     let is_beside =
         move |next: &Outgoing| matches!(next, Outgoing::Extension(question) if joins(&question.command) == ttl);
@@ -52,7 +52,7 @@ pub(super) fn beside(
 }
 
 /// The call of the script with that `digest`.
-pub(super) fn call(digest: &str, questions: &[Box<Question>]) -> Cmd {
+pub(super) fn call(digest: &str, questions: &[Question]) -> Cmd {
     let mut call = Cmd::with_capacity(4 + 2 * questions.len(), questions.len() * 128);
     call.arg("EVALSHA").arg(digest).arg(questions.len());
     for question in questions {
@@ -137,10 +137,10 @@ mod tests {
     const TTL: Duration = Duration::from_secs(30);
     const RENEW: Verb = Verb::Renew { ttl: TTL };
 
-    fn question(verb: Verb) -> Box<Question> {
+    fn question(verb: Verb) -> Question {
         let token = OwnerToken::new(ManagerId::numbered(7), TokenTime::new(1, 0));
         let command = Command { verb, fence: None, subject: Arc::new(Subject::new("order:7".into(), token)) };
-        Box::new(Question::new(command, None, Recipient::task().0))
+        Question::new(command, None, Recipient::task().0)
     }
 
     #[test]
@@ -162,7 +162,7 @@ mod tests {
     #[test]
     fn those_beside_each_other_go_together_up_to_a_limit() {
         let extension = |ttl| Outgoing::Extension(question(Verb::Renew { ttl }));
-        let other = || Outgoing::worded(Cmd::new(), Asked::Subscription);
+        let other = || Outgoing::Worded(Cmd::new().into(), Asked::Subscription);
         let many = || (0..=LARGEST).map(|_| extension(TTL)).collect::<Vec<_>>();
         let table = [
             (vec![], 1),
@@ -189,7 +189,7 @@ mod tests {
             // No time is earlier than the origin of the clock.
             advance(TTL).await;
             let sent = Some(server.now());
-            let questions = [RENEW; 3].map(|verb| Box::new(Question { sent, ..*question(verb) })).into();
+            let questions = [RENEW; 3].map(|verb| Question { sent, ..question(verb) }).into();
             let answer = [Value::BulkString(b"@1700000000.000000".into())].into_iter().chain(left_alone);
             live.extended(questions, Value::Array(answer.collect()));
             let claim = Claim { length: TTL, begun: Duration::from_secs(1_700_000_000) };

@@ -8,7 +8,7 @@ use super::endpoint::Located;
 use super::extensions::{self, Together};
 use super::lost_script::{is_abandoned, is_script_lost, may_be_repeated, repeat};
 use super::outbox::Outbox;
-use super::question::{Asked, Form, Outgoing, Question, Questions, Wire};
+use super::question::{Asked, Form, Outgoing, Question, Wire};
 use super::script::Scripts;
 use super::wording::{leave_queue, said_to, set_nx};
 use crate::error::NodeError;
@@ -168,7 +168,7 @@ impl LiveConnection {
         let is_sample = self.sent.fetch_add(1, Ordering::Relaxed).is_multiple_of(SAMPLED);
         let is_timed = is_sample || abstains_until.is_some() || self.is_timed(&command);
         let sent = is_timed.then(|| self.server.now());
-        let question = Box::new(Question { abstains_until, ..Question::new(command, sent, recipient) });
+        let question = Question { abstains_until, ..Question::new(command, sent, recipient) };
         self.server.counters.sent();
         if self.is_extended_together(&question) {
             self.is_put(self.outbox.put_extension(question));
@@ -178,7 +178,7 @@ impl LiveConnection {
     }
 
     /// Puts `question` into the order of the connection, as a command of its own.
-    fn put(&self, question: Box<Question>) {
+    fn put(&self, question: Question) {
         let wire = self.wire(&question);
         self.is_put(self.outbox.put(question, wire));
     }
@@ -196,7 +196,7 @@ impl LiveConnection {
     }
 
     /// Puts a command into the order of the connection that another member has refused, unless it is not wanted any more.
-    pub(super) fn send_on(&self, mut question: Box<Question>) {
+    pub(super) fn send_on(&self, mut question: Question) {
         question.is_late = question.command.verb.may_be_late();
         let wire = self.wire(&question);
         if question.sent.is_none() && (question.abstains_until.is_some() || self.is_timed(&question.command)) {
@@ -223,7 +223,7 @@ impl LiveConnection {
     }
 
     /// The one command for extensions that go out together.
-    pub(super) fn extension(&self, questions: &[Box<Question>]) -> Cmd {
+    pub(super) fn extension(&self, questions: &[Question]) -> Cmd {
         match questions {
             [alone] => self.wire(alone).first,
             several => extensions::call(self.scripts.extend_many.digest(), several),
@@ -262,7 +262,7 @@ impl LiveConnection {
     }
 
     /// Hands out the answer to extensions that went out together. Those that were not executed are sent again, each by itself.
-    pub(super) fn extended(&self, questions: Questions, value: Value) {
+    pub(super) fn extended(&self, questions: Vec<Question>, value: Value) {
         let said = value.extract_error();
         if said.as_ref().is_err_and(is_script_lost) {
             // It is loaded for the next ones.
@@ -283,7 +283,7 @@ impl LiveConnection {
     }
 
     /// Sends an extension again that was not executed with others, behind whatever was sent meanwhile.
-    fn send_late(&self, mut question: Box<Question>) {
+    fn send_late(&self, mut question: Question) {
         (question.sent, question.is_late) = (Some(self.server.now()), true);
         let wire = self.wire(&question);
         self.is_put(self.outbox.put_if(question, wire, |question| !is_abandoned(question)));
@@ -328,7 +328,7 @@ impl LiveConnection {
     }
 
     /// Reads the answer to a command, and hands it to whoever asked.
-    fn replied(&self, question: Box<Question>, value: Result<Value, RedisError>) {
+    fn replied(&self, question: Question, value: Result<Value, RedisError>) {
         match value {
             Ok(_) if let Form::Queue(reply) = &question.form => {
                 let reply = (**reply).clone();
@@ -376,7 +376,7 @@ impl LiveConnection {
     }
 
     /// The server has not executed a command, or not to its end.
-    fn refused(&self, mut question: Box<Question>, error: &RedisError) {
+    fn refused(&self, mut question: Question, error: &RedisError) {
         self.server.counters.failed(1);
         let said = refused(error);
         if is_read_only(&said) {
@@ -404,7 +404,7 @@ impl LiveConnection {
     }
 
     /// Passes the answer on to whoever asked, unless the command is not done with it.
-    fn finish(&self, mut question: Box<Question>, answer: Answer) {
+    fn finish(&self, mut question: Question, answer: Answer) {
         let answer = confirmed(answer, question.confirmation.take());
         match (next(&question, answer), self.redirect.get()) {
             (Next::LeaveQueue(reply), Some(redirect)) => redirect.leave_queue(question, reply),

@@ -33,7 +33,7 @@ pub(super) fn may_be_repeated(question: &Question) -> bool {
 
 /// Sends the command again, with the source of its script. `error` is the answer of the server that has lost that. `false` when
 /// it is answered by an error instead.
-pub(super) fn repeat(outbox: &Outbox, scripts: &Scripts, mut question: Box<Question>, error: &RedisError) -> bool {
+pub(super) fn repeat(outbox: &Outbox, scripts: &Scripts, mut question: Question, error: &RedisError) -> bool {
     let Some(script) = scripts.of(&question.command) else {
         // A command without a script has no script to lose.
         question.answer(Err(refused(error)));
@@ -81,14 +81,14 @@ mod tests {
     const ACQUIRE: Verb = Verb::Acquire { ttl: CLAIM, claim: CLAIM, holds: false };
     const RELEASE: Verb = Verb::Release { claim: CLAIM };
 
-    fn question(verb: Verb) -> (Box<Question>, Pending) {
+    fn question(verb: Verb) -> (Question, Pending) {
         let token = OwnerToken::new(ManagerId::random(), TokenTime::new(1, 0));
         let subject = Arc::new(Subject::new("order:7".into(), token));
         let (recipient, pending) = Recipient::task();
-        (Box::new(Question::new(Command { verb, fence: None, subject }, None, recipient)), pending)
+        (Question::new(Command { verb, fence: None, subject }, None, recipient), pending)
     }
 
-    fn repeat(outbox: &Outbox, question: Box<Question>) -> bool {
+    fn repeat(outbox: &Outbox, question: Question) -> bool {
         let scripts = Scripts::loaded(Channels::of_server(), || Ok::<_, Infallible>(String::new())).unwrap();
         let error = RedisError::from((ErrorKind::Server(ServerErrorKind::NoScript), "no matching script"));
         super::repeat(outbox, &scripts, question, &error)
@@ -139,8 +139,7 @@ mod tests {
             let outbox = Outbox::default();
             let (question, _pending) = question(verb);
             assert!(repeat(&outbox, question));
-            let [Outgoing::Worded(wire, _)] = &taken(&outbox)[..] else { panic!() };
-            let Wire { first, .. } = &**wire;
+            let [Outgoing::Worded(Wire { first, .. }, _)] = &taken(&outbox)[..] else { panic!() };
             let says_so = first.args_iter().any(|word| matches!(word, redis::Arg::Simple(b"late")));
             assert_eq!(says_so, is_late, "{verb:?}");
         }

@@ -36,19 +36,14 @@ struct Gathered {
 
 impl Outbox {
     /// Puts `question` into the order of the connection. `false` when that has ended, as which it is answered then.
-    pub(super) fn put(&self, question: Box<Question>, wire: impl Into<Wire>) -> bool {
+    pub(super) fn put(&self, question: Question, wire: impl Into<Wire>) -> bool {
         self.put_if(question, wire.into(), |_| true)
     }
 
     /// Puts `question` into the order of the connection if it `is_wanted`, behind an `ASKING` if it is to stand behind one. Nothing
     /// gets into the order between the look at that and the question, or between the two. A question that is not put in is
     /// answered as if the connection had broken, and `false` is returned.
-    pub(super) fn put_if(
-        &self,
-        question: Box<Question>,
-        wire: Wire,
-        is_wanted: impl FnOnce(&Question) -> bool,
-    ) -> bool {
+    pub(super) fn put_if(&self, question: Question, wire: Wire, is_wanted: impl FnOnce(&Question) -> bool) -> bool {
         let mut gathered = self.gathered();
         if gathered.is_closed || !is_wanted(&question) {
             // The recipient must not be called under the mutex.
@@ -59,14 +54,14 @@ impl Outbox {
         if question.asked_by.is_some() {
             let mut asking = Cmd::new();
             asking.arg("ASKING");
-            gathered.commands.push(Outgoing::worded(asking, Asked::Asking));
+            gathered.commands.push(Outgoing::Worded(asking.into(), Asked::Asking));
         }
-        self.put_into(gathered, Outgoing::worded(wire, Asked::Question(question)));
+        self.put_into(gathered, Outgoing::Worded(wire, Asked::Question(question)));
         true
     }
 
     /// Puts an extension into the order of the connection, which goes out with those beside it. `false` as for [`put`](Self::put).
-    pub(super) fn put_extension(&self, question: Box<Question>) -> bool {
+    pub(super) fn put_extension(&self, question: Question) -> bool {
         let gathered = self.gathered();
         let is_closed = gathered.is_closed;
         if is_closed {
@@ -85,7 +80,7 @@ impl Outbox {
         if !mem::replace(&mut gathered.is_subscribed, true) && !gathered.is_closed {
             let mut wire = Cmd::new();
             wire.arg("SUBSCRIBE").arg(channel);
-            self.put_into(gathered, Outgoing::worded(wire, Asked::Subscription));
+            self.put_into(gathered, Outgoing::Worded(wire.into(), Asked::Subscription));
         }
     }
 
@@ -140,7 +135,7 @@ impl Outbox {
         let gathered = self.gathered();
         // After the end of the connection the sender of the answer is dropped here, which the receiver is told.
         if !gathered.is_closed {
-            self.put_into(gathered, Outgoing::worded(wire, Asked::Probe(answer)));
+            self.put_into(gathered, Outgoing::Worded(wire.into(), Asked::Probe(answer)));
         }
         pending
     }
@@ -175,8 +170,7 @@ mod tests {
         let token = OwnerToken::new(ManagerId::random(), TokenTime::new(1, 0));
         let subject = Arc::new(Subject::new("order:7".into(), token));
         let (recipient, pending) = Recipient::task();
-        let question = Question::new(Command { verb, fence: None, subject }, None, recipient);
-        outbox.put(Box::new(question), Cmd::new());
+        outbox.put(Question::new(Command { verb, fence: None, subject }, None, recipient), Cmd::new());
         pending
     }
 

@@ -8,19 +8,15 @@ use crate::time::clock::Instant;
 use redis::{Cmd, Value};
 use tokio::sync::oneshot;
 
-/// Something to send. Small, because many may wait together.
+/// Something to send.
 pub(super) enum Outgoing {
     /// In its wire format.
-    Worded(Box<Wire>, Asked),
+    Worded(Wire, Asked),
     /// An extension that goes out as one command with those beside it: see [`extensions`](super::extensions).
-    Extension(Box<Question>),
+    Extension(Question),
 }
 
 impl Outgoing {
-    pub(super) fn worded(wire: impl Into<Wire>, asked: Asked) -> Self {
-        Self::Worded(Box::new(wire.into()), asked)
-    }
-
     /// What the answer will be the answer to.
     pub(super) fn asked(self) -> Asked {
         match self {
@@ -44,8 +40,7 @@ impl From<Cmd> for Wire {
 
 /// What an answer will be the answer to.
 pub(super) enum Asked {
-    /// Boxed: it is handed on several times, and many wait for a server that is silent.
-    Question(Box<Question>),
+    Question(Question),
     /// To the channel of the manager.
     Subscription,
     /// Asks a member of a cluster to execute the next command although the slot is still on its way there.
@@ -53,9 +48,6 @@ pub(super) enum Asked {
     /// About the server, and not about a lock.
     Probe(oneshot::Sender<Result<Value, NodeError>>),
 }
-
-/// Several that are handed on together, each as it is.
-pub(super) type Questions = Vec<Box<Question>>;
 
 /// A command, and where its answer goes.
 pub(super) struct Question {

@@ -74,10 +74,10 @@ pub(in crate::node::redis) enum Redirection {
 /// Sends commands to other members.
 pub(in crate::node::redis) trait Redirect: Send + Sync {
     /// Sends `question` on, which a member has refused with `error`. Called in the task of that member's connection.
-    fn redirect(&self, question: Box<Question>, redirection: Redirection, error: &NodeError);
+    fn redirect(&self, question: Question, redirection: Redirection, error: &NodeError);
 
     /// Sends what takes the token out of its queue, wherever that is, after its release has had this `reply`.
-    fn leave_queue(&self, question: Box<Question>, reply: Reply);
+    fn leave_queue(&self, question: Question, reply: Reply);
 
     /// A command was executed that another member had sent here.
     fn executed_elsewhere(&self);

@@ -51,7 +51,7 @@ impl Router {
 }
 
 impl Redirect for Router {
-    fn redirect(&self, mut question: Box<Question>, redirection: Redirection, error: &NodeError) {
+    fn redirect(&self, mut question: Question, redirection: Redirection, error: &NodeError) {
         let Some(members) = self.members.upgrade().filter(|_| may_be_redirected(&question)) else {
             let error = not_executed(error, question.redirects);
             return question.answer(Err(error));
@@ -67,7 +67,7 @@ impl Redirect for Router {
         }
     }
 
-    fn leave_queue(&self, mut question: Box<Question>, reply: Reply) {
+    fn leave_queue(&self, mut question: Question, reply: Reply) {
         (question.form, question.redirects, question.asked_by) = (Form::Queue(Box::new(reply)), 0, None);
         let members = self.members.upgrade();
         match members.and_then(|members| owner(&members, &question)) {
@@ -104,7 +104,7 @@ fn is_fenced_set(Command { verb, fence, subject }: &Command) -> bool {
     matches!(verb, Verb::SetNx { .. }) && fence.is_some() && subject.is_plain()
 }
 
-fn send_on(member: &Member, question: Box<Question>) {
+fn send_on(member: &Member, question: Question) {
     match member.connections.live() {
         Ok(live) => live.send_on(question),
         Err(error) => question.answer(Err(error)),

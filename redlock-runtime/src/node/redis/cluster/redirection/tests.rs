@@ -34,9 +34,9 @@ fn command(verb: Verb, fence: Option<Ballot>) -> Command {
     Command { verb, fence, subject: Arc::new(Subject::new("order:7".into(), token)) }
 }
 
-fn question(verb: Verb) -> (Box<Question>, Pending) {
+fn question(verb: Verb) -> (Question, Pending) {
     let (recipient, pending) = Recipient::task();
-    (Box::new(Question::new(command(verb, None), None, recipient)), pending)
+    (Question::new(command(verb, None), None, recipient), pending)
 }
 
 /// A connection to a member.
@@ -95,11 +95,11 @@ struct Nobody;
 impl Redirect for Nobody {
     fn executed_elsewhere(&self) {}
 
-    fn redirect(&self, question: Box<Question>, _redirection: Redirection, error: &NodeError) {
+    fn redirect(&self, question: Question, _redirection: Redirection, error: &NodeError) {
         question.answer(Err(error.clone()));
     }
 
-    fn leave_queue(&self, question: Box<Question>, reply: Reply) {
+    fn leave_queue(&self, question: Question, reply: Reply) {
         question.answer(Ok(reply));
     }
 
@@ -195,7 +195,7 @@ fn a_command_alone_names_the_lock_in_place_of_its_queue_and_draws_no_number() {
     let (live, known) = (live(), Ballot::known(7));
     for (verb, fence) in [(RELEASE, None), (EXTEND, None), (EXTEND, Some(known)), (ACQUIRE, None)] {
         let (recipient, _pending) = Recipient::task();
-        let mut question = Box::new(Question::new(command(verb, fence), None, recipient));
+        let mut question = Question::new(command(verb, fence), None, recipient);
         assert!(make_alone(&mut question), "{verb:?}");
         live.send_on(question);
         let taken = taken(&live);
