@@ -9,7 +9,6 @@ use crate::time::clock::{Clock, Instant};
 use std::collections::HashMap;
 use std::fmt;
 use std::sync::{Arc, PoisonError, RwLock};
-use std::time::Duration;
 use tokio::runtime::Handle;
 use tokio::sync::mpsc;
 
@@ -91,23 +90,16 @@ impl NodeHandle {
 
     /// Sends `command` at `now`, unless the node owes too many answers.
     pub(crate) fn ask(&self, command: Command, now: Instant) -> Pending {
-        self.ask_within(command, Duration::MAX, now)
-    }
-
-    /// The same, of a node that may take a `node_timeout` to answer.
-    pub(crate) fn ask_within(&self, command: Command, node_timeout: Duration, now: Instant) -> Pending {
         let key = command.subject.route();
         let ledger = self.ledger_of(key);
-        let is_renewal = matches!(command.verb, Verb::Renew { .. });
-        let refusal = if is_renewal { ledger.refusal_of_renewal(node_timeout, now) } else { ledger.refusal(now) };
-        if let Some(refusal) = refusal
+        if let Some(refusal) = ledger.refusal(now)
             // A node without a connection knows a better reason.
             && self.node.status_of(key) == Status::Up
         {
             return Pending::answered(Err(refusal));
         }
         // A node without a queue answers at once.
-        let is_watched = is_renewal && self.queue.is_some();
+        let is_watched = matches!(command.verb, Verb::Renew { .. }) && self.queue.is_some();
         let Some(watch) = is_watched.then(|| ledger.watch_renewal()).flatten() else { return self.node.send(command) };
         let (recipient, pending) = Recipient::watched(watch);
         self.node.send_for(command, recipient);
@@ -147,10 +139,10 @@ mod tests {
     use crate::lock::owner_token::ManagerId;
     use crate::time::token_clock::TokenTime;
     use std::sync::atomic::{AtomicUsize, Ordering};
+    use std::time::Duration;
     use tokio::time::advance;
 
     const TTL: Duration = Duration::from_secs(30);
-    const NODE_TIMEOUT: Duration = Duration::from_millis(50);
 
     #[tokio::test(start_paused = true)]
     async fn a_node_that_leaves_a_renewal_unanswered_is_asked_for_no_others() {
@@ -165,19 +157,15 @@ mod tests {
         let subject = Arc::new(Subject::new("order:7".into(), token));
         let renew = || {
             let command = Command { verb: Verb::Renew { ttl: TTL }, fence: None, subject: Arc::clone(&subject) };
-            handle.ask_within(command, NODE_TIMEOUT, clock.now())
+            handle.ask(command, clock.now())
         };
         let mut waiting = Vec::new();
         for _ in 0..30 {
             waiting.push(renew());
-            advance(NODE_TIMEOUT / 10).await;
+            advance(Duration::from_millis(100)).await;
         }
         let asked = asked.load(Ordering::Relaxed);
-        assert!(
-            (20..=21).contains(&asked),
-            "for a node timeout, and once more for certain: {asked} of {}",
-            waiting.len()
-        );
+        assert!((10..=13).contains(&asked), "for a second, and once more for certain: {asked} of {}", waiting.len());
         assert!(matches!(renew().await, Err(NodeError::Stalled(_))));
     }
 }

@@ -87,7 +87,6 @@ pub(super) struct Sender<'a> {
     subject: &'a Arc<Subject>,
     /// As what the nodes are asked for the lock.
     mode: Mode,
-    node_timeout: Duration,
     answers: &'a mut [Queue<Pending>],
     rare: &'a mut Option<Box<Rare>>,
     now: Instant,
@@ -173,8 +172,7 @@ impl State {
     ) -> (&'a mut Candidate, Sender<'a>) {
         let Self { candidate, answers, rare, .. } = self;
         let mode = if candidate.is_lowered() { Mode::Shared } else { subject.mode };
-        let node_timeout = candidate.terms().node_timeout;
-        (candidate, Sender { shared, subject, mode, node_timeout, answers, rare, now, ballot: None })
+        (candidate, Sender { shared, subject, mode, answers, rare, now, ballot: None })
     }
 
     /// The task that waits, if it has something to do before it goes on by itself.
@@ -258,7 +256,7 @@ impl Sender<'_> {
         if let (Some(node), Some(answers)) = (self.shared.nodes.get(index), self.answers.get_mut(index)) {
             let subject = other.map_or_else(|| Arc::clone(self.subject), |other| self.subject.naming(other));
             let subject = as_asked(subject, self.mode);
-            answers.push(node.ask_within(Command { verb, fence, subject }, self.node_timeout, self.now));
+            answers.push(node.ask(Command { verb, fence, subject }, self.now));
         }
     }
 

@@ -139,28 +139,17 @@ impl ReleaseLedger {
 
     /// Why nothing more is asked of the node, if so.
     pub(crate) fn refusal(&self, now: Instant) -> Option<NodeError> {
-        self.refusal_after(STALLED_AFTER, now)
-    }
-
-    /// Why no lock is renewed at the node, if so, which may take a `node_timeout` to answer. A renewal that is left out is made
-    /// good by the next one, long before the lease ends; those of many locks would only wait there, and take memory.
-    pub(crate) fn refusal_of_renewal(&self, node_timeout: Duration, now: Instant) -> Option<NodeError> {
-        self.refusal_after(node_timeout.min(STALLED_AFTER), now)
-    }
-
-    fn refusal_after(&self, patience: Duration, now: Instant) -> Option<NodeError> {
         let for_how_long = |since: u64| match since {
             0 => Duration::ZERO,
             since => now.since(Instant::from_origin(Duration::from_millis(since))),
         };
         let waiting = for_how_long(self.waiting_since.load(Ordering::Relaxed));
         let renewing = for_how_long(self.renewing_since.load(Ordering::Relaxed));
-        let waited = waiting.max(for_how_long(self.owed.since()));
+        let waited = waiting.max(renewing).max(for_how_long(self.owed.since()));
         let overdue = for_how_long(self.overdue_since.load(Ordering::Relaxed));
-        let is_late = waited >= STALLED_AFTER || renewing >= patience;
-        let is_stalled = is_late && self.is_overdue_still(overdue);
+        let is_stalled = waited >= STALLED_AFTER && self.is_overdue_still(overdue);
         let is_refused = is_stalled || self.unanswered.load(Ordering::Relaxed) > MOST_UNANSWERED;
-        is_refused.then_some(NodeError::Stalled(waited.max(renewing)))
+        is_refused.then_some(NodeError::Stalled(waited))
     }
 
     /// Whether an answer was overdue already some time ago, and what has been asked since has changed nothing.

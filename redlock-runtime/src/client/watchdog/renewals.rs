@@ -83,6 +83,8 @@ impl Renewed {
         let asked = self.asked;
         let (heard, news) = self.acquisition.hear(|candidate, now| schedule::heard(candidate, asked, now));
         all_news.extend(news);
+        // A vote may be lacking only since one of the answers has come.
+        self.until = self.until.max(asked.after(heard.matter_for));
         let is_open = heard.is_awaited && now < self.until;
         if is_open {
             let next = if heard.is_extended { self.until } else { now.after(now.since(asked)) };

@@ -3,7 +3,7 @@
 //! 1. A lock that was taken is looked at after an eighth of its ttl: well before a third of it is over, when it is due.
 //! 2. A look says when the next one is: when the lock is due, or when its lease ends. What has nothing to look after yet is
 //!    looked at after another eighth.
-//! 3. What is asked for new leases is looked at when they are due again, should every node grant one. The watchdog finds out by
+//! 3. What is asked for new leases is looked at when they are due again, should those who have voted grant one. The watchdog finds out by
 //!    the answers that one has not, and looks earlier: after an eighth, while an answer is late.
 //! 4. When any lock is due, those that are due within a 64th of their ttl are renewed with it: what costs most is to wake up.
 //!    No other lock is touched: of many, hardly any is in a cache.
@@ -108,6 +108,8 @@ fn plan(candidate: &Candidate, is_watched: bool, now: Instant) -> (bool, Planned
 pub(crate) struct Heard {
     /// Whether some are still to come.
     pub(crate) is_awaited: bool,
+    /// For how long after the renewal to look for them.
+    pub(crate) matter_for: Duration,
     /// Whether the leases are as long as if all nodes had granted theirs.
     pub(crate) is_extended: bool,
     /// When to look at the lock as things are.
@@ -120,6 +122,7 @@ pub(crate) fn heard(candidate: &Candidate, asked: Instant, now: Instant) -> Hear
     let is_awaited = candidate.phase() == Phase::Holding && candidate.is_awaited();
     Heard {
         is_awaited,
+        matter_for: candidate.answers_matter_for(candidate.terms().node_timeout),
         // Whoever breaks a lock waits for every answer, and so does a vote that is lacking.
         is_extended: candidate.is_extended(asked) && !candidate.is_revoked() && !candidate.lacks_votes(),
         next: match candidate.look(now, now, false) {

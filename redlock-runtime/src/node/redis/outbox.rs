@@ -26,6 +26,8 @@ struct Gathered {
     courier: Option<Waker>,
     /// How many commands were put in so far.
     puts: u64,
+    /// How many of them were extensions that go out together: renewals.
+    extensions: u64,
     /// Whether the next command calls whoever watches the connection.
     is_watched: bool,
     /// Whether the subscription was put in.
@@ -62,13 +64,14 @@ impl Outbox {
 
     /// Puts an extension into the order of the connection, which goes out with those beside it. `false` as for [`put`](Self::put).
     pub(super) fn put_extension(&self, question: Question) -> bool {
-        let gathered = self.gathered();
+        let mut gathered = self.gathered();
         let is_closed = gathered.is_closed;
         if is_closed {
             // The recipient must not be called under the mutex.
             drop(gathered);
             question.answer(Err(NodeError::Disconnected));
         } else {
+            gathered.extensions = gathered.extensions.wrapping_add(1);
             self.put_into(gathered, Outgoing::Extension(question));
         }
         !is_closed
@@ -105,10 +108,11 @@ impl Outbox {
         mem::replace(&mut gathered.commands, empty)
     }
 
-    /// How many commands were put in so far, and whether some are here that were not taken out.
-    pub(super) fn seen(&self) -> (u64, bool) {
+    /// How many commands were put in so far, how many of them were no renewals, and whether some are here that were not taken
+    /// out.
+    pub(super) fn seen(&self) -> (u64, u64, bool) {
         let gathered = self.gathered();
-        (gathered.puts, !gathered.commands.is_empty())
+        (gathered.puts, gathered.puts.wrapping_sub(gathered.extensions), !gathered.commands.is_empty())
     }
 
     /// Calls whoever waits for [`attention`](Self::attention) at the next command after the first `puts`.

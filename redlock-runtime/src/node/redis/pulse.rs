@@ -1,11 +1,11 @@
 //! When to look whether the host of a connection was polled, and what follows.
 //!
-//! 1. While the connection is in use, it is looked at every 10 ms, and less often while it only owes an answer.
+//! 1. While the connection is in use, it is looked at every 10 ms, and less and less often while nothing is sent.
 //! 2. A host that was not polled since the last look is asked: it may have had nothing to do.
 //! 3. A host that was not polled after that is silent.
 //! 4. All connections of the process are looked at in the same moments: what costs most is to wake up.
-//! 5. When nothing was sent since the last look and nothing is to be answered, the next command calls for a look: until
-//!    then, a host that is not polled keeps nobody waiting.
+//! 5. After a second in which nothing was sent and nothing was to be answered, the next command calls for a look. Renewals are
+//!    not counted: nobody waits for one, so that those of many locks, every now and then, are no reason to look all the time.
 
 use std::mem;
 use std::time::Duration;
@@ -13,12 +13,15 @@ use std::time::Duration;
 /// The pause between two looks at a connection that is in use. Smaller, more wake-ups; larger, a release waits for longer when
 /// all threads of the application are blocked.
 const SHORTEST_PAUSE: Duration = Duration::from_millis(10);
-/// The pauses double up to this while nothing is sent and an answer is still to come. Smaller, more wake-ups for a server that
-/// is silent; larger, an answer that comes when the host is blocked is read later.
-const LONGEST_PAUSE: Duration = Duration::from_millis(320);
+/// The pauses double up to this while nothing is sent. Smaller, more wake-ups while a server owes an answer; larger, that
+/// answer is read later, and the proof of a lease of some 100 ms with it.
+const LONGEST_PAUSE: Duration = Duration::from_millis(40);
 /// How long a host has to be polled when it was asked. Smaller, a host that is only busy, or gets too little of the machine,
 /// is taken for a blocked one; larger, everything waits for longer when it is blocked.
 const PATIENCE: Duration = Duration::from_millis(20);
+/// How often nothing was in use before the looks end. Fewer, the next command has to call for one; more, needless wake-ups
+/// of a process that is idle. Wake-ups for those who wait in a queue come unasked: whoever waits asks every second.
+const IDLE_LOOKS: u32 = 25;
 
 /// When to look again, `pause` after a look at `now`: both are counted from one moment for all connections of a process. The
 /// pauses are multiples of the shortest one, so that only the first one is a little longer or shorter than that.
@@ -34,6 +37,8 @@ pub(super) struct Seen {
     pub(super) polls: u64,
     /// How many commands were put into the outbox.
     pub(super) puts: u64,
+    /// How many of them were no renewals.
+    pub(super) uses: u64,
     /// Whether something is to be sent, or an answer is still to come.
     pub(super) is_busy: bool,
 }
@@ -66,6 +71,7 @@ impl Beat {
 pub(super) struct Pulse {
     last: Seen,
     pause: Duration,
+    idle_looks: u32,
     is_asked: bool,
 }
 
@@ -73,14 +79,19 @@ impl Pulse {
     /// Takes in what was seen.
     pub(super) fn beat(&mut self, seen: Seen) -> Beat {
         let last = mem::replace(&mut self.last, seen);
-        let (is_polled, is_used) = (seen.polls != last.polls, seen.puts != last.puts);
+        let (is_polled, is_used) = (seen.polls != last.polls, seen.uses != last.uses);
         if mem::take(&mut self.is_asked) && !is_polled {
             return Beat::Silent;
         }
-        if !is_used && !seen.is_busy {
-            return Beat::Rest;
-        }
         self.pause = if is_used { SHORTEST_PAUSE } else { (self.pause * 2).clamp(SHORTEST_PAUSE, LONGEST_PAUSE) };
+        if is_used {
+            self.idle_looks = 0;
+        } else if !seen.is_busy {
+            self.idle_looks = (self.idle_looks + 1).min(IDLE_LOOKS + 1);
+            if self.idle_looks > IDLE_LOOKS {
+                return Beat::Rest;
+            }
+        }
         self.is_asked = !is_polled;
         if is_polled { Beat::Wait(self.pause) } else { Beat::Ask(PATIENCE) }
     }
@@ -104,7 +115,7 @@ mod tests {
     const ASK: Beat = Beat::Ask(PATIENCE);
 
     fn seen(polls: u64, puts: u64, is_busy: bool) -> Seen {
-        Seen { polls, puts, is_busy }
+        Seen { polls, puts, uses: puts, is_busy }
     }
 
     fn wait(millis: u64) -> Beat {
@@ -113,7 +124,7 @@ mod tests {
 
     #[test]
     fn beats() {
-        let table: [(&str, &[(Seen, Beat)]); 5] = [
+        let table: [(&str, &[(Seen, Beat)]); 4] = [
             ("in use", &[(seen(1, 1, true), wait(10)), (seen(2, 2, true), wait(10)), (seen(3, 3, false), wait(10))]),
             (
                 "an answer that comes late",
@@ -122,23 +133,14 @@ mod tests {
                     (seen(1, 1, true), ASK),
                     (seen(2, 1, true), wait(40)),
                     (seen(2, 1, true), ASK),
-                    (seen(3, 1, true), wait(160)),
+                    (seen(3, 1, true), wait(40)),
                     (seen(4, 2, true), wait(10)),
                 ],
             ),
             ("blocked", &[(seen(1, 1, true), wait(10)), (seen(1, 2, true), ASK), (seen(1, 2, true), Beat::Silent)]),
             (
-                "well, with nothing to do",
-                &[(seen(1, 1, false), wait(10)), (seen(1, 1, false), Beat::Rest), (seen(2, 2, false), wait(10))],
-            ),
-            (
-                "blocked while nothing is sent, which the next command finds",
-                &[
-                    (seen(1, 1, false), wait(10)),
-                    (seen(1, 1, false), Beat::Rest),
-                    (seen(1, 2, true), ASK),
-                    (seen(1, 2, true), Beat::Silent),
-                ],
+                "blocked while nothing is sent",
+                &[(seen(1, 1, false), wait(10)), (seen(1, 1, false), ASK), (seen(1, 1, false), Beat::Silent)],
             ),
         ];
         for (name, steps) in table {
@@ -158,5 +160,39 @@ mod tests {
             let next = next_look(Duration::from_micros(now), Duration::from_millis(pause));
             assert_eq!(next, Duration::from_millis(expected), "{pause} ms after {now} us");
         }
+    }
+
+    #[test]
+    fn a_host_that_is_well_and_has_nothing_to_do_is_left_alone() {
+        let mut pulse = Pulse::default();
+        let mut polls = 1;
+        let mut looks = 0;
+        loop {
+            looks += 1;
+            match pulse.beat(seen(polls, 1, false)) {
+                Beat::Rest => break,
+                Beat::Ask(_) => polls += 1,
+                Beat::Wait(_) => {}
+                Beat::Silent => panic!("it was polled when it was asked"),
+            }
+        }
+        assert_eq!(looks, IDLE_LOOKS + 2);
+        // The next command finds it blocked, or not.
+        assert_eq!(pulse.beat(seen(polls, 2, true)), ASK);
+        assert_eq!(pulse.beat(seen(polls, 2, true)), Beat::Silent);
+    }
+
+    #[test]
+    fn renewals_now_and_then_are_no_use() {
+        let mut pulse = Pulse::default();
+        let seen = |polls, puts, is_busy| Seen { polls, puts, uses: 1, is_busy };
+        let mut polls = 0;
+        while pulse.beat(seen(polls, 1, false)) != Beat::Rest {
+            polls += 1;
+        }
+        assert_eq!(pulse.beat(seen(polls, 2, true)), ASK, "whoever drives the connection may be blocked");
+        assert_eq!(pulse.beat(seen(polls + 1, 2, false)), Beat::Rest, "it is answered");
+        assert_eq!(pulse.beat(seen(polls + 1, 3, true)), ASK);
+        assert_eq!(pulse.beat(seen(polls + 1, 3, true)), Beat::Silent);
     }
 }

@@ -119,8 +119,8 @@ impl SharedCourier {
         match &state.courier {
             // A host that was polled without an offer, just when its turn was looked at, has not taken the connection.
             Some(courier) if state.side == Side::Host && !state.is_host_gone => {
-                let (puts, is_unsent) = self.live.outbox.seen();
-                Look::Seen(Seen { polls: state.polls, puts, is_busy: is_unsent || courier.awaits_answers() })
+                let (puts, uses, is_unsent) = self.live.outbox.seen();
+                Look::Seen(Seen { polls: state.polls, puts, uses, is_busy: is_unsent || courier.awaits_answers() })
             }
             _ => Look::Over,
         }
