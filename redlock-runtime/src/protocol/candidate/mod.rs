@@ -106,6 +106,7 @@ mod tests;
 mod trying;
 mod vote;
 mod voter;
+mod wait;
 mod waiting;
 mod winning_back;
 
@@ -125,7 +126,7 @@ use self::hold_period::HoldPeriod;
 use self::roll::Permit;
 use self::vote::Vote;
 use self::voter::Voter;
-use self::waiting::Wait;
+use self::wait::Wait;
 use crate::error::NodeError;
 use crate::protocol::hold_options::HoldOptions;
 use crate::protocol::lease;

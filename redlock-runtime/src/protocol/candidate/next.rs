@@ -156,7 +156,7 @@ impl Candidate {
         // Votes that are being confirmed leave nothing to ask for.
         let asks = !self.has_votes(now);
         let voters = self.voters.iter().filter_map(|voter| voter.next_event(now, self.terms.node_timeout, asks));
-        voters.chain(self.wait.as_ref().map(|wait| wait.poll_at())).min().unwrap_or_else(|| now.after(POLL))
+        voters.chain(self.wait.as_ref().map(|wait| wait.poll_at)).min().unwrap_or_else(|| now.after(POLL))
     }
 
     /// What is asked of a node together with the lock.

@@ -8,6 +8,7 @@
 //! decided here. Which token goes on when this one has lost its majority is up to the caller.
 
 use super::voter::Voter;
+use super::wait::Wait;
 use super::{Candidate, Phase, Said};
 use crate::protocol::rules::Rule;
 use crate::protocol::timing::{LONGEST_CONFIRMATION, LONGEST_SILENCE, POLL};
@@ -28,29 +29,6 @@ pub(crate) enum Waited {
     /// Too few nodes answer.
     Silent,
     Closed,
-}
-
-/// What a token goes by while it stands in the queues.
-#[derive(Clone, Debug)]
-pub(super) struct Wait {
-    /// Since when enough nodes have voted for it.
-    voted_since: Option<Instant>,
-    /// Since when too few nodes have answered.
-    silent_since: Option<Instant>,
-    /// Until when a node whose wake-ups do not arrive yet is not asked for a place in its queue.
-    listening_by: Instant,
-    /// When it asks every node again.
-    poll_at: Instant,
-}
-
-impl Wait {
-    pub(super) fn is_early(&self, now: Instant) -> bool {
-        now < self.listening_by
-    }
-
-    pub(super) const fn poll_at(&self) -> Instant {
-        self.poll_at
-    }
 }
 
 impl Candidate {
