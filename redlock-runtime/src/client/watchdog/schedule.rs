@@ -3,8 +3,8 @@
 //! 1. A lock that was taken is looked at after an eighth of its ttl: well before a third of it is over, when it is due.
 //! 2. A look says when the next one is: when the lock is due, or when its lease ends. What has nothing to look after yet is
 //!    looked at after another eighth.
-//! 3. What is asked for new leases is looked at when they are due again, should those who have voted grant one. The watchdog finds out by
-//!    the answers that one has not, and looks earlier: after an eighth, while an answer is late.
+//! 3. What is asked for new leases is looked at when they are due again, should those who have voted grant them. The watchdog
+//!    finds out by the answers that one has not, and looks earlier: after an eighth, while an answer is late.
 //! 4. When any lock is due, those that are due within a 64th of their ttl are renewed with it: what costs most is to wake up.
 //!    No other lock is touched: of many, hardly any is in a cache.
 //! 5. Unless 512 are due already: neither this process nor the nodes should be held up by a crowd, such as all the locks of
