@@ -1,7 +1,7 @@
 //! Two processes use the same key in turns: what lingering is not for.
 
-use crate::{Extent, LINGER, Row, manager, mean};
-use redlock_runtime::LockManager;
+use crate::{Extent, LINGERING, Row, SIDES, in_turn, manager, mean};
+use redlock_runtime::{LingerStats, LockManager};
 use redlock_tests::Nodes;
 use std::time::{Duration, Instant};
 use tokio::time::sleep;
@@ -10,29 +10,45 @@ const TO_REACH: f64 = 1.05;
 /// Of long pauses, few turns make many pairs.
 const LONG_PAUSE: Duration = Duration::from_millis(100);
 const FEW_TURNS: usize = 2;
+/// A side changes after so many rounds: what the machine does meanwhile is then the same for all.
+const ROUNDS: usize = 10;
 
 /// The mean of a pair, with `pause` before each.
 pub(crate) async fn measure(nodes: &Nodes, extent: Extent, pause: Duration) -> Row {
-    let sides =
-        [Duration::ZERO, LINGER].map(async |linger| [manager(nodes, linger).await, manager(nodes, linger).await]);
-    let [plain, lingering] = sides;
-    let (plain, lingering) = (plain.await, lingering.await);
-    let (mut before, mut after) = (Vec::new(), Vec::new());
-    let turns = if pause < LONG_PAUSE { extent.turns } else { extent.turns.min(FEW_TURNS) };
-    let keys = ["plain", "lingering"].map(|side| format!("ping-pong:{pause:?}:{side}"));
-    for _ in 0..turns {
-        before.extend(pairs(&plain, &keys[0], extent, pause).await);
-        after.extend(pairs(&lingering, &keys[1], extent, pause).await);
+    let mut pairs = [const { Vec::new() }; SIDES.len()];
+    let mut stats = LingerStats::default();
+    for turn in 0..if pause < LONG_PAUSE { extent.turns } else { extent.turns.min(FEW_TURNS) } {
+        let more = in_turns(nodes, extent, pause, turn).await;
+        stats = more.1;
+        for (pairs, more) in pairs.iter_mut().zip(more.0) {
+            pairs.extend(more);
+        }
     }
-    let stats = lingering[0].stats().linger;
     let what = format!("two processes in turns, {pause:?} between, {} nodes, mean", nodes.len());
     let note = format!("kept {}, recalled {}", stats.kept, stats.recalled);
-    Row { what, before: mean(&before), after: mean(&after), note, limit: TO_REACH }
+    Row { what, pairs: pairs.map(|pairs| mean(&pairs)), note, limit: TO_REACH }
 }
 
-async fn pairs(processes: &[LockManager; 2], key: &str, extent: Extent, pause: Duration) -> Vec<Duration> {
-    let (end, mut pairs) = (Instant::now() + extent.time, Vec::new());
-    while Instant::now() < end || pairs.len() < extent.least {
+/// The pairs of each side with connections that are made for it, and what a process has kept.
+async fn in_turns(nodes: &Nodes, extent: Extent, pause: Duration, turn: usize) -> ([Vec<Duration>; 3], LingerStats) {
+    let mut processes = Vec::new();
+    for linger in SIDES {
+        processes.push([manager(nodes, linger).await, manager(nodes, linger).await]);
+    }
+    let mut pairs = [const { Vec::new() }; SIDES.len()];
+    let end = Instant::now() + extent.time * 3;
+    let mut order = turn;
+    while Instant::now() < end || pairs.iter().any(|pairs| pairs.len() < extent.least) {
+        for side in in_turn(order) {
+            rounds(&processes[side], &format!("ping-pong:{pause:?}:{turn}:{side}"), pause, &mut pairs[side]).await;
+        }
+        order += 1;
+    }
+    (pairs, processes[LINGERING][0].stats().linger)
+}
+
+async fn rounds(processes: &[LockManager; 2], key: &str, pause: Duration, pairs: &mut Vec<Duration>) {
+    for _ in 0..ROUNDS {
         for process in processes {
             sleep(pause).await;
             let begun = Instant::now();
@@ -40,5 +56,4 @@ async fn pairs(processes: &[LockManager; 2], key: &str, extent: Extent, pause: D
             pairs.push(begun.elapsed());
         }
     }
-    pairs
 }

@@ -1,7 +1,7 @@
 //! The same process comes back to the same key, and nobody else wants it.
 
 use crate::percentile::percentile;
-use crate::{Extent, LINGER, Row, manager};
+use crate::{Extent, LINGERING, Row, SIDES, in_turn, manager};
 use redlock_runtime::LockManager;
 use redlock_tests::Nodes;
 use std::time::{Duration, Instant};
@@ -10,27 +10,29 @@ const TO_REACH: f64 = 0.05;
 
 /// The median of a pair, and the commands that it takes.
 pub(crate) async fn measure(nodes: &Nodes, extent: Extent) -> Row {
-    let (plain, lingering) = (manager(nodes, Duration::ZERO).await, manager(nodes, LINGER).await);
-    let (mut before, mut after) = (Vec::new(), Vec::new());
-    for _ in 0..extent.turns {
-        before.extend(pairs(&plain, "bench:plain", extent.time / 10).await);
-        after.extend(pairs(&lingering, "bench:lingering", extent.time / 10).await);
+    let managers = [manager(nodes, SIDES[0]).await, manager(nodes, SIDES[1]).await, manager(nodes, SIDES[2]).await];
+    let mut pairs = [const { Vec::new() }; SIDES.len()];
+    for turn in 0..extent.turns {
+        for side in in_turn(turn) {
+            pairs[side].extend(again_and_again(&managers[side], side, extent.time / 10).await);
+        }
     }
     let commands = commands(nodes).await;
-    let more = pairs(&lingering, "bench:lingering", extent.time / 10).await.len();
+    let more = again_and_again(&managers[LINGERING], LINGERING, extent.time / 10).await.len();
     let note = format!("{} commands in {more} pairs", self::commands(nodes).await - commands);
     let what = format!("the same key again and again, {} nodes, p50", nodes.len());
-    Row { what, before: percentile(&before, 50), after: percentile(&after, 50), note, limit: TO_REACH }
+    Row { what, pairs: pairs.map(|pairs| percentile(&pairs, 50)), note, limit: TO_REACH }
 }
 
-async fn pairs(manager: &LockManager, key: &str, time: Duration) -> Vec<Duration> {
+async fn again_and_again(manager: &LockManager, side: usize, time: Duration) -> Vec<Duration> {
     let (end, mut pairs) = (Instant::now() + time, Vec::new());
+    let key = format!("bench:{side}");
     loop {
         let begun = Instant::now();
         if begun >= end {
             return pairs;
         }
-        drop(manager.acquire(key).await.expect("nobody else wants it"));
+        drop(manager.acquire(&*key).await.expect("nobody else wants it"));
         pairs.push(begun.elapsed());
     }
 }

@@ -1,8 +1,8 @@
 //! Two processes that each have keys of their own, some of which are used much more often than others, and now and then one
 //! uses a key of the other.
 
-use crate::{Extent, LINGER, Row, manager, mean};
-use redlock_runtime::{LockManager, LockRequest, Wait};
+use crate::{Extent, LINGERING, Row, SIDES, in_turn, manager, mean};
+use redlock_runtime::{LingerStats, LockManager, LockRequest, Wait};
 use redlock_tests::Nodes;
 use std::time::{Duration, Instant};
 use tokio::task::JoinSet;
@@ -14,23 +14,23 @@ const TASKS: usize = 4;
 
 /// The mean of a pair when that many calls in a hundred are for a key of the other process.
 pub(crate) async fn measure(nodes: &Nodes, extent: Extent, foreign: u8, limit: f64) -> Row {
-    let (mut before, mut after) = (Vec::new(), Vec::new());
-    let mut stats = redlock_runtime::LingerStats::default();
+    let mut pairs = [const { Vec::new() }; SIDES.len()];
+    let mut stats = LingerStats::default();
     for turn in 0..extent.turns {
-        for (linger, pairs) in [(Duration::ZERO, &mut before), (LINGER, &mut after)] {
+        for side in in_turn(turn) {
             // What is known of keys that others have used belongs to a turn.
-            let processes = [manager(nodes, linger).await, manager(nodes, linger).await];
-            let run = format!("zipf:{foreign}:{turn}:{linger:?}");
-            pairs.extend(calls(&processes, &run, extent.time, foreign).await);
+            let processes = [manager(nodes, SIDES[side]).await, manager(nodes, SIDES[side]).await];
+            let run = format!("zipf:{foreign}:{turn}:{side}");
+            pairs[side].extend(calls(&processes, &run, extent.time, foreign).await);
             for process in processes {
-                stats = if linger.is_zero() { stats } else { process.stats().linger };
+                stats = if side == LINGERING { process.stats().linger } else { stats };
                 process.shutdown().await;
             }
         }
     }
     let what = format!("Zipf keys of two processes, {foreign} % foreign calls, {} nodes, mean", nodes.len());
     let note = format!("kept {}, recalled {}", stats.kept, stats.recalled);
-    Row { what, before: mean(&before), after: mean(&after), note, limit }
+    Row { what, pairs: pairs.map(|pairs| mean(&pairs)), note, limit }
 }
 
 async fn calls(processes: &[LockManager; 2], run: &str, time: Duration, foreign: u8) -> Vec<Duration> {

@@ -79,22 +79,23 @@ fn route(local: &Arc<LocalQueue>, index: usize, Wakeup { subject, notice }: Wake
     let mut is_recalled = !knows_first && recalls();
     let is_known = ours.as_ref().is_some_and(|ours| ours.notice(index, notice));
     is_recalled |= knows_first && is_known && recalls();
-    // Who gives back what nobody uses learns nothing about how many want it, and neither does who is only asked.
-    if wanted_by.is_some_and(|by| !by.asks()) && !is_recalled {
+    let is_kept = shared.kept_tokens.is_kept(&subject.token, shared.clock.now());
+    // Who gives back what nobody uses learns nothing about how many want it, from any of the nodes that say so; and neither
+    // does who is only asked.
+    if wanted_by.is_some_and(|by| !by.asks()) && !is_recalled && !is_kept {
         shared.hot_keys.heat(&subject.key, shared.clock.now());
     }
-    if !is_known && notice != Notice::Busy {
+    let stays = is_kept && shared.rules.apply(Rule::KeptTokensStay);
+    if !is_known && !stays && notice != Notice::Busy {
         release_unknown(local, index, subject);
     }
 }
 
-/// Gives back what node number `index` may have of a token that nobody here knows, unless it only keeps its key taken, or a
-/// release on its way gives it back.
+/// Gives back what node number `index` may have of a token that nobody here knows, unless a release on its way does.
 fn release_unknown(local: &LocalQueue, index: usize, mut subject: Subject) {
     let (shared, now) = (local.shared(), local.shared().clock.now());
-    let is_kept = shared.rules.apply(Rule::KeptTokensStay) && shared.kept_tokens.is_kept(&subject.token, now);
     let is_leaving = shared.nodes.get(index).is_some_and(|node| node.ledger().leaving.contains(&subject.token));
-    if !is_kept && !is_leaving && shared.rules.apply(Rule::UnknownTokensAreReleased) {
+    if !is_leaving && shared.rules.apply(Rule::UnknownTokensAreReleased) {
         // As all others are called, should it have to be told.
         subject.key = subject.key.within(&shared.namespace);
         shared.release(index, Arc::new(subject), LastCommand::of_unknown_token(now));
@@ -111,6 +112,7 @@ mod tests {
     use crate::protocol::command::Verb;
     use crate::time::clock::Clock;
     use crate::time::token_clock::TokenTime;
+    use crate::{LockManager, LockRequest};
     use std::sync::atomic::{AtomicUsize, Ordering};
     use std::time::Duration;
 
@@ -158,5 +160,31 @@ mod tests {
         for (name, of_take, of_release, is_wanted, has_parts, expected) in table {
             assert_eq!(releases(of_take, of_release, is_wanted, has_parts).await, expected, "{name}");
         }
+    }
+
+    /// Whether `KEY` counts as one that others use, when two nodes have said that others wait for it. It is in use meanwhile or
+    /// is not.
+    async fn is_hot(is_in_use: bool) -> bool {
+        let node = HookedNode::new(Clock::tokio(), |_| Fate::Answered);
+        let local = Arc::new(LocalQueue::new(Arc::new(node.shared()), None));
+        let manager = LockManager::new(Arc::clone(&local));
+        let request = || LockRequest::new(KEY).linger(TTL / 2);
+        drop(manager.acquire(request()).await.unwrap());
+        let guard = manager.acquire(request()).await.unwrap();
+        let ours = local.acquisition(KEY).unwrap();
+        let in_use = is_in_use.then_some(guard);
+        let notice = Notice::Contended { by: OwnerToken::new(ManagerId::random(), TokenTime::new(1, 0)) };
+        for index in [0, 0] {
+            route(&local, index, Wakeup { subject: Subject::new(KEY.into(), *ours.token()), notice });
+        }
+        drop(in_use);
+        assert!(node.is_empty(), "it is given back");
+        !local.shared().hot_keys.may_try_at_once(&KEY.into(), true, local.shared().clock.now())
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn what_nodes_say_of_an_idle_lock_does_not_count_as_use_whoever_says_it() {
+        assert!(is_hot(true).await);
+        assert!(!is_hot(false).await);
     }
 }
