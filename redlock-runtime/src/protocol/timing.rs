@@ -106,9 +106,16 @@ pub(crate) const LONGEST_CONFIRMATION: Duration = Duration::from_millis(500);
 
 /// Renewals are asked for after this part of what was left of the lease the last time (a third), so that two may fail.
 pub(crate) const RENEWALS_PER_LEASE: f64 = 3.0;
-/// Renewals are spread over the last tenth of their pause, so that locks that were taken together are not renewed together
-/// for ever. Smaller, they stay together for longer; larger, more renewals.
-pub(crate) const RENEWAL_SPREAD: f32 = 0.1;
+/// The first renewal is spread over the last tenth of its pause. Smaller, locks that were taken together are renewed in a
+/// burst once; larger, more short calls are renewed.
+pub(crate) const FIRST_RENEWAL_SPREAD: f32 = 0.1;
+/// The next one, and one that follows a renewal that was held up, over so much of its pause, so that locks that were taken
+/// together, or held up together, are not renewed together for ever. Smaller, they stay nearer to each other; larger, more
+/// renewals of calls that are over soon.
+pub(crate) const RENEWAL_SPREAD: f32 = 2.0 / 3.0;
+/// A renewal that is later than this part of the `ttl` was held up, and others with it. Smaller, what is only late is spread
+/// once more, which costs renewals; larger, what came together stays together.
+pub(crate) const HELD_UP_PER_TTL: u32 = 32;
 /// Renewals are not closer together than this part of the `ttl`, however near the end is. Without it, a lease that cannot
 /// be renewed ends in a hot loop (defect 12 of peers).
 pub(crate) const MOST_RENEWALS_PER_TTL: u32 = 30;

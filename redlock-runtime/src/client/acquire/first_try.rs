@@ -88,7 +88,7 @@ impl Call<'_> {
             turn.acquisition().take_up(self.wanted);
             sleep(pause).await;
             self.may_go_on()?;
-            let verdict = turn.acquisition().try_at_once(self.now(), self.patience()).await;
+            let verdict = turn.acquisition().try_one_first(self.patience()).await;
             if verdict != Verdict::Contended {
                 return Ok((turn, verdict));
             }

@@ -1,11 +1,12 @@
 //! A call takes up the acquisition that it finds, and tries to get the lock at once.
 
 use super::Acquisition;
+use super::state::Sender;
 use crate::client::gather::gather;
 use crate::error::NodeError;
 use crate::lock::OwnerToken;
-use crate::node::BoxFuture;
-use crate::protocol::candidate::{Phase, Wanted};
+use crate::node::{BoxFuture, Status};
+use crate::protocol::candidate::{Candidate, Phase, Wanted};
 use crate::protocol::command::Occupant;
 use crate::protocol::lease::whole_millis;
 use crate::protocol::quorum::Verdict;
@@ -15,6 +16,11 @@ use std::future::{Future, poll_fn};
 use std::pin::pin;
 use std::task::Poll;
 use std::time::Duration;
+use tokio::time::timeout;
+
+/// The first node has so large a part of the node timeout for its answer, before all are asked. Smaller, and a node that answers
+/// usually is not waited for; larger, and a silent one holds up each try.
+const FIRST_ANSWERS_IN: u32 = 4;
 
 /// What a call finds when its turn has come.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -165,31 +171,58 @@ impl Acquisition {
 
     /// Asks every node for the lock.
     pub(crate) fn send_try(&self, now: Instant) {
+        self.send_at(now, |candidate, sender| candidate.try_at_once(now, |out| sender.send(out)));
+    }
+
+    fn send_at(&self, now: Instant, ask: impl FnOnce(&mut Candidate, &mut Sender<'_>)) {
         let mut state = self.state();
         state.take_in(self.shared.clock);
         let (candidate, mut sender) = state.parts(&self.shared, &self.subject, now);
-        candidate.try_at_once(now, |out| sender.send(out));
+        ask(candidate, &mut sender);
+    }
+
+    /// Asks one node for the lock, which is the same for all that do so, and the others only if that one does not refuse it. Those
+    /// who want the same names meet there, and not at each node, where some would get these and some those.
+    ///
+    /// A node that takes longer than a part of a node timeout is not waited for.
+    pub(crate) async fn try_one_first(&self, patience: Duration) -> Verdict {
+        let first = self.shared.nodes.iter().position(|node| node.status() == Status::Up).unwrap_or_default();
+        let now = self.now();
+        self.send_at(now, |candidate, sender| candidate.try_at(first, now, |out| sender.send(out)));
+        let answer = self.verdict(|candidate| candidate.tried_at(first), self.node_timeout() / FIRST_ANSWERS_IN).await;
+        if answer == Some(Verdict::Contended) {
+            return Verdict::Contended;
+        }
+        let now = self.now();
+        self.send_at(now, |candidate, sender| candidate.try_at_others(first, now, |out| sender.send(out)));
+        self.tried(patience).await
     }
 
     /// Waits for the votes.
     pub(crate) async fn tried(&self, patience: Duration) -> Verdict {
-        // A manager that closes ends the try, which may wait for silent nodes for longer than a shutdown should.
+        let verdict = self.verdict(Candidate::tried, patience).await;
+        let (mut state, now) = (self.state(), self.now());
+        match verdict {
+            Some(verdict) => state.candidate.conclude_try(verdict, now),
+            None => state.candidate.give_up_try(&NodeError::TimedOut(whole_millis(patience))),
+        }
+    }
+
+    /// What comes of a try, by what the nodes have said of it within `patience`.
+    ///
+    /// A manager that closes ends the wait, which may be longer for silent nodes than a shutdown should.
+    async fn verdict(&self, of: impl Fn(&Candidate) -> Verdict, patience: Duration) -> Option<Verdict> {
         let mut closed = pin!(wait_until(&self.shared.changed, || self.shared.is_closed()));
         let votes = poll_fn(|cx| {
             let is_closed = closed.as_mut().poll(cx).is_ready();
             let mut state = self.state();
             state.poll(cx, self.shared.clock);
-            match state.candidate.tried() {
+            match of(&state.candidate) {
                 Verdict::Open if !is_closed => Poll::Pending,
                 verdict => Poll::Ready(verdict),
             }
         });
-        let verdict = tokio::time::timeout(patience, votes).await;
-        let (mut state, now) = (self.state(), self.now());
-        match verdict {
-            Ok(verdict) => state.candidate.conclude_try(verdict, now),
-            Err(_) => state.candidate.give_up_try(&NodeError::TimedOut(whole_millis(patience))),
-        }
+        timeout(patience, votes).await.ok()
     }
 }
 

@@ -1,6 +1,7 @@
 //! When to look whether the host of a connection was polled, and what follows.
 //!
-//! 1. While the connection is in use, it is looked at every 10 ms, and less and less often while nothing is sent.
+//! 1. While the connection is in use, it is looked at every 10 ms, and less and less often while nothing is sent; least often
+//!    when an answer is late by a second.
 //! 2. A host that was not polled since the last look is asked: it may have had nothing to do.
 //! 3. A host that was not polled after that is silent.
 //! 4. All connections of the process are looked at in the same moments: what costs most is to wake up.
@@ -16,6 +17,11 @@ const SHORTEST_PAUSE: Duration = Duration::from_millis(10);
 /// The pauses double up to this while nothing is sent. Smaller, more wake-ups while a server owes an answer; larger, that
 /// answer is read later, and the proof of a lease of some 100 ms with it.
 const LONGEST_PAUSE: Duration = Duration::from_millis(40);
+/// And up to this when an answer is late by a second, as that of a frozen server is. Smaller, a process whose only work is
+/// to hold locks is woken for nothing; larger, what comes of it late is read still later where all threads are blocked.
+const LONGEST_PAUSE_WHEN_LATE: Duration = Duration::from_millis(640);
+/// After so many looks in which nothing was sent, an answer is late by about a second.
+const LATE_LOOKS: u32 = 25;
 /// How long a host has to be polled when it was asked. Smaller, a host that is only busy, or gets too little of the machine,
 /// is taken for a blocked one; larger, everything waits for longer when it is blocked.
 const PATIENCE: Duration = Duration::from_millis(20);
@@ -72,6 +78,8 @@ pub(super) struct Pulse {
     last: Seen,
     pause: Duration,
     idle_looks: u32,
+    /// How often something was to be answered, and nothing was in use before.
+    owed_looks: u32,
     is_asked: bool,
 }
 
@@ -83,7 +91,9 @@ impl Pulse {
         if mem::take(&mut self.is_asked) && !is_polled {
             return Beat::Silent;
         }
-        self.pause = if is_used { SHORTEST_PAUSE } else { (self.pause * 2).clamp(SHORTEST_PAUSE, LONGEST_PAUSE) };
+        self.owed_looks = if is_used || !seen.is_busy { 0 } else { self.owed_looks.saturating_add(1) };
+        let longest = if self.owed_looks > LATE_LOOKS { LONGEST_PAUSE_WHEN_LATE } else { LONGEST_PAUSE };
+        self.pause = if is_used { SHORTEST_PAUSE } else { (self.pause * 2).clamp(SHORTEST_PAUSE, longest) };
         if is_used {
             self.idle_looks = 0;
         } else if !seen.is_busy {
@@ -180,6 +190,21 @@ mod tests {
         // The next command finds it blocked, or not.
         assert_eq!(pulse.beat(seen(polls, 2, true)), ASK);
         assert_eq!(pulse.beat(seen(polls, 2, true)), Beat::Silent);
+    }
+
+    #[test]
+    fn an_answer_that_does_not_come_is_looked_for_less_and_less_often() {
+        let mut pulse = Pulse::default();
+        let mut pauses: Vec<_> = (1..=60)
+            .filter_map(|polls| match pulse.beat(seen(polls, 1, true)) {
+                Beat::Wait(pause) => Some(pause.as_millis()),
+                _ => None,
+            })
+            .collect();
+        pauses.dedup();
+        assert_eq!(pauses, [10, 20, 40, 80, 160, 320, 640]);
+        assert_eq!(pulse.beat(seen(61, 1, false)), wait(40), "it has come");
+        assert_eq!(pulse.beat(seen(62, 2, true)), wait(10), "something was sent");
     }
 
     #[test]

@@ -2,9 +2,20 @@
 
 use crate::protocol::hold_options::HoldOptions;
 use crate::protocol::local_budget::LocalBudget;
-use crate::protocol::timing::{CLOSEST_RENEWALS, MOST_RENEWALS_PER_TTL, RENEWAL_SPREAD, RENEWALS_PER_LEASE};
+use crate::protocol::timing::{
+    CLOSEST_RENEWALS, FIRST_RENEWAL_SPREAD, HELD_UP_PER_TTL, MOST_RENEWALS_PER_TTL, RENEWAL_SPREAD, RENEWALS_PER_LEASE,
+};
 use crate::time::clock::Instant;
 use std::time::Duration;
+
+/// How long the pause before the next renewal is. Locks that were taken together, or held up together, come apart by one that
+/// is shorter than a third for each by chance; from then on, a whole third is enough.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Pace {
+    First,
+    Spreading,
+    Even,
+}
 
 #[derive(Clone, Debug)]
 #[expect(clippy::struct_excessive_bools, reason = "each is a fact of its own")]
@@ -35,8 +46,9 @@ pub(crate) struct HoldPeriod {
     contended_passes: u32,
     /// When the leases were last asked for.
     renewed_at: Instant,
-    /// Spreads the renewals of locks that were taken together.
-    spread: f32,
+    pace: Pace,
+    /// A number between 0 and 1 by which the renewals of locks are spread.
+    chance: f32,
 }
 
 impl HoldPeriod {
@@ -55,7 +67,8 @@ impl HoldPeriod {
             first_held: None,
             contended_passes: 0,
             renewed_at: now,
-            spread: 1.0 - RENEWAL_SPREAD + RENEWAL_SPREAD * fastrand::f32(),
+            pace: Pace::First,
+            chance: fastrand::f32(),
         }
     }
 
@@ -66,7 +79,7 @@ impl HoldPeriod {
     /// The nodes have given us the lock.
     pub(crate) fn hold(&mut self, now: Instant) {
         self.first_held.get_or_insert(now);
-        (self.since, self.renewed_at) = (now, now);
+        (self.since, self.renewed_at, self.pace) = (now, now, Pace::First);
     }
 
     /// A call has the lock from now on, with options of its own.
@@ -159,27 +172,45 @@ impl HoldPeriod {
 
     /// When the leases should be asked for again: after a third of what was left of them the last time.
     pub(crate) fn renewal_due(&self, valid_until: Instant) -> Option<Instant> {
-        self.renewal_due_after(self.renewed_at, valid_until)
+        self.is_needed(valid_until).then(|| self.third_of(valid_until))
     }
 
-    /// The same if all nodes were asked at `asked` the last time.
-    pub(crate) fn renewal_due_after(&self, asked: Instant, valid_until: Instant) -> Option<Instant> {
-        let is_needed = self.must_end.is_none_or(|end| valid_until < end);
-        (self.renews && is_needed).then(|| self.third_after(asked, valid_until))
+    /// When they should be, if they last until `valid_until`, are asked for at `now`, and all that are granted last until
+    /// `expected`.
+    pub(crate) fn next_renewal(&self, now: Instant, valid_until: Instant, expected: Instant) -> Option<Instant> {
+        self.is_needed(expected).then(|| self.third_after(now, expected, self.pace_after(now, valid_until)))
+    }
+
+    /// Whether leases that last until `valid_until` are to be started anew.
+    fn is_needed(&self, valid_until: Instant) -> bool {
+        self.renews && self.must_end.is_none_or(|end| valid_until < end)
     }
 
     /// When a third is over of what was left of the leases the last time that all nodes were asked.
     pub(crate) fn third_of(&self, valid_until: Instant) -> Instant {
-        self.third_after(self.renewed_at, valid_until)
+        self.third_after(self.renewed_at, valid_until, self.pace)
     }
 
-    fn third_after(&self, asked: Instant, valid_until: Instant) -> Instant {
-        let pause = valid_until.since(asked).mul_f64(f64::from(self.spread) / RENEWALS_PER_LEASE);
+    fn third_after(&self, asked: Instant, valid_until: Instant, pace: Pace) -> Instant {
+        let spread = match pace {
+            Pace::First => FIRST_RENEWAL_SPREAD,
+            Pace::Spreading => RENEWAL_SPREAD,
+            Pace::Even => 0.0,
+        };
+        let part = 1.0 - spread * self.chance;
+        let pause = valid_until.since(asked).mul_f64(f64::from(part) / RENEWALS_PER_LEASE);
         asked.after(pause.max(self.ttl() / MOST_RENEWALS_PER_TTL).max(CLOSEST_RENEWALS))
     }
 
-    pub(crate) const fn renewed(&mut self, now: Instant) {
-        self.renewed_at = now;
+    /// What comes after a renewal at `now` of leases that last until `valid_until`.
+    fn pace_after(&self, now: Instant, valid_until: Instant) -> Pace {
+        let is_held_up = now >= self.third_of(valid_until).after(self.ttl() / HELD_UP_PER_TTL);
+        if self.pace == Pace::First || is_held_up { Pace::Spreading } else { Pace::Even }
+    }
+
+    /// The leases, which last until `valid_until`, are asked for anew at `now`.
+    pub(crate) fn renewed(&mut self, now: Instant, valid_until: Instant) {
+        (self.pace, self.renewed_at) = (self.pace_after(now, valid_until), now);
     }
 
     /// How much longer the key must stay taken when the call ends now.
@@ -245,7 +276,7 @@ mod tests {
     }
 
     fn period(ttl: Duration, terms: HoldOptions) -> HoldPeriod {
-        let mut period = HoldPeriod { spread: 1.0, ..HoldPeriod::new(ttl, at(0)) };
+        let mut period = HoldPeriod { chance: 0.0, ..HoldPeriod::new(ttl, at(0)) };
         period.hold(at(0));
         period.begin(terms, at(0));
         period
@@ -255,9 +286,26 @@ mod tests {
     fn renewals_come_after_a_third_of_what_is_left() {
         let mut period = period(TTL, RENEWED);
         assert_eq!(period.renewal_due(at(30_000)), Some(at(10_000)));
-        period.renewed(at(10_000));
+        period.renewed(at(10_000), at(30_000));
         assert_eq!(period.renewal_due(at(40_000)), Some(at(20_000)), "it was answered");
         assert_eq!(period.renewal_due(at(25_000)), Some(at(15_000)), "it was not");
+    }
+
+    #[test]
+    fn renewals_come_apart_once_and_again_when_they_were_held_up() {
+        let mut period = HoldPeriod { chance: 0.5, ..period(TTL, RENEWED) };
+        let mut renewed_at = at(0);
+        // By how many milliseconds it is late, and after how many the next one is due.
+        for (late, pause) in [(0, 9500), (0, 6667), (937, 10_000), (938, 10_000), (0, 6667), (0, 10_000)] {
+            let end = renewed_at.after(TTL);
+            let due = period.renewal_due(end).expect("it is needed");
+            assert_eq!(due.since(renewed_at).mul_f64(1000.0).as_secs_f64().round(), f64::from(pause), "{renewed_at:?}");
+            let now = due.after(Duration::from_millis(late));
+            let next = period.next_renewal(now, end, now.after(TTL));
+            period.renewed(now, end);
+            assert_eq!(period.renewal_due(now.after(TTL)), next);
+            renewed_at = now;
+        }
     }
 
     #[test]
@@ -269,7 +317,7 @@ mod tests {
             while let Some(due) = period.renewal_due(end).filter(|due| *due < end) {
                 assert!(due.since(now) >= Duration::from_millis(closest - 1), "{due:?} after {now:?}");
                 now = due;
-                period.renewed(now);
+                period.renewed(now, end);
                 renewals += 1;
             }
             assert!((3..20).contains(&renewals), "{renewals} of {millis} ms");

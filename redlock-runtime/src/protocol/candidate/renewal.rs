@@ -78,7 +78,7 @@ impl Candidate {
         let is_held = self.is_held(now) && self.stands_on_claims_until(now).is_none();
         let is_plain = is_held && !self.is_in_doubt(now) && self.round_due(soon) == Round::All;
         let expected = self.terms.provable(now);
-        let due = self.hold_period.renewal_due_after(now, expected).filter(|_| is_plain)?;
+        let due = self.hold_period.next_renewal(now, self.valid_until()?, expected).filter(|_| is_plain)?;
         Some(due.min(self.capped(expected)))
     }
 
@@ -117,8 +117,8 @@ impl Candidate {
         let is_held = self.is_held(now);
         if is_held && self.terms.applies(Rule::LeasesAreRenewed) {
             let round = self.round_due(soon);
-            if round != Round::None {
-                self.hold_period.renewed(now);
+            if let Some(valid_until) = self.valid_until().filter(|_| round != Round::None) {
+                self.hold_period.renewed(now, valid_until);
             }
             self.ask_voters_first(round, soon, now);
             for index in 0..self.voters.len() {

@@ -1,8 +1,9 @@
-//! The first try: every node is asked at once whether the lock is free.
+//! A try: every node is asked whether the lock is free, at once, or when one of them has not refused.
 
 use super::Candidate;
 use super::next::Outgoing;
 use super::vote::Vote;
+use super::voter::Voter;
 use crate::error::NodeError;
 use crate::protocol::command::Verb;
 use crate::protocol::quorum::Verdict;
@@ -12,6 +13,30 @@ impl Candidate {
     /// Asks every node for the lock at once, without a place in the queues. `now` must be before the first send.
     pub(crate) fn try_at_once(&mut self, now: Instant, mut send: impl FnMut(Outgoing)) {
         self.ask_all(Verb::SetNx { ttl: self.terms.ttl }, self.fence(), now, &mut send);
+    }
+
+    /// Asks node number `index` alone for the lock, before all others. `now` must be before it is sent.
+    pub(crate) fn try_at(&mut self, index: usize, now: Instant, mut send: impl FnMut(Outgoing)) {
+        if self.voters.get(index).is_some_and(Voter::is_open) {
+            self.ask(index, Verb::SetNx { ttl: self.terms.ttl }, self.fence(), now, &mut send);
+        }
+    }
+
+    /// Asks all others.
+    pub(crate) fn try_at_others(&mut self, asked: usize, now: Instant, mut send: impl FnMut(Outgoing)) {
+        for index in (0..self.voters.len()).filter(|index| *index != asked) {
+            self.try_at(index, now, &mut send);
+        }
+    }
+
+    /// What has become of the try at node number `index` alone.
+    pub(crate) fn tried_at(&self, index: usize) -> Verdict {
+        match self.voters.get(index).map(|voter| voter.vote) {
+            Some(Vote::Open) => Verdict::Open,
+            Some(Vote::Granted { .. } | Vote::Claimed { .. }) => Verdict::Reached,
+            Some(Vote::Taken { .. }) => Verdict::Contended,
+            Some(Vote::Failed) | None => Verdict::OutOfReach,
+        }
     }
 
     /// What has become of the try: as soon as it is decided, no node that cannot change the outcome is waited for.
