@@ -82,8 +82,13 @@ impl HookedNode {
 
     /// What a manager has whose only node this is.
     pub(crate) fn shared(self: &Arc<Self>) -> Shared {
-        let (clock, environment) = (self.clock, Environment::of_lone_node(ManagerId::numbered(7), self.clock));
-        let nodes = Box::new([NodeHandle::at_once(self.clone(), clock)]);
+        Self::shared_of([Arc::clone(self)], self.clock)
+    }
+
+    /// What a manager has whose nodes these are.
+    pub(crate) fn shared_of<const N: usize>(nodes: [Arc<Self>; N], clock: Clock) -> Shared {
+        let environment = Environment::of_lone_node(ManagerId::numbered(7), clock);
+        let nodes = Box::new(nodes.map(|node| NodeHandle::at_once(node, clock)));
         Shared::new(environment, clock, Policy::default(), "".into(), nodes, Rules::default())
     }
 }

@@ -20,6 +20,10 @@ const SHORT_WAIT: Duration = Duration::from_millis(5);
 /// and then.
 const SHORT_WAITS_APART: Duration = Duration::from_millis(500);
 
+/// For how long one node is asked first for several keys when a call has found some of them taken. Smaller, and those who want the
+/// same keys keep the votes of the nodes from each other; larger, and a call that meets nobody takes a round trip more for longer.
+const MEETING: Duration = Duration::from_millis(200);
+
 /// So many others make a crowd. Fewer, and all of them may be done before whoever has given the lock back asks for it again;
 /// more, and hand-overs among them are slowed down by that.
 const CROWD: u32 = 16;
@@ -35,6 +39,8 @@ pub(crate) struct HotKeys {
     wanted: RecentKeys,
     /// Those that a call has waited for, and not for long, where locks linger.
     waited_for: RecentKeys,
+    /// Those of several that a call has found taken.
+    met: RecentKeys,
     /// Those that were given to a crowd just now.
     given: RecentKeys,
     /// Until when locks that others want are taken for locks that they use, in milliseconds of the clock.
@@ -46,6 +52,7 @@ impl HotKeys {
         Self {
             wanted: RecentKeys::remembered_for(MEMORY),
             waited_for: RecentKeys::remembered_for(SHORT_WAITS_APART),
+            met: RecentKeys::remembered_for(MEETING),
             given: RecentKeys::remembered_for(REST),
             in_use_until: AtomicU64::default(),
         }
@@ -55,6 +62,17 @@ impl HotKeys {
     /// lately it would fail; but who does not wait may not stand in a queue.
     pub(crate) fn may_try_at_once(&self, key: &LockKey, waits: bool, now: Instant) -> bool {
         !(waits && self.wanted.contains(key, now))
+    }
+
+    /// Whether one node should be asked first for all of `keys`, because others have had some of them lately. To ask all at once
+    /// saves a round trip where it succeeds, and keeps votes from others where it does not.
+    pub(crate) fn asks_one_first<'k>(&self, mut keys: impl Iterator<Item = &'k LockKey>, now: Instant) -> bool {
+        keys.any(|key| self.met.contains(key, now))
+    }
+
+    /// A call for all of `keys` has found some of them taken.
+    pub(crate) fn meet<'k>(&self, keys: impl Iterator<Item = &'k LockKey>, now: Instant) {
+        keys.for_each(|key| self.met.note(key, now));
     }
 
     /// Others wait for `key` now.
@@ -134,6 +152,18 @@ mod tests {
             hot.heat_unless_idle(&key, at(now), at(now));
             assert_eq!(!hot.may_try_at_once(&key, true, at(now)), is_hot, "at {now}");
         }
+    }
+
+    #[test]
+    fn keys_that_were_met_are_asked_for_at_one_node_first() {
+        let at = |millis| Instant::from_origin(Duration::from_millis(millis));
+        let (hot, keys) = (HotKeys::new(), ["a", "b", "c"].map(LockKey::from));
+        assert!(!hot.asks_one_first(keys.iter(), at(10)));
+        hot.meet(keys[..2].iter(), at(10));
+        for (keys, now, expected) in [(&keys[1..], 209, true), (&keys[1..], 210, false), (&keys[2..], 11, false)] {
+            assert_eq!(hot.asks_one_first(keys.iter(), at(now)), expected, "{keys:?} at {now}");
+        }
+        assert!(hot.may_try_at_once(&keys[0], true, at(11)), "a call for one key has nobody's votes to keep");
     }
 
     #[test]

@@ -17,6 +17,11 @@ impl Part {
         Self { key, class, before: class }
     }
 
+    /// The key, if nobody else may have it or anything of it at the same time.
+    pub(crate) fn alone(&self) -> Option<&LockKey> {
+        (self.class == Class::Exclusive).then_some(&self.key)
+    }
+
     /// A key that is wanted by itself.
     pub(crate) const fn of(key: LockKey, mode: Mode) -> Self {
         Self::new(key, Class::of(mode))

@@ -69,7 +69,7 @@ pub(crate) const POLL: Duration = Duration::from_secs(1);
 /// How often a call for several keys that are taken tries again before it stands in their queues. Fewer, and it keeps others from the
 /// free ones of its keys for a body that is over soon, at many times the cost for the nodes; more, and it comes late to the queues of
 /// keys that are taken for long.
-pub(crate) const TRIES_BEFORE_THE_QUEUES: u32 = 12;
+pub(crate) const TRIES_BEFORE_THE_QUEUES: u32 = 24;
 /// About how long it pauses before the first of these tries, and twice as long before each further one, up to the longest. Shorter, and
 /// the nodes say for nothing that somebody has a key; longer, and a free key is left alone.
 pub(crate) const PAUSE_OF_TRIES: Duration = Duration::from_millis(1);

@@ -6,6 +6,7 @@
 use super::{Call, Setback};
 use crate::client::local_queue::LocalTurn;
 use crate::error::LockError;
+use crate::lock::part::Part;
 use crate::observe::spans::Path;
 use crate::protocol::candidate::Waited;
 use crate::protocol::quorum::Verdict;
@@ -36,14 +37,16 @@ impl Call<'_> {
         if let Some(frame) = self.shares_with_a_caller() {
             return self.try_beside(turn, &frame).await;
         }
-        let ahead = self.permit.map(Self::look_ahead);
-        turn.acquisition().send_try(now);
-        if let Some(entrant) = ahead {
-            entrant.ask_behind(&turn);
-        }
-        let mut verdict = turn.acquisition().tried(self.patience()).await;
-        if verdict == Verdict::Contended && self.wants_several() {
-            (turn, verdict) = self.try_again(turn).await?;
+        let verdict;
+        if self.wants_several() {
+            (turn, verdict) = self.try_for_several(turn, now).await?;
+        } else {
+            let ahead = self.permit.map(Self::look_ahead);
+            turn.acquisition().send_try(now);
+            if let Some(entrant) = ahead {
+                entrant.ask_behind(&turn);
+            }
+            verdict = turn.acquisition().tried(self.patience()).await;
         }
         if verdict == Verdict::Reached {
             self.way.goes(Path::Fast);
@@ -70,6 +73,23 @@ impl Call<'_> {
     /// Whether it wants several keys, and none of them together with others.
     fn wants_several(&self) -> bool {
         !self.mode.is_shared() && !self.parts.is_single()
+    }
+
+    /// Tries for several keys, also some times more when some of them were taken. All nodes are asked at once, unless others have had
+    /// some of the keys lately: of those who want them, each would get the votes of some nodes, and none enough of them.
+    async fn try_for_several(&self, turn: LocalTurn, now: Instant) -> Result<(LocalTurn, Verdict), Setback> {
+        let (hot_keys, alone) = (&self.shared().hot_keys, || self.parts.iter().filter_map(Part::alone));
+        let acquisition = turn.acquisition();
+        let verdict = if hot_keys.asks_one_first(alone(), now) {
+            acquisition.try_one_first(self.patience()).await
+        } else {
+            acquisition.try_at_once(now, self.patience()).await
+        };
+        if verdict != Verdict::Contended {
+            return Ok((turn, verdict));
+        }
+        hot_keys.meet(alone(), self.now());
+        self.try_again(turn).await
     }
 
     /// Tries some times more for several keys that were taken, and pauses before each try.
@@ -170,7 +190,7 @@ mod tests {
         });
         sleep(Duration::from_millis(1)).await;
         manager.try_acquire("c").await.expect("nobody stands there yet").release().await.unwrap();
-        sleep(Duration::from_millis(100)).await;
+        sleep(Duration::from_millis(150)).await;
         assert!(manager.try_acquire("c").await.unwrap_err().is_contended(), "it is kept for the one that waits");
         drop(held);
         drop(call.await.unwrap().expect("its turn has come"));

@@ -7,13 +7,13 @@ use crate::node::Pending;
 use crate::protocol::candidate::{Candidate, LeaseTerms, Outgoing, Queue};
 use crate::protocol::command::{Answer, Notice, ProvenClaim, Reply, Subject};
 use crate::protocol::hold_options::HoldOptions;
-use crate::protocol::quorum::Quorum;
+use crate::protocol::quorum::{Quorum, Verdict};
 use crate::protocol::rules::Rules;
 use crate::protocol::timing::CLAIM;
 use crate::request::Place;
 use crate::time::clock::{Clock, Instant};
 use std::collections::VecDeque;
-use std::sync::Arc;
+use std::sync::{Arc, Mutex};
 use std::task::Waker;
 use std::time::Duration;
 use tokio::sync::oneshot;
@@ -168,6 +168,43 @@ async fn a_node_that_abstains_proves_no_claim() {
         let ours = Acquisition::of_key(&shared, &"order:7".into(), TTL, now);
         assert!(ours.notice(0, Notice::Proven(ProvenClaim { length: CLAIM, from: now })));
         assert_eq!(ours.validity().is_zero(), abstains);
+    }
+}
+
+/// What becomes of a try that asks one of three nodes first, when that is the fate of commands there, and the nodes that were asked in
+/// their order. Others have the lock at the first node, or nobody has it.
+async fn one_first(fate: Fate, is_taken: bool) -> (Verdict, String) {
+    let (clock, asked) = (Clock::tokio(), Arc::new(Mutex::new(String::new())));
+    let nodes = ["0", "1", "2"].map(|name| {
+        let asked = Arc::clone(&asked);
+        HookedNode::new(clock, move |_| {
+            asked.lock().unwrap().push_str(name);
+            if name == "0" { fate } else { Fate::Answered }
+        })
+    });
+    let others = Acquisition::of_key(&Arc::new(nodes[0].shared()), &"order:7".into(), TTL, clock.now());
+    if is_taken {
+        others.try_at_once(clock.now(), TTL).await;
+        asked.lock().unwrap().clear();
+    }
+    let shared = Arc::new(HookedNode::shared_of(nodes, clock));
+    let ours = Acquisition::of_key(&shared, &"order:7".into(), TTL, clock.now());
+    let verdict = ours.try_one_first(ours.node_timeout()).await;
+    ours.release();
+    let asked = asked.lock().unwrap().clone();
+    (verdict, asked)
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_try_that_asks_one_node_first_asks_the_others_unless_that_one_refuses() {
+    let table = [
+        ("it refuses, and has nothing to give back", Fate::Answered, true, Verdict::Contended, "0"),
+        ("it agrees", Fate::Answered, false, Verdict::Reached, "012012"),
+        ("it is silent", Fate::Unanswered, false, Verdict::Reached, "012012"),
+        ("it was cut off", Fate::CutOff, false, Verdict::Reached, "012012"),
+    ];
+    for (name, fate, is_taken, verdict, asked) in table {
+        assert_eq!(one_first(fate, is_taken).await, (verdict, asked.into()), "{name}");
     }
 }
 

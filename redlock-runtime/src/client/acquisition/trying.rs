@@ -190,8 +190,9 @@ impl Acquisition {
         let now = self.now();
         self.send_at(now, |candidate, sender| candidate.try_at(first, now, |out| sender.send(out)));
         let answer = self.verdict(|candidate| candidate.tried_at(first), self.node_timeout() / FIRST_ANSWERS_IN).await;
-        if answer == Some(Verdict::Contended) {
-            return Verdict::Contended;
+        // Open, when the manager closes.
+        if let Some(verdict @ (Verdict::Contended | Verdict::Open)) = answer {
+            return verdict;
         }
         let now = self.now();
         self.send_at(now, |candidate, sender| candidate.try_at_others(first, now, |out| sender.send(out)));

@@ -299,7 +299,7 @@ mod tests {
         for (late, pause) in [(0, 9500), (0, 6667), (937, 10_000), (938, 10_000), (0, 6667), (0, 10_000)] {
             let end = renewed_at.after(TTL);
             let due = period.renewal_due(end).expect("it is needed");
-            assert_eq!(due.since(renewed_at).mul_f64(1000.0).as_secs_f64().round(), f64::from(pause), "{renewed_at:?}");
+            assert_eq!((due.since(renewed_at).as_micros() + 500) / 1000, pause, "{renewed_at:?}");
             let now = due.after(Duration::from_millis(late));
             let next = period.next_renewal(now, end, now.after(TTL));
             period.renewed(now, end);
