@@ -2,7 +2,12 @@
 //!
 //! `cargo bench -p redlock-runtime --bench linger` prints the tables and writes them to `benches/linger.md`; with
 //! `-- --quick`, it only shows that it runs.
-#![allow(clippy::expect_used, clippy::panic, reason = "a benchmark that cannot run should say so and stop")]
+#![allow(
+    clippy::expect_used,
+    clippy::indexing_slicing,
+    clippy::panic,
+    reason = "a benchmark that cannot run should say so and stop"
+)]
 
 #[path = "../common/percentile.rs"]
 mod percentile;

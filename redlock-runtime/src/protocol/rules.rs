@@ -154,6 +154,8 @@ pub(crate) enum Rule {
     SupersededMayWork,
     /// All who share a lock hear of a waiter: each may have to give way.
     AllHoldersHear,
+    /// Who lets in those that wait leaves those alone that share the name, whoever of them came first.
+    HoldersAreLeftAlone,
     /// Who leaves the queue unblocks those behind, whether or not it had the lock.
     LeavingUnblocks,
     /// Who cannot share a lock because of an earlier waiter asks after that one, and passes it over when its process is gone.

@@ -43,7 +43,7 @@ const LONG_BODY: u64 = 1500;
 /// A rule, the circumstances in which it matters, and what breaks without it.
 type Case = (Rule, fn() -> Profile, &'static [Promise]);
 
-const CASES: [Case; 92] = [
+const CASES: [Case; 93] = [
     (Rule::TokensFollowTheLatest, wrong_clocks, &[Promise::Fairness]),
     (Rule::ReleasedTokensAreDead, cut_yields, &[Promise::Exclusion, Promise::Owned, Promise::Clean]),
     (Rule::OwnTurnIsALease, crowd_with_crashes, &[Promise::Exclusion, Promise::Owned]),
@@ -113,6 +113,7 @@ const CASES: [Case; 92] = [
     (Rule::DeadTokensSaySo, heard_breaks, &[Promise::Progress, Promise::Clean]),
     (Rule::SupersededMayWork, breaks, &[Promise::Exclusion]),
     (Rule::AllHoldersHear, readers_crowd, &[Promise::Progress]),
+    (Rule::HoldersAreLeftAlone, readers_and_writers, &[Promise::Exclusion, Promise::Owned]),
     (Rule::LeavingUnblocks, readers_with_cancels, &[Promise::Progress]),
     (Rule::BlockersArePinged, readers_with_crashes, &[Promise::Progress]),
     (Rule::SilentWaitersLeave, readers_with_pauses, &[Promise::Progress]),

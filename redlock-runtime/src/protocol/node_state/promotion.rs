@@ -63,7 +63,8 @@ impl Execution<'_> {
                 self.strike(next);
                 continue;
             }
-            let is_kept_out = self.is_taken_from(next, line.class) || self.is_behind(next, line.class);
+            let is_taken = self.is_taken_from(next, line.class) && self.applies(Rule::HoldersAreLeftAlone);
+            let is_kept_out = is_taken || self.is_behind(next, line.class);
             let step = if is_kept_out {
                 Step::Passed
             } else if line.has_several {
