@@ -124,8 +124,8 @@ The sum of all accounts is that after both. CPU is that of one server, and of al
     writeln!(
         f,
         "
-A call that finds one of its keys taken tries up to 24 times more, with pauses of 1 to 4 ms, before it stands in the queues, and asks one
-node first: those who want the same keys meet there, and do not keep the votes of five from each other. With one
+A call that finds one of its keys taken tries up to 24 times more, with pauses of 1 to 4 ms, before it stands in the queues, and three of four ask one
+node first, as the first try does where others had some of the keys lately: those who want the same keys meet there, and do not keep the votes of five from each other. With one
 transfer at a time in each process that is enough for nearly all. With eight, 64 calls want two of 64 accounts each; those that come to
 the queues want them in the order in which they have come, and a script that lets one in looks at the queues of all of its keys: it takes
 about ten times as long as the start of it that serves keys for which nobody waits, and whoever waits asks again whenever one of
@@ -134,9 +134,9 @@ to call of one process without a command.
 
 Tried: no tries, which left one transfer at a time at 0.58 to 0.70 of nested locks; three of them, which helped those and left eight at a
 time at one node at 0.18, and 0.57 with bodies of 5 ms; pauses of up to 8, 16 and 32 ms, which came to the same and made the longest
-transfer longer; twelve tries that ask all nodes, which left eight at a time over five nodes at 0.16 and 0.25. To ask one node first from the
-first try on, where some of the keys were met lately, helps eight at a time by a third, and costs one at a time a fifteenth; to do so only where
-more than a third of these tries are in vain has the processes do different things, and the share of some is half of that of others. Left
+transfer longer; twelve tries that ask all nodes, which left eight at a time over five nodes at 0.16 and 0.25; first tries that ask all nodes, which take a third
+from eight at a time, and give a fifteenth to one; and first tries that ask one node only where
+more than a third of these are in vain, which has the processes do different things: the share of some was half of that of others. Left
 to the limit: a hand-over of several keys inside of a process, which nested locks have for each of theirs, and readers have."
     )
 }

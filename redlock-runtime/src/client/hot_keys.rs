@@ -33,7 +33,7 @@ const CROWD: u32 = 16;
 const REST: Duration = Duration::from_millis(1);
 
 /// Remembers contention: a key that is taken for another one is asked for by a script instead of a plain `SET`, or a
-/// millisecond later, and that is all.
+/// millisecond later, or at one node before the others, and that is all.
 #[derive(Debug)]
 pub(crate) struct HotKeys {
     wanted: RecentKeys,

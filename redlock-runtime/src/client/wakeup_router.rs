@@ -79,9 +79,9 @@ fn route(local: &Arc<LocalQueue>, index: usize, Wakeup { subject, notice }: Wake
     let mut is_recalled = !knows_first && recalls();
     let is_known = ours.as_ref().is_some_and(|ours| ours.notice(index, notice));
     is_recalled |= knows_first && is_known && recalls();
-    let is_kept = shared.kept_tokens.is_kept(&subject.token, shared.clock.now());
-    // Who gives back what nobody uses learns nothing about how many want it, from any of the nodes that say so; and neither
-    // does who is only asked.
+    let is_kept = !is_known && shared.kept_tokens.is_kept(&subject.token, shared.clock.now());
+    // Who gives back what nobody uses learns nothing about how many want it, from any of the nodes that say so; neither does who
+    // only keeps a key taken, nor who is only asked.
     if wanted_by.is_some_and(|by| !by.asks()) && !is_recalled && !is_kept {
         shared.hot_keys.heat(&subject.key, shared.clock.now());
     }

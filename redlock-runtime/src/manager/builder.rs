@@ -82,7 +82,8 @@ impl LockManagerBuilder {
     /// that is longer: up to 250 ms, and up to a tenth of the `ttl`.
     ///
     /// How far away the nodes are is measured all the time, and a node to which there is no connection does not count among
-    /// the nearest. Slow nodes cost nothing while a majority is fast. Set it when nodes are further away than 60 ms, or when
+    /// the nearest. Slow nodes cost nothing while a majority is fast, but for calls for
+    /// several keys that many want, which ask one node first. Set it when nodes are further away than 60 ms, or when
     /// calls should notice a dead majority sooner or later than that. [`CheckReport`](crate::CheckReport) tells what it is.
     pub fn node_timeout(mut self, timeout: Duration) -> Self {
         self.policy.node_timeout = Some(timeout);

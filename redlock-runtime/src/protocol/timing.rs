@@ -74,6 +74,11 @@ pub(crate) const TRIES_BEFORE_THE_QUEUES: u32 = 24;
 /// the nodes say for nothing that somebody has a key; longer, and a free key is left alone.
 pub(crate) const PAUSE_OF_TRIES: Duration = Duration::from_millis(1);
 pub(crate) const LONGEST_PAUSE_OF_TRIES: Duration = Duration::from_millis(4);
+/// These tries take no longer than this, however far away the nodes are. Shorter, as with fewer tries; longer, as with more.
+pub(crate) const LONGEST_TRYING: Duration = Duration::from_millis(100);
+/// One of so many of these tries asks all nodes at once, and the others one node first. Smaller, and those who want the same keys keep
+/// the votes of the nodes from each other; larger, and a node that alone has kept a lock keeps out all for longer.
+pub(crate) const TRIES_FOR_ONE_AT_ALL: u32 = 4;
 
 /// When to ask again a node that refused, or that could not be asked. Smaller, a hot loop against a server that is down;
 /// larger, a server that is back is used later.

@@ -12,7 +12,8 @@ use crate::protocol::candidate::Waited;
 use crate::protocol::quorum::Verdict;
 use crate::protocol::rules::Rule;
 use crate::protocol::timing::{
-    AFTER_FAILURE, LONGEST_PAUSE_OF_TRIES, LONGEST_SILENCE, PAUSE_OF_TRIES, TRIES_BEFORE_THE_QUEUES,
+    AFTER_FAILURE, LONGEST_PAUSE_OF_TRIES, LONGEST_SILENCE, LONGEST_TRYING, PAUSE_OF_TRIES, TRIES_BEFORE_THE_QUEUES,
+    TRIES_FOR_ONE_AT_ALL,
 };
 use crate::time::clock::Instant;
 use tokio::time::sleep;
@@ -78,29 +79,35 @@ impl Call<'_> {
     /// Tries for several keys, also some times more when some of them were taken. All nodes are asked at once, unless others have had
     /// some of the keys lately: of those who want them, each would get the votes of some nodes, and none enough of them.
     async fn try_for_several(&self, turn: LocalTurn, now: Instant) -> Result<(LocalTurn, Verdict), Setback> {
-        let (hot_keys, alone) = (&self.shared().hot_keys, || self.parts.iter().filter_map(Part::alone));
-        let acquisition = turn.acquisition();
-        let verdict = if hot_keys.asks_one_first(alone(), now) {
-            acquisition.try_one_first(self.patience()).await
+        let (hot_keys, alone) = (&self.shared().hot_keys, self.parts.iter().filter_map(Part::alone));
+        let verdict = if hot_keys.asks_one_first(alone, now) {
+            turn.acquisition().try_one_first(self.patience()).await
         } else {
-            acquisition.try_at_once(now, self.patience()).await
+            self.try_at_all(&turn).await
         };
-        if verdict != Verdict::Contended {
-            return Ok((turn, verdict));
-        }
-        hot_keys.meet(alone(), self.now());
-        self.try_again(turn).await
+        if verdict == Verdict::Contended { self.try_again(turn).await } else { Ok((turn, verdict)) }
     }
 
-    /// Tries some times more for several keys that were taken, and pauses before each try.
+    /// Tries for several keys at all nodes at once. What others have is remembered for the next calls.
+    async fn try_at_all(&self, turn: &LocalTurn) -> Verdict {
+        let verdict = turn.acquisition().try_at_once(self.now(), self.patience()).await;
+        if verdict == Verdict::Contended {
+            self.shared().hot_keys.meet(self.parts.iter().filter_map(Part::alone), self.now());
+        }
+        verdict
+    }
+
+    /// Tries some times more for several keys that were taken, and pauses before each try. Most tries ask one node first; some do not,
+    /// because that node may have kept what is free at all others.
     async fn try_again(&self, mut turn: LocalTurn) -> Result<(LocalTurn, Verdict), Setback> {
-        let mut about = PAUSE_OF_TRIES;
-        for _ in 0..TRIES_BEFORE_THE_QUEUES {
+        let (end, mut about) = (self.now().after(LONGEST_TRYING), PAUSE_OF_TRIES);
+        for number in 1..=TRIES_BEFORE_THE_QUEUES {
             // Of no certain length, so that two calls that have met do not meet again and again.
             let pause = about.mul_f64(0.5 + fastrand::f64());
             about = LONGEST_PAUSE_OF_TRIES.min(2 * about);
-            if self.left().is_some_and(|left| left <= pause + self.shared().node_timeout(self.wanted.ttl)) {
-                // The nodes might not answer in time, and have said already that others have it.
+            // In time, or the nodes might not answer any more, and have said already that others have it.
+            let is_late = |left| left <= pause + self.shared().node_timeout(self.wanted.ttl);
+            if end <= self.now() || self.left().is_some_and(is_late) {
                 break;
             }
             // Another token each time, and the one before is given back before the pause: it may have some of the nodes.
@@ -108,7 +115,11 @@ impl Call<'_> {
             turn.acquisition().take_up(self.wanted);
             sleep(pause).await;
             self.may_go_on()?;
-            let verdict = turn.acquisition().try_one_first(self.patience()).await;
+            let verdict = if number % TRIES_FOR_ONE_AT_ALL == 0 {
+                self.try_at_all(&turn).await
+            } else {
+                turn.acquisition().try_one_first(self.patience()).await
+            };
             if verdict != Verdict::Contended {
                 return Ok((turn, verdict));
             }
@@ -175,9 +186,57 @@ impl Call<'_> {
 
 #[cfg(test)]
 mod tests {
+    use crate::client::hooked_node::{Fate, HookedNode};
+    use crate::client::local_queue::LocalQueue;
+    use crate::protocol::command::Verb;
+    use crate::time::clock::Clock;
     use crate::{LockManager, LockRequest};
+    use std::sync::{Arc, Mutex};
     use std::time::Duration;
     use tokio::time::sleep;
+
+    /// The nodes that two calls for `a` and `b` ask, the second one when the first has found `b` taken at all nodes, or at the first one
+    /// alone.
+    async fn asked(taken_at: usize) -> String {
+        let (clock, asked) = (Clock::tokio(), Arc::new(Mutex::new(String::new())));
+        let nodes = ["0", "1", "2"].map(|name| {
+            let asked = Arc::clone(&asked);
+            HookedNode::new(clock, move |command| {
+                if let Verb::SetNx { .. } = command.verb {
+                    asked.lock().unwrap().push_str(name);
+                }
+                Fate::Answered
+            })
+        });
+        let of_others = nodes
+            .iter()
+            .take(taken_at)
+            .map(|node| LockManager::new(Arc::new(LocalQueue::new(Arc::new(node.shared()), None))));
+        let mut held = Vec::new();
+        for manager in of_others {
+            held.push(manager.acquire("b").await.unwrap());
+        }
+        asked.lock().unwrap().clear();
+        let local = LocalQueue::new(Arc::new(HookedNode::shared_of(nodes, clock)), None);
+        let manager = LockManager::new(Arc::new(local));
+        for _ in 0..2 {
+            let request = LockRequest::all(["a", "b"]).wait(Duration::from_millis(53));
+            let _ = manager.acquire(request).await;
+            asked.lock().unwrap().push(' ');
+        }
+        drop(held);
+        asked.lock().unwrap().clone()
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn one_node_is_asked_first_where_others_have_had_some_of_the_keys_lately() {
+        assert_eq!(asked(0).await, "012 012 ");
+        assert_eq!(asked(1).await, "012 012 ", "the others are enough");
+        let asked = asked(3).await;
+        let (first, second) = asked.split_once(' ').unwrap();
+        assert!(first.starts_with("0120"), "the first try asks all, and the next one asks one: {asked}");
+        assert!(second.starts_with('0') && !second.starts_with("01"), "{asked}");
+    }
 
     #[tokio::test(start_paused = true)]
     async fn whoever_wants_several_keys_tries_some_times_before_it_stands_in_their_queues() {

@@ -250,6 +250,16 @@ pub(super) fn as_asked(subject: Arc<Subject>, mode: Mode) -> Arc<Subject> {
 }
 
 impl Sender<'_> {
+    /// The same ballot is proposed as was before, if one was.
+    pub(super) const fn propose(&mut self, ballot: Option<Ballot>) {
+        self.ballot = ballot;
+    }
+
+    /// The ballot that was proposed, if one was drawn.
+    pub(super) const fn proposed(&self) -> Option<Ballot> {
+        self.ballot
+    }
+
     /// Sends one command in the order of the connection, and keeps the place of its answer.
     pub(super) fn send(&mut self, Outgoing { index, verb, fence, other }: Outgoing) {
         let fence = fence.and_then(|fence| self.ballot(fence));

@@ -4,8 +4,8 @@ use super::state::{Sleeper, State};
 use super::{Acquisition, NO_MEMBER};
 use crate::client::hooked_node::{Fate, HookedNode};
 use crate::node::Pending;
-use crate::protocol::candidate::{Candidate, LeaseTerms, Outgoing, Queue};
-use crate::protocol::command::{Answer, Notice, ProvenClaim, Reply, Subject};
+use crate::protocol::candidate::{Candidate, LeaseTerms, Outgoing, Queue, Wanted};
+use crate::protocol::command::{Answer, Notice, ProvenClaim, Reply, Subject, Verb};
 use crate::protocol::hold_options::HoldOptions;
 use crate::protocol::quorum::{Quorum, Verdict};
 use crate::protocol::rules::Rules;
@@ -206,6 +206,27 @@ async fn a_try_that_asks_one_node_first_asks_the_others_unless_that_one_refuses(
     for (name, fate, is_taken, verdict, asked) in table {
         assert_eq!(one_first(fate, is_taken).await, (verdict, asked.into()), "{name}");
     }
+}
+
+/// A quorum has to accept one and the same number.
+#[tokio::test(start_paused = true)]
+async fn a_try_that_asks_one_node_first_proposes_one_number_to_all() {
+    let (clock, proposed) = (Clock::tokio(), Arc::new(Mutex::new(Vec::new())));
+    let nodes = [(); 3].map(|()| {
+        let proposed = Arc::clone(&proposed);
+        HookedNode::new(clock, move |command| {
+            if let Verb::SetNx { .. } = command.verb {
+                proposed.lock().unwrap().push(command.fence);
+            }
+            Fate::Answered
+        })
+    });
+    let ours = Acquisition::of_key(&Arc::new(HookedNode::shared_of(nodes, clock)), &"order:7".into(), TTL, clock.now());
+    ours.take_up(Wanted { ttl: TTL, is_fenced: true, is_kept: false, linger: Duration::ZERO });
+    assert_eq!(ours.try_one_first(ours.node_timeout()).await, Verdict::Reached);
+    let proposed = proposed.lock().unwrap().clone();
+    assert!(proposed.len() == 3 && proposed[0].is_some(), "{proposed:?}");
+    assert_eq!(proposed[1..], [proposed[0]; 2]);
 }
 
 /// Its guard may be on its way out on another thread, and the token at the next call of the line, which wants the lock alone.

@@ -3,6 +3,7 @@
 use super::Acquisition;
 use super::state::Sender;
 use crate::client::gather::gather;
+use crate::client::node_handle::NodeHandle;
 use crate::error::NodeError;
 use crate::lock::OwnerToken;
 use crate::node::{BoxFuture, Status};
@@ -10,6 +11,7 @@ use crate::protocol::candidate::{Candidate, Phase, Wanted};
 use crate::protocol::command::Occupant;
 use crate::protocol::lease::whole_millis;
 use crate::protocol::quorum::Verdict;
+use crate::time::ballot_clock::Ballot;
 use crate::time::clock::Instant;
 use crate::time::wait_until::wait_until;
 use std::future::{Future, poll_fn};
@@ -18,9 +20,9 @@ use std::task::Poll;
 use std::time::Duration;
 use tokio::time::timeout;
 
-/// The first node has so large a part of the node timeout for its answer, before all are asked. Smaller, and a node that answers
-/// usually is not waited for; larger, and a silent one holds up each try.
-const FIRST_ANSWERS_IN: u32 = 4;
+/// The node that is asked first has so large a part of the time of a try for its answer: a half, which is two round trips or more. At
+/// 4, a healthy one that is far away is not waited for; at 1, no time is left for the others.
+const FIRST_ANSWERS_IN: u32 = 2;
 
 /// What a call finds when its turn has come.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -171,32 +173,54 @@ impl Acquisition {
 
     /// Asks every node for the lock.
     pub(crate) fn send_try(&self, now: Instant) {
-        self.send_at(now, |candidate, sender| candidate.try_at_once(now, |out| sender.send(out)));
+        self.send_at(now, None, |candidate, sender| candidate.try_at_once(now, |out| sender.send(out)));
     }
 
-    fn send_at(&self, now: Instant, ask: impl FnOnce(&mut Candidate, &mut Sender<'_>)) {
+    /// Sends what is to be asked together, with the ballot that was proposed before. Returns the one that is.
+    fn send_at(
+        &self,
+        now: Instant,
+        ballot: Option<Ballot>,
+        ask: impl FnOnce(&mut Candidate, &mut Sender<'_>),
+    ) -> Option<Ballot> {
         let mut state = self.state();
         state.take_in(self.shared.clock);
         let (candidate, mut sender) = state.parts(&self.shared, &self.subject, now);
+        sender.propose(ballot);
         ask(candidate, &mut sender);
+        sender.proposed()
     }
 
-    /// Asks one node for the lock, which is the same for all that do so, and the others only if that one does not refuse it. Those
-    /// who want the same names meet there, and not at each node, where some would get these and some those.
+    /// Asks one node for the lock, and the others only if that one does not refuse it. Those who want the same names meet there, and
+    /// not at each node, where some would get these and some those. It all takes no longer than `patience`.
     ///
-    /// A node that takes longer than a part of a node timeout is not waited for.
+    /// A node that takes longer than a part of that is not waited for.
     pub(crate) async fn try_one_first(&self, patience: Duration) -> Verdict {
-        let first = self.shared.nodes.iter().position(|node| node.status() == Status::Up).unwrap_or_default();
-        let now = self.now();
-        self.send_at(now, |candidate, sender| candidate.try_at(first, now, |out| sender.send(out)));
-        let answer = self.verdict(|candidate| candidate.tried_at(first), self.node_timeout() / FIRST_ANSWERS_IN).await;
-        // Open, when the manager closes.
-        if let Some(verdict @ (Verdict::Contended | Verdict::Open)) = answer {
-            return verdict;
+        let begun = self.now();
+        let Some(first) = self.first_node() else { return self.try_at_once(begun, patience).await };
+        let ballot =
+            self.send_at(begun, None, |candidate, sender| candidate.try_at(first, begun, |out| sender.send(out)));
+        let window = self.node_timeout().min(patience) / FIRST_ANSWERS_IN;
+        let answer = self.verdict(|candidate| candidate.tried_at(first), window).await;
+        if answer == Some(Verdict::Contended) {
+            return Verdict::Contended;
+        }
+        if self.shared.is_closed() {
+            return Verdict::Open;
         }
         let now = self.now();
-        self.send_at(now, |candidate, sender| candidate.try_at_others(first, now, |out| sender.send(out)));
-        self.tried(patience).await
+        self.send_at(now, ballot, |candidate, sender| candidate.try_at_others(first, now, |out| sender.send(out)));
+        self.tried(patience.saturating_sub(now.since(begun))).await
+    }
+
+    /// The node that is asked first: the same for all processes that have the same nodes, in whatever order they name them, as
+    /// long as they can ask it.
+    fn first_node(&self) -> Option<usize> {
+        let can_vote = |node: &NodeHandle| {
+            node.node().status_of(self.subject.route()) == Status::Up && node.node().abstains_for().is_none()
+        };
+        let nodes = self.shared.nodes.iter().enumerate().filter(|(_, node)| can_vote(node));
+        nodes.min_by_key(|(_, node)| node.label()).map(|(index, _)| index)
     }
 
     /// Waits for the votes.

@@ -20,7 +20,7 @@ use std::time::Duration;
 /// looks that find nothing due.
 const LOOKS_PER_TTL: u32 = 8;
 /// What is due within this part of its ttl is renewed together with what is due now. Smaller, more wake-ups; larger, more
-/// renewals, and near the spread of renewals, locks that were taken together are renewed together for ever.
+/// locks are renewed in one burst.
 const TOGETHER_PER_TTL: u32 = 64;
 /// Unless so many are due already. Smaller, more wake-ups, and the last of many locks are renewed late; larger, a burst that
 /// holds up this process and the nodes.
