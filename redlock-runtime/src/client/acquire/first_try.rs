@@ -190,52 +190,65 @@ mod tests {
     use crate::client::local_queue::LocalQueue;
     use crate::protocol::command::Verb;
     use crate::time::clock::Clock;
-    use crate::{LockManager, LockRequest};
+    use crate::{LockGuard, LockManager, LockRequest};
     use std::sync::{Arc, Mutex};
     use std::time::Duration;
     use tokio::time::sleep;
 
-    /// The nodes that two calls for `a` and `b` ask, the second one when the first has found `b` taken at all nodes, or at the first one
-    /// alone.
-    async fn asked(taken_at: usize) -> String {
-        let (clock, asked) = (Clock::tokio(), Arc::new(Mutex::new(String::new())));
-        let nodes = ["0", "1", "2"].map(|name| {
-            let asked = Arc::clone(&asked);
-            HookedNode::new(clock, move |command| {
-                if let Verb::SetNx { .. } = command.verb {
-                    asked.lock().unwrap().push_str(name);
-                }
-                Fate::Answered
-            })
-        });
-        let of_others = nodes
-            .iter()
-            .take(taken_at)
-            .map(|node| LockManager::new(Arc::new(LocalQueue::new(Arc::new(node.shared()), None))));
-        let mut held = Vec::new();
-        for manager in of_others {
-            held.push(manager.acquire("b").await.unwrap());
+    /// A manager of three nodes, which of them it asks for a lock at once, and the locks of others that have `b` at the first so many.
+    struct Scene {
+        manager: LockManager,
+        asked: Arc<Mutex<String>>,
+        held: Vec<LockGuard>,
+    }
+
+    impl Scene {
+        async fn taken_at(first: usize) -> Self {
+            let (clock, asked) = (Clock::tokio(), Arc::new(Mutex::new(String::new())));
+            let nodes = ["0", "1", "2"].map(|name| {
+                let asked = Arc::clone(&asked);
+                HookedNode::new(clock, move |command| {
+                    if let Verb::SetNx { .. } = command.verb {
+                        asked.lock().unwrap().push_str(name);
+                    }
+                    Fate::Answered
+                })
+            });
+            let of = |shared| LockManager::new(Arc::new(LocalQueue::new(Arc::new(shared), None)));
+            let mut held = Vec::new();
+            for node in nodes.iter().take(first) {
+                held.push(of(node.shared()).acquire("b").await.unwrap());
+            }
+            asked.lock().unwrap().clear();
+            Self { manager: of(HookedNode::shared_of(nodes, clock)), asked, held }
         }
-        asked.lock().unwrap().clear();
-        let local = LocalQueue::new(Arc::new(HookedNode::shared_of(nodes, clock)), None);
-        let manager = LockManager::new(Arc::new(local));
-        for _ in 0..2 {
-            let request = LockRequest::all(["a", "b"]).wait(Duration::from_millis(53));
-            let _ = manager.acquire(request).await;
-            asked.lock().unwrap().push(' ');
+
+        /// The nodes that a call for `a` and `b` asks at once, one letter for each command. It has its locks in time or not.
+        async fn call(&self) -> (bool, String) {
+            let request = LockRequest::all(["a", "b"]).wait(Duration::from_millis(80));
+            let is_had = self.manager.acquire(request).await.is_ok();
+            (is_had, std::mem::take(&mut *self.asked.lock().unwrap()))
         }
-        drop(held);
-        asked.lock().unwrap().clone()
     }
 
     #[tokio::test(start_paused = true)]
-    async fn one_node_is_asked_first_where_others_have_had_some_of_the_keys_lately() {
-        assert_eq!(asked(0).await, "012 012 ");
-        assert_eq!(asked(1).await, "012 012 ", "the others are enough");
-        let asked = asked(3).await;
-        let (first, second) = asked.split_once(' ').unwrap();
-        assert!(first.starts_with("0120"), "the first try asks all, and the next one asks one: {asked}");
-        assert!(second.starts_with('0') && !second.starts_with("01"), "{asked}");
+    async fn all_nodes_are_asked_at_once_where_nobody_was_met() {
+        for taken_at in [0, 1] {
+            let scene = Scene::taken_at(taken_at).await;
+            for _ in 0..2 {
+                assert_eq!(scene.call().await, (true, "012".into()), "others have it at {taken_at} nodes");
+            }
+        }
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn one_node_is_asked_first_where_others_were_met_and_all_now_and_then() {
+        let mut scene = Scene::taken_at(3).await;
+        let (is_had, asked) = scene.call().await;
+        assert!(!is_had && asked.starts_with("012000012"), "{asked}");
+        // What the first node alone has kept keeps out nobody for long.
+        scene.held.truncate(1);
+        assert_eq!(scene.call().await, (true, "0000012".into()));
     }
 
     #[tokio::test(start_paused = true)]

@@ -208,6 +208,24 @@ async fn a_try_that_asks_one_node_first_asks_the_others_unless_that_one_refuses(
     }
 }
 
+/// What it grants would not count, and all others had to be asked for each try.
+#[tokio::test(start_paused = true)]
+async fn a_node_that_abstains_is_not_asked_first() {
+    let (clock, asked) = (Clock::tokio(), Arc::new(Mutex::new(String::new())));
+    let nodes = ["0", "1", "2"].map(|name| {
+        let asked = Arc::clone(&asked);
+        HookedNode::new(clock, move |_| {
+            asked.lock().unwrap().push_str(name);
+            Fate::Answered
+        })
+    });
+    nodes[0].abstain();
+    let shared = Arc::new(HookedNode::shared_of(nodes, clock));
+    let ours = Acquisition::of_key(&shared, &"order:7".into(), TTL, clock.now());
+    assert_eq!(ours.try_one_first(ours.node_timeout()).await, Verdict::Reached);
+    assert_eq!(*asked.lock().unwrap(), "102");
+}
+
 /// A quorum has to accept one and the same number.
 #[tokio::test(start_paused = true)]
 async fn a_try_that_asks_one_node_first_proposes_one_number_to_all() {
