@@ -53,6 +53,6 @@ pub(crate) fn command(parts: &[&str]) -> Vec<u8> {
 }
 
 /// How many lines end in `bytes`.
-fn lines(bytes: &[u8]) -> usize {
+pub(crate) fn lines(bytes: &[u8]) -> usize {
     bytes.split(|byte| *byte == b'\n').count() - 1
 }

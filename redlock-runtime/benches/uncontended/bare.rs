@@ -8,10 +8,10 @@ use crate::wire::{Wire, command};
 use redlock_tests::Nodes;
 use std::sync::{Mutex, PoisonError};
 
-const RELEASE: &str =
+pub(crate) const RELEASE: &str =
     "if redis.call('GET', KEYS[1]) == ARGV[1] then return redis.call('DEL', KEYS[1]) else return 0 end";
 /// As long as ours.
-const TOKEN: &str = "0123456789abcdef-0123456789abcdefghijklm-0123456789abcdefghi";
+pub(crate) const TOKEN: &str = "0123456789abcdef-0123456789abcdefghijklm-0123456789abcdefghi";
 
 /// Bare sockets, one to each node.
 pub(crate) struct Bare {

@@ -8,6 +8,7 @@
     reason = "a benchmark that cannot run should say so and stop"
 )]
 
+mod awaited;
 mod bare;
 mod contestants;
 #[path = "../common/cpu_time.rs"]
@@ -23,27 +24,40 @@ mod result_file;
 #[path = "../common/wire.rs"]
 mod wire;
 
+use awaited::Awaited;
 use bare::Bare;
 use contestants::{Contestant, Ours, RawAwaited, RawUnawaited, Rslock};
 use measure::{Figures, Plan, measure};
 use redlock_tests::Nodes;
 use report::{Report, Scene};
 use std::sync::Arc;
+use tokio::runtime;
 
-#[tokio::main]
-async fn main() {
+fn main() {
     let plan = Plan::from_arguments();
     let mut report = Report::default();
+    let threads = runtime::Builder::new_multi_thread().enable_all().build().expect("a runtime");
+    threads.block_on(on_all_threads(&plan, &mut report));
+    let thread = runtime::Builder::new_current_thread().enable_all().build().expect("a runtime");
+    thread.block_on(on_one_thread(&plan, &mut report));
 
+    print!("{report}");
+    if plan.is_complete() {
+        report.write();
+    }
+}
+
+async fn on_all_threads(plan: &Plan, report: &mut Report) {
     let one = Nodes::start(1).await;
     let contestants: Vec<Arc<dyn Contestant>> = vec![
         Arc::new(RawAwaited::connect(&one).await),
         Arc::new(RawUnawaited::connect(&one).await),
         Arc::new(Ours::connect(&one).await),
         Arc::new(Rslock::connect(&one)),
+        Arc::new(Awaited::connect(&one).await),
         Arc::new(Bare::connect(&one)),
     ];
-    report.add(Scene::OneNode, run(&plan, &contestants).await);
+    report.add(Scene::OneNode, run(plan, &contestants).await);
 
     let five = Nodes::start(5).await;
     let ours: Arc<dyn Contestant> = Arc::new(Ours::connect(&five).await);
@@ -51,23 +65,30 @@ async fn main() {
         Arc::new(RawAwaited::connect(&five).await),
         Arc::clone(&ours),
         Arc::new(Rslock::connect(&five)),
+        Arc::new(Awaited::connect(&five).await),
         Arc::new(Bare::connect(&five)),
     ];
-    report.add(Scene::FiveNodes, run(&plan, &contestants).await);
+    report.add(Scene::FiveNodes, run(plan, &contestants).await);
 
     // The frozen node must be noticed once before its price can be the lasting one.
     five[0].freeze();
-    let frozen = run(&plan, &[ours]).await;
+    let frozen = run(plan, &[ours]).await;
     // One task: each of rslock's pairs takes about a second now, and its tasks wait for each other.
     let rslock: Arc<dyn Contestant> = Arc::new(Rslock::connect(&five));
-    let rslock = measure(&plan, &rslock, 1).await;
+    let rslock = measure(plan, &rslock, 1).await;
     five[0].thaw();
     report.add(Scene::FiveNodesOneFrozen, frozen.into_iter().chain([rslock]).collect());
+}
 
-    print!("{report}");
-    if plan.is_complete() {
-        report.write();
-    }
+/// What is left of the CPU time where no thread wakes another one.
+async fn on_one_thread(plan: &Plan, report: &mut Report) {
+    let five = Nodes::start(5).await;
+    let contestants: Vec<Arc<dyn Contestant>> = vec![
+        Arc::new(Ours::connect(&five).await),
+        Arc::new(Rslock::connect(&five)),
+        Arc::new(Awaited::connect(&five).await),
+    ];
+    report.add(Scene::FiveNodesOneThread, run(plan, &contestants).await);
 }
 
 /// Takes turns, so that a change of the machine's speed meets every contestant alike.
