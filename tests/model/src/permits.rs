@@ -12,8 +12,12 @@
 //! turnstile may yield it at a node, and take it again; a call may be dropped at any time, and its process passes the turnstile on all
 //! the same; and a node may forget everything, where the quorum is one that tolerates it.
 //!
-//! Who has a permit wins votes back: it asks each node that has none for it for the turnstile, by another token of its own, and for the
-//! permit where it has that.
+//! Who has a permit wins votes back: it asks each node that has none for it for the turnstile, by another token of its own. Where it has
+//! that, it asks all who have voted whether they still have the permit, and asks for it when a quorum has said so since. A quorum of
+//! three nodes needs the turnstile at one node for that; of more nodes, at a majority.
+//!
+//! Somebody may take a permit away at a node behind everybody's back. Its token counts on it until it hears of that; here it has a permit
+//! meanwhile only if a quorum still knows of it.
 
 use std::fmt;
 
@@ -46,8 +50,6 @@ pub enum Variant {
     LapsedExtensionsCount,
     /// Whoever may be missing in rolls because a node has forgotten it is not counted.
     NobodyForgets,
-    /// A permit that could not be proven for a moment is one again when enough votes are won back.
-    LostPermitsReturn,
     /// Votes are won back without the turnstile.
     VotesReturnOutside,
 }
@@ -69,6 +71,8 @@ pub struct Permits {
     pub yields: u8,
     /// How often a node forgets everything.
     pub wipes: u8,
+    /// How often a permit is taken away at a node.
+    pub thefts: u8,
     /// How often a token wins votes back, each of them once.
     pub returns: u8,
     /// How many nodes must agree.
@@ -93,6 +97,9 @@ pub struct State {
     cuts: u8,
     yields: u8,
     wipes: u8,
+    thefts: u8,
+    /// Which tokens have lost a permit to a thief.
+    robbed: u8,
 }
 
 /// A node, with what travels between it and the processes, and what each token knows of it. Sorting these removes the symmetry of
@@ -124,6 +131,10 @@ struct Link {
     was_given: bool,
     /// A yield was cut off that may still be executed.
     is_tainted: bool,
+    /// The token stands there in the turnstile once more.
+    stands_again: bool,
+    /// The node has said so since it has returned: its permit is still there.
+    is_confirmed: bool,
     /// What the node has said of the others, with the highest bit, as long as it counts.
     roll: u8,
 }
@@ -149,13 +160,14 @@ enum Sent {
     Extend,
     Leave,
     Yield,
-    /// The three of who has come back for votes.
+    /// The four of who has come back for votes.
     TakeBack,
+    Confirm,
     EnterBack,
     OpenBack,
 }
 
-const ALL: [Sent; 10] = [
+const ALL: [Sent; 11] = [
     Sent::Take,
     Sent::Enter,
     Sent::LateEnter,
@@ -164,6 +176,7 @@ const ALL: [Sent; 10] = [
     Sent::Leave,
     Sent::Yield,
     Sent::TakeBack,
+    Sent::Confirm,
     Sent::EnterBack,
     Sent::OpenBack,
 ];
@@ -225,6 +238,10 @@ pub enum Action {
     Open { token: usize },
     /// A holder asks for the turnstile where it has no permit.
     Return { token: usize },
+    /// It asks those who have voted whether they still have its permit.
+    Confirm { token: usize },
+    /// It asks a node for the permit where it has none.
+    EnterBack { token: usize, node: usize },
     /// It leaves the turnstile again.
     Close { token: usize },
     /// A holder extends its permit where it has not heard of one.
@@ -241,6 +258,8 @@ pub enum Action {
     ExpireTurn { node: usize },
     /// A permit at a node expires.
     ExpireEntry { node: usize, token: usize },
+    /// A permit at a node is taken away, which its token does not know.
+    Steal { node: usize, token: usize },
     /// A token gives back what it has.
     End { token: usize },
 }
@@ -296,6 +315,14 @@ impl Model for Permits {
                     }
                 }
             }
+            Action::Confirm { token } => {
+                for node in 0..NODES {
+                    if state.columns[node].links[token].has_entry {
+                        self.send(&mut state, Sent::Confirm, token, node);
+                    }
+                }
+            }
+            Action::EnterBack { token, node } => self.send(&mut state, Sent::EnterBack, token, node),
             Action::Close { token } => self.close(&mut state, token),
             Action::Extend { token, node } => self.send(&mut state, Sent::Extend, token, node),
             Action::Execute { process, node } => {
@@ -331,6 +358,12 @@ impl Model for Permits {
                 let column = &mut state.columns[node];
                 column.entries &= !(1 << token);
                 column.links[token].has_entry = false;
+                column.links[token].is_confirmed = false;
+            }
+            Action::Steal { node, token } => {
+                state.thefts += 1;
+                state.robbed |= 1 << token;
+                state.columns[node].entries &= !(1 << token);
             }
             Action::End { token } => self.end(&mut state, token),
         }
@@ -346,12 +379,15 @@ impl Model for Permits {
     fn encode(&self, state: &State, bytes: &mut Vec<u8>) {
         let phases: u8 = (0..TOKENS).map(|token| (state.phases[token] as u8) << (2 * token)).sum();
         let back = state.returned << 4 | state.stands_again;
-        bytes.extend([phases, state.opened, back, state.expiries << 4 | state.wipes, state.cuts << 4 | state.yields]);
+        let lost = [state.expiries << 4 | state.wipes, state.thefts << 4 | state.robbed];
+        bytes.extend([phases, state.opened, back, lost[0], lost[1], state.cuts << 4 | state.yields]);
         for column in &state.columns {
             bytes.extend([column.turn, column.entries]);
             for (token, link) in column.links.iter().enumerate().take(self.tokens) {
-                let flags = [link.has_turn, link.has_entry, link.was_given, link.is_tainted];
-                bytes.push(flags.iter().rev().fold(0, |bits, flag| bits << 1 | u8::from(*flag)));
+                let of_return = [link.stands_again, link.is_confirmed];
+                let flags =
+                    [link.has_turn, link.has_entry, link.was_given, link.is_tainted].into_iter().chain(of_return);
+                bytes.push(flags.rev().fold(0, |bits, flag| bits << 1 | u8::from(flag)));
                 let Connection { commands, stale } = column.connections[token];
                 let mut word = [0; 8];
                 word[..MOST_ON_THE_WAY].copy_from_slice(&commands);
@@ -363,13 +399,15 @@ impl Model for Permits {
 
     fn decode(&self, bytes: &mut &[u8]) -> State {
         let phases = take(bytes);
-        let [opened, back, lost, broken] = [(); 4].map(|()| take(bytes));
+        let [opened, back, lost, stolen, broken] = [(); 5].map(|()| take(bytes));
         let mut state = State {
             opened,
             returned: back >> 4,
             stands_again: back & 15,
             expiries: lost >> 4,
             wipes: lost & 15,
+            thefts: stolen >> 4,
+            robbed: stolen & 15,
             cuts: broken >> 4,
             yields: broken & 15,
             ..State::default()
@@ -385,7 +423,9 @@ impl Model for Permits {
                 let [commands @ .., left, roll] = take_packed(bytes).to_le_bytes();
                 column.connections[token] = Connection { commands, stale: left };
                 let [has_turn, has_entry, was_given, is_tainted] = [1, 2, 4, 8].map(|flag| flags & flag != 0);
-                column.links[token] = Link { has_turn, has_entry, was_given, is_tainted, roll };
+                let [stands_again, is_confirmed] = [16, 32].map(|flag| flags & flag != 0);
+                column.links[token] =
+                    Link { has_turn, has_entry, was_given, is_tainted, stands_again, is_confirmed, roll };
             }
         }
         state
@@ -426,7 +466,10 @@ impl Permits {
     }
 
     fn holds(&self, state: &State, token: usize) -> bool {
-        state.phases[token] == Phase::Holding && state.has_entries(token) >= self.quorum
+        let is_robbed = state.robbed >> token & 1 == 1;
+        let is_there = || state.columns.iter().filter(|column| column.entries >> token & 1 == 1).count() >= self.quorum;
+        let counts = state.phases[token] == Phase::Holding && state.has_entries(token) >= self.quorum;
+        counts && (!is_robbed || is_there())
     }
 
     /// The next call of its process has the turnstile of a token, which has a permit or is dropped.
@@ -521,6 +564,24 @@ impl Permits {
         }
         if state.stands_again >> token & 1 == 1 {
             actions.push(Action::Close { token });
+            self.actions_of_returned(state, token, actions);
+        }
+    }
+
+    /// What a holder does that has come back to the turnstile, once at each node.
+    fn actions_of_returned(&self, state: &State, token: usize, actions: &mut Vec<Action>) {
+        let links = state.columns.map(|column| column.links[token]);
+        let is_idle = |node: usize| !state.columns[node].connections[self.process(token)].has_any_of(token);
+        let confirmed = links.iter().filter(|link| link.is_confirmed).count();
+        let is_asked = confirmed > 0 || !(0..NODES).all(is_idle);
+        if links.iter().any(|link| link.stands_again) && !is_asked {
+            actions.push(Action::Confirm { token });
+        }
+        let is_confirmed = confirmed >= self.quorum || self.lacks(Rule::VotersAreAskedFirst);
+        for (node, link) in links.iter().enumerate() {
+            if link.stands_again && !link.has_entry && is_confirmed && is_idle(node) {
+                actions.push(Action::EnterBack { token, node });
+            }
         }
     }
 
@@ -543,6 +604,9 @@ impl Permits {
             if connection.stale != 0 {
                 actions.push(Action::ExecuteStale { process, node });
             }
+        }
+        for token in (0..self.tokens).filter(|token| state.thefts < self.thefts && column.entries >> token & 1 == 1) {
+            actions.push(Action::Steal { node, token });
         }
         if state.wipes < self.wipes && (column.turn != 0 || column.entries != 0) {
             actions.push(Action::Wipe { node });
@@ -581,7 +645,11 @@ impl Permits {
 
     fn close(&self, state: &mut State, token: usize) {
         state.stands_again &= !(1 << token);
-        (0..NODES).for_each(|node| self.send(state, Sent::OpenBack, token, node));
+        for node in 0..NODES {
+            let link = &mut state.columns[node].links[token];
+            (link.stands_again, link.is_confirmed) = (false, false);
+            self.send(state, Sent::OpenBack, token, node);
+        }
     }
 
     fn end(&self, state: &mut State, token: usize) {
@@ -622,7 +690,7 @@ impl Permits {
     fn execute(&self, state: &mut State, code: u8, node: usize, heard: bool) {
         let (sent, token) = decoded(code);
         let owner = self.process(token) as u8 + 1;
-        let is_lost = self.is_lost(state, token) && self.variant != Variant::LostPermitsReturn;
+        let is_lost = self.is_lost(state, token);
         let (phase, stands_again) = (state.phases[token], state.stands_again >> token & 1 == 1);
         let column = &mut state.columns[node];
         let link = &mut column.links[token];
@@ -672,9 +740,13 @@ impl Permits {
                     column.turn = back(token);
                 }
                 let has_turn = column.turn == back(token) || self.variant == Variant::VotesReturnOutside;
-                if heard && has_turn && phase == Phase::Holding && stands_again {
-                    self.send(state, Sent::EnterBack, token, node);
-                }
+                link.stands_again |= heard && has_turn && phase == Phase::Holding && stands_again;
+            }
+            Sent::Confirm => {
+                let is_there = column.entries & bit != 0;
+                // What the node has not, is no vote any more.
+                link.has_entry &= is_there || !heard;
+                link.is_confirmed |= heard && is_there && stands_again && link.has_entry;
             }
             Sent::EnterBack => {
                 if column.turn == back(token) || self.variant == Variant::VotesReturnOutside {
@@ -710,7 +782,7 @@ impl Permits {
     /// A permit that was not proven for a moment is lost.
     fn note_losses(&self, state: &mut State) {
         for token in 0..self.tokens {
-            if self.is_lost(state, token) && self.variant != Variant::LostPermitsReturn {
+            if self.is_lost(state, token) {
                 self.end(state, token);
             }
         }
@@ -751,6 +823,8 @@ impl fmt::Display for Action {
             Self::Admit { token } => write!(f, "t{token} is admitted"),
             Self::Open { token } => write!(f, "t{token} leaves the turnstile"),
             Self::Return { token } => write!(f, "t{token} asks for the turnstile where it has no permit"),
+            Self::Confirm { token } => write!(f, "t{token} asks those who have voted whether they have its permit"),
+            Self::EnterBack { token, node } => write!(f, "t{token} asks node {node} for a vote that it lacks"),
             Self::Close { token } => write!(f, "t{token} leaves the turnstile again"),
             Self::Extend { token, node } => write!(f, "t{token} extends its permit at node {node}"),
             Self::Execute { process, node } => write!(f, "node {node} answers process {process}"),
@@ -761,6 +835,7 @@ impl fmt::Display for Action {
             }
             Self::ExpireTurn { node } => write!(f, "the turnstile at node {node} expires"),
             Self::ExpireEntry { node, token } => write!(f, "the permit of t{token} at node {node} expires"),
+            Self::Steal { node, token } => write!(f, "the permit of t{token} at node {node} is taken away"),
             Self::End { token } => write!(f, "t{token} ends"),
         }
     }

@@ -72,6 +72,9 @@ pub enum Rule {
     WonVotesCarryTheNumber,
     /// What a node has told of those who have permits counts for as long as the turnstile provably is the token's there.
     RollsEndWithTheTurnstile,
+    /// A vote for a permit is won back when a quorum has confirmed since that it still has it: somebody may have taken away what it
+    /// counts on.
+    VotersAreAskedFirst,
     /// What several nodes tell of those who have permits is put together: each of them knows of some only.
     ListsAreUnited,
 }

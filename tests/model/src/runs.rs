@@ -232,6 +232,8 @@ pub fn permits() -> Vec<(&'static str, Permits)> {
             Permits { returns: 2, quorum: 3, wipes: 1, expiries: 1, ..pair },
         ),
         ("two tokens of a process, one wins votes back", Permits { returns: 1, expiries: 2, ..in_one_process(pair) }),
+        ("two tokens, permits that are taken away", Permits { returns: 2, thefts: 2, expiries: 1, ..pair }),
+        ("two tokens, one is taken away, a cut", Permits { returns: 1, thefts: 1, cuts: 1, ..pair }),
         ("three tokens, one permit, one wins votes back", Permits { tokens: 3, returns: 1, ..pair }),
         ("two tokens, one permit, an expiry and a cut", Permits { expiries: 1, cuts: 1, ..pair }),
         ("three tokens, two permits", Permits { tokens: 3, permits: 2, ..pair }),
@@ -263,18 +265,18 @@ pub fn permits_without_a_rule() -> Vec<(&'static str, Permits)> {
         ("a late question", varied(PermitsVariant::LateEntersCreate, in_one_process(pair))),
         ("an extension after the lease", varied(PermitsVariant::LapsedExtensionsCount, in_one_process(pair))),
         ("a node that forgets", varied(PermitsVariant::NobodyForgets, Permits { quorum: 3, wipes: 1, ..pair })),
-        ("a lost one returns", varied(PermitsVariant::LostPermitsReturn, Permits { returns: 1, expiries: 2, ..pair })),
         (
             "outside of the turnstile",
             varied(PermitsVariant::VotesReturnOutside, Permits { returns: 1, expiries: 2, ..pair }),
         ),
+        ("one that was taken away", without(Rule::VotersAreAskedFirst, Permits { returns: 1, thefts: 2, ..pair })),
         ("an extension makes one", varied(PermitsVariant::ExtensionsCreate, Permits { expiries: 3, cuts: 1, ..pair })),
     ]
 }
 
 const fn permits_of_two() -> Permits {
     let variant = PermitsVariant::Protocol;
-    let (yields, wipes, returns, quorum, drops) = (0, 0, 0, 2, false);
+    let (yields, wipes, thefts, returns, quorum, drops) = (0, 0, 0, 0, 2, false);
     Permits {
         tokens: 2,
         permits: 1,
@@ -283,6 +285,7 @@ const fn permits_of_two() -> Permits {
         cuts: 0,
         yields,
         wipes,
+        thefts,
         returns,
         quorum,
         drops,

@@ -33,18 +33,25 @@ impl Acquisition {
     }
 
     /// Asks the nodes for the votes that it lacks, while `turnstile` is its own, and hears what they say. Those that have voted are asked
-    /// before: somebody may have taken away what it counts on, and others may have come in since.
+    /// before, and a quorum of them has to confirm it while `turnstile` is its own: somebody may have taken away what it counts on, and
+    /// others may have come in since. Where too few do, it is tried again after the next renewal.
     pub(crate) async fn ask_for_votes(&self, turnstile: &Self) {
         let patience = self.lock().candidate.patience_at_turnstile();
         // The body may wait for answers as well, and an answer wakes one task.
         let Ok(_alone) = timeout(patience, self.alone()).await else { return };
         self.ask_voters();
         self.until_heard(patience).await;
-        let comes_back = self.state().candidate.comes_back(self.now());
-        if comes_back {
+        if turnstile.stands_there() && self.is_confirmed() {
             self.ask_for_permit(turnstile);
             self.until_heard(patience).await;
         }
+    }
+
+    /// Whether votes are still lacking, and a quorum has confirmed the others.
+    fn is_confirmed(&self) -> bool {
+        let (mut state, now) = (self.state(), self.now());
+        state.take_in(self.shared.clock);
+        state.candidate.comes_back(now) && state.candidate.voters_have_confirmed()
     }
 
     fn ask_voters(&self) {

@@ -12,8 +12,8 @@
 //!    fewer than `n` others do, and its own votes are enough.
 //! 4. *Afterwards* the turnstile is left, and the permit is extended like a share. A vote that is lacking is won back in the turnstile
 //!    and nowhere else: what a node gives outside of it is seen by none of those that have counted. By another token than that of
-//!    those who count in this process, who would not see it either; and at each node where the turnstile is that token's, whether or
-//!    not it is so at a majority.
+//!    those who count in this process, who would not see it either. And only when a quorum has said, since that token has the
+//!    turnstile, that it still has the permit: what was taken away behind its back, others have not counted.
 //! 5. *What is lost stays lost.* A permit that was not proven for a moment was not counted by whoever came in that moment; no
 //!    answer makes it good again. And an extension counts only where the lease has not run out that the node gave in the turnstile.
 //!
@@ -105,7 +105,8 @@ impl Candidate {
     /// The token wants a permit, for which it has to stand in the turnstile.
     pub(crate) fn for_permit(mut self) -> Self {
         let told = self.voters.iter().map(|_| Told::Nothing).collect();
-        self.permit = Some(Box::new(Permit { turn: turn(self.terms.ttl), told }));
+        let confirmed = self.voters.iter().map(|_| false).collect();
+        self.permit = Some(Box::new(Permit { turn: turn(self.terms.ttl), told, back_since: None, confirmed }));
         self
     }
 
@@ -144,10 +145,14 @@ impl Candidate {
         }
     }
 
-    /// Asks all who have voted whether they still have the lock, before a permit comes back for the votes that it lacks.
+    /// Asks all who have voted whether they still have the permit, which has come back to the turnstile for the votes that it lacks.
     pub(crate) fn ask_voters(&mut self, now: Instant, mut send: impl FnMut(Outgoing)) {
         if !self.terms.applies(Rule::VotersAreAskedFirst) {
             return;
+        }
+        if let Some(permit) = &mut self.permit {
+            permit.back_since = Some(now);
+            permit.confirmed.fill(false);
         }
         for index in 0..self.voters.len() {
             let voter = self.voters.get(index).filter(|voter| voter.vote.is_granted() && voter.is_open());
@@ -168,6 +173,25 @@ impl Candidate {
             && self.is_held(now)
             && self.terms.applies(Rule::VotesAreWonBack)
             && self.voters.iter().enumerate().any(|(index, voter)| may_give(index, voter))
+    }
+
+    /// Whether a quorum has said since the token came back that it still has the permit. Silence says nothing here, and neither does a
+    /// connection that breaks: whoever took the permit away there may have let another one in.
+    pub(crate) fn voters_have_confirmed(&self) -> bool {
+        let confirmed = |permit: &Permit| permit.confirmed.iter().filter(|is_confirmed| **is_confirmed).count();
+        !self.terms.applies(Rule::VotersAreAskedFirst)
+            || self.permit.as_deref().is_some_and(|permit| self.has_quorum(confirmed(permit)))
+    }
+
+    /// Takes note of what the oldest answer of node number `index` says of the permit that has come back, before it is taken in.
+    pub(super) fn note_confirmation(&mut self, index: usize, answer: &Answer) {
+        let sent = self.voters.get(index).and_then(|voter| voter.in_flight.first());
+        let asked = sent.filter(|sent| sent.kind == Kind::Extension).map(|sent| sent.sent);
+        let Some(permit) = self.permit.as_deref_mut() else { return };
+        let is_new = permit.back_since.is_some_and(|since| asked.is_some_and(|asked| since <= asked));
+        if let Some(is_confirmed) = permit.confirmed.get_mut(index).filter(|_| is_new) {
+            *is_confirmed = matches!(answer, Ok(Reply::Extended { .. }));
+        }
     }
 
     /// The token stands in a turnstile, where permits are asked for from now on. What the nodes say counts for the whole lease of the

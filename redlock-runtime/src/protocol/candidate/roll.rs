@@ -12,6 +12,9 @@ pub(super) struct Permit {
     pub(super) turn: Duration,
     /// For each node what it has said last.
     pub(super) told: Box<[Told]>,
+    /// When the token came back to the turnstile, if it has; and which nodes have said since that they still have its permit.
+    pub(super) back_since: Option<Instant>,
+    pub(super) confirmed: Box<[bool]>,
 }
 
 /// What a node has said to a token that wants a permit.

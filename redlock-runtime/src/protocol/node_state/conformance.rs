@@ -40,7 +40,7 @@ same_names! {
     AllHoldersHear LeavingUnblocks BlockersArePinged ReadersTogether IntentsKeepOut PartsLeftAreReleased
     VotesAreWonBack WaitersYieldToTheHolder YieldAtOnce CutYieldTaints ReleasesAreSeenThrough UnknownTokensAreReleased ValidityFromTheSend
     BallotsOnlyRise EveryRegisterAccepts AcceptsAreOfOneRound RefusedIsNotIssued AcceptsEndWithTheVote WonVotesCarryTheNumber
-    RollsEndWithTheTurnstile ListsAreUnited
+    RollsEndWithTheTurnstile ListsAreUnited VotersAreAskedFirst
 }
 
 /// Those that a node keeps within one command.

@@ -153,6 +153,27 @@ fn who_has_a_permit_comes_back_for_the_vote_that_it_lacks() {
 }
 
 #[test]
+fn a_quorum_confirms_a_permit_before_it_is_asked_for_elsewhere() {
+    let mut scene = lacking_one();
+    // This one was sent before, and says nothing of the time since.
+    scene.hear(0, EXTEND, EXTENDED);
+    scene.advance(TTL / 4);
+    let (now, mut asked) = (scene.now, Vec::new());
+    scene.candidate.ask_voters(now, |out| asked.push(out.index));
+    assert_eq!(asked, [0, 1]);
+    scene.answer(0, Ok(EXTENDED));
+    assert!(!scene.candidate.voters_have_confirmed());
+    scene.answer(1, Err(disconnected()));
+    assert!(scene.candidate.is_held(scene.now), "by the leases that it knows of");
+    assert!(!scene.candidate.voters_have_confirmed(), "a connection that breaks is no answer");
+    scene.candidate.connected(1, scene.now);
+    scene.hear(1, EXTEND, EXTENDED);
+    assert!(scene.candidate.voters_have_confirmed());
+    scene.candidate.ask_voters(scene.now, |_| ());
+    assert!(!scene.candidate.voters_have_confirmed(), "it is asked anew");
+}
+
+#[test]
 fn a_node_that_is_away_or_abstains_is_not_stood_in_line_for() {
     let mut scene = lacking_one();
     scene.fail(2, EXTEND, disconnected());
