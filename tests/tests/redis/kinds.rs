@@ -4,9 +4,10 @@ use crate::lingering::make_idle;
 use crate::support::{BRIEF, SIZES, assert_nothing_left, builder, connected, majority, manager};
 use crate::waiters::{assert_all_gone, obtained, patient, waiting};
 use redlock_runtime::{LockError, LockGuard, LockManager, LockPart, LockRequest, LossCause, Mode, Wait};
-use redlock_tests::{Nodes, PATIENCE, Proxy, eventually};
+use redlock_tests::{Nodes, PATIENCE, Proxy, eventually, eventually_eq};
 use std::future::pending;
 use std::time::{Duration, Instant};
+use tokio::task::JoinSet;
 use tokio::time::{sleep, timeout};
 
 /// Short enough to wait for its end.
@@ -152,5 +153,71 @@ async fn a_node_that_has_forgotten_what_is_held_makes_no_other_majority() {
     // of them.
     for kind in KINDS {
         tokio::join!(is_refused_by_those_that_know(3, kind), is_refused_by_those_that_know(5, kind));
+    }
+}
+
+/// What a manager waits for, and whether somebody else is in its way.
+const WAITERS: [Kind; 7] = [
+    ("one key", || LockRequest::new("a")),
+    ("a writer", || LockRequest::new("a").mode(Mode::Exclusive)),
+    ("a reader", || LockRequest::shared("a")),
+    KINDS[0],
+    KINDS[1],
+    KINDS[2],
+    KINDS[3],
+];
+
+/// How many nodes know something of `manager`.
+async fn nodes_that_know(nodes: &Nodes, manager: &str) -> usize {
+    nodes.mentions(manager).await.len()
+}
+
+/// Somebody waits, and hears nothing while others have what it waits for one after the other. What was said to it comes then.
+async fn loses_its_place(size: usize, (name, request): Kind) {
+    let nodes = Nodes::start(size).await;
+    let (proxies, others) = (nodes.proxied().await, [brief(&nodes).await, brief(&nodes).await]);
+    let away = connected(builder(proxies.iter().map(Proxy::url)).node_timeout(BRIEF).default_ttl(TTL), &nodes).await;
+    let probe = away.acquire("probe").await.unwrap();
+    let of_away = probe.token().as_str().split('@').nth(1).expect("the part of the manager").to_owned();
+    probe.release().await.unwrap();
+    eventually_eq(PATIENCE, "nothing is left of the probe", 0, async || nodes_that_know(&nodes, &of_away).await).await;
+
+    // Alone, so that readers wait as well.
+    let first = match name {
+        "a permit" => request(),
+        _ => request().mode(Mode::Exclusive),
+    };
+    let first = others[0].acquire(first.wait(PATIENCE)).await.unwrap();
+    // Without a limit, it waits through a silence.
+    let mut call = waiting(&away, request().wait(Wait::Forever));
+    eventually_eq(PATIENCE, &format!("it waits: {name}, {size} nodes"), size, async || {
+        nodes_that_know(&nodes, &of_away).await
+    })
+    .await;
+    proxies.iter().for_each(Proxy::hold);
+    first.release().await.unwrap();
+    // It is passed by when nothing is heard of it.
+    let second = LockRequest::all(["a", "b"]);
+    let second = if matches!(name, "a path" | "a permit") { request() } else { second };
+    let second = obtained(waiting(&others[1], second.wait(PATIENCE))).await;
+    proxies.iter().for_each(Proxy::pass);
+    eventually_eq(PATIENCE, &format!("it waits again: {name}, {size} nodes"), size, async || {
+        nodes_that_know(&nodes, &of_away).await
+    })
+    .await;
+    let entered = timeout(2 * TTL, &mut call).await;
+    assert!(entered.is_err() && second.is_held(), "{name}, {size} nodes: {entered:?}");
+    second.release().await.unwrap();
+    let guard = obtained(call).await;
+    guard.ensure_held().unwrap();
+    guard.release().await.unwrap();
+    assert_all_gone(&away, &nodes).await;
+}
+
+#[tokio::test]
+async fn a_call_that_was_passed_by_while_it_heard_nothing_does_not_enter() {
+    // etcd #16221: the session of a waiter was over, and it entered when those before it had gone.
+    for size in [1, 3] {
+        WAITERS.into_iter().map(|kind| loses_its_place(size, kind)).collect::<JoinSet<_>>().join_all().await;
     }
 }

@@ -365,8 +365,8 @@ impl Voter {
             if self.is_late(now, patience) { NodeError::TimedOut(patience) } else { NodeError::Unanswered }
         };
         match self.vote {
-            // What the node has answered since is newer than that somebody else has the lock.
-            Vote::Taken { .. } => Some(self.last_failure().unwrap_or(NodeError::Held)),
+            // What the node has answered since is newer than that somebody else has the lock, and so is that it does not answer.
+            Vote::Taken { .. } if !self.is_late(now, patience) => Some(self.last_failure().unwrap_or(NodeError::Held)),
             Vote::Granted { .. } | Vote::Claimed { .. } if !self.is_awaited() => self.last_failure(),
             _ => Some(self.last_failure().unwrap_or_else(silence)),
         }

@@ -177,3 +177,29 @@ async fn a_stream_of_readers_keeps_no_writer_out_and_the_other_way_round() {
         assert_all_gone(&waits, &nodes).await;
     }
 }
+
+#[tokio::test]
+async fn readers_and_writers_that_start_together_do_not_ask_again_and_again() {
+    // etcd #6408: those that began at the same time woke each other without end.
+    const BODY: Duration = Duration::from_millis(10);
+    const ROUNDS: usize = 3;
+    for size in SIZES {
+        let nodes = Nodes::start(size).await;
+        let managers = managers(&nodes, 8).await;
+        reset_counts(&nodes).await;
+        for _ in 0..ROUNDS {
+            let calls = managers.iter().flat_map(|manager| [waiting(manager, reader()), waiting(manager, writer())]);
+            let bodies = calls.map(|call| async {
+                let guard = obtained(call).await;
+                sleep(BODY).await;
+                assert!(guard.is_held());
+                guard.release().await.unwrap();
+            });
+            bodies.collect::<JoinSet<_>>().join_all().await;
+        }
+        // A place in the queue, a lease, and the release; and once more where it had to yield.
+        let (scripts, calls) = (most_scripts(&nodes).await, (2 * managers.len() * ROUNDS) as u64);
+        assert!(scripts <= 4 * calls, "{scripts} scripts for {calls} calls on one of {size} nodes");
+        assert_all_gone(&managers[0], &nodes).await;
+    }
+}
