@@ -426,6 +426,8 @@ impl Execution<'_> {
 #[cfg(test)]
 mod conformance;
 #[cfg(test)]
+mod conformance_of_permits;
+#[cfg(test)]
 mod conformance_of_sets;
 #[cfg(any(test, fuzzing))]
 mod observed;

@@ -19,6 +19,10 @@
 //! Somebody may take a permit away at a node behind everybody's back. Its token counts on it until it hears of that; here it has a permit
 //! meanwhile only if a quorum still knows of it.
 
+mod node;
+
+pub use node::{Node, Reply, Verb};
+
 use std::fmt;
 
 use crate::bytes::{push_packed, take, take_packed};
@@ -106,10 +110,8 @@ pub struct State {
 /// the nodes.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, PartialOrd, Ord)]
 struct Column {
-    /// The process that stands in the turnstile, and one more; 0 for none. Who has come back stands there by a number of its own.
-    turn: u8,
-    /// The tokens that have permits.
-    entries: u8,
+    /// A process stands in the turnstile by its number and one more. Who has come back stands there by a number of its own.
+    node: Node,
     connections: [Connection; TOKENS],
     links: [Link; TOKENS],
 }
@@ -299,7 +301,7 @@ impl Model for Permits {
             Action::TakeAgain { token, node } => self.send(&mut state, Sent::Take, token, node),
             Action::Wipe { node } => {
                 state.wipes += 1;
-                (state.columns[node].turn, state.columns[node].entries) = (0, 0);
+                state.columns[node].node = Node::default();
             }
             Action::Enter { token, node } => self.send(&mut state, Sent::Enter, token, node),
             Action::Admit { token } => {
@@ -356,14 +358,14 @@ impl Model for Permits {
             Action::ExpireEntry { node, token } => {
                 state.expiries += 1;
                 let column = &mut state.columns[node];
-                column.entries &= !(1 << token);
+                column.node.entries &= !(1 << token);
                 column.links[token].has_entry = false;
                 column.links[token].is_confirmed = false;
             }
             Action::Steal { node, token } => {
                 state.thefts += 1;
                 state.robbed |= 1 << token;
-                state.columns[node].entries &= !(1 << token);
+                state.columns[node].node.entries &= !(1 << token);
             }
             Action::End { token } => self.end(&mut state, token),
         }
@@ -382,7 +384,7 @@ impl Model for Permits {
         let lost = [state.expiries << 4 | state.wipes, state.thefts << 4 | state.robbed];
         bytes.extend([phases, state.opened, back, lost[0], lost[1], state.cuts << 4 | state.yields]);
         for column in &state.columns {
-            bytes.extend([column.turn, column.entries]);
+            bytes.extend([column.node.turn, column.node.entries]);
             for (token, link) in column.links.iter().enumerate().take(self.tokens) {
                 let of_return = [link.stands_again, link.is_confirmed];
                 let flags =
@@ -417,7 +419,7 @@ impl Model for Permits {
             *phase = all[usize::from(phases >> (2 * token) & 3)];
         }
         for column in &mut state.columns {
-            (column.turn, column.entries) = (take(bytes), take(bytes));
+            column.node = Node { turn: take(bytes), entries: take(bytes) };
             for token in 0..self.tokens {
                 let flags = take(bytes);
                 let [commands @ .., left, roll] = take_packed(bytes).to_le_bytes();
@@ -445,7 +447,8 @@ impl Model for Permits {
             };
             format!("t{token} {:?} {:?}", state.phases[token], state.columns.each_ref().map(of))
         });
-        let nodes = state.columns.iter().map(|column| format!("turn {} entries {:03b}", column.turn, column.entries));
+        let nodes =
+            state.columns.iter().map(|Column { node, .. }| format!("turn {} entries {:03b}", node.turn, node.entries));
         tokens.chain(nodes).collect::<Vec<_>>().join(" | ")
     }
 }
@@ -467,7 +470,8 @@ impl Permits {
 
     fn holds(&self, state: &State, token: usize) -> bool {
         let is_robbed = state.robbed >> token & 1 == 1;
-        let is_there = || state.columns.iter().filter(|column| column.entries >> token & 1 == 1).count() >= self.quorum;
+        let is_there =
+            || state.columns.iter().filter(|column| column.node.entries >> token & 1 == 1).count() >= self.quorum;
         let counts = state.phases[token] == Phase::Holding && state.has_entries(token) >= self.quorum;
         counts && (!is_robbed || is_there())
     }
@@ -605,17 +609,19 @@ impl Permits {
                 actions.push(Action::ExecuteStale { process, node });
             }
         }
-        for token in (0..self.tokens).filter(|token| state.thefts < self.thefts && column.entries >> token & 1 == 1) {
+        for token in
+            (0..self.tokens).filter(|token| state.thefts < self.thefts && column.node.entries >> token & 1 == 1)
+        {
             actions.push(Action::Steal { node, token });
         }
-        if state.wipes < self.wipes && (column.turn != 0 || column.entries != 0) {
+        if state.wipes < self.wipes && (column.node.turn != 0 || column.node.entries != 0) {
             actions.push(Action::Wipe { node });
         }
         if state.expiries < self.expiries {
-            if column.turn != 0 {
+            if column.node.turn != 0 {
                 actions.push(Action::ExpireTurn { node });
             }
-            for token in (0..self.tokens).filter(|token| column.entries >> token & 1 == 1) {
+            for token in (0..self.tokens).filter(|token| column.node.entries >> token & 1 == 1) {
                 actions.push(Action::ExpireEntry { node, token });
             }
         }
@@ -692,77 +698,64 @@ impl Permits {
         let owner = self.process(token) as u8 + 1;
         let is_lost = self.is_lost(state, token);
         let (phase, stands_again) = (state.phases[token], state.stands_again >> token & 1 == 1);
-        let column = &mut state.columns[node];
-        let link = &mut column.links[token];
-        let bit = 1 << token;
+        let is_holding = phase == Phase::Holding && !is_lost;
+        let heard_in_turnstile = heard && phase == Phase::Holding && stands_again;
+        let Column { node: at, links, .. } = &mut state.columns[node];
+        let link = &mut links[token];
         match sent {
             Sent::Take => {
-                if column.turn == 0 {
-                    column.turn = owner;
-                }
-                if heard && column.turn == owner && phase == Phase::Entering && state.opened & bit == 0 {
+                let is_ours = at.execute(Verb::Take, owner, token, self.variant) == Reply::Granted || at.turn == owner;
+                if heard && is_ours && phase == Phase::Entering && state.opened >> token & 1 == 0 {
                     link.has_turn = true;
                     self.send(state, Sent::Enter, token, node);
                 }
             }
             Sent::Enter | Sent::LateEnter => {
-                let is_late = sent == Sent::LateEnter && self.variant != Variant::LateEntersCreate;
-                let is_there = column.entries & bit != 0;
-                let in_turn = column.turn == owner || self.variant == Variant::NoTurnstile;
-                if !in_turn || is_late && !is_there {
-                    return;
-                }
-                column.entries |= bit;
+                // The variants of who has come back are none of who enters.
+                let variant =
+                    if self.variant == Variant::VotesReturnOutside { Variant::Protocol } else { self.variant };
+                let verb = Verb::Enter { is_late: sent == Sent::LateEnter };
+                let Reply::Entered { others } = at.execute(verb, owner, token, variant) else { return };
                 if heard && phase != Phase::Ended && !is_lost {
                     (link.has_entry, link.was_given) = (true, true);
                     let counts = link.has_turn || self.variant == Variant::NoTurnstile;
                     if phase == Phase::Entering && counts {
-                        link.roll = SAID | column.entries & !bit;
+                        link.roll = SAID | others;
                     }
                 }
             }
             Sent::Open | Sent::Yield => {
-                if column.turn == owner {
-                    column.turn = 0;
-                }
+                at.execute(Verb::Open, owner, token, self.variant);
             }
             Sent::Extend => {
-                if self.variant == Variant::ExtensionsCreate {
-                    column.entries |= bit;
-                }
+                let is_there = at.execute(Verb::Extend, owner, token, self.variant) == Reply::Extended;
                 let counts = self.variant == Variant::ExtensionsCount
                     || self.variant == Variant::ExtensionsCreate
                     || self.variant == Variant::LapsedExtensionsCount && link.was_given;
-                link.has_entry |= heard && counts && !is_lost && phase == Phase::Holding && column.entries & bit != 0;
+                link.has_entry |= heard && counts && is_holding && is_there;
             }
             Sent::TakeBack => {
-                if column.turn == 0 {
-                    column.turn = back(token);
-                }
-                let has_turn = column.turn == back(token) || self.variant == Variant::VotesReturnOutside;
-                link.stands_again |= heard && has_turn && phase == Phase::Holding && stands_again;
+                let is_granted = at.execute(Verb::Take, back(token), token, self.variant) == Reply::Granted;
+                let has_turn = is_granted || at.turn == back(token) || self.variant == Variant::VotesReturnOutside;
+                link.stands_again |= heard_in_turnstile && has_turn;
             }
             Sent::Confirm => {
-                let is_there = column.entries & bit != 0;
+                let is_there = at.execute(Verb::Extend, back(token), token, self.variant) == Reply::Extended;
                 // What the node has not, is no vote any more.
                 link.has_entry &= is_there || !heard;
-                link.is_confirmed |= heard && is_there && stands_again && link.has_entry;
+                link.is_confirmed |= heard_in_turnstile && is_there && link.has_entry;
             }
             Sent::EnterBack => {
-                if column.turn == back(token) || self.variant == Variant::VotesReturnOutside {
-                    column.entries |= bit;
-                    link.has_entry |= heard && phase == Phase::Holding && !is_lost;
-                }
+                let reply = at.execute(Verb::Enter { is_late: false }, back(token), token, self.variant);
+                link.has_entry |= heard && is_holding && reply != Reply::NotOwner;
             }
             Sent::OpenBack => {
-                if column.turn == back(token) {
-                    column.turn = 0;
-                }
+                at.execute(Verb::Open, back(token), token, self.variant);
             }
             Sent::Leave => {
-                column.entries &= !bit;
-                if column.turn == owner && !self.is_passed(state, token) {
-                    state.columns[node].turn = 0;
+                at.execute(Verb::Leave, owner, token, self.variant);
+                if !self.is_passed(state, token) {
+                    state.columns[node].node.execute(Verb::Open, owner, token, self.variant);
                 }
             }
         }
@@ -770,7 +763,7 @@ impl Permits {
 
     fn expire_turn(&self, state: &mut State, node: usize) {
         let column = &mut state.columns[node];
-        let owner = std::mem::take(&mut column.turn);
+        let owner = std::mem::take(&mut column.node.turn);
         for token in (0..self.tokens).filter(|token| self.process(*token) as u8 + 1 == owner) {
             column.links[token].has_turn = false;
             if !self.lacks(Rule::RollsEndWithTheTurnstile) {
