@@ -38,7 +38,8 @@
 //!    a ttl or a claim, with the mark or without, any queue, any processes that listen) for every command of every
 //!    token, and in every state of a counter up to 4: answers, what is published, and what is there afterwards. It does
 //!    so with all rules, and without each of those that a node keeps. `conformance_of_sets.rs` beside it does the same in every
-//!    state of three tokens that want one of two names, or both, in any class.
+//!    state of three tokens that want one of two names, or both, in any class; and `conformance_of_permits.rs` in every state of three
+//!    tokens that want permits.
 //!
 //! So a node of this model and the scripts can differ only in what random commands do not show. A rule has the same name
 //! here, in the code and in the simulation; the second test does not compile otherwise.

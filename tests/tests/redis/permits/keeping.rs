@@ -1,12 +1,14 @@
 //! Votes that a permit lacks are won back: what is held stays held while nodes fail one after the other.
 
+use super::entering::entered_everywhere;
 use super::waiting::wait_until_in_turnstile;
-use super::{KEY, TTL, permit};
-use crate::support::{assert_nothing_left, builder, connected};
+use super::{KEY, TTL, brief, permit};
+use crate::support::{BRIEF, assert_nothing_left, builder, connected, majority};
+use crate::waiters::{assert_all_gone, obtained, waiting};
 use redlock_runtime::{LockError, LockGuard, LockManager, Wait};
-use redlock_tests::{Nodes, PATIENCE, RedisServer, eventually_eq};
+use redlock_tests::{Nodes, PATIENCE, Proxy, RedisServer, eventually_eq};
 use std::time::Duration;
-use tokio::time::sleep;
+use tokio::time::{sleep, timeout};
 
 /// Nodes that have forgotten everything abstain for so long.
 async fn forgiving(nodes: &Nodes) -> LockManager {
@@ -75,4 +77,31 @@ async fn a_vote_is_won_back_when_those_have_gone_who_came_before_to_wait() {
     nodes[1].kill();
     sleep(3 * TTL).await;
     mine.ensure_held().unwrap();
+}
+
+/// A permit is deleted at most nodes, and one of those does not answer its process. Somebody else has been given it since.
+async fn is_not_had_twice(size: usize) {
+    let nodes = Nodes::start(size).await;
+    let (proxies, theirs) = (nodes.proxied().await, brief(&nodes).await);
+    let ours = connected(builder(proxies.iter().map(Proxy::url)).node_timeout(BRIEF).default_ttl(TTL), &nodes).await;
+    let held = entered_everywhere(&ours, &nodes, permit(1)).await;
+    // The last node counts for it until its lease there is over.
+    proxies[size - 1].hold();
+    for node in nodes[..majority(size) - 1].iter().chain([&nodes[size - 1]]) {
+        node.inspect().command::<usize>(&["DEL", KEY]).await;
+    }
+    let other = obtained(waiting(&theirs, permit(1))).await;
+    let lost = timeout(PATIENCE, held.lost()).await;
+    assert!(matches!(lost, Ok(LockError::Lost { .. })), "{size} nodes: {lost:?} beside another one");
+    other.ensure_held().unwrap();
+    proxies.iter().for_each(Proxy::pass);
+    drop((held, other));
+    assert_all_gone(&ours, &nodes).await;
+    assert_all_gone(&theirs, &nodes).await;
+}
+
+#[tokio::test]
+async fn a_permit_does_not_come_back_beside_the_one_that_was_given_after_it_was_deleted() {
+    // Whoever takes silence for a vote asks the nodes that have lost its permit for a new one, and has a majority again.
+    tokio::join!(is_not_had_twice(3), is_not_had_twice(5));
 }

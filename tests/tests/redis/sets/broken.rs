@@ -108,3 +108,28 @@ async fn who_finds_out_that_one_key_was_deleted_gives_back_the_others() {
     })
     .await;
 }
+
+#[tokio::test]
+async fn who_gives_back_what_was_broken_is_told_that_it_was_lost() {
+    // A release that counts the nodes which had something left is fine with two bodies that ran at once.
+    for size in SIZES {
+        let nodes = Nodes::start(size).await;
+        for (case, is_known) in CASES.iter().flat_map(|case| [(case, false), (case, true)]) {
+            let [ours, theirs] = managers(&nodes, 2).await.try_into().unwrap();
+            let held = known_everywhere(&ours, &nodes, (case.held)().ttl(TTL)).await;
+            let strike = async || {
+                for node in nodes.iter() {
+                    node.inspect().command::<usize>(&["DEL", case.taken]).await;
+                }
+            };
+            strike().await;
+            if is_known {
+                found_out(&held, strike).await;
+            }
+            let shown = format!("without {}, known: {is_known}, {size} nodes", case.taken);
+            let released = held.release().await.expect_err(&shown);
+            assert!(matches!(released, LockError::Lost { .. }), "{shown}: {released:?}");
+            assert_others_enter(&nodes, [ours, theirs], case).await;
+        }
+    }
+}
