@@ -16,10 +16,10 @@
 //! - at any single node, and so for any number of them ([`lock::Scenario::lone_node`]): a lease that counts belongs to
 //!   the owner of the node, whatever the clients send. As two quorums share a node, this alone excludes two holders.
 //!
-//! [`sets`] has requests for several names, and for places in a tree, whose classes are those of the runtime. Time is not counted, and nothing
-//! breaks: nobody has a name while another one has it in conflict, whoever waits when nothing is on its way waits for a holder or for
-//! an earlier one in conflict, and in the end every node is empty. What ends, breaks or crashes is left to [`lock`] and to the
-//! simulation.
+//! [`sets`] has requests for several names, and for places in a tree, whose classes are those of the runtime. Time is not counted;
+//! connections may break, and processes end. Nobody has a name while another one has it in conflict, whoever waits when nothing is on its
+//! way waits for a holder or for an earlier one in conflict, and in the end every node is empty. Claims and leases that end while
+//! somebody counts on them are left to [`lock`] and to the simulation.
 //!
 //! [`fencing`] has the ballots that nodes accept, with a simple lock, or two: of two holders of a name, the later one has the larger number.
 //!

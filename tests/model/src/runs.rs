@@ -154,6 +154,19 @@ pub fn sets() -> Vec<(&'static str, Sets)> {
             "a place that is taken away, and its folder",
             Sets { taken_away: 2, ..several(2, &[BELOW, FOLDER, READ_BELOW]) },
         ),
+        ("both names, twice, two cuts, three nodes", Sets { cuts: 2, ..several(3, &[AB, AB]) }),
+        ("both names, and each, a cut", Sets { cuts: 1, ..several(2, &[AB, A, B]) }),
+        ("a ring of three names, a cut", Sets { cuts: 1, ..several(2, &[AB, BC, CA]) }),
+        ("a folder and two places in it, a cut", Sets { cuts: 1, ..several(2, &[FOLDER, BELOW, BESIDE]) }),
+        (
+            "both names, twice, a process that ends, a cut, three nodes",
+            Sets { cuts: 1, deaths: 1, ..several(3, &[AB, AB]) },
+        ),
+        ("a ring of three names, a process that ends", Sets { deaths: 1, ..several(2, &[AB, BC, CA]) }),
+        (
+            "a place, the folder, and another place, a process that ends",
+            Sets { deaths: 1, ..several(2, &[BELOW, FOLDER, BESIDE]) },
+        ),
     ]
 }
 
@@ -169,6 +182,7 @@ pub fn sets_without_a_rule() -> Vec<(Rule, Sets, &'static str)> {
             "nothing is on its way",
         ),
         (Rule::IntentsKeepOut, several(2, &[FOLDER, BELOW]), "hold the lock at once"),
+        (Rule::CutYieldTaints, Sets { cuts: 1, ..several(3, &[AB, AB]) }, "hold the lock at once"),
         (Rule::PartsLeftAreReleased, Sets { taken_away: 1, ..several(3, &[AB, A]) }, "a node is not empty"),
     ]
 }
@@ -192,7 +206,7 @@ const READ_BELOW: Wish = [IS, S, None];
 fn several(nodes: usize, wanted: &[Wish]) -> Sets {
     let mut wishes = [A; 3];
     wishes[..wanted.len()].copy_from_slice(wanted);
-    Sets { nodes, tokens: wanted.len(), wishes, give_up: false, taken_away: 0, without: None }
+    Sets { nodes, tokens: wanted.len(), wishes, give_up: false, taken_away: 0, cuts: 0, deaths: 0, without: None }
 }
 
 /// The fencing numbers of the test run, each with its name.

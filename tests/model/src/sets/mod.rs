@@ -2,8 +2,10 @@
 //!
 //! Each token wants some names, each in a class, at a majority of the nodes. Only one with a single name is given it by whoever
 //! leaves; one with several is told, and asks for all. Time is not counted here: what is given counts until the token itself gives it away, or
-//! until a name of it is taken away, so that leases, claims and their ends are those of [`lock`](crate::lock). No connection breaks, and no
-//! process ends.
+//! until a name of it is taken away, so that leases, claims and their ends are those of [`lock`](crate::lock).
+//!
+//! Connections may break: what is unanswered is answered by nobody, and its oldest command may be executed at any time. And processes may
+//! end. What a node has of a token that is gone is over sooner or later, which nobody is told: those who wait poll.
 
 mod class;
 mod node;
@@ -33,6 +35,10 @@ pub struct Sets {
     pub give_up: bool,
     /// So many names are taken away at a node from one who holds several: somebody breaks the lock of one of them.
     pub taken_away: u8,
+    /// So many connections break; at most 3.
+    pub cuts: u8,
+    /// So many processes end; at most 3.
+    pub deaths: u8,
     /// The rule that is switched off.
     pub without: Option<Rule>,
 }
@@ -51,6 +57,16 @@ pub enum Action {
     Extend { token: usize, node: usize },
     /// A holder releases, or a waiter gives up.
     Leave { token: usize },
+    /// The connection of a token to a node breaks.
+    Cut { token: usize, node: usize },
+    /// A node executes what a cut has left.
+    ExecuteStale { token: usize, node: usize },
+    /// The process of a token ends.
+    Die { token: usize },
+    /// What a node has of a token that is gone is over.
+    Expire { token: usize, node: usize },
+    /// A waiter asks a node again, of which it has heard nothing for a while.
+    Poll { token: usize, node: usize },
 }
 
 impl Model for Sets {
@@ -74,12 +90,15 @@ impl Model for Sets {
                 actions.extend((!commands.is_empty()).then_some(Action::Execute { token, node }));
                 actions.extend((!replies.is_empty()).then_some(Action::Deliver { token, node }));
                 self.losses(state, token, node, actions);
+                self.breaks(state, token, node, actions);
             }
             let may_leave = match state.phases[token] {
                 Phase::Holds => true,
                 Phase::Waits => self.give_up,
-                Phase::HasLeft => false,
+                Phase::HasLeft | Phase::Dead => false,
             };
+            let may_die = state.phases[token].is_alive() && state.deaths < self.deaths;
+            actions.extend(may_die.then_some(Action::Die { token }));
             actions.extend(may_leave.then_some(Action::Leave { token }));
         }
     }
@@ -87,11 +106,24 @@ impl Model for Sets {
     fn apply(&self, state: &State, action: Action) -> State {
         let mut state = *state;
         match action {
-            Action::Execute { token, node } => self.execute(&mut state, token, node),
+            Action::Execute { token, node } => {
+                let commands = &mut state.columns[node].links[token].commands;
+                let code = commands.first();
+                commands.pop();
+                self.execute(&mut state, token, node, code, true);
+            }
             Action::Deliver { token, node } => self.deliver(&mut state, token, node),
             Action::TakeAway { token, node, name } => self.take_away(&mut state, token, node, name),
             Action::Extend { token, node } => state.columns[node].links[token].commands.push(Sent::Extend as u8),
             Action::Leave { token } => self.leave(&mut state, token),
+            Action::Cut { token, node } => self.cut(&mut state, token, node),
+            Action::ExecuteStale { token, node } => {
+                let code = std::mem::take(&mut state.columns[node].links[token].stale);
+                self.execute(&mut state, token, node, code, false);
+            }
+            Action::Die { token } => self.die(&mut state, token),
+            Action::Expire { token, node } => state.columns[node].node.expire(token as u8),
+            Action::Poll { token, node } => state.columns[node].links[token].commands.push(Sent::Acquire as u8),
         }
         state
     }
@@ -116,7 +148,9 @@ impl Model for Sets {
             return Some(format!("t{one} and t{other} hold the lock at once"));
         }
         let is_quiet = |link: &Link| link.commands.is_empty() && link.replies.is_empty();
-        if !state.columns[..self.nodes].iter().all(|column| column.links.iter().all(is_quiet)) {
+        // Who is gone is in the way until that is over, and those who wait poll then.
+        let is_calm = stuck || self.cuts == 0 && self.deaths == 0;
+        if !is_calm || !state.columns[..self.nodes].iter().all(|column| column.links.iter().all(is_quiet)) {
             return None;
         }
         let is_kept_out = |token: &usize| {
@@ -194,10 +228,63 @@ impl Sets {
         state.columns[..self.nodes].iter().filter(|column| column.links[token].counts).count() > self.nodes / 2
     }
 
-    fn execute(&self, state: &mut State, token: usize, at: usize) {
+    /// What may happen to a connection, and to what is left of those who are gone.
+    fn breaks(&self, state: &State, token: usize, node: usize, actions: &mut Vec<Action>) {
+        let Column { node: at, links } = &state.columns[node];
+        let Link { commands, replies, is_tainted, stale, .. } = links[token];
+        let is_quiet = commands.is_empty() && replies.is_empty();
+        let phase = state.phases[token];
+        if !is_quiet && stale == 0 && phase != Phase::Dead && state.cuts < self.cuts {
+            actions.push(Action::Cut { token, node });
+        }
+        actions.extend((stale != 0).then_some(Action::ExecuteStale { token, node }));
+        let is_over = !phase.is_alive() && is_quiet && stale == 0 && at.knows(token as u8);
+        if is_over && (self.cuts > 0 || self.deaths > 0) {
+            actions.push(Action::Expire { token, node });
+        }
+        if phase == Phase::Waits && is_quiet && !is_tainted && state.cuts + state.deaths > 0 {
+            let reply = { *at }.execute(token as u8, Verb::Acquire, &self.wishes, self.without, &mut |_, _| ());
+            let is_new = matches!(reply, Reply::Granted { .. }) && !links[token].counts;
+            actions.extend(is_new.then_some(Action::Poll { token, node }));
+        }
+    }
+
+    /// The connection is another one at once, on which those ask again who want the lock, and release who do not.
+    fn cut(&self, state: &mut State, token: usize, at: usize) {
+        state.cuts += 1;
+        let phase = state.phases[token];
+        let link = &mut state.columns[at].links[token];
+        if phase.is_alive() && link.has_yield_out() && self.keeps(Rule::CutYieldTaints) {
+            (link.is_tainted, link.counts) = (true, false);
+        }
+        link.stale = link.commands.first();
+        (link.commands, link.replies) = Default::default();
+        match phase {
+            Phase::Waits if !link.is_tainted => link.commands.push(Sent::Acquire as u8),
+            Phase::HasLeft => link.commands.push(Sent::Release as u8),
+            Phase::Waits | Phase::Holds | Phase::Dead => {}
+        }
+        let tainted = state.columns[..self.nodes].iter().filter(|column| column.links[token].is_tainted).count();
+        if phase == Phase::Waits && self.nodes - tainted <= self.nodes / 2 {
+            // Another token goes on for it.
+            self.leave(state, token);
+        }
+    }
+
+    fn die(&self, state: &mut State, token: usize) {
+        state.deaths += 1;
+        state.phases[token] = Phase::Dead;
+        for column in &mut state.columns[..self.nodes] {
+            let link = &mut column.links[token];
+            let stale = if link.stale == 0 { link.commands.first() } else { link.stale };
+            *link = Link { stale, ..Link::default() };
+        }
+    }
+
+    /// A node executes a command of a token, which hears the reply or does not.
+    fn execute(&self, state: &mut State, token: usize, at: usize, code: u8, heard: bool) {
         let column = &mut state.columns[at];
-        let Some(sent) = Sent::of(column.links[token].commands.first()) else { return };
-        column.links[token].commands.pop();
+        let Some(sent) = Sent::of(code) else { return };
         let verb = match sent {
             Sent::Acquire => Verb::Acquire,
             Sent::Yield => Verb::Yield,
@@ -209,7 +296,7 @@ impl Sets {
         let reply = node.execute(token as u8, verb, &self.wishes, self.without, publish);
         column.node = node;
         column.hear(state.phases, notices);
-        let heard = match reply {
+        let reply = match reply {
             Reply::Granted { smaller: false } => Heard::Granted,
             Reply::Granted { smaller: true } => Heard::GrantedBefore,
             Reply::Queued => Heard::Queued,
@@ -219,8 +306,8 @@ impl Sets {
             Reply::NotOwner => Heard::NotOwner,
             Reply::Released => return,
         };
-        if state.phases[token] != Phase::HasLeft {
-            column.links[token].replies.push(heard as u8);
+        if heard && state.phases[token].is_alive() {
+            column.links[token].replies.push(reply as u8);
         }
     }
 
@@ -231,10 +318,14 @@ impl Sets {
         let is_void = link.has_yield_out() && self.keeps(Rule::YieldVoids);
         link.replies.pop();
         match heard {
-            Heard::Granted | Heard::GrantedBefore | Heard::Given => link.counts |= !is_void,
-            Heard::Kept => link.counts = true,
+            Heard::Granted | Heard::GrantedBefore | Heard::Given => link.counts |= !is_void && !link.is_tainted,
+            Heard::Kept => link.counts = !link.is_tainted,
             Heard::Queued | Heard::Yielded => link.counts = false,
-            Heard::Free if state.phases[token] == Phase::Waits && !link.commands.contains(Sent::Acquire as u8) => {
+            Heard::Free
+                if state.phases[token] == Phase::Waits
+                    && !link.is_tainted
+                    && !link.commands.contains(Sent::Acquire as u8) =>
+            {
                 link.commands.push(Sent::Acquire as u8);
             }
             Heard::NotOwner => link.is_denied = true,
@@ -287,7 +378,7 @@ fn push(phase: Phase, link: &mut Link, to: usize, notice: Notice) {
     let is_again = push != Heard::Given && (phase == Phase::Holds || link.replies.contains(push as u8));
     // What is asked for behind it sees the same.
     let is_asked = push == Heard::Free && link.commands.contains(Sent::Acquire as u8);
-    if phase != Phase::HasLeft && !is_again && !is_asked {
+    if phase.is_alive() && !is_again && !is_asked {
         link.replies.push(push as u8);
     }
 }
@@ -300,6 +391,11 @@ impl fmt::Display for Action {
             Self::TakeAway { token, node, name } => write!(f, "name {name} of t{token} is taken away at node {node}"),
             Self::Extend { token, node } => write!(f, "t{token} extends at node {node}"),
             Self::Leave { token } => write!(f, "t{token} leaves"),
+            Self::Cut { token, node } => write!(f, "the connection of t{token} to node {node} breaks"),
+            Self::ExecuteStale { token, node } => write!(f, "node {node} executes what was cut of t{token}"),
+            Self::Die { token } => write!(f, "the process of t{token} ends"),
+            Self::Expire { token, node } => write!(f, "what node {node} has of t{token} is over"),
+            Self::Poll { token, node } => write!(f, "t{token} asks node {node} again"),
         }
     }
 }

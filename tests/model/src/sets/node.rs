@@ -94,6 +94,17 @@ impl Node {
         let class = execution.class(token, name);
         execution.promote(name, false, class);
     }
+
+    /// What a token has here is over: its leases, and its places in the queues. Nobody is told of that.
+    pub fn expire(&mut self, token: u8) {
+        self.holders.iter_mut().chain(&mut self.queue).for_each(|names| *names &= !(1 << token));
+    }
+
+    /// Whether a token has something here.
+    #[must_use]
+    pub fn knows(&self, token: u8) -> bool {
+        self.holders.iter().chain(&self.queue).any(|names| names >> token & 1 == 1)
+    }
 }
 
 /// One command at work.

@@ -14,6 +14,10 @@ pub struct State {
     pub(super) phases: [Phase; TOKENS],
     /// So many names were taken away.
     pub(super) taken_away: u8,
+    /// So many connections have broken.
+    pub(super) cuts: u8,
+    /// So many processes have ended.
+    pub(super) deaths: u8,
 }
 
 /// A node with what travels between it and each token. Sorting these removes the symmetry of the nodes.
@@ -34,6 +38,10 @@ pub(super) struct Link {
     pub(super) counts: bool,
     /// The node has said to the holder that not all names are its own.
     pub(super) is_denied: bool,
+    /// A yield was cut off that may be executed at any time: the client never counts the node again.
+    pub(super) is_tainted: bool,
+    /// The code of a command that was cut off, and may be executed at any time.
+    pub(super) stale: u8,
 }
 
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
@@ -42,6 +50,8 @@ pub(super) enum Phase {
     Waits,
     Holds,
     HasLeft,
+    /// Its process has ended.
+    Dead,
 }
 
 /// A command.
@@ -111,25 +121,42 @@ impl Link {
     }
 
     fn word(self) -> u64 {
-        let flags = u64::from(self.is_denied) << 62 | u64::from(self.counts) << 63;
-        u64::from(self.commands.bits()) | u64::from(self.replies.bits()) << 31 | flags
+        let flags = [self.is_tainted, self.is_denied, self.counts];
+        let flags = flags.iter().fold(0, |bits, flag| bits << 1 | u64::from(*flag));
+        assert!(self.commands.len() < 8 && self.replies.len() < 8, "a queue was meant to stay short");
+        u64::from(self.commands.bits())
+            | u64::from(self.replies.bits()) << 28
+            | u64::from(self.stale) << 56
+            | flags << 60
     }
 
     fn from_word(word: u64) -> Self {
-        const HALF: u64 = (1 << 31) - 1;
-        let fifo = |bits: u64| Fifo::from_bits((bits & HALF) as u32);
+        const QUEUE: u64 = (1 << 28) - 1;
+        let fifo = |bits: u64| Fifo::from_bits((bits & QUEUE) as u32);
         let is = |bit: u32| word >> bit & 1 == 1;
-        Self { commands: fifo(word), replies: fifo(word >> 31), counts: is(63), is_denied: is(62) }
+        Self {
+            commands: fifo(word),
+            replies: fifo(word >> 28),
+            counts: is(60),
+            is_denied: is(61),
+            is_tainted: is(62),
+            stale: (word >> 56 & 15) as u8,
+        }
     }
 }
 
 impl Phase {
-    const ALL: [Self; 3] = [Self::Waits, Self::Holds, Self::HasLeft];
+    const ALL: [Self; 4] = [Self::Waits, Self::Holds, Self::HasLeft, Self::Dead];
+
+    /// Whether the token wants the lock, or has it.
+    pub(super) const fn is_alive(self) -> bool {
+        matches!(self, Self::Waits | Self::Holds)
+    }
 }
 
 impl State {
     pub(super) fn encode(&self, nodes: usize, tokens: usize, bytes: &mut Vec<u8>) {
-        bytes.push(self.taken_away);
+        bytes.push(self.taken_away << 4 | self.cuts << 2 | self.deaths);
         bytes.extend(self.phases[..tokens].iter().map(|phase| *phase as u8));
         for Column { node, links } in &self.columns[..nodes] {
             let mut word = [0; 8];
@@ -142,7 +169,9 @@ impl State {
 
     pub(super) fn decode(nodes: usize, tokens: usize, bytes: &mut &[u8]) -> Self {
         let (first, rest) = bytes.split_at(1);
-        let mut state = Self { taken_away: first[0], ..Self::default() };
+        let losses = first[0];
+        let (taken_away, cuts, deaths) = (losses >> 4, losses >> 2 & 3, losses & 3);
+        let mut state = Self { taken_away, cuts, deaths, ..Self::default() };
         *bytes = rest;
         for phase in &mut state.phases[..tokens] {
             let (first, rest) = bytes.split_at(1);
