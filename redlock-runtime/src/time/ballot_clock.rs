@@ -4,8 +4,10 @@
 //! for locks of the same slot. That alone makes numbers rise. Clocks only make most ballots large enough at the first try:
 //!
 //! 1. A ballot is the time in sixteenths of a millisecond, and larger than every ballot of its slot that is known here.
-//! 2. A node that refuses tells what it has accepted. When that was ahead of our clock, the clock of another process is, and
-//!    ours follows it by a learnt lead from then on: otherwise each change of owners would cost a round trip more.
+//! 2. A node that refuses tells what it has accepted. When that is ahead of our clock, the clock of another process is, and
+//!    ours follows it by a learnt lead from then on: otherwise each change of owners would cost a round trip more. A ballot that was
+//!    long on its way is refused as well, and says nothing about clocks: so numbers are hardly further ahead of the fastest clock of
+//!    all than [`MOST_BY_CHANCE`], however often processes meet.
 //! 3. A clock that is an hour away from those of most servers is wrong, and theirs are followed. So no process moves a slot
 //!    further ahead than that, and after a loss of all data numbers go on above those that were given before.
 
@@ -27,6 +29,15 @@ const EPOCH: u64 = 1_704_067_200_000_000;
 /// How far a clock may be from those of the servers, in ballots: an hour. Smaller, and an ordinary skew is taken for a wrong
 /// clock; larger, and one wrong clock moves the numbers of its locks further ahead of all others.
 const MOST_APART: u64 = 3_600_000 * PER_MILLI;
+
+/// What a process goes ahead because of refusals that may come from its own delay, in ballots: 20 ms. Smaller, and owners that take
+/// turns faster than their clocks differ are refused each time; larger, and numbers fall by more when all servers lose their data and a
+/// process draws next that knows nothing of those before.
+const MOST_BY_CHANCE: u64 = 20 * PER_MILLI;
+
+/// What is further ahead than by chance is further ahead by this as well, in ballots: 2 ms. Owners that take turns within one tick of a
+/// clock count on from each other, and have no faster clock.
+const MORE_THAN_CHANCE: u64 = MOST_BY_CHANCE + 2 * PER_MILLI;
 
 /// That nothing is known of the clocks of servers.
 const UNKNOWN: i64 = i64::MAX;
@@ -146,9 +157,13 @@ impl BallotClock {
             known.fetch_max(largest, Ordering::Relaxed);
         }
         let Some(drawn_at) = ballot.drawn_at.filter(|drawn_at| *drawn_at <= largest) else { return };
-        let lead = (largest - drawn_at).saturating_add(1);
+        let ((now, latest), above) = (self.believed(), largest.saturating_add(1));
+        // The clock of whoever drew it shows more than that by now. Our own, when the ballot was drawn, showed less than it would have if the
+        // ballot had been on its way for a shorter time: so for how long it was counts no further than by chance.
+        let certain = above.saturating_sub(now);
+        let lead = if certain > MORE_THAN_CHANCE { certain } else { (above - drawn_at).min(MOST_BY_CHANCE) };
         // What no clock can have shown says nothing about clocks.
-        if lead <= 2 * MOST_APART && largest <= self.believed().1 {
+        if lead <= 2 * MOST_APART && largest <= latest {
             self.lead.fetch_max(lead, Ordering::Relaxed);
         }
     }
@@ -253,6 +268,46 @@ mod tests {
             assert_eq!(refused, u32::from(skew > 0), "{skew} ms, {micros} us");
             let most = u64::try_from(2 * skew).unwrap() * PER_MILLI + 2;
             assert!(behind.lead.load(Ordering::Relaxed) <= most, "it follows, and does not run ahead");
+        }
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn a_ballot_that_was_long_on_its_way_says_nothing_of_clocks() {
+        // Two that learn from each other how late they were go ahead without end.
+        let clocks = [knowing_the_servers(0), knowing_the_servers(0)];
+        let mut register = 0;
+        for delay_ms in [1, 10, 100, 1000, 10_000] {
+            for turn in 0..200 {
+                let (early, late) = (&clocks[turn % 2], &clocks[(turn + 1) % 2]);
+                let old = early.draw(SLOT).unwrap();
+                tokio::time::advance(Duration::from_millis(delay_ms)).await;
+                rounds(&mut register, late);
+                early.refused(SLOT, old, register);
+                assert!(rounds(&mut register, early) <= 2);
+                let leads = clocks.each_ref().map(|clock| clock.lead.load(Ordering::Relaxed));
+                assert!(leads.iter().all(|lead| *lead <= MOST_BY_CHANCE), "{leads:?} after {turn} of {delay_ms} ms");
+            }
+        }
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn nobody_goes_further_ahead_than_the_fastest_clock() {
+        for skew in [1, 30, 1000, 60_000] {
+            let clocks = [knowing_the_servers(skew), knowing_the_servers(-skew), knowing_the_servers(0)];
+            let mut register = 0;
+            for turn in 0..300 {
+                let (early, late) = (&clocks[turn % 3], &clocks[(turn + 1 + turn / 3 % 2) % 3]);
+                let old = early.draw(SLOT).unwrap();
+                tokio::time::advance(Duration::from_millis(turn as u64 % 7)).await;
+                rounds(&mut register, late);
+                // No answer is heard in the moment in which it is given.
+                tokio::time::advance(Duration::from_micros(100)).await;
+                early.refused(SLOT, old, register);
+                tokio::time::advance(Duration::from_millis(1)).await;
+            }
+            let fastest = ballots(clocks[0].clock.wall_micros());
+            let drawn = clocks.each_ref().map(|clock| clock.draw(SLOT + 1).unwrap().number);
+            assert!(drawn.iter().all(|drawn| *drawn <= fastest + MOST_BY_CHANCE), "{drawn:?}, {fastest}, {skew} ms");
         }
     }
 

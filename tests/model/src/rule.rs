@@ -58,6 +58,8 @@ pub enum Rule {
     IntentsKeepOut,
     /// A node that says that not all names are the token's is sent a release as well: it may have the others.
     PartsLeftAreReleased,
+    /// What is shared by now is never had alone again by an extension that comes late.
+    DowngradeNeverRises,
     /// A node accepts a ballot only if it is larger than all that it has accepted.
     BallotsOnlyRise,
     /// A node accepts the ballot for several names only if the registers of all of them do.

@@ -154,6 +154,17 @@ pub fn sets() -> Vec<(&'static str, Sets)> {
             "a place that is taken away, and its folder",
             Sets { taken_away: 2, ..several(2, &[BELOW, FOLDER, READ_BELOW]) },
         ),
+        ("a writer that goes on as a reader, three nodes", Sets { lower: true, ..several(3, &[A, READ_A]) }),
+        ("a writer that goes on as a reader, and both others", Sets { lower: true, ..several(2, &[A, READ_A, A]) }),
+        (
+            "both names by one that goes on as a reader, and readers",
+            Sets { lower: true, ..several(2, &[AB, READ_A, READ_AB]) },
+        ),
+        (
+            "a folder by one that goes on as a reader, and below it",
+            Sets { lower: true, ..several(2, &[FOLDER, READ_BELOW, BELOW]) },
+        ),
+        ("two writers that go on as readers, a cut", Sets { lower: true, cuts: 1, ..several(2, &[A, AB, READ_A]) }),
         ("both names, twice, two cuts, three nodes", Sets { cuts: 2, ..several(3, &[AB, AB]) }),
         ("both names, and each, a cut", Sets { cuts: 1, ..several(2, &[AB, A, B]) }),
         ("a ring of three names, a cut", Sets { cuts: 1, ..several(2, &[AB, BC, CA]) }),
@@ -182,6 +193,7 @@ pub fn sets_without_a_rule() -> Vec<(Rule, Sets, &'static str)> {
             "nothing is on its way",
         ),
         (Rule::IntentsKeepOut, several(2, &[FOLDER, BELOW]), "hold the lock at once"),
+        (Rule::DowngradeNeverRises, Sets { lower: true, cuts: 1, ..several(1, &[A, READ_A]) }, "waits for nobody"),
         (Rule::CutYieldTaints, Sets { cuts: 1, ..several(3, &[AB, AB]) }, "hold the lock at once"),
         (Rule::PartsLeftAreReleased, Sets { taken_away: 1, ..several(3, &[AB, A]) }, "a node is not empty"),
     ]
@@ -193,6 +205,8 @@ const IX: Option<Class> = Some(Class::IntentExclusive);
 const IS: Option<Class> = Some(Class::IntentShared);
 
 const A: Wish = [X, None, None];
+const READ_A: Wish = [S, None, None];
+const READ_AB: Wish = [S, S, None];
 const B: Wish = [None, X, None];
 const AB: Wish = [X, X, None];
 const BC: Wish = [None, X, X];
@@ -206,7 +220,17 @@ const READ_BELOW: Wish = [IS, S, None];
 fn several(nodes: usize, wanted: &[Wish]) -> Sets {
     let mut wishes = [A; 3];
     wishes[..wanted.len()].copy_from_slice(wanted);
-    Sets { nodes, tokens: wanted.len(), wishes, give_up: false, taken_away: 0, cuts: 0, deaths: 0, without: None }
+    Sets {
+        nodes,
+        tokens: wanted.len(),
+        wishes,
+        give_up: false,
+        taken_away: 0,
+        lower: false,
+        cuts: 0,
+        deaths: 0,
+        without: None,
+    }
 }
 
 /// The fencing numbers of the test run, each with its name.

@@ -37,7 +37,7 @@ same_names! {
     ReleasedTokensAreDead OwnTurnIsALease QueuesExpire HolderHearsOfEveryCall ExtensionNeverCreates AdopterReplaces
     WaitersMarkTheHolder HandOverKeepsTheMark AdoptionKeepsTheMark ReleaseChecksTheOwner ClaimIsNoLease YieldVoids
     ProofNeedsATime YieldVoidsProof
-    AllHoldersHear LeavingUnblocks BlockersArePinged ReadersTogether IntentsKeepOut PartsLeftAreReleased
+    AllHoldersHear LeavingUnblocks BlockersArePinged ReadersTogether IntentsKeepOut PartsLeftAreReleased DowngradeNeverRises
     VotesAreWonBack WaitersYieldToTheHolder YieldAtOnce CutYieldTaints ReleasesAreSeenThrough UnknownTokensAreReleased ValidityFromTheSend
     BallotsOnlyRise EveryRegisterAccepts AcceptsAreOfOneRound RefusedIsNotIssued AcceptsEndWithTheVote WonVotesCarryTheNumber
     RollsEndWithTheTurnstile ListsAreUnited VotersAreAskedFirst

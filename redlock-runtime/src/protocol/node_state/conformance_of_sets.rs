@@ -15,8 +15,12 @@ use std::collections::BTreeSet;
 const NAMED: [&str; NAMES] = ["a", "b", "c"];
 const TOKENS: usize = 3;
 const TTL: Duration = Duration::from_secs(60);
-const RULES: [redlock_model::Rule; 3] =
-    [redlock_model::Rule::AllHoldersHear, redlock_model::Rule::LeavingUnblocks, redlock_model::Rule::IntentsKeepOut];
+const RULES: [redlock_model::Rule; 4] = [
+    redlock_model::Rule::AllHoldersHear,
+    redlock_model::Rule::LeavingUnblocks,
+    redlock_model::Rule::IntentsKeepOut,
+    redlock_model::Rule::DowngradeNeverRises,
+];
 
 const X: Option<Model> = Some(Model::Exclusive);
 const S: Option<Model> = Some(Model::Shared);
@@ -36,7 +40,8 @@ enum Stand {
 
 const STANDS: [Stand; 3] = [Stand::Nothing, Stand::Holds, Stand::Waits];
 
-const VERBS: [sets::Verb; 4] = [sets::Verb::Acquire, sets::Verb::Yield, sets::Verb::Extend, sets::Verb::Release];
+const VERBS: [sets::Verb; 5] =
+    [sets::Verb::Acquire, sets::Verb::Yield, sets::Verb::Extend, sets::Verb::Lower, sets::Verb::Release];
 
 fn class(of: Model) -> Class {
     match of {
@@ -53,11 +58,29 @@ fn tables() -> impl Iterator<Item = [Wish; TOKENS]> {
         .flat_map(|one| WISHES.iter().flat_map(move |other| WISHES.iter().map(move |third| [*one, *other, *third])))
 }
 
-/// All states in which those who have a name go with each other.
+/// As what a token wants its names, or has them by now.
+fn classes(wishes: &[Wish; TOKENS], token: usize, lowered: u8) -> Wish {
+    let is_lowered = lowered >> token & 1 == 1;
+    wishes[token].map(|class| if is_lowered { class.map(Model::lowered) } else { class })
+}
+
+/// Whether a token may go on as a reader: it wants something as none.
+fn may_be_lowered(wish: &Wish) -> bool {
+    wish.iter().flatten().any(|class| *class != class.lowered())
+}
+
+/// All states in which those who have a name go with each other. Who goes on as a reader has all that it wants.
 fn nodes(wishes: [Wish; TOKENS]) -> impl Iterator<Item = sets::Node> {
+    let is_possible =
+        move |lowered: &u8| (0..TOKENS).all(|token| lowered >> token & 1 == 0 || may_be_lowered(&wishes[token]));
+    (0..1 << TOKENS).filter(is_possible).flat_map(move |lowered| nodes_with(wishes, lowered))
+}
+
+fn nodes_with(wishes: [Wish; TOKENS], lowered: u8) -> impl Iterator<Item = sets::Node> {
+    let wishes: [Wish; TOKENS] = std::array::from_fn(|token| classes(&wishes, token, lowered));
     let places: Vec<_> = (0..TOKENS).flat_map(|token| (0..2).map(move |name| (token, name))).collect();
     (0..3_usize.pow(6)).filter_map(move |mut choice| {
-        let mut node = sets::Node::default();
+        let mut node = sets::Node { lowered, ..sets::Node::default() };
         for (token, name) in &places {
             let stand = STANDS[choice % 3];
             choice /= 3;
@@ -67,6 +90,9 @@ fn nodes(wishes: [Wish; TOKENS]) -> impl Iterator<Item = sets::Node> {
                 }
                 return None;
             };
+            if lowered >> token & 1 == 1 && stand != Stand::Holds {
+                return None;
+            }
             let holders = (0..*token).filter(|other| node.holders[*name] >> other & 1 == 1);
             let mut classes = holders.filter_map(|other| wishes[other][*name]);
             match stand {
@@ -130,14 +156,19 @@ impl Code {
         without: Option<Rule>,
     ) -> Outcome {
         let mut state = self.built(node, wishes, without);
+        let wish = match verb {
+            sets::Verb::Lower => classes(wishes, token, 1 << token),
+            // What was had before is given back as what it is by now.
+            sets::Verb::Release => classes(wishes, token, node.lowered),
+            sets::Verb::Acquire | sets::Verb::Yield | sets::Verb::Extend => wishes[token],
+        };
         let verb = match verb {
             sets::Verb::Acquire => Verb::Acquire { ttl: TTL, claim: TTL, holds: false },
             sets::Verb::Yield => Verb::Yield { claim: TTL },
-            sets::Verb::Extend => Verb::Extend { ttl: TTL },
+            sets::Verb::Extend | sets::Verb::Lower => Verb::Extend { ttl: TTL },
             sets::Verb::Release => Verb::Release { claim: TTL },
         };
-        let wanted =
-            wishes[token].iter().zip(NAMED).filter_map(|(of, name)| Some(Part::new(name.into(), class((*of)?))));
+        let wanted = wish.iter().zip(NAMED).filter_map(|(of, name)| Some(Part::new(name.into(), class((*of)?))));
         let subject = Subject::of(&Parts::of(wanted).unwrap(), self.tokens[token]);
         let command = Command { verb, fence: None, subject: Arc::new(subject) };
         let mut told = BTreeSet::new();
@@ -168,7 +199,7 @@ impl Code {
             Reply::Released | Reply::NotOwner => "released",
             other => panic!("{other:?}"),
         };
-        (reply, self.seen(&state), told)
+        (reply, self.seen(&state, wishes), told)
     }
 
     fn built(&self, node: sets::Node, wishes: &[Wish; TOKENS], without: Option<Rule>) -> NodeState {
@@ -177,7 +208,7 @@ impl Code {
         for (name, (holders, queue)) in NAMED.into_iter().zip(node.holders.into_iter().zip(node.queue)) {
             for (number, token) in self.tokens.iter().enumerate() {
                 let at = NAMED.iter().position(|other| *other == name).unwrap();
-                let Some(of) = wishes[number][at].map(class) else { continue };
+                let Some(of) = classes(wishes, number, node.lowered)[at].map(class) else { continue };
                 let several = wishes[number].iter().flatten().count() > 1;
                 if queue >> number & 1 == 1 {
                     let line = Line::new(of, several);
@@ -195,12 +226,20 @@ impl Code {
         state
     }
 
-    fn seen(&self, state: &NodeState) -> sets::Node {
+    fn seen(&self, state: &NodeState, wishes: &[Wish; TOKENS]) -> sets::Node {
         let mut node = sets::Node::default();
         for (at, name) in NAMED.into_iter().enumerate() {
             let set = |tokens: Vec<OwnerToken>| tokens.into_iter().fold(0, |set, token| set | 1 << self.number(token));
             node.holders[at] = set(state.holders(name, self.now));
             node.queue[at] = set(state.queue(name, self.now));
+            for (number, wish) in wishes.iter().enumerate() {
+                let is_lowered = |class: Model| class != class.lowered() && node.holders[at] >> number & 1 == 1;
+                let had = state.readers.get(name).and_then(|readers| readers.held_by(self.tokens[number], self.now));
+                let is_reader = |lowered: Model| had.is_some_and(|(had, _)| had == class(lowered));
+                if wish[at].is_some_and(|class| is_lowered(class) && is_reader(class.lowered())) {
+                    node.lowered |= 1 << number;
+                }
+            }
         }
         node
     }
@@ -221,7 +260,14 @@ fn compared(without: Option<redlock_model::Rule>, one_in: usize) -> (u32, u32) {
     let (code, mut differing, mut cases) = (code(), 0, 0);
     for wishes in tables().step_by(one_in) {
         for node in nodes(wishes) {
-            for (token, verb) in (0..TOKENS).flat_map(|token| VERBS.map(|verb| (token, verb))) {
+            let commands = (0..TOKENS).flat_map(|token| VERBS.map(|verb| (token, verb)));
+            // Only waiters yield, and none of those has the lock as a reader instead.
+            let makes_sense = |(token, verb): &(usize, sets::Verb)| match verb {
+                sets::Verb::Lower => may_be_lowered(&wishes[*token]),
+                sets::Verb::Yield => node.lowered >> token & 1 == 0,
+                _ => true,
+            };
+            for (token, verb) in commands.filter(makes_sense) {
                 let ours = code.run(node, token, verb, &wishes, without.map(in_the_code));
                 let theirs = by_the_model(node, token, verb, &wishes, without);
                 let case = format!("without {without:?}, {verb:?} of {token} who want {wishes:?}, in {node:?}");

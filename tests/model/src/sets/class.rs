@@ -20,6 +20,15 @@ impl Class {
         matches!(self, Self::IntentExclusive | Self::IntentShared)
     }
 
+    /// What is left when whoever has the name goes on as a reader.
+    #[must_use]
+    pub const fn lowered(self) -> Self {
+        match self {
+            Self::Exclusive | Self::Shared => Self::Shared,
+            Self::IntentExclusive | Self::IntentShared => Self::IntentShared,
+        }
+    }
+
     /// Whether two requests cannot have the name at the same time.
     #[must_use]
     pub const fn conflicts_with(self, other: Self) -> bool {

@@ -35,6 +35,8 @@ pub struct Sets {
     pub give_up: bool,
     /// So many names are taken away at a node from one who holds several: somebody breaks the lock of one of them.
     pub taken_away: u8,
+    /// Holders may go on as readers.
+    pub lower: bool,
     /// So many connections break; at most 3.
     pub cuts: u8,
     /// So many processes end; at most 3.
@@ -53,8 +55,11 @@ pub enum Action {
     Deliver { token: usize, node: usize },
     /// A name of a holder is taken away at a node. What was granted there counts no more.
     TakeAway { token: usize, node: usize, name: usize },
-    /// A holder extends its lease at a node, where a name was taken away: elsewhere that changes nothing.
+    /// A holder extends its lease at a node, where a name was taken away, or the connection may break before it is lowered: elsewhere that
+    /// changes nothing.
     Extend { token: usize, node: usize },
+    /// A holder goes on as a reader.
+    Lower { token: usize },
     /// A holder releases, or a waiter gives up.
     Leave { token: usize },
     /// The connection of a token to a node breaks.
@@ -97,6 +102,9 @@ impl Model for Sets {
                 Phase::Waits => self.give_up,
                 Phase::HasLeft | Phase::Dead => false,
             };
+            let has_alone = self.wishes[token].iter().flatten().any(|class| *class != class.lowered());
+            let may_lower = self.lower && has_alone && state.lowered >> token & 1 == 0;
+            actions.extend((may_lower && state.phases[token] == Phase::Holds).then_some(Action::Lower { token }));
             let may_die = state.phases[token].is_alive() && state.deaths < self.deaths;
             actions.extend(may_die.then_some(Action::Die { token }));
             actions.extend(may_leave.then_some(Action::Leave { token }));
@@ -115,6 +123,12 @@ impl Model for Sets {
             Action::Deliver { token, node } => self.deliver(&mut state, token, node),
             Action::TakeAway { token, node, name } => self.take_away(&mut state, token, node, name),
             Action::Extend { token, node } => state.columns[node].links[token].commands.push(Sent::Extend as u8),
+            Action::Lower { token } => {
+                state.lowered |= 1 << token;
+                for column in &mut state.columns[..self.nodes] {
+                    column.links[token].commands.push(Sent::Lower as u8);
+                }
+            }
             Action::Leave { token } => self.leave(&mut state, token),
             Action::Cut { token, node } => self.cut(&mut state, token, node),
             Action::ExecuteStale { token, node } => {
@@ -144,18 +158,18 @@ impl Model for Sets {
     fn violation(&self, state: &State, stuck: bool) -> Option<String> {
         let holders: Vec<_> = self.those(state, Phase::Holds).collect();
         let pairs = holders.iter().flat_map(|one| holders.iter().map(move |other| (*one, *other)));
-        if let Some((one, other)) = pairs.into_iter().find(|(one, other)| one < other && self.exclude(*one, *other)) {
+        let mut conflicts = pairs.filter(|(one, other)| one < other && self.exclude(state, *one, *other));
+        if let Some((one, other)) = conflicts.next() {
             return Some(format!("t{one} and t{other} hold the lock at once"));
         }
         let is_quiet = |link: &Link| link.commands.is_empty() && link.replies.is_empty();
-        // Who is gone is in the way until that is over, and those who wait poll then.
-        let is_calm = stuck || self.cuts == 0 && self.deaths == 0;
-        if !is_calm || !state.columns[..self.nodes].iter().all(|column| column.links.iter().all(is_quiet)) {
+        let is_calm = state.columns[..self.nodes].iter().all(|column| column.links.iter().all(is_quiet));
+        if !is_calm || self.is_awaited(state) {
             return None;
         }
         let is_kept_out = |token: &usize| {
             let earlier = self.those(state, Phase::Waits).filter(|other| other < token);
-            holders.iter().copied().chain(earlier).any(|other| self.exclude(other, *token))
+            holders.iter().copied().chain(earlier).any(|other| self.exclude(state, other, *token))
         };
         if let Some(token) = self.those(state, Phase::Waits).find(|token| !is_kept_out(token)) {
             return Some(format!("nothing is on its way, and t{token} waits for nobody"));
@@ -184,10 +198,14 @@ impl Sets {
         (0..self.tokens).filter(move |token| phases[*token] == phase)
     }
 
-    /// Whether two tokens cannot have what they want at the same time.
-    fn exclude(&self, one: usize, other: usize) -> bool {
-        let pairs = self.wishes[one].iter().zip(self.wishes[other]);
-        pairs.filter_map(|(one, other)| Some((one.as_ref()?, other?))).any(|(one, other)| one.conflicts_with(other))
+    /// Whether two tokens cannot have what they want, or have by now, at the same time.
+    fn exclude(&self, state: &State, one: usize, other: usize) -> bool {
+        let of = |token: usize| {
+            let is_lowered = state.lowered >> token & 1 == 1;
+            self.wishes[token].map(|class| if is_lowered { class.map(Class::lowered) } else { class })
+        };
+        let pairs = of(one).into_iter().zip(of(other));
+        pairs.filter_map(|(one, other)| Some((one?, other?))).any(|(one, other)| one.conflicts_with(other))
     }
 
     fn keeps(&self, rule: Rule) -> bool {
@@ -234,6 +252,10 @@ impl Sets {
         let Link { commands, replies, is_tainted, stale, .. } = links[token];
         let is_quiet = commands.is_empty() && replies.is_empty();
         let phase = state.phases[token];
+        let may_rise = self.lower && self.cuts > state.cuts && state.lowered >> token & 1 == 0;
+        if may_rise && is_quiet && phase == Phase::Holds {
+            actions.push(Action::Extend { token, node });
+        }
         if !is_quiet && stale == 0 && phase != Phase::Dead && state.cuts < self.cuts {
             actions.push(Action::Cut { token, node });
         }
@@ -249,6 +271,17 @@ impl Sets {
         }
     }
 
+    /// Whether something is still to come although nothing is on its way: who is gone is in the way until that is over, and those who
+    /// wait poll then.
+    fn is_awaited(&self, state: &State) -> bool {
+        let mut actions = Vec::new();
+        for token in 0..self.tokens {
+            (0..self.nodes).for_each(|node| self.breaks(state, token, node, &mut actions));
+        }
+        let comes = |action: &Action| !matches!(action, Action::Cut { .. } | Action::Extend { .. });
+        actions.iter().any(comes)
+    }
+
     /// The connection is another one at once, on which those ask again who want the lock, and release who do not.
     fn cut(&self, state: &mut State, token: usize, at: usize) {
         state.cuts += 1;
@@ -262,6 +295,7 @@ impl Sets {
         match phase {
             Phase::Waits if !link.is_tainted => link.commands.push(Sent::Acquire as u8),
             Phase::HasLeft => link.commands.push(Sent::Release as u8),
+            Phase::Holds if state.lowered >> token & 1 == 1 => link.commands.push(Sent::Lower as u8),
             Phase::Waits | Phase::Holds | Phase::Dead => {}
         }
         let tainted = state.columns[..self.nodes].iter().filter(|column| column.links[token].is_tainted).count();
@@ -289,6 +323,7 @@ impl Sets {
             Sent::Acquire => Verb::Acquire,
             Sent::Yield => Verb::Yield,
             Sent::Extend => Verb::Extend,
+            Sent::Lower => Verb::Lower,
             Sent::Release => Verb::Release,
         };
         let (mut node, mut notices) = (column.node, Vec::new());
@@ -375,7 +410,7 @@ fn push(phase: Phase, link: &mut Link, to: usize, notice: Notice) {
         Notice::Contended { by } if usize::from(by) < to => Heard::Contended,
         Notice::Contended { .. } => return,
     };
-    let is_again = push != Heard::Given && (phase == Phase::Holds || link.replies.contains(push as u8));
+    let is_again = push != Heard::Given && (phase == Phase::Holds || link.hears(push));
     // What is asked for behind it sees the same.
     let is_asked = push == Heard::Free && link.commands.contains(Sent::Acquire as u8);
     if phase.is_alive() && !is_again && !is_asked {
@@ -390,6 +425,7 @@ impl fmt::Display for Action {
             Self::Deliver { token, node } => write!(f, "t{token} hears of node {node}"),
             Self::TakeAway { token, node, name } => write!(f, "name {name} of t{token} is taken away at node {node}"),
             Self::Extend { token, node } => write!(f, "t{token} extends at node {node}"),
+            Self::Lower { token } => write!(f, "t{token} goes on as a reader"),
             Self::Leave { token } => write!(f, "t{token} leaves"),
             Self::Cut { token, node } => write!(f, "the connection of t{token} to node {node} breaks"),
             Self::ExecuteStale { token, node } => write!(f, "node {node} executes what was cut of t{token}"),

@@ -17,6 +17,8 @@ pub struct Node {
     pub holders: [u8; NAMES],
     /// Those who wait.
     pub queue: [u8; NAMES],
+    /// Those who have all that they want, and go on as readers.
+    pub lowered: u8,
 }
 
 /// What a node is asked to do for a token.
@@ -28,6 +30,8 @@ pub enum Verb {
     Yield,
     /// Keep what the token has, if that is all that it wants.
     Extend,
+    /// Keep what the token has, if that is all that it wants, and let readers in from now on.
+    Lower,
     /// Leave the queues, and give back what the token has.
     Release,
 }
@@ -46,9 +50,9 @@ pub enum Reply {
     Kept,
     /// `Yield`: the token waits.
     Yielded,
-    /// `Extend`: all names are the token's.
+    /// `Extend`, `Lower`: all names are the token's.
     Extended,
-    /// `Extend`: a name is not the token's. It may have others of those that it wants.
+    /// `Extend`: a name is not the token's, or not as what it is asked for. It may have others of those that it wants.
     NotOwner,
     /// `Release`: done.
     Released,
@@ -83,6 +87,7 @@ impl Node {
             Verb::Acquire => execution.acquire(),
             Verb::Yield => execution.yield_all(),
             Verb::Extend => execution.extend(),
+            Verb::Lower => execution.lower(),
             Verb::Release => execution.release(),
         }
     }
@@ -97,7 +102,8 @@ impl Node {
 
     /// What a token has here is over: its leases, and its places in the queues. Nobody is told of that.
     pub fn expire(&mut self, token: u8) {
-        self.holders.iter_mut().chain(&mut self.queue).for_each(|names| *names &= !(1 << token));
+        let all = self.holders.iter_mut().chain(&mut self.queue).chain([&mut self.lowered]);
+        all.for_each(|tokens| *tokens &= !(1 << token));
     }
 
     /// Whether a token has something here.
@@ -120,7 +126,7 @@ impl Execution<'_> {
     fn acquire(&mut self) -> Reply {
         let token = self.token;
         if self.wanted(token).all(|(name, _)| self.has(token, name)) {
-            let smaller = self.wanted(token).any(|(name, _)| self.is_behind(token, name));
+            let smaller = (0..NAMES).any(|name| self.is_asked_behind(name));
             self.take_all();
             return Reply::Granted { smaller };
         }
@@ -178,9 +184,32 @@ impl Execution<'_> {
         if is_own { Reply::Kept } else { Reply::Yielded }
     }
 
-    fn extend(&self) -> Reply {
-        let has_all = self.wanted(self.token).all(|(name, _)| self.has(self.token, name));
-        if has_all { Reply::Extended } else { Reply::NotOwner }
+    fn extend(&mut self) -> Reply {
+        if !self.wanted(self.token).all(|(name, _)| self.has(self.token, name)) {
+            return Reply::NotOwner;
+        } else if self.node.lowered >> self.token & 1 == 0 {
+            return Reply::Extended;
+        } else if self.keeps(Rule::DowngradeNeverRises) || self.has_several(self.token) {
+            return Reply::NotOwner;
+        }
+        self.node.lowered &= !(1 << self.token);
+        self.take_all();
+        let held = self.node.holders.iter().fold(0, |held, holders| held | holders);
+        self.node.lowered &= held;
+        Reply::Extended
+    }
+
+    fn lower(&mut self) -> Reply {
+        let token = self.token;
+        if !self.wanted(token).all(|(name, _)| self.has(token, name)) {
+            return Reply::NotOwner;
+        }
+        let before: Vec<_> = self.wanted(token).collect();
+        self.node.lowered |= 1 << token;
+        for (name, class) in before.into_iter().filter(|(_, class)| *class != class.lowered()) {
+            self.promote(name, false, Some(class));
+        }
+        Reply::Extended
     }
 
     fn release(&mut self) -> Reply {
@@ -193,6 +222,7 @@ impl Execution<'_> {
             self.node.queue[name] &= !(1 << token);
             self.node.holders[name] &= !(1 << token);
         }
+        self.node.lowered &= !(1 << token);
         for (name, class) in freed {
             self.promote(name, false, Some(class));
         }
@@ -286,6 +316,13 @@ impl Execution<'_> {
         bits(self.node.queue[name]).any(|other| other < token && self.excludes(other, token, name))
     }
 
+    /// Whether an earlier token waits that is kept out by what is asked for, which may be more than the token has by now.
+    fn is_asked_behind(&self, name: usize) -> bool {
+        let Some(asked) = self.wishes[usize::from(self.token)][name] else { return false };
+        let is_kept_out = |other: u8| self.class(other, name).is_some_and(|class| class.conflicts_with(asked));
+        bits(self.node.queue[name]).any(|other| other < self.token && is_kept_out(other))
+    }
+
     fn excludes(&self, one: u8, other: u8, name: usize) -> bool {
         let pair = self.class(one, name).zip(self.class(other, name));
         pair.is_some_and(|(one, other)| one.conflicts_with(other))
@@ -296,7 +333,8 @@ impl Execution<'_> {
     }
 
     fn class(&self, token: u8, name: usize) -> Option<Class> {
-        self.wishes[usize::from(token)][name]
+        let class = self.wishes[usize::from(token)][name];
+        if self.node.lowered >> token & 1 == 1 { class.map(Class::lowered) } else { class }
     }
 
     fn has_several(&self, token: u8) -> bool {
@@ -305,7 +343,7 @@ impl Execution<'_> {
 
     /// The names that a token wants, and as what.
     fn wanted(&self, token: u8) -> impl Iterator<Item = (usize, Class)> + use<> {
-        let wish = self.wishes[usize::from(token)];
+        let wish: Wish = std::array::from_fn(|name| self.class(token, name));
         wish.into_iter().enumerate().filter_map(|(name, class)| Some((name, class?)))
     }
 

@@ -18,6 +18,8 @@ pub struct State {
     pub(super) cuts: u8,
     /// So many processes have ended.
     pub(super) deaths: u8,
+    /// Those who hold the lock as readers by now.
+    pub(super) lowered: u8,
 }
 
 /// A node with what travels between it and each token. Sorting these removes the symmetry of the nodes.
@@ -60,11 +62,12 @@ pub(super) enum Sent {
     Acquire = 1,
     Yield,
     Extend,
+    Lower,
     Release,
 }
 
 impl Sent {
-    const ALL: [Self; 4] = [Self::Acquire, Self::Yield, Self::Extend, Self::Release];
+    const ALL: [Self; 5] = [Self::Acquire, Self::Yield, Self::Extend, Self::Lower, Self::Release];
 
     pub(super) fn of(code: u8) -> Option<Self> {
         Self::ALL.into_iter().find(|sent| *sent as u8 == code)
@@ -108,6 +111,10 @@ impl Heard {
         Self::ALL.into_iter().find(|heard| *heard as u8 == code)
     }
 
+    const fn grants(self) -> bool {
+        matches!(self, Self::Granted | Self::GrantedBefore | Self::Given)
+    }
+
     pub(super) const fn answers_yield(self) -> bool {
         matches!(self, Self::Kept | Self::Yielded)
     }
@@ -118,6 +125,12 @@ impl Link {
     pub(super) fn has_yield_out(self) -> bool {
         let answers = self.replies.iter().filter_map(Heard::of).any(Heard::answers_yield);
         answers || self.commands.contains(Sent::Yield as u8)
+    }
+
+    /// Whether the token is about to hear this, and of no grant after it, to which it does not apply.
+    pub(super) fn hears(self, push: Heard) -> bool {
+        let mut codes = self.replies.iter().skip_while(|code| *code != push as u8);
+        codes.next().is_some() && !codes.filter_map(Heard::of).any(Heard::grants)
     }
 
     fn word(self) -> u64 {
@@ -156,22 +169,23 @@ impl Phase {
 
 impl State {
     pub(super) fn encode(&self, nodes: usize, tokens: usize, bytes: &mut Vec<u8>) {
-        bytes.push(self.taken_away << 4 | self.cuts << 2 | self.deaths);
+        bytes.extend([self.taken_away << 4 | self.cuts << 2 | self.deaths, self.lowered]);
         bytes.extend(self.phases[..tokens].iter().map(|phase| *phase as u8));
         for Column { node, links } in &self.columns[..nodes] {
             let mut word = [0; 8];
             word[..NAMES].copy_from_slice(&node.holders);
             word[NAMES..2 * NAMES].copy_from_slice(&node.queue);
+            word[2 * NAMES] = node.lowered;
             push_packed(u64::from_le_bytes(word), bytes);
             links[..tokens].iter().for_each(|link| push_packed(link.word(), bytes));
         }
     }
 
     pub(super) fn decode(nodes: usize, tokens: usize, bytes: &mut &[u8]) -> Self {
-        let (first, rest) = bytes.split_at(1);
-        let losses = first[0];
+        let (first, rest) = bytes.split_at(2);
+        let (losses, lowered) = (first[0], first[1]);
         let (taken_away, cuts, deaths) = (losses >> 4, losses >> 2 & 3, losses & 3);
-        let mut state = Self { taken_away, cuts, deaths, ..Self::default() };
+        let mut state = Self { taken_away, cuts, deaths, lowered, ..Self::default() };
         *bytes = rest;
         for phase in &mut state.phases[..tokens] {
             let (first, rest) = bytes.split_at(1);
@@ -181,6 +195,7 @@ impl State {
             let word = take_packed(bytes).to_le_bytes();
             node.holders.copy_from_slice(&word[..NAMES]);
             node.queue.copy_from_slice(&word[NAMES..2 * NAMES]);
+            node.lowered = word[2 * NAMES];
             links[..tokens].iter_mut().for_each(|link| *link = Link::from_word(take_packed(bytes)));
         }
         state
