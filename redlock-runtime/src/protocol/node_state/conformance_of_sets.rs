@@ -65,14 +65,14 @@ fn classes(wishes: &[Wish; TOKENS], token: usize, lowered: u8) -> Wish {
 }
 
 /// Whether a token may go on as a reader: it wants something as none.
-fn may_be_lowered(wish: &Wish) -> bool {
+fn may_be_lowered(wish: Wish) -> bool {
     wish.iter().flatten().any(|class| *class != class.lowered())
 }
 
 /// All states in which those who have a name go with each other. Who goes on as a reader has all that it wants.
 fn nodes(wishes: [Wish; TOKENS]) -> impl Iterator<Item = sets::Node> {
     let is_possible =
-        move |lowered: &u8| (0..TOKENS).all(|token| lowered >> token & 1 == 0 || may_be_lowered(&wishes[token]));
+        move |lowered: &u8| (0..TOKENS).all(|token| lowered >> token & 1 == 0 || may_be_lowered(wishes[token]));
     (0..1 << TOKENS).filter(is_possible).flat_map(move |lowered| nodes_with(wishes, lowered))
 }
 
@@ -263,7 +263,7 @@ fn compared(without: Option<redlock_model::Rule>, one_in: usize) -> (u32, u32) {
             let commands = (0..TOKENS).flat_map(|token| VERBS.map(|verb| (token, verb)));
             // Only waiters yield, and none of those has the lock as a reader instead.
             let makes_sense = |(token, verb): &(usize, sets::Verb)| match verb {
-                sets::Verb::Lower => may_be_lowered(&wishes[*token]),
+                sets::Verb::Lower => may_be_lowered(wishes[*token]),
                 sets::Verb::Yield => node.lowered >> token & 1 == 0,
                 _ => true,
             };

@@ -310,8 +310,8 @@ impl Sets {
         state.phases[token] = Phase::Dead;
         for column in &mut state.columns[..self.nodes] {
             let link = &mut column.links[token];
-            let stale = if link.stale == 0 { link.commands.first() } else { link.stale };
-            *link = Link { stale, ..Link::default() };
+            let left = if link.stale == 0 { link.commands.first() } else { link.stale };
+            *link = Link { stale: left, ..Link::default() };
         }
     }
 
