@@ -148,7 +148,7 @@ impl fmt::Display for Report {
             write!(f, " at most {limit:.2} | {} |", result_file::verdict(ratio <= *limit))?;
             writeln!(f, " {cpu:.1?} | {fenced_cpu:.1?} | {cpu_ratio:.2} |")?;
         }
-        Ok(())
+        write!(f, "{}", include_str!("method.md"))
     }
 }
 
