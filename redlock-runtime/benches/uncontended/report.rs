@@ -212,29 +212,6 @@ impl fmt::Display for Report {
         for Bound { what, ratio } in self.bounds() {
             writeln!(f, "| {what} | {ratio:.2} | | |")?;
         }
-        writeln!(
-            f,
-            "\nBare sockets are one thread that writes the bytes of a pair to blocking sockets, waits for the answers of a majority, and\n\
-             decides nothing: what they take is the kernel's and the servers', and no client is faster with these commands. Tokio's\n\
-             sockets are the same in the task that wants the lock: what waiting without a thread of one's own costs besides.\n\n\
-             Where the time goes on five nodes, with one task. The p50 of ours is within a tenth of both, and so it is the servers'\n\
-             and the kernel's: no client comes to 0.35 of rslock's, which waits for the slowest of five and gives back before it goes\n\
-             on. Of the CPU time, a profile gives the kernel 58 % (38 % are sends, 8 % waits for sockets, 6 % wake-ups between threads),\n\
-             tokio's scheduler 9 %, the allocator and copies 9 %, the Redis crate 3 % and the protocol 12 %, none of whose functions\n\
-             has more than 1 %. What is above the bound is almost all work that two threads make for each other: on a runtime of one\n\
-             thread, which wakes none, it is nearly gone (rows of the runtime of one thread).\n\n\
-             What was tried, and is in: the release and the next acquisition of a task go out in one send (5.2 sends for a pair and\n\
-             not 10); the task of a connection drives its socket itself, so that a command wakes one task and not two; answers\n\
-             of releases that nobody waits for wake nobody; tokens and answers stand in place. What would be left to try is one\n\
-             task for the connections of all nodes: it would save the wake-ups of one task alone, and put the five sockets of a\n\
-             busy process on one core. Services are busy when CPU time matters to them, and so it was not built.\n\n\
-             With 512 tasks one node is the limit: its server runs on one of the two cores all the time, 270 000 commands a second,\n\
-             and ours are as many as those of the raw pair. Five servers and the client share two cores, and so what five nodes take\n\
-             against one depends on how often they interrupt each other: in six runs it was 3.5 to 4.9, and that of the raw pair\n\
-             3.1 to 4.0; the p50 of one task at one node was 0.58 to 0.66 of the raw awaited pair's in the same runs.\n\
-             Against a release that nobody waits for, one node allows 1.1 (tokio's sockets), of which ours take a\n\
-             tenth more: the watch over the lease, and the queue's name in the release."
-        )?;
-        Ok(())
+        write!(f, "{}", include_str!("method.md"))
     }
 }

@@ -6,8 +6,8 @@
 //! 1. A ballot is the time in sixteenths of a millisecond, and larger than every ballot of its slot that is known here.
 //! 2. A node that refuses tells what it has accepted. When that is ahead of our clock, the clock of another process is, and
 //!    ours follows it by a learnt lead from then on: otherwise each change of owners would cost a round trip more. A ballot that was
-//!    long on its way is refused as well, and says nothing about clocks: so numbers are hardly further ahead of the fastest clock of
-//!    all than [`MOST_BY_CHANCE`], however often processes meet.
+//!    long on its way is refused as well, and says nothing about clocks: so that processes whose clocks are equal do not go
+//!    further ahead than [`MOST_BY_CHANCE`], however often they meet and however late they are.
 //! 3. A clock that is an hour away from those of most servers is wrong, and theirs are followed. So no process moves a slot
 //!    further ahead than that, and after a loss of all data numbers go on above those that were given before.
 

@@ -265,13 +265,13 @@ pub fn permits() -> Vec<(&'static str, Permits)> {
     vec![
         ("two tokens, votes that are won back", Permits { returns: 2, expiries: 2, ..pair }),
         ("two tokens, one wins votes back, a cut", Permits { returns: 1, expiries: 1, cuts: 1, ..pair }),
-        (
-            "two tokens, a node that forgets is won back",
-            Permits { returns: 2, quorum: 3, wipes: 1, expiries: 1, ..pair },
-        ),
         ("two tokens of a process, one wins votes back", Permits { returns: 1, expiries: 2, ..in_one_process(pair) }),
         ("two tokens, permits that are taken away", Permits { returns: 2, thefts: 2, expiries: 1, ..pair }),
         ("two tokens, one is taken away, a cut", Permits { returns: 1, thefts: 1, cuts: 1, ..pair }),
+        (
+            "two tokens of a process, one is taken away, a cut",
+            Permits { thefts: 1, returns: 1, expiries: 0, ..in_one_process(pair) },
+        ),
         ("three tokens, one permit, one wins votes back", Permits { tokens: 3, returns: 1, ..pair }),
         ("two tokens, one permit, an expiry and a cut", Permits { expiries: 1, cuts: 1, ..pair }),
         ("three tokens, two permits", Permits { tokens: 3, permits: 2, ..pair }),

@@ -17,7 +17,7 @@ impl Candidate {
             !is_holding || self.is_continuous(index, now) || !self.terms.applies(Rule::LapsedLocksStayLost)
         };
         self.note_roll(index, &answer);
-        self.note_confirmation(index, &answer);
+        self.note_confirmation(index, &answer, counts);
         let may_have_some = answer == Ok(Reply::NotOwner) && self.may_have_some();
         let phase = self.phase;
         if let Ok(Reply::Extended { waiters, .. }) = answer {

@@ -183,14 +183,16 @@ impl Candidate {
             || self.permit.as_deref().is_some_and(|permit| self.has_quorum(confirmed(permit)))
     }
 
-    /// Takes note of what the oldest answer of node number `index` says of the permit that has come back, before it is taken in.
-    pub(super) fn note_confirmation(&mut self, index: usize, answer: &Answer) {
-        let sent = self.voters.get(index).and_then(|voter| voter.in_flight.first());
-        let asked = sent.filter(|sent| sent.kind == Kind::Extension).map(|sent| sent.sent);
+    /// Takes note of what the oldest answer of node number `index` says of the permit that has come back, before it is taken in. One that
+    /// counts for no vote confirms none: what a late question has made there may have been seen by nobody.
+    pub(super) fn note_confirmation(&mut self, index: usize, answer: &Answer, counts: bool) {
+        let Some(voter) = self.voters.get(index) else { return };
+        let Some(sent) = voter.in_flight.first().filter(|sent| sent.kind == Kind::Extension) else { return };
+        let confirms = counts && voter.vote.is_granted() && matches!(answer, Ok(Reply::Extended { .. }));
         let Some(permit) = self.permit.as_deref_mut() else { return };
-        let is_new = permit.back_since.is_some_and(|since| asked.is_some_and(|asked| since <= asked));
+        let is_new = permit.back_since.is_some_and(|since| since <= sent.sent);
         if let Some(is_confirmed) = permit.confirmed.get_mut(index).filter(|_| is_new) {
-            *is_confirmed = matches!(answer, Ok(Reply::Extended { .. }));
+            *is_confirmed = confirms;
         }
     }
 

@@ -470,8 +470,8 @@ impl Permits {
 
     fn holds(&self, state: &State, token: usize) -> bool {
         let is_robbed = state.robbed >> token & 1 == 1;
-        let is_there =
-            || state.columns.iter().filter(|column| column.node.entries >> token & 1 == 1).count() >= self.quorum;
+        let is_known = |column: &&Column| column.node.entries >> token & 1 == 1 && column.links[token].has_entry;
+        let is_there = || state.columns.iter().filter(is_known).count() >= self.quorum;
         let counts = state.phases[token] == Phase::Holding && state.has_entries(token) >= self.quorum;
         counts && (!is_robbed || is_there())
     }

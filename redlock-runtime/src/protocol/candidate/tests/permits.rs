@@ -174,6 +174,25 @@ fn a_quorum_confirms_a_permit_before_it_is_asked_for_elsewhere() {
 }
 
 #[test]
+fn what_a_late_question_has_made_confirms_no_permit() {
+    // A call of the same process may have counted at that node before it was made.
+    let mut scene = wanting(3, 0);
+    enter(&mut scene, 0..2, &[]);
+    scene.answer(2, Err(disconnected()));
+    assert_eq!(scene.candidate.entering(1, scene.now), Entering::Admitted);
+    scene.candidate.hold(scene.now);
+    scene.candidate.connected(2, scene.now);
+    scene.advance(TTL / 4);
+    scene.candidate.ask_voters(scene.now, |_| ());
+    scene.answer(0, Ok(EXTENDED));
+    // A renewal asks it as well, since the permit may be there.
+    scene.hear(2, EXTEND, EXTENDED);
+    assert!(!scene.candidate.voters_have_confirmed());
+    scene.answer(1, Ok(EXTENDED));
+    assert!(scene.candidate.voters_have_confirmed());
+}
+
+#[test]
 fn a_node_that_is_away_or_abstains_is_not_stood_in_line_for() {
     let mut scene = lacking_one();
     scene.fail(2, EXTEND, disconnected());
