@@ -6,10 +6,11 @@
 //! 1. A ballot is the time in sixteenths of a millisecond, and larger than every ballot of its slot that is known here.
 //! 2. A node that refuses tells what it has accepted. When that is ahead of our clock, the clock of another process is, and
 //!    ours follows it by a learnt lead from then on: otherwise each change of owners would cost a round trip more. A ballot that was
-//!    long on its way is refused as well, and says nothing about clocks: so that processes whose clocks are equal do not go
-//!    further ahead than [`MOST_BY_CHANCE`], however often they meet and however late they are.
+//!    long on its way is refused as well, and says nothing about clocks: for that, nobody goes further ahead than [`MOST_BY_CHANCE`].
+//!    Ballots of one slot that are drawn faster than the clock ticks count on from each other, which cannot be told from a faster clock.
 //! 3. A clock that is an hour away from those of most servers is wrong, and theirs are followed. So no process moves a slot
-//!    further ahead than that, and after a loss of all data numbers go on above those that were given before.
+//!    further ahead than that; and after a loss of all data, numbers are above those that were given before when the clock of whoever
+//!    draws has passed them.
 
 use crate::time::clock::Clock;
 use std::ops::Range;
@@ -35,8 +36,9 @@ const MOST_APART: u64 = 3_600_000 * PER_MILLI;
 /// process draws next that knows nothing of those before.
 const MOST_BY_CHANCE: u64 = 20 * PER_MILLI;
 
-/// What is further ahead than by chance is further ahead by this as well, in ballots: 2 ms. Owners that take turns within one tick of a
-/// clock count on from each other, and have no faster clock.
+/// Whoever is further ahead than that has a faster clock, in ballots: 22 ms. It is more than [`MOST_BY_CHANCE`], because owners that take
+/// turns within one tick of a clock count on from each other. Smaller, and those would be taken for faster clocks; larger, and a clock
+/// that is faster by less is not followed all the way.
 const MORE_THAN_CHANCE: u64 = MOST_BY_CHANCE + 2 * PER_MILLI;
 
 /// That nothing is known of the clocks of servers.
@@ -291,7 +293,7 @@ mod tests {
     }
 
     #[tokio::test(start_paused = true)]
-    async fn nobody_goes_further_ahead_than_the_fastest_clock() {
+    async fn who_is_late_goes_no_further_ahead_than_the_fastest_clock() {
         for skew in [1, 30, 1000, 60_000] {
             let clocks = [knowing_the_servers(skew), knowing_the_servers(-skew), knowing_the_servers(0)];
             let mut register = 0;

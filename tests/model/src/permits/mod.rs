@@ -19,11 +19,11 @@
 //! Somebody may take a permit away at a node behind everybody's back. Its token counts on it until it hears of that; here it has a permit
 //! meanwhile only if a quorum still knows of it.
 
+mod action;
 mod node;
 
+pub use action::Action;
 pub use node::{Node, Reply, Verb};
-
-use std::fmt;
 
 use crate::bytes::{push_packed, take, take_packed};
 use crate::rule::Rule;
@@ -216,54 +216,6 @@ impl Connection {
     fn has_any_of(self, token: usize) -> bool {
         self.commands.iter().any(|code| *code != 0 && decoded(*code).1 == token)
     }
-}
-
-/// One step.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-#[allow(missing_docs, reason = "the same few numbers everywhere")]
-pub enum Action {
-    /// A token asks all nodes for the turnstile.
-    Begin { token: usize },
-    /// A token has the turnstile of another one of its process.
-    Pass { from: usize, to: usize },
-    /// A token yields the turnstile at a node.
-    Yield { token: usize, node: usize },
-    /// A token asks a node for the turnstile once more.
-    TakeAgain { token: usize, node: usize },
-    /// A node forgets everything.
-    Wipe { node: usize },
-    /// A token asks a node for a permit.
-    Enter { token: usize, node: usize },
-    /// A token is admitted.
-    Admit { token: usize },
-    /// A token leaves the turnstile.
-    Open { token: usize },
-    /// A holder asks for the turnstile where it has no permit.
-    Return { token: usize },
-    /// It asks those who have voted whether they still have its permit.
-    Confirm { token: usize },
-    /// It asks a node for the permit where it has none.
-    EnterBack { token: usize, node: usize },
-    /// It leaves the turnstile again.
-    Close { token: usize },
-    /// A holder extends its permit where it has not heard of one.
-    Extend { token: usize, node: usize },
-    /// A node executes the oldest command of a process, and the answer arrives.
-    Execute { process: usize, node: usize },
-    /// A node executes what a cut has left.
-    ExecuteStale { process: usize, node: usize },
-    /// A connection breaks: what is unanswered is answered by nobody, and its last command may be executed later.
-    Cut { process: usize, node: usize },
-    /// The server has lost the script of the oldest command, which is sent again behind the others.
-    SendAgain { process: usize, node: usize },
-    /// The turnstile at a node expires.
-    ExpireTurn { node: usize },
-    /// A permit at a node expires.
-    ExpireEntry { node: usize, token: usize },
-    /// A permit at a node is taken away, which its token does not know.
-    Steal { node: usize, token: usize },
-    /// A token gives back what it has.
-    End { token: usize },
 }
 
 impl Model for Permits {
@@ -801,35 +753,5 @@ impl Permits {
             (0..self.tokens).filter(|other| times(*other) >= least).count()
         };
         counted < self.permits
-    }
-}
-
-impl fmt::Display for Action {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match *self {
-            Self::Begin { token } => write!(f, "t{token} asks for the turnstile"),
-            Self::Pass { from, to } => write!(f, "t{to} has the turnstile of t{from}"),
-            Self::Yield { token, node } => write!(f, "t{token} yields the turnstile at node {node}"),
-            Self::TakeAgain { token, node } => write!(f, "t{token} asks node {node} for the turnstile again"),
-            Self::Wipe { node } => write!(f, "node {node} forgets everything"),
-            Self::Enter { token, node } => write!(f, "t{token} asks node {node} for a permit"),
-            Self::Admit { token } => write!(f, "t{token} is admitted"),
-            Self::Open { token } => write!(f, "t{token} leaves the turnstile"),
-            Self::Return { token } => write!(f, "t{token} asks for the turnstile where it has no permit"),
-            Self::Confirm { token } => write!(f, "t{token} asks those who have voted whether they have its permit"),
-            Self::EnterBack { token, node } => write!(f, "t{token} asks node {node} for a vote that it lacks"),
-            Self::Close { token } => write!(f, "t{token} leaves the turnstile again"),
-            Self::Extend { token, node } => write!(f, "t{token} extends its permit at node {node}"),
-            Self::Execute { process, node } => write!(f, "node {node} answers process {process}"),
-            Self::ExecuteStale { process, node } => write!(f, "node {node} executes what was cut of process {process}"),
-            Self::Cut { process, node } => write!(f, "the connection of process {process} to node {node} breaks"),
-            Self::SendAgain { process, node } => {
-                write!(f, "process {process} sends its oldest command to node {node} again")
-            }
-            Self::ExpireTurn { node } => write!(f, "the turnstile at node {node} expires"),
-            Self::ExpireEntry { node, token } => write!(f, "the permit of t{token} at node {node} expires"),
-            Self::Steal { node, token } => write!(f, "the permit of t{token} at node {node} is taken away"),
-            Self::End { token } => write!(f, "t{token} ends"),
-        }
     }
 }

@@ -186,3 +186,17 @@ fn a_node_that_owes_many_answers_is_asked_nothing_more() {
     scene.answer(0, Ok(EXTENDED));
     assert!(scene.voter(0).is_open());
 }
+
+#[test]
+fn a_node_that_owes_an_answer_is_silent_whatever_it_has_said_before() {
+    let mut scene = Scene::waiting(1);
+    scene.hear(0, ACQUIRE, QUEUED);
+    let reason = |scene: &Scene| scene.voter(0).reason(scene.now, NODE_TIMEOUT);
+    assert_eq!(reason(&scene), Some(NodeError::Held));
+    scene.send(0, ACQUIRE);
+    assert_eq!(reason(&scene), Some(NodeError::Held), "it has time to answer");
+    scene.advance(NODE_TIMEOUT);
+    assert_eq!(reason(&scene), Some(NodeError::TimedOut(NODE_TIMEOUT)));
+    scene.answer(0, Ok(QUEUED));
+    assert_eq!(reason(&scene), Some(NodeError::Held));
+}

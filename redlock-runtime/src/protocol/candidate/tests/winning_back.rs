@@ -137,7 +137,9 @@ fn a_node_that_is_silent_or_gone_keeps_no_vote_from_being_won_back() {
     scene.advance(NODE_TIMEOUT);
     assert_eq!(scene.renew(), [], "a node that is slow may have something to say");
     scene.advance(TTL / 8);
-    assert_eq!(scene.renew(), [(0, WIN_BACK)], "silent");
+    // The next renewal of the other one may be due by now: renewals come at no certain time.
+    let asked: Vec<_> = scene.renew().into_iter().filter(|asked| *asked != (1, EXTEND)).collect();
+    assert_eq!(asked, [(0, WIN_BACK)], "silent");
     let mut scene = robbed(None);
     scene.answer(1, Ok(EXTENDED));
     scene.answer(2, Err(disconnected()));
