@@ -27,9 +27,9 @@ impl LockManager {
     ///
     /// Tokens grow in the order of the owners, whatever the clocks say, as long as a majority keeps these keys; a holder
     /// tells its number to nodes that come back without their data, so that servers may be restarted empty one after the
-    /// other while locks are held. Where that is not so, as with one server without persistence that is restarted, clocks
-    /// decide: ballots are the time, so that tokens go on above what was given before, unless the clock of the next owner is
-    /// further behind than the restart took.
+    /// other while locks are held. Where that is not so, as with one server without persistence that is restarted, the clocks of
+    /// the servers decide: ballots are what most of them show, so that tokens go on above what was given before, unless those clocks are
+    /// set back by more than the restart took. The clocks of the processes do not matter.
     ///
     /// # Coming from a version that counted
     ///

@@ -20,8 +20,8 @@ impl ClockOffsets {
         self.0.retain(|_, parts| !parts.is_empty());
     }
 
-    /// The one in the middle, once so many nodes are known as are `needed`: a minority that is far ahead or behind does not
-    /// move it. A node that has parts is one, however many these are.
+    /// The one in the middle, and of two that are there the one that is less ahead, once so many nodes are known as are `needed`: a minority
+    /// that is far ahead or behind does not move it. A node that has parts is one, however many these are.
     pub(crate) fn middle(&self, needed: usize) -> Option<i64> {
         let nodes = self.0.values().filter_map(|parts| middle(parts.values().copied()));
         middle(nodes).filter(|_| self.0.len() >= needed)
@@ -31,7 +31,7 @@ impl ClockOffsets {
 fn middle(values: impl Iterator<Item = i64>) -> Option<i64> {
     let mut sorted: Vec<_> = values.collect();
     sorted.sort_unstable();
-    sorted.get(sorted.len() / 2).copied()
+    sorted.get(sorted.len().checked_sub(1)? / 2).copied()
 }
 
 #[cfg(test)]
@@ -48,9 +48,12 @@ mod tests {
         offsets.told("a", "a", 10);
         offsets.told("b", "b", 20);
         assert_eq!(offsets.middle(2), Some(20));
+        offsets.told("d", "d", 1_000_000);
+        assert_eq!(offsets.middle(3), Some(20), "of two the one that is less ahead");
+        offsets.forget("d", "d");
         for address in ["c1", "c2", "c3"] {
             offsets.forget("c", address);
         }
-        assert_eq!([offsets.middle(2), offsets.middle(3)], [Some(20), None]);
+        assert_eq!([offsets.middle(2), offsets.middle(3)], [Some(10), None]);
     }
 }

@@ -18,6 +18,9 @@ use std::future::ready;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
+/// What the node is called: there is one in a manager.
+const LABEL: &str = "memory";
+
 #[derive(Debug)]
 pub(crate) struct MemoryNode {
     clock: Clock,
@@ -29,6 +32,7 @@ pub(crate) struct MemoryNode {
 
 impl MemoryNode {
     pub(crate) fn new(clock: Clock, environment: Environment) -> Self {
+        environment.servers.is_ahead(LABEL, LABEL, clock.wall_ahead());
         Self { clock, state: Mutex::default(), environment, said: Mutex::default() }
     }
 
@@ -61,7 +65,7 @@ impl MemoryNode {
 
 impl Node for MemoryNode {
     fn label(&self) -> &'static str {
-        "memory"
+        LABEL
     }
 
     fn send(&self, command: Command) -> Pending {

@@ -17,6 +17,10 @@ use std::time::Duration;
 /// who wait, and ask once in a second, prove less often.
 const OLDEST: Duration = Duration::from_secs(10);
 
+/// By how much clocks run apart that nothing is wrong with: 200 parts in a million, where quartz has up to 100. Smaller, and what the soonest answer
+/// has said counts for too long; larger, and each slow answer counts.
+const USUAL_DRIFT: f64 = 0.0002;
+
 /// What is known of how far the clock of a server is ahead of ours.
 #[derive(Clone, Debug)]
 pub(crate) struct ServerClock {
@@ -24,7 +28,9 @@ pub(crate) struct ServerClock {
     last: Option<Offset>,
     /// What the last answer on the present connection says by itself.
     latest: Option<Offset>,
-    /// How far it was ahead when that was last told.
+    /// How far it is ahead at least, by the answer that was the soonest here, and when that was sent.
+    least: Option<(i64, Instant)>,
+    /// The same when it was last told.
     told: Option<i64>,
 }
 
@@ -38,17 +44,30 @@ struct Offset {
 
 impl ServerClock {
     pub(crate) const fn new(drift_factor: f64) -> Self {
-        Self { drift_factor, last: None, latest: None, told: None }
+        Self { drift_factor, last: None, latest: None, least: None, told: None }
     }
 
-    /// How far it is ahead of ours, in microseconds, if that is more or less by `least` than what this has told before.
-    pub(crate) fn news(&mut self, least: u64) -> Option<i64> {
-        let ahead = self.last.map(|Offset { least, most, .. }| least.midpoint(most))?;
-        if self.told.is_some_and(|told| told.abs_diff(ahead) < least) {
+    /// How far it is ahead of ours at least, in microseconds, if that is by so much more or less than what this has told before.
+    pub(crate) fn news(&mut self, difference: u64) -> Option<i64> {
+        let (ahead, _) = self.least?;
+        if self.told.is_some_and(|told| told.abs_diff(ahead) < difference) {
             return None;
         }
         self.told = Some(ahead);
         Some(ahead)
+    }
+
+    /// An answer says how far it is ahead `now`. Of several, the one counts that was the soonest here, until clocks may have drifted
+    /// apart by more than another one was later.
+    fn compare(&mut self, now: Offset) {
+        let is_better = self.least.is_none_or(|(least, since)| {
+            let aged = least.saturating_sub(micros(lease::drift(now.seen.since(since), USUAL_DRIFT)));
+            // The second: it was set back.
+            now.least >= aged || now.most < aged
+        });
+        if is_better {
+            self.least = Some((now.least, now.seen));
+        }
     }
 
     /// Takes in the `time` of the server, since 1970, from an answer that was `received` to what was `sent`.
@@ -57,6 +76,7 @@ impl ServerClock {
     pub(crate) fn observe(&mut self, time: Duration, sent: Instant, received: Instant) -> Option<Duration> {
         let now = Offset::between(time, sent, received);
         self.latest = Some(now);
+        self.compare(now);
         let last = self.last.replace(now)?;
         let last = last.widened(micros(lease::drift(sent.since(last.seen), self.drift_factor)));
         if last.most < now.least {
@@ -129,12 +149,12 @@ mod tests {
         observations.iter().map(observe).collect()
     }
 
-    /// A name, what is seen, and the steps that it shows.
-    type Case = (&'static str, &'static [(u64, u64, u64)], &'static [Option<u64>]);
+    /// A name, what is seen, and what it shows.
+    type Case<T> = (&'static str, &'static [(u64, u64, u64)], &'static [Option<T>]);
 
     #[test]
     fn steps_are_told_from_drift_and_from_slow_answers() {
-        let table: [Case; 9] = [
+        let table: [Case<u64>; 9] = [
             ("even", &[(0, 0, 1), (1000, 1000, 1001), (9000, 9000, 9001)], &[None; 3]),
             ("drift", &[(0, 0, 1), (10_100, 10_000, 10_001), (20_200, 20_000, 20_001)], &[None; 3]),
             ("slow drift", &[(0, 0, 1), (9_900, 10_000, 10_001), (19_800, 20_000, 20_001)], &[None; 3]),
@@ -202,6 +222,28 @@ mod tests {
         assert_eq!(clock.observe(of(3000), at(1000), at(9000)), None);
         let earliest = clock.earliest(of(11_000), at(9100), Rules::default()).unwrap();
         assert!(earliest <= at(9000), "{earliest:?}");
+    }
+
+    #[test]
+    fn the_soonest_answer_says_how_far_a_clock_is_ahead_at_least() {
+        // Of answers as (time of the server, sent, received); how far it is ahead of `START` at least, where that is news, in ms.
+        let table: [Case<i64>; 7] = [
+            ("as soon", &[(0, 0, 5), (1000, 1000, 1005)], &[Some(-5), None]),
+            ("sooner", &[(0, 0, 50), (1000, 1000, 1005)], &[Some(-50), Some(-5)]),
+            ("later", &[(0, 0, 5), (1000, 1000, 1050)], &[Some(-5), None]),
+            ("later, and long after it", &[(0, 0, 5), (300_000, 300_000, 300_050)], &[Some(-5), Some(-50)]),
+            ("it was frozen", &[(9000, 0, 9005), (10_000, 10_000, 10_050)], &[Some(-5), None]),
+            ("set forward", &[(0, 0, 5), (6000, 1000, 1050)], &[Some(-5), Some(4950)]),
+            ("set back", &[(9000, 0, 5), (1000, 1000, 1050)], &[Some(8995), Some(-50)]),
+        ];
+        for (name, observations, expected) in table {
+            let mut clock = ServerClock::new(0.01);
+            let news = observations.iter().map(|(time, sent, received)| {
+                clock.observe(Duration::from_millis(START + time), at(*sent), at(*received));
+                clock.news(100).map(|micros| (micros + 1).div_euclid(1000) - START.cast_signed())
+            });
+            assert_eq!(news.collect::<Vec<_>>(), expected, "{name}");
+        }
     }
 
     #[test]

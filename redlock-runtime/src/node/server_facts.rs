@@ -9,13 +9,17 @@ use crate::observe::{Throttle, events};
 use crate::protocol::command::{Notice, ProvenClaim};
 use crate::stats::NodeCounters;
 use crate::time::clock::Instant;
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
-/// So many microseconds more or less between the clocks of a server and ours are told to whoever wants to know roughly.
-/// Smaller, and many answers would be; larger, and a clock that is wrong by an hour would be taken for one that is not.
-const NEWS: u64 = 1_000_000;
+/// So many microseconds more or less between the clocks of a server and ours matter to fencing numbers. Smaller, and each answer
+/// that tells the time would be compared with those of the other servers; larger, and owners that take turns faster than that are refused.
+const NEWS: u64 = 100;
+
+/// For so long the time of a server counts that was told last: it is asked with the next ballot, if nothing has told it meanwhile. Smaller,
+/// more commands; larger, and clocks that run apart make ballots smaller than those of others.
+const FRESH: Duration = Duration::from_secs(10);
 
 /// For so long it is not told again that a server refuses the subscription. Smaller, a server whose connections break says it with
 /// each; larger, whoever looks into the log misses it.
@@ -29,6 +33,8 @@ pub(crate) struct ServerFacts {
     cluster: Option<Box<str>>,
     servers: Arc<ServerRegister>,
     clock: Mutex<ServerClock>,
+    /// When it is asked for its time, in milliseconds since the origin.
+    time_due: AtomicU64,
     pub(crate) counters: NodeCounters,
     /// Whether a member of a cluster has channels of its own.
     has_own_channels: AtomicBool,
@@ -44,6 +50,7 @@ impl ServerFacts {
             cluster: None,
             servers,
             clock,
+            time_due: AtomicU64::new(0),
             counters: NodeCounters::default(),
             has_own_channels: AtomicBool::new(false),
             refusals: Throttle::default(),
@@ -146,6 +153,7 @@ impl ServerFacts {
     /// The server has told its `time`, since 1970, in the answer that is here to what was `sent`.
     pub(crate) fn told(&self, time: Duration, sent: Instant) {
         let received = self.now();
+        self.time_due.store(received.after(FRESH).millis(), Ordering::Relaxed);
         let mut clock = self.clock();
         let step = clock.observe(time, sent, received);
         let news = clock.news(NEWS);
@@ -156,6 +164,20 @@ impl ServerFacts {
         if let Some(step) = step {
             self.servers.stepped(self.node(), step);
         }
+    }
+
+    /// Whether the server is to be asked for its time `now`. Who is told so asks.
+    pub(crate) fn is_time_due(&self, now: Instant) -> bool {
+        let due = self.time_due.load(Ordering::Relaxed);
+        let next = now.after(FRESH).millis();
+        now.millis() >= due && self.time_due.compare_exchange(due, next, Ordering::Relaxed, Ordering::Relaxed).is_ok()
+    }
+
+    /// The user may not ask for the time of the server: it counts as if that were ours.
+    pub(crate) fn tells_no_time(&self) {
+        // The server notes each refusal.
+        self.time_due.store(u64::MAX, Ordering::Relaxed);
+        self.servers.is_ahead(&self.address, self.node(), self.servers.clock.wall_ahead());
     }
 
     fn clock(&self) -> MutexGuard<'_, ServerClock> {
@@ -179,7 +201,7 @@ mod tests {
     use tokio::time::advance;
 
     /// What the server's clock shows all the time.
-    const TIME: Duration = Duration::from_secs(1_700_000_000);
+    const TIME: Duration = Duration::from_secs(1_800_000_000);
 
     #[tokio::test(start_paused = true)]
     async fn what_was_told_on_one_connection_proves_nothing_on_the_next() {
@@ -201,6 +223,100 @@ mod tests {
         assert!(!proves());
         told();
         assert!(proves());
+    }
+
+    /// A process of one server whose clock shows [`TIME`] at the origin, and for how long what it sends and what it hears is on its
+    /// way.
+    struct Process {
+        facts: ServerFacts,
+        servers: Arc<ServerRegister>,
+        there: Duration,
+        back: Duration,
+    }
+
+    impl Process {
+        fn new([there, back]: [u64; 2]) -> Self {
+            let [there, back] = [there, back].map(Duration::from_micros);
+            let servers = Environment::of_lone_node(ManagerId::random(), Clock::tokio()).servers;
+            Self { facts: ServerFacts::new("node", Arc::clone(&servers)), servers, there, back }
+        }
+
+        fn time_there(&self) -> Duration {
+            TIME + self.servers.clock.now().since_origin()
+        }
+
+        /// The server tells its time, and what is said is on its way for that much longer, there and back.
+        async fn hears_the_time(&self, [there, back]: [u64; 2]) {
+            let sent = self.facts.now();
+            advance(self.there + Duration::from_millis(there)).await;
+            let time = self.time_there();
+            advance(self.back + Duration::from_millis(back)).await;
+            self.facts.told(time, sent);
+        }
+
+        fn draws(&self) -> u64 {
+            let number = self.servers.ballots.draw(7).unwrap().number;
+            assert!(number <= in_ballots(self.time_there()), "it is ahead of the server");
+            number
+        }
+    }
+
+    /// The time of a server as a ballot.
+    fn in_ballots(time: Duration) -> u64 {
+        let clock = Environment::of_lone_node(ManagerId::random(), Clock::tokio()).servers;
+        clock.ballots.servers_are_ahead(i64::try_from(time.as_micros()).unwrap());
+        clock.ballots.draw(7).unwrap().number
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn who_hears_that_a_lock_is_free_draws_more_than_the_owner_before() {
+        let paths = [[50, 50], [5000, 200], [200, 5000], [40_000, 40_000], [90, 30]];
+        let processes = paths.map(Process::new);
+        // The first answers were slow, in one direction or the other: the server was frozen, or the process.
+        for (process, slow) in processes.iter().zip([[0, 0], [10_000, 0], [0, 20], [0, 0], [300, 0]]) {
+            process.hears_the_time(slow).await;
+            process.hears_the_time([0, 0]).await;
+        }
+        let mut accepted = 0;
+        for turn in 0..200 {
+            let owner = &processes[(turn * turn + turn / 5) % 5];
+            if turn % 7 == 0 {
+                owner.hears_the_time([turn as u64 * 30, 0]).await;
+                owner.hears_the_time([0, turn as u64]).await;
+            }
+            // It was told that the lock is free by a message that was on its way when its draws were accepted last.
+            advance(owner.back).await;
+            let ballot = owner.draws();
+            assert!(ballot > accepted, "refused in turn {turn}");
+            accepted = ballot;
+            // It takes the lock, and gives it back.
+            advance(2 * owner.there + owner.back).await;
+        }
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn a_server_is_asked_for_its_time_when_it_has_not_told_it_for_long() {
+        let process = Process::new([0, 0]);
+        let is_due = || process.facts.is_time_due(process.facts.now());
+        assert_eq!([is_due(), is_due()], [true, false], "it is asked once");
+        process.hears_the_time([0, 0]).await;
+        advance(FRESH / 2).await;
+        assert!(!is_due());
+        process.hears_the_time([0, 0]).await;
+        advance(FRESH).await;
+        assert_eq!([is_due(), is_due()], [true, false]);
+        advance(FRESH).await;
+        assert!(is_due(), "it has not answered");
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn a_server_that_may_not_be_asked_counts_as_if_it_showed_our_time() {
+        let process = Process::new([0, 0]);
+        assert_eq!(process.servers.ballots.draw(7), None);
+        process.facts.tells_no_time();
+        assert!(!process.facts.is_time_due(Instant::from_origin(Duration::MAX)), "nor is it asked again");
+        let ours = Duration::from_micros(process.servers.clock.wall_micros());
+        assert_eq!(process.servers.ballots.draw(7).unwrap().number, in_ballots(ours));
     }
 
     /// Two members answer soon, and are no majority of three nodes.

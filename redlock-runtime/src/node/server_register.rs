@@ -14,7 +14,7 @@ use crate::protocol::lease;
 use crate::protocol::quorum::Quorum;
 use crate::protocol::rules::{Rule, Rules};
 use crate::request::AfterRestart;
-use crate::time::ballot_clock::{Ballot, BallotClock};
+use crate::time::ballot_clock::BallotClock;
 use crate::time::clock::{Clock, Instant};
 use std::collections::HashMap;
 use std::fmt;
@@ -78,16 +78,16 @@ impl ServerRegister {
         }
     }
 
-    /// A server has answered with `reply` to a command about `subject` that proposed `ballot`. Which of several registers has
+    /// A server has answered with `reply` to a command about `subject` that proposed a ballot. Which of several registers has
     /// refused it is not known: the next ballot has to be larger in all of them.
-    pub(crate) fn heard_of(&self, subject: &Subject, ballot: Ballot, reply: &Reply) {
+    pub(crate) fn heard_of(&self, subject: &Subject, reply: &Reply) {
         if let Some(Number::Refused { largest }) = reply.number() {
-            self.ballots.refused_for(&subject.numbered_slots(), ballot, largest);
+            self.ballots.refused_for(&subject.numbered_slots(), largest);
         }
     }
 
-    /// The clock of the server at `address`, which is `node` or a part of it, is so many microseconds ahead of ours, which is
-    /// compared with the time that most nodes show.
+    /// The clock of the server at `address`, which is `node` or a part of it, is so many microseconds ahead of ours. Ballots come from
+    /// what most nodes show.
     pub(crate) fn is_ahead(&self, address: &str, node: &str, micros: i64) {
         let mut ahead = self.ahead();
         ahead.told(node, address, micros);

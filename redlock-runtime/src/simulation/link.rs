@@ -6,7 +6,6 @@ use crate::node::server_facts::ServerFacts;
 use crate::node::{Environment, Recipient, Status};
 use crate::protocol::command::Subject;
 use crate::protocol::wakeup::channel;
-use crate::time::ballot_clock::Ballot;
 use crate::time::clock::Instant;
 use std::collections::VecDeque;
 use std::sync::Arc;
@@ -38,8 +37,8 @@ pub(super) struct Asked {
     pub(super) recipient: Recipient,
     /// By the clock of the client.
     pub(super) sent: Instant,
-    /// What it was about, and the ballot that was proposed with it.
-    pub(super) ballot: Option<(Arc<Subject>, Ballot)>,
+    /// What it was about, if a ballot was proposed with it.
+    pub(super) proposed: Option<Arc<Subject>>,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -111,8 +111,8 @@ impl End {
         self.facts.answered(sent, now);
         executed.seen.into_iter().for_each(|seen| self.environment.token_clock.observe(seen));
         self.facts.told(executed.time, sent);
-        if let Some((subject, ballot)) = executed.ballot {
-            self.environment.servers.heard_of(&subject, ballot, &executed.reply);
+        if let Some(subject) = executed.proposed {
+            self.environment.servers.heard_of(&subject, &executed.reply);
         }
         let left = self.facts.abstains_for(self.abstention(), sent);
         recipient.answer(worth(Ok(executed.reply), left));
@@ -141,6 +141,7 @@ impl Peer for End {
         // No server is behind two addresses.
         let abstention = self.facts.connected(Some(identity)).unwrap_or_default();
         *self.abstention.lock().unwrap_or_else(PoisonError::into_inner) = abstention;
+        self.facts.told(self.server.time(), self.facts.now());
     }
 
     fn connected(&self) {

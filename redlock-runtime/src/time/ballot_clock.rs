@@ -1,18 +1,19 @@
-//! The clock that fencing numbers come from.
+//! The clock that fencing numbers come from: that of the servers.
 //!
 //! A *ballot* is a number that a process proposes to the nodes; each accepts it if it is larger than all that it has accepted
-//! for locks of the same slot. That alone makes numbers rise. Clocks only make most ballots large enough at the first try:
+//! for locks of the same slot. That alone makes numbers rise. The clock only makes most ballots large enough at the first try:
 //!
 //! 1. A ballot is the time in sixteenths of a millisecond, and larger than every ballot of its slot that is known here.
-//! 2. A node that refuses tells what it has accepted. When that is ahead of our clock, the clock of another process is, and
-//!    ours follows it by a learnt lead from then on: otherwise each change of owners would cost a round trip more. A ballot that was
-//!    long on its way is refused as well, and says nothing about clocks: for that, nobody goes further ahead than [`MOST_BY_CHANCE`].
-//!    Ballots of one slot that are drawn faster than the clock ticks count on from each other, which cannot be told from a faster clock.
-//! 3. A clock that is an hour away from those of most servers is wrong, and theirs are followed. So no process moves a slot
-//!    further ahead than that; and after a loss of all data, numbers are above those that were given before when the clock of whoever
-//!    draws has passed them.
+//! 2. The time is that of the servers: where their clocks differ, that of the one in the middle. So all processes have the same,
+//!    however wrong their own clocks are, and nobody has to follow a faster one. What is known of it is never more than the servers
+//!    show, and less by the shortest time that an answer took on its way (`node/server_clock`). So whoever
+//!    draws because a server has said that a lock is free draws more than the owner before.
+//! 3. A node that refuses tells what it has accepted, and the next ballot for the slot is above that. It teaches nothing about clocks:
+//!    a proposal that was long on its way is refused as well, and so is one where ballots are drawn faster than the clock ticks, which
+//!    count on from each other until the clock has caught up. So no slot moves another one, and after a loss of all data numbers
+//!    are above those that were given before.
 
-use crate::time::clock::Clock;
+use crate::time::clock::{Clock, Instant};
 use std::ops::Range;
 use std::sync::OnceLock;
 use std::sync::atomic::{AtomicI64, AtomicU64, Ordering};
@@ -27,19 +28,9 @@ const PER_MILLI: u64 = 16;
 /// 2024-01-01, in microseconds since 1970.
 const EPOCH: u64 = 1_704_067_200_000_000;
 
-/// How far a clock may be from those of the servers, in ballots: an hour. Smaller, and an ordinary skew is taken for a wrong
-/// clock; larger, and one wrong clock moves the numbers of its locks further ahead of all others.
-const MOST_APART: u64 = 3_600_000 * PER_MILLI;
-
-/// What a process goes ahead because of refusals that may come from its own delay, in ballots: 20 ms. Smaller, and owners that take
-/// turns faster than their clocks differ are refused each time; larger, and numbers fall by more when all servers lose their data and a
-/// process draws next that knows nothing of those before.
-const MOST_BY_CHANCE: u64 = 20 * PER_MILLI;
-
-/// Whoever is further ahead than that has a faster clock, in ballots: 22 ms. It is more than [`MOST_BY_CHANCE`], because owners that take
-/// turns within one tick of a clock count on from each other. Smaller, and those would be taken for faster clocks; larger, and a clock
-/// that is faster by less is not followed all the way.
-const MORE_THAN_CHANCE: u64 = MOST_BY_CHANCE + 2 * PER_MILLI;
+/// How far from the time of the servers a ballot may be that is for several slots, in ballots: an hour. Smaller, and the clock of a server
+/// that was set back makes calls fail; larger, and one register that is damaged moves those of other names further.
+const MOST_AHEAD: u64 = 3_600_000 * PER_MILLI;
 
 /// That nothing is known of the clocks of servers.
 const UNKNOWN: i64 = i64::MAX;
@@ -48,8 +39,8 @@ const UNKNOWN: i64 = i64::MAX;
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Ballot {
     pub(crate) number: u64,
-    /// What our clock showed when it was drawn, if it was drawn for this.
-    drawn_at: Option<u64>,
+    /// When it was drawn, if it was drawn for this.
+    drawn_at: Option<Instant>,
 }
 
 impl Ballot {
@@ -70,9 +61,9 @@ impl Ballot {
         Self { number, drawn_at: None }
     }
 
-    /// Whether it was drawn before, for other nodes.
-    pub(crate) const fn is_known(&self) -> bool {
-        self.drawn_at.is_none()
+    /// When it was drawn; `None` when that was before, for other nodes.
+    pub(crate) const fn drawn_at(&self) -> Option<Instant> {
+        self.drawn_at
     }
 }
 
@@ -82,8 +73,6 @@ pub(crate) struct BallotClock {
     clock: Clock,
     /// The largest one that is known of each slot; most managers never need it.
     largest: OnceLock<Box<[AtomicU64]>>,
-    /// By how much the clocks of other processes are ahead of ours.
-    lead: AtomicU64,
     /// All are above this.
     floor: AtomicU64,
     /// What is to be added to the time since the origin of our clock, in microseconds, for that of the servers.
@@ -92,20 +81,19 @@ pub(crate) struct BallotClock {
 
 impl BallotClock {
     pub(crate) const fn new(clock: Clock) -> Self {
-        let [lead, floor] = [const { AtomicU64::new(0) }; 2];
-        Self { clock, largest: OnceLock::new(), lead, floor, servers_ahead: AtomicI64::new(UNKNOWN) }
+        Self { clock, largest: OnceLock::new(), floor: AtomicU64::new(0), servers_ahead: AtomicI64::new(UNKNOWN) }
     }
 
-    /// A ballot for locks of `slot` that is larger than all that are known of it; `None` when there are no larger ones.
+    /// A ballot for locks of `slot` that is larger than all that are known of it; `None` when there are no larger ones, or the time of
+    /// the servers is not known yet.
     pub(crate) fn draw(&self, slot: u16) -> Option<Ballot> {
         self.draw_above(slot, 0)
     }
 
     /// The same, and larger than `others`.
     fn draw_above(&self, slot: u16, others: u64) -> Option<Ballot> {
-        let (now, latest) = self.believed();
-        let by_clock = now.saturating_add(self.lead.load(Ordering::Relaxed)).min(latest);
-        let above = self.floor.load(Ordering::Relaxed).max(others);
+        let now = self.clock.now();
+        let (by_clock, above) = (self.shown_by_servers(now)?, self.floor.load(Ordering::Relaxed).max(others));
         let next = |known: u64| by_clock.max(known.max(above).saturating_add(1));
         // Never fails: the closure always has a next value.
         let update = self.of(slot)?.fetch_update(Ordering::Relaxed, Ordering::Relaxed, |known| Some(next(known)));
@@ -139,34 +127,18 @@ impl BallotClock {
     /// Whether a ballot for locks of these slots may be larger than `largest`. One of several slots moves the others no further than
     /// a clock can show; where numbers were counted to beyond that, all slots are there already.
     pub(crate) fn is_in_reach(&self, slots: &[u16], largest: u64) -> bool {
-        let latest = self.believed().1;
+        let shown = self.shown_by_servers(self.clock.now());
+        let latest = shown.map_or(Ballot::NUMBERS.end, |shown| shown.saturating_add(MOST_AHEAD));
         slots.len() < 2 || largest <= latest || self.floor.load(Ordering::Relaxed) >= latest
     }
 
-    /// A node has refused `ballot`: it has accepted `largest` for a lock of one of these slots, which may be any of them. What would
+    /// A node has refused a ballot: it has accepted `largest` for a lock of one of these slots, which may be any of them. What would
     /// move the others out of reach is said of none.
-    pub(crate) fn refused_for(&self, slots: &[u16], ballot: Ballot, largest: u64) {
+    pub(crate) fn refused_for(&self, slots: &[u16], largest: u64) {
         if self.is_in_reach(slots, largest) {
-            for slot in slots {
-                self.refused(*slot, ballot, largest);
+            for known in slots.iter().filter_map(|slot| self.of(*slot)) {
+                known.fetch_max(largest, Ordering::Relaxed);
             }
-        }
-    }
-
-    /// A node has refused `ballot`: it has accepted `largest` for a lock of `slot`.
-    fn refused(&self, slot: u16, ballot: Ballot, largest: u64) {
-        if let Some(known) = self.of(slot) {
-            known.fetch_max(largest, Ordering::Relaxed);
-        }
-        let Some(drawn_at) = ballot.drawn_at.filter(|drawn_at| *drawn_at <= largest) else { return };
-        let ((now, latest), above) = (self.believed(), largest.saturating_add(1));
-        // The clock of whoever drew it shows more than that by now. Our own, when the ballot was drawn, showed less than it would have if the
-        // ballot had been on its way for a shorter time: so for how long it was counts no further than by chance.
-        let certain = above.saturating_sub(now);
-        let lead = if certain > MORE_THAN_CHANCE { certain } else { (above - drawn_at).min(MOST_BY_CHANCE) };
-        // What no clock can have shown says nothing about clocks.
-        if lead <= 2 * MOST_APART && largest <= latest {
-            self.lead.fetch_max(lead, Ordering::Relaxed);
         }
     }
 
@@ -182,18 +154,11 @@ impl BallotClock {
         self.servers_ahead.store(micros, Ordering::Relaxed);
     }
 
-    /// What our clock shows, or that of the servers where ours is wrong; and the latest that any clock can show.
-    fn believed(&self) -> (u64, u64) {
-        let since_origin = i64::try_from(self.clock.now().since_origin().as_micros()).unwrap_or(i64::MAX);
-        let ours = ballots(self.clock.wall_micros());
-        match self.servers_ahead.load(Ordering::Relaxed) {
-            UNKNOWN => (ours, Ballot::NUMBERS.end),
-            ahead => {
-                let servers = ballots(u64::try_from(since_origin.saturating_add(ahead)).unwrap_or_default());
-                let is_right = ours.abs_diff(servers) <= MOST_APART;
-                (if is_right { ours } else { servers }, servers.saturating_add(MOST_APART))
-            }
-        }
+    /// What the clocks of the servers show `now`, if that is known.
+    fn shown_by_servers(&self, now: Instant) -> Option<u64> {
+        let ahead = Some(self.servers_ahead.load(Ordering::Relaxed)).filter(|ahead| *ahead != UNKNOWN)?;
+        let since_origin = i64::try_from(now.since_origin().as_micros()).unwrap_or(i64::MAX);
+        Some(ballots(u64::try_from(since_origin.saturating_add(ahead)).unwrap_or_default()))
     }
 
     fn of(&self, slot: u16) -> Option<&AtomicU64> {
@@ -217,17 +182,23 @@ mod tests {
     const HOUR: i64 = 3_600_000;
     const SLOT: u16 = 7;
 
-    /// One whose wall clock is wrong by `skew_ms`.
+    /// Of a process whose wall clock is wrong by `skew_ms`.
     fn skewed(skew_ms: i64) -> BallotClock {
         let error = ClockError { skew_ms, ..ClockError::default() };
         BallotClock::new(Clock::Tokio { origin: tokio::time::Instant::now(), error })
     }
 
-    /// What the servers show, which are right.
-    fn knowing_the_servers(skew_ms: i64) -> BallotClock {
+    /// The same, which knows the time of servers that are ahead by so many milliseconds.
+    fn knowing(skew_ms: i64, servers_ahead_ms: i64) -> BallotClock {
         let clock = skewed(skew_ms);
-        clock.servers_are_ahead(i64::try_from(virtual_origin().as_micros()).unwrap());
+        let micros = i64::try_from(virtual_origin().as_micros()).unwrap() + servers_ahead_ms * 1000;
+        clock.servers_are_ahead(micros);
         clock
+    }
+
+    /// Of a process that knows the time of servers which are right.
+    fn right() -> BallotClock {
+        knowing(0, 0)
     }
 
     /// A register, and how many rounds it takes until it accepts a ballot of `clock`.
@@ -239,144 +210,131 @@ mod tests {
                 *register = ballot.number;
                 return rounds;
             }
-            clock.refused(SLOT, ballot, *register);
+            clock.refused_for(&[SLOT], *register);
             rounds += 1;
         }
+    }
+
+    fn drawn(clock: &BallotClock, slots: &[u16]) -> Option<u64> {
+        clock.draw_for(slots).map(|ballot| ballot.number)
     }
 
     #[test]
     fn ballots_are_the_time_and_never_the_same() {
         assert_eq!([ballots(EPOCH - 1), ballots(EPOCH), ballots(EPOCH + 1_063)], [0, 0, 17]);
         let clock = BallotClock::new(Clock::Boot);
+        clock.servers_are_ahead(Clock::Boot.wall_ahead());
         let drawn: Vec<_> = (0..10_000).map(|_| clock.draw(SLOT).unwrap().number).collect();
         assert!(drawn.is_sorted_by(|a, b| a < b));
         assert!(drawn[0].abs_diff(ballots(Clock::Boot.wall_micros())) < 60_000 * PER_MILLI);
     }
 
     #[tokio::test(start_paused = true)]
-    async fn processes_that_take_turns_are_refused_once_and_not_again() {
-        let skews = [0, 1, 100, 1000, 60_000, HOUR / 2];
-        for (skew, micros) in skews.into_iter().flat_map(|skew| [100, 300, 1000].map(|micros| (skew, micros))) {
-            let (ahead, behind) = (knowing_the_servers(skew), knowing_the_servers(-skew));
-            let (mut register, mut refused) = (0, 0);
-            for _ in 0..50 {
-                for clock in [&ahead, &behind] {
-                    let rounds = rounds(&mut register, clock);
-                    assert!(rounds <= 2, "{rounds} rounds, {skew} ms");
-                    refused += rounds - 1;
-                    tokio::time::advance(Duration::from_micros(micros)).await;
-                }
-            }
-            assert_eq!(refused, u32::from(skew > 0), "{skew} ms, {micros} us");
-            let most = u64::try_from(2 * skew).unwrap() * PER_MILLI + 2;
-            assert!(behind.lead.load(Ordering::Relaxed) <= most, "it follows, and does not run ahead");
+    async fn the_time_is_that_of_the_servers_alone() {
+        let expected = right().draw(SLOT).unwrap().number;
+        for skew in [-1_000_000 * HOUR, -HOUR, -1, 1, HOUR, 1_000_000 * HOUR] {
+            assert_eq!(skewed(skew).draw(SLOT), None, "nothing is known of them yet");
+            assert_eq!(knowing(skew, 0).draw(SLOT).unwrap().number, expected, "{skew} ms");
         }
+        assert_eq!(knowing(0, 1000).draw(SLOT).unwrap().number, expected + 1000 * PER_MILLI);
     }
 
     #[tokio::test(start_paused = true)]
-    async fn a_ballot_that_was_long_on_its_way_says_nothing_of_clocks() {
-        // Two that learn from each other how late they were go ahead without end.
-        let clocks = [knowing_the_servers(0), knowing_the_servers(0)];
-        let mut register = 0;
-        for delay_ms in [1, 10, 100, 1000, 10_000] {
-            for turn in 0..200 {
-                let (early, late) = (&clocks[turn % 2], &clocks[(turn + 1) % 2]);
-                let old = early.draw(SLOT).unwrap();
-                tokio::time::advance(Duration::from_millis(delay_ms)).await;
-                rounds(&mut register, late);
-                early.refused(SLOT, old, register);
-                assert!(rounds(&mut register, early) <= 2);
-                let leads = clocks.each_ref().map(|clock| clock.lead.load(Ordering::Relaxed));
-                assert!(leads.iter().all(|lead| *lead <= MOST_BY_CHANCE), "{leads:?} after {turn} of {delay_ms} ms");
-            }
-        }
-    }
-
-    #[tokio::test(start_paused = true)]
-    async fn who_is_late_goes_no_further_ahead_than_the_fastest_clock() {
-        for skew in [1, 30, 1000, 60_000] {
-            let clocks = [knowing_the_servers(skew), knowing_the_servers(-skew), knowing_the_servers(0)];
+    async fn processes_that_take_turns_are_not_refused() {
+        for (skew, micros) in [0, 1, 60_000, 9 * HOUR].into_iter().flat_map(|skew| [70, 300, 1000].map(|us| (skew, us)))
+        {
+            let clocks = [knowing(skew, 0), knowing(-skew, 0)];
             let mut register = 0;
-            for turn in 0..300 {
-                let (early, late) = (&clocks[turn % 3], &clocks[(turn + 1 + turn / 3 % 2) % 3]);
-                let old = early.draw(SLOT).unwrap();
-                tokio::time::advance(Duration::from_millis(turn as u64 % 7)).await;
-                rounds(&mut register, late);
-                // No answer is heard in the moment in which it is given.
-                tokio::time::advance(Duration::from_micros(100)).await;
-                early.refused(SLOT, old, register);
-                tokio::time::advance(Duration::from_millis(1)).await;
+            for turn in 0..100 {
+                assert_eq!(rounds(&mut register, &clocks[turn % 2]), 1, "{skew} ms, {micros} us");
+                tokio::time::advance(Duration::from_micros(micros)).await;
             }
-            let fastest = ballots(clocks[0].clock.wall_micros());
-            let drawn = clocks.each_ref().map(|clock| clock.draw(SLOT + 1).unwrap().number);
-            assert!(drawn.iter().all(|drawn| *drawn <= fastest + MOST_BY_CHANCE), "{drawn:?}, {fastest}, {skew} ms");
         }
     }
 
     #[tokio::test(start_paused = true)]
-    async fn a_clock_that_is_wrong_follows_the_servers() {
-        let right = knowing_the_servers(0).draw(SLOT).unwrap().number;
-        for skew in [-1_000_000 * HOUR, -5 * HOUR, 5 * HOUR, 1_000_000 * HOUR] {
-            assert_eq!(knowing_the_servers(skew).draw(SLOT).unwrap().number, right, "{skew} ms");
+    async fn a_refusal_costs_one_round_and_says_nothing_of_other_slots() {
+        // The servers show a day less than they did.
+        let clocks = [right(), right()];
+        let now = clocks[0].draw(SLOT).unwrap().number;
+        let mut register = now + 24 * 3_600_000 * PER_MILLI;
+        for turn in 0..10 {
+            assert_eq!(rounds(&mut register, &clocks[turn % 2]), 2);
+            assert_eq!(rounds(&mut register, &clocks[turn % 2]), 1);
         }
-        assert!(skewed(5 * HOUR).draw(SLOT).unwrap().number > right + MOST_APART, "nothing is known of the servers");
+        assert_eq!(clocks[0].draw(SLOT + 1).unwrap().number, now);
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn neither_delays_nor_bursts_move_other_slots() {
+        let [clocks @ .., unused] = [right(), right(), right()];
+        let mut register = 0;
+        for turn in 0..1000 {
+            let (early, late) = (&clocks[turn % 2], &clocks[(turn + 1) % 2]);
+            let _on_its_way = early.draw(SLOT);
+            tokio::time::advance(Duration::from_millis(turn as u64 % 20)).await;
+            for _ in 0..50 {
+                rounds(&mut register, late);
+            }
+            early.refused_for(&[SLOT], register);
+            assert!(rounds(&mut register, early) <= 2);
+        }
+        let now = unused.draw(SLOT).unwrap().number;
+        assert_eq!(clocks.each_ref().map(|clock| clock.draw(SLOT + 1).unwrap().number), [now; 2]);
+        // Where more were drawn than there are ticks, they are ahead for as long as the rest of the ticks takes.
+        tokio::time::advance(Duration::from_secs(1)).await;
+        let now = now + 1000 * PER_MILLI;
+        assert_eq!(clocks.each_ref().map(|clock| clock.draw(SLOT).unwrap().number), [now; 2]);
     }
 
     #[tokio::test(start_paused = true)]
     async fn what_no_clock_has_shown_moves_its_slot_alone() {
-        let clock = knowing_the_servers(0);
-        let before = clock.draw(SLOT).unwrap();
-        let made_up = before.number + 3 * MOST_APART;
-        clock.refused(SLOT, before, made_up);
-        assert_eq!(clock.draw(SLOT).unwrap().number, made_up + 1);
-        assert_eq!(clock.draw(SLOT + 1).unwrap().number, before.number);
-        let both = [SLOT, SLOT + 1];
-        assert_eq!(clock.draw_for(&both), None, "it would move the other one as well");
-        assert_eq!(clock.draw(SLOT + 1).unwrap().number, before.number + 1);
+        let clock = right();
+        let before = clock.draw(SLOT).unwrap().number;
+        let made_up = before + 3 * MOST_AHEAD;
+        clock.refused_for(&[SLOT], made_up);
+        assert_eq!([SLOT, SLOT + 1].map(|slot| clock.draw(slot).unwrap().number), [made_up + 1, before]);
+        assert_eq!(drawn(&clock, &[SLOT, SLOT + 1]), None, "it would move the other one as well");
+        assert_eq!(clock.draw(SLOT + 1).unwrap().number, before + 1);
         let others = [SLOT + 2, SLOT + 3];
-        clock.refused_for(&others, before, made_up);
-        assert_eq!(clock.draw_for(&others).unwrap().number, before.number, "which of them it is, nobody knows");
-        assert_eq!(
-            [made_up, made_up - 3 * MOST_APART].map(|largest| clock.is_in_reach(&others, largest)),
-            [false, true]
-        );
+        clock.refused_for(&others, made_up);
+        assert_eq!(drawn(&clock, &others), Some(before), "which of them it is, nobody knows");
+        assert_eq!([made_up, before].map(|largest| clock.is_in_reach(&others, largest)), [false, true]);
         assert!(clock.is_in_reach(&[SLOT], made_up));
-        clock.refused(SLOT, before, Ballot::NUMBERS.end - 1);
+        clock.refused_for(&[SLOT], Ballot::NUMBERS.end - 1);
         assert_eq!(clock.draw(SLOT), None, "there are no larger ones");
     }
 
     #[tokio::test(start_paused = true)]
     async fn numbers_that_were_counted_are_respected() {
-        let clock = skewed(-1_000_000 * HOUR);
+        // Before the first ballot.
+        let clock = knowing(0, -1_000_000 * HOUR);
         clock.given(41);
         assert_eq!([SLOT, SLOT, 0].map(|slot| clock.draw(slot).unwrap().number), [42, 43, 42]);
         clock.given(Ballot::NUMBERS.end);
         assert_eq!(clock.draw(SLOT).unwrap().number, 44, "nobody has given this one");
-        let clock = knowing_the_servers(0);
-        let counted = clock.draw(SLOT).unwrap().number + 3 * MOST_APART;
+        let clock = right();
+        let counted = clock.draw(SLOT).unwrap().number + 3 * MOST_AHEAD;
         clock.given(counted);
-        assert_eq!(
-            [1, 2].map(|more| clock.draw_for(&[0, 1]).unwrap().number - more),
-            [counted; 2],
-            "all slots are there"
-        );
+        assert_eq!([1, 2].map(|_| drawn(&clock, &[0, 1]).unwrap()), [1, 2].map(|more| counted + more), "all are there");
     }
 
     #[tokio::test(start_paused = true)]
     async fn one_for_several_slots_is_above_what_is_known_of_each() {
-        let clock = knowing_the_servers(0);
-        let before = clock.draw(SLOT).unwrap();
-        clock.refused(SLOT, before, before.number + 100);
-        assert_eq!(clock.draw_for(&[0, SLOT]).unwrap().number, before.number + 101);
-        assert_eq!([SLOT, 0].map(|slot| clock.draw(slot).unwrap().number), [before.number + 102; 2]);
-        assert_eq!(clock.draw_for(&[]), None);
-        clock.refused(0, before, Ballot::NUMBERS.end - 1);
-        assert_eq!(clock.draw_for(&[0, SLOT]), None);
+        let clock = right();
+        let before = clock.draw(SLOT).unwrap().number;
+        clock.refused_for(&[SLOT], before + 100);
+        assert_eq!(drawn(&clock, &[0, SLOT]), Some(before + 101));
+        assert_eq!([SLOT, 0].map(|slot| clock.draw(slot).unwrap().number), [before + 102; 2]);
+        assert_eq!(drawn(&clock, &[]), None);
+        clock.refused_for(&[0], Ballot::NUMBERS.end - 1);
+        assert_eq!(drawn(&clock, &[0, SLOT]), None);
     }
 
     #[test]
     fn ballots_for_several_slots_are_never_the_same_in_any_of_them() {
         let clock = BallotClock::new(Clock::Boot);
+        clock.servers_are_ahead(Clock::Boot.wall_ahead());
         let wanted: [&[u16]; 4] = [&[1, 2], &[1, 2], &[2, 3], &[1, 3]];
         let draw = |slots: &[u16]| (0..20_000).map(|_| clock.draw_for(slots).unwrap().number).collect::<Vec<_>>();
         let drawn = std::thread::scope(|scope| {
@@ -391,13 +349,5 @@ mod tests {
             numbers.dedup();
             assert_eq!(numbers.len(), all, "of slot {slot}");
         }
-    }
-
-    #[tokio::test(start_paused = true)]
-    async fn a_known_number_says_nothing_of_clocks() {
-        let clock = knowing_the_servers(0);
-        let before = clock.draw(SLOT).unwrap().number;
-        clock.refused(SLOT, Ballot::known(7), before + 100);
-        assert_eq!([SLOT, 0].map(|slot| clock.draw(slot).unwrap().number), [before + 101, before]);
     }
 }

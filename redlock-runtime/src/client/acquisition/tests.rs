@@ -239,7 +239,9 @@ async fn a_try_that_asks_one_node_first_proposes_one_number_to_all() {
             Fate::Answered
         })
     });
-    let ours = Acquisition::of_key(&Arc::new(HookedNode::shared_of(nodes, clock)), &"order:7".into(), TTL, clock.now());
+    let shared = Arc::new(HookedNode::shared_of(nodes, clock));
+    shared.servers.ballots.servers_are_ahead(clock.wall_ahead());
+    let ours = Acquisition::of_key(&shared, &"order:7".into(), TTL, clock.now());
     ours.take_up(Wanted { ttl: TTL, is_fenced: true, is_kept: false, linger: Duration::ZERO });
     assert_eq!(ours.try_one_first(ours.node_timeout()).await, Verdict::Reached);
     let proposed = proposed.lock().unwrap().clone();

@@ -46,6 +46,12 @@ pub(super) fn server_time(value: &Value) -> Option<Duration> {
     })
 }
 
+/// What a server has answered to `TIME`, if the user may ask for that.
+pub(super) fn time_told(value: Value) -> Option<Duration> {
+    let [seconds, micros]: [String; 2] = redis::from_redis_value(value.extract_error().ok()?).ok()?;
+    time_of([&seconds, &micros])
+}
+
 /// The two parts of the answer to `TIME`.
 pub(super) fn time_of([seconds, micros]: [&str; 2]) -> Option<Duration> {
     Duration::from_secs(seconds.parse().ok()?).checked_add(Duration::from_micros(micros.parse().ok()?))

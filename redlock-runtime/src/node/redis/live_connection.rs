@@ -1,6 +1,6 @@
 //! One connection while it lasts: it words commands, and passes answers to whoever asked.
 
-use super::answer::{answer, refused, server_time};
+use super::answer::{answer, refused, server_time, time_told};
 use super::channels::Channels;
 use super::cluster::redirection::{Next, Redirect, is_out_of_office, is_torn, is_wanted_still, next, redirection};
 use super::confirmation::confirmed;
@@ -168,6 +168,10 @@ impl LiveConnection {
         let is_sample = self.sent.fetch_add(1, Ordering::Relaxed).is_multiple_of(SAMPLED);
         let is_timed = is_sample || abstains_until.is_some() || self.is_timed(&command);
         let sent = is_timed.then(|| self.server.now());
+        let drawn_at = command.fence.and_then(|ballot| ballot.drawn_at());
+        if let Some(now) = drawn_at.filter(|now| self.server.is_time_due(*now)) {
+            self.outbox.ask_time(now);
+        }
         let question = Question { abstains_until, ..Question::new(command, sent, recipient) };
         self.server.counters.sent();
         if self.is_extended_together(&question) {
@@ -254,10 +258,19 @@ impl LiveConnection {
             Asked::Subscription => self.subscribed(value.extract_error()),
             // The command behind it is refused, should this be.
             Asked::Asking => {}
+            Asked::Time(sent) => self.told(sent, value),
             Asked::Probe(answer) => {
                 // Whoever asked may be gone.
                 let _ = answer.send(value.extract_error().map_err(|error| refused(&error)));
             }
+        }
+    }
+
+    /// The server has said what its time is, if the user may ask for it.
+    fn told(&self, sent: Instant, value: Value) {
+        match time_told(value) {
+            Some(time) => self.server.told(time, sent),
+            None => self.server.tells_no_time(),
         }
     }
 
@@ -354,8 +367,8 @@ impl LiveConnection {
                 if let (Some(time), Some(sent)) = (server_time(&value), question.sent) {
                     self.server.told(time, sent);
                 }
-                if let (Some(ballot), Ok(reply)) = (question.command.fence, &answer) {
-                    self.environment.servers.heard_of(&question.command.subject, ballot, reply);
+                if let (Some(_), Ok(reply)) = (question.command.fence, &answer) {
+                    self.environment.servers.heard_of(&question.command.subject, reply);
                 }
                 let left = question.sent.and_then(|sent| self.abstained_for(sent, question.abstains_until));
                 self.finish(question, worth(answer, left));
@@ -438,4 +451,53 @@ fn is_read_only(error: &NodeError) -> bool {
 /// Whether this is no answer, because a member of a cluster sends the command elsewhere.
 fn is_redirected(value: &Value) -> bool {
     matches!(value, Value::ServerError(error) if redirection(&error.clone().into(), "").is_some())
+}
+
+#[cfg(test)]
+pub(super) mod tests {
+    use super::*;
+    use crate::lock::OwnerToken;
+    use crate::lock::owner_token::ManagerId;
+    use crate::node::redis::question::Outgoing;
+    use crate::protocol::command::{Subject, Verb};
+    use crate::protocol::timing::CLAIM;
+    use crate::time::clock::Clock;
+    use crate::time::token_clock::TokenTime;
+    use std::convert::Infallible;
+    use std::task::{Context, Waker};
+
+    /// A connection to a member.
+    pub(in crate::node::redis) fn live() -> LiveConnection {
+        let environment = Environment::of_lone_node(ManagerId::numbered(7), Clock::Boot);
+        let server = Arc::new(ServerFacts::new("member", Arc::clone(&environment.servers)));
+        let Ok(scripts) = Scripts::loaded(Channels::of_server(), || Ok::<_, Infallible>("digest".to_owned()));
+        LiveConnection::new(scripts, true, Abstention::default(), server, environment)
+    }
+
+    /// Sends a `SET`, with a ballot if there is one, and returns what goes out for it.
+    fn sent(live: &LiveConnection, is_fenced: bool) -> Vec<Asked> {
+        let token = OwnerToken::new(ManagerId::numbered(7), TokenTime::new(1, 0));
+        let fence = live.environment.servers.ballots.draw(7).filter(|_| is_fenced);
+        let subject = Arc::new(Subject::new("order:7".into(), token));
+        live.send(Command { verb: Verb::SetNx { ttl: CLAIM }, fence, subject }, Recipient::task().0);
+        live.outbox.take(&Context::from_waker(Waker::noop()), Vec::new()).into_iter().map(Outgoing::asked).collect()
+    }
+
+    #[test]
+    fn with_a_ballot_the_server_is_asked_for_its_time_when_that_is_due() {
+        let live = live();
+        let ballots = &live.environment.servers.ballots;
+        ballots.servers_are_ahead(Clock::Boot.wall_ahead());
+        assert!(matches!(sent(&live, false)[..], [Asked::Question(_)]), "nothing is proposed");
+        let asked = sent(&live, true);
+        let [Asked::Time(_), Asked::Question(_)] = asked[..] else { panic!() };
+        assert!(matches!(sent(&live, true)[..], [Asked::Question(_)]), "it was asked");
+        // In the year 2191, or not at all.
+        let later = [7_000_000_000_u64.to_string(), 5.to_string()].map(|part| Value::BulkString(part.into_bytes()));
+        for (said, is_later) in [(Value::Array(later.to_vec()), true), (Value::Nil, false)] {
+            live.answered(Asked::Time(live.now()), said);
+            let number = ballots.draw(if is_later { 8 } else { 9 }).unwrap().number;
+            assert_eq!(number > 1 << 46, is_later, "{number}");
+        }
+    }
 }

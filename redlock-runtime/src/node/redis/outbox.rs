@@ -5,6 +5,7 @@
 
 use super::question::{Asked, Outgoing, Question, Wire};
 use crate::error::NodeError;
+use crate::time::clock::Instant;
 use redis::{Cmd, Value};
 use std::mem;
 use std::sync::{Mutex, MutexGuard, PoisonError};
@@ -142,6 +143,16 @@ impl Outbox {
             self.put_into(gathered, Outgoing::Worded(wire.into(), Asked::Probe(answer)));
         }
         pending
+    }
+
+    /// Asks the server for its time, `now`.
+    pub(super) fn ask_time(&self, now: Instant) {
+        let gathered = self.gathered();
+        if !gathered.is_closed {
+            let mut wire = Cmd::new();
+            wire.arg("TIME");
+            self.put_into(gathered, Outgoing::Worded(wire.into(), Asked::Time(now)));
+        }
     }
 
     /// Ends it: there will be no other commands. Those that were not sent are to be answered.

@@ -1,7 +1,7 @@
 //! The round trip before a connection is used: loads the scripts, names the client, asks who the server is. Before it, a member
 //! of a cluster is asked what it is called there, which stands in its scripts.
 
-use super::answer::{refused, time_of};
+use super::answer::{refused, time_told};
 use super::channels::Channels;
 use super::courier::{Connection, Courier};
 use super::info::Info;
@@ -62,8 +62,9 @@ pub(super) async fn prepare(
     let identity = info.identity(settings.get(FSYNC).map(String::as_str));
     let since = connection.control.located.get().and_then(|located| located.since);
     let identity = identity.map(|identity| identity.in_office_for(since));
-    if let Some(time) = permitted(answers.next()).and_then(|[s, us]: [String; 2]| time_of([&s, &us])) {
-        server.told(time, sent);
+    match answers.next().and_then(time_told) {
+        Some(time) => server.told(time, sent),
+        None => server.tells_no_time(),
     }
     let counted = permitted(answers.next());
     if info.is_replica() {

@@ -45,6 +45,8 @@ pub(super) enum Asked {
     Subscription,
     /// Asks a member of a cluster to execute the next command although the slot is still on its way there.
     Asking,
+    /// What the server's clock shows; when that was asked.
+    Time(Instant),
     /// About the server, and not about a lock.
     Probe(oneshot::Sender<Result<Value, NodeError>>),
 }

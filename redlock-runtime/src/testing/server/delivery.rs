@@ -103,7 +103,7 @@ impl Inner {
             wire.add_parcel(now + way, Parcel::Wakeup(Wakeup { notice, ..wakeup }));
             1
         });
-        let ballot = command.fence.map(|ballot| (Arc::clone(&command.subject), ballot));
-        Some(Parcel::Answer { recipient, sent, outcome: Ok(Executed { reply, seen, time, ballot }) })
+        let proposed = command.fence.map(|_| Arc::clone(&command.subject));
+        Some(Parcel::Answer { recipient, sent, outcome: Ok(Executed { reply, seen, time, proposed }) })
     }
 }

@@ -3,7 +3,6 @@
 use crate::error::NodeError;
 use crate::node::Recipient;
 use crate::protocol::command::{Command, Reply, Subject, Wakeup};
-use crate::time::ballot_clock::Ballot;
 use crate::time::clock::Instant;
 use crate::time::token_clock::TokenTime;
 use std::sync::Arc;
@@ -28,8 +27,8 @@ pub(in crate::testing) struct Executed {
     pub(in crate::testing) seen: Option<TokenTime>,
     /// By the wall clock of the server.
     pub(in crate::testing) time: Duration,
-    /// What was proposed, and for which key.
-    pub(in crate::testing) ballot: Option<(Arc<Subject>, Ballot)>,
+    /// What it was about, if a ballot was proposed with it.
+    pub(in crate::testing) proposed: Option<Arc<Subject>>,
 }
 
 /// What the courier of a connection does next.

@@ -114,7 +114,7 @@ pub(in crate::node::redis) fn is_wanted_still(question: &Question) -> bool {
 
 /// Brings a command into a form for which its keys need not be together. `false` when there is none.
 pub(in crate::node::redis) fn make_alone(question: &mut Question) -> bool {
-    let proposes = question.command.fence.is_some_and(|ballot| !ballot.is_known());
+    let proposes = question.command.fence.is_some_and(|ballot| ballot.drawn_at().is_some());
     if question.form != Form::Whole || proposes || !question.command.subject.is_plain() {
         // A number can be drawn only where the register is, and a lock be shared only where its queue is.
         return false;

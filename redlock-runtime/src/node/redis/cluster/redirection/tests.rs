@@ -3,22 +3,17 @@
 use super::*;
 use crate::lock::OwnerToken;
 use crate::lock::owner_token::ManagerId;
-use crate::node::abstention::Abstention;
-use crate::node::environment::Environment;
 use crate::node::pending::{Pending, Recipient};
 use crate::node::redis::answer::refused;
-use crate::node::redis::channels::Channels;
 use crate::node::redis::live_connection::LiveConnection;
+use crate::node::redis::live_connection::tests::live;
 use crate::node::redis::question::{Asked, Outgoing};
-use crate::node::redis::script::Scripts;
-use crate::node::server_facts::ServerFacts;
 use crate::protocol::command::{Command, Subject};
 use crate::protocol::timing::CLAIM;
 use crate::time::ballot_clock::Ballot;
 use crate::time::clock::Clock;
 use crate::time::token_clock::TokenTime;
 use redis::{Cmd, Value};
-use std::convert::Infallible;
 use std::sync::Arc;
 use std::task::{Context, Waker};
 
@@ -37,14 +32,6 @@ fn command(verb: Verb, fence: Option<Ballot>) -> Command {
 fn question(verb: Verb) -> (Question, Pending) {
     let (recipient, pending) = Recipient::task();
     (Question::new(command(verb, None), None, recipient), pending)
-}
-
-/// A connection to a member.
-fn live() -> LiveConnection {
-    let environment = Environment::of_lone_node(ManagerId::numbered(7), Clock::Boot);
-    let server = Arc::new(ServerFacts::new("member", Arc::clone(&environment.servers)));
-    let Ok(scripts) = Scripts::loaded(Channels::of_server(), || Ok::<_, Infallible>("digest".to_owned()));
-    LiveConnection::new(scripts, true, Abstention::default(), server, environment)
 }
 
 fn asked_by(is_asking: bool) -> Option<Box<MemberAddress>> {
@@ -77,6 +64,7 @@ fn value(line: &str) -> Value {
 #[tokio::test]
 async fn a_lock_whose_slot_left_before_its_number_was_said_is_given_back() {
     let clock = crate::time::ballot_clock::BallotClock::new(Clock::Boot);
+    clock.servers_are_ahead(Clock::Boot.wall_ahead());
     let members: Arc<dyn Redirect> = Arc::new(Nobody);
     for (of_number, is_torn) in [("MOVED 4438 h:7001", true), ("NOPERM no permissions", false)] {
         let (live, (recipient, pending)) = (live(), Recipient::task());
@@ -205,6 +193,7 @@ fn a_command_alone_names_the_lock_in_place_of_its_queue_and_draws_no_number() {
         assert!(!make_alone(&mut question), "{verb:?} is not sent so twice");
     }
     let clock = crate::time::ballot_clock::BallotClock::new(Clock::Boot);
+    clock.servers_are_ahead(Clock::Boot.wall_ahead());
     let (recipient, _pending) = Recipient::task();
     assert!(!make_alone(&mut Question::new(command(EXTEND, clock.draw(7)), None, recipient)));
 }
