@@ -1,11 +1,10 @@
 //! A permit whose token comes back to the turnstile, for the votes that it lacks.
 
 use super::{Acquisition, NO_MEMBER};
-use crate::protocol::candidate::turn;
+use crate::protocol::candidate::{Candidate, turn};
 use std::future::{Future, poll_fn};
 use std::pin::pin;
 use std::task::Poll;
-use std::time::Duration;
 use tokio::time::timeout;
 
 impl Acquisition {
@@ -40,10 +39,12 @@ impl Acquisition {
         // The body may wait for answers as well, and an answer wakes one task.
         let Ok(_alone) = timeout(patience, self.alone()).await else { return };
         self.ask_voters();
-        self.until_heard(patience).await;
+        // Others wait for the turnstile: it is not theirs while a node is silent that changes nothing.
+        let is_confirmed = |permit: &Candidate| permit.voters_have_confirmed() || permit.is_answered();
+        self.while_held(self.until_heard(patience, is_confirmed)).await;
         if turnstile.stands_there() && self.is_confirmed() {
             self.ask_for_permit(turnstile);
-            self.until_heard(patience).await;
+            self.while_held(self.until_heard(patience, Candidate::has_heard_of_permit)).await;
         }
     }
 
@@ -59,11 +60,6 @@ impl Acquisition {
         state.take_in(self.shared.clock);
         let (candidate, mut sender) = state.parts(&self.shared, &self.subject, now);
         candidate.ask_voters(now, |out| sender.send(out));
-    }
-
-    /// Waits for the answers, no longer than `patience` and not when the permit is over.
-    async fn until_heard(&self, patience: Duration) {
-        self.while_held(self.until_answered(patience)).await;
     }
 
     /// What `work` comes to, unless nobody has the lock any more before that.

@@ -2,7 +2,7 @@
 
 use super::Acquisition;
 use super::state::Sleeper;
-use crate::protocol::candidate::{Phase, Waited};
+use crate::protocol::candidate::{Candidate, Phase, Waited};
 use crate::time::clock::Instant;
 use crate::time::wait_until::wait_until;
 use std::future::{Future, poll_fn};
@@ -61,13 +61,18 @@ impl Acquisition {
     /// Waits until the nodes have answered everything that they were asked about the token, no longer than `patience`, and not in a
     /// manager that closes. What is not answered by then is given back like anything else that is on its way.
     pub(crate) async fn until_answered(&self, patience: Duration) {
+        self.until_heard(patience, Candidate::is_answered).await;
+    }
+
+    /// The same, until what they have answered `is_enough`.
+    pub(super) async fn until_heard(&self, patience: Duration, is_enough: impl Fn(&Candidate) -> bool) {
         let mut closed = pin!(wait_until(&self.shared.changed, || self.shared.is_closed()));
         let answered = poll_fn(|cx| {
             let mut state = self.state();
             state.poll(cx, self.shared.clock);
-            let is_answered = state.candidate.is_answered();
+            let is_heard = is_enough(&state.candidate);
             drop(state);
-            if is_answered || closed.as_mut().poll(cx).is_ready() { Poll::Ready(()) } else { Poll::Pending }
+            if is_heard || closed.as_mut().poll(cx).is_ready() { Poll::Ready(()) } else { Poll::Pending }
         });
         let _ = timeout(patience, answered).await;
     }

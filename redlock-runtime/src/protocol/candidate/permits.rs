@@ -183,6 +183,11 @@ impl Candidate {
             || self.permit.as_deref().is_some_and(|permit| self.has_quorum(confirmed(permit)))
     }
 
+    /// Whether all nodes have answered that were asked for the permit.
+    pub(crate) fn has_heard_of_permit(&self) -> bool {
+        !self.voters.iter().any(|voter| voter.in_flight.any(|sent| sent.kind == Kind::Take))
+    }
+
     /// Takes note of what the oldest answer of node number `index` says of the permit that has come back, before it is taken in. One that
     /// counts for no vote confirms none: what a late question has made there may have been seen by nobody.
     pub(super) fn note_confirmation(&mut self, index: usize, answer: &Answer, counts: bool) {

@@ -147,7 +147,11 @@ fn who_has_a_permit_comes_back_for_the_vote_that_it_lacks() {
     assert!(scene.candidate.comes_back(scene.now));
     assert_eq!(enter_again(&mut scene), [2]);
     assert!(!scene.candidate.comes_back(scene.now), "an answer is still to come");
+    // What another node owes does not matter to whoever stands in the turnstile.
+    scene.candidate.ask_voters(scene.now, |_| ());
+    assert!(!scene.candidate.has_heard_of_permit());
     scene.answer(2, Ok(ENTERED_ALONE()));
+    assert!(scene.candidate.has_heard_of_permit() && !scene.candidate.is_answered());
     assert_eq!(scene.vote(2), Vote::CLAIM);
     assert!(!scene.candidate.comes_back(scene.now), "nothing is lacking");
 }
