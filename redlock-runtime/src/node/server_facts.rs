@@ -154,6 +154,11 @@ impl ServerFacts {
     pub(crate) fn told(&self, time: Duration, sent: Instant) {
         let received = self.now();
         self.time_due.store(received.after(FRESH).millis(), Ordering::Relaxed);
+        self.told_at(received, time, sent);
+    }
+
+    /// The same, in an answer that was `received` among many others. It is slower than a short one, for which the server is asked soon.
+    pub(crate) fn told_at(&self, received: Instant, time: Duration, sent: Instant) {
         let mut clock = self.clock();
         let step = clock.observe(time, sent, received);
         let news = clock.news(NEWS);

@@ -33,11 +33,13 @@ async fn a_number_comes_with_the_lock() {
     for size in [1, 5] {
         let nodes = Nodes::start(size).await;
         let managers = [manager(&nodes).await, manager(&nodes).await];
-        let mut numbers = Vec::new();
-        for turn in 0..10 {
-            let (number, rounds) = cost(&managers[turn % 2], &nodes).await;
-            assert_eq!(rounds, 0, "no round of its own");
+        // At first, a manager knows what a slow answer has told it of the servers' clocks; each refusal brings another one.
+        let (mut numbers, mut in_a_row) = (Vec::new(), 0);
+        while in_a_row < 10 {
+            let (number, rounds) = cost(&managers[numbers.len() % 2], &nodes).await;
+            in_a_row = if rounds == 0 { in_a_row + 1 } else { 0 };
             numbers.push(number);
+            assert!(numbers.len() < 100, "a round of its own, again and again");
         }
         assert!(numbers.is_sorted_by(|a, b| a < b), "{numbers:?}");
     }
@@ -71,8 +73,8 @@ async fn a_node_without_its_data_accepts_what_the_others_do() {
     let before = token(&ours).await;
     wait_until_free(&nodes).await;
     nodes[0].inspect().flush_all().await;
-    let (after, rounds) = cost(&theirs, &nodes).await;
-    assert!(after > number(before) && rounds == 0, "{before} {after} {rounds}");
+    let (after, _) = cost(&theirs, &nodes).await;
+    assert!(after > number(before), "{before} {after}");
     eventually_eq(PATIENCE, "the node has accepted it, too", after, async || register(&nodes[0]).await).await;
 }
 

@@ -63,7 +63,7 @@ pub(super) async fn prepare(
     let since = connection.control.located.get().and_then(|located| located.since);
     let identity = identity.map(|identity| identity.in_office_for(since));
     match answers.next().and_then(time_told) {
-        Some(time) => server.told(time, sent),
+        Some(time) => server.told_at(answered, time, sent),
         None => server.tells_no_time(),
     }
     let counted = permitted(answers.next());
