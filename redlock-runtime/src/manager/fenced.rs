@@ -29,7 +29,7 @@ impl LockManager {
     /// tells its number to nodes that come back without their data, so that servers may be restarted empty one after the
     /// other while locks are held. Where that is not so, as with one server without persistence that is restarted, the clocks of
     /// the servers decide: ballots are what most of them show, so that tokens go on above what was given before, unless those clocks are
-    /// set back by more than the restart took. The clocks of the processes do not matter.
+    /// set back by more than the restart took. The clocks of the processes do not matter, if the user may ask for that time.
     ///
     /// # Coming from a version that counted
     ///

@@ -1,34 +1,37 @@
 //! By how much the clocks of the nodes of a manager are ahead of ours: what the most of them show.
 
+use crate::time::ballot_clock::{Ahead, Believed};
 use std::collections::BTreeMap;
 
-/// By how many microseconds each clock is ahead; by node, and by address for each of its parts.
+/// How far each clock is ahead, `None` for one that may not be asked; by node, and by address for each of its parts.
 #[derive(Debug, Default)]
-pub(crate) struct ClockOffsets(BTreeMap<Box<str>, BTreeMap<Box<str>, i64>>);
+pub(crate) struct ClockOffsets(BTreeMap<Box<str>, BTreeMap<Box<str>, Option<Ahead>>>);
 
 impl ClockOffsets {
     /// The clock of the server at `address`, which is `node` or a part of it, is so much ahead.
-    pub(crate) fn told(&mut self, node: &str, address: &str, micros: i64) {
-        self.0.entry(node.into()).or_default().insert(address.into(), micros);
+    pub(crate) fn told(&mut self, node: &str, address: &str, ahead: Option<Ahead>) {
+        self.0.entry(node.into()).or_default().insert(address.into(), ahead);
     }
 
-    /// There is no server at `address` any more.
-    pub(crate) fn forget(&mut self, node: &str, address: &str) {
+    /// Forgets the parts of `node` that are not there any more.
+    pub(crate) fn retain(&mut self, node: &str, are_there: impl Fn(&str) -> bool) {
         if let Some(parts) = self.0.get_mut(node) {
-            parts.remove(address);
+            parts.retain(|address, _| are_there(address));
         }
         self.0.retain(|_, parts| !parts.is_empty());
     }
 
     /// The one in the middle, and of two that are there the one that is less ahead, once so many nodes are known as are `needed`: a minority
-    /// that is far ahead or behind does not move it. A node that has parts is one, however many these are.
-    pub(crate) fn middle(&self, needed: usize) -> Option<i64> {
-        let nodes = self.0.values().filter_map(|parts| middle(parts.values().copied()));
-        middle(nodes).filter(|_| self.0.len() >= needed)
+    /// that is far ahead or behind does not move it. A node that has parts is one, however many these are. Ours, where that many are
+    /// known, and too few of them may be asked.
+    pub(crate) fn middle(&self, needed: usize) -> Option<Believed> {
+        let nodes: Vec<_> = self.0.values().filter_map(|parts| middle(parts.values().copied().flatten())).collect();
+        let servers = (nodes.len() >= needed).then(|| middle(nodes.into_iter()).map(Believed::Servers)).flatten();
+        servers.or_else(|| (self.0.len() >= needed).then_some(Believed::Ours))
     }
 }
 
-fn middle(values: impl Iterator<Item = i64>) -> Option<i64> {
+fn middle(values: impl Iterator<Item = Ahead>) -> Option<Ahead> {
     let mut sorted: Vec<_> = values.collect();
     sorted.sort_unstable();
     sorted.get(sorted.len().checked_sub(1)? / 2).copied()
@@ -37,23 +40,45 @@ fn middle(values: impl Iterator<Item = i64>) -> Option<i64> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::time::clock::Instant;
+    use std::time::Duration;
+
+    fn ahead(micros: i64) -> Ahead {
+        Ahead::new(micros, Instant::from_origin(Duration::ZERO))
+    }
+
+    #[expect(clippy::unnecessary_wraps, reason = "as it is compared")]
+    fn servers(micros: i64) -> Option<Believed> {
+        Some(Believed::Servers(ahead(micros)))
+    }
 
     #[test]
     fn the_parts_of_one_node_do_not_outvote_the_others() {
         let mut offsets = ClockOffsets::default();
         for (part, micros) in [("c1", 900), ("c2", 1000), ("c3", 1100)] {
-            offsets.told("c", part, micros);
+            offsets.told("c", part, Some(ahead(micros)));
         }
-        assert_eq!([offsets.middle(1), offsets.middle(2)], [Some(1000), None], "one node is no majority");
-        offsets.told("a", "a", 10);
-        offsets.told("b", "b", 20);
-        assert_eq!(offsets.middle(2), Some(20));
-        offsets.told("d", "d", 1_000_000);
-        assert_eq!(offsets.middle(3), Some(20), "of two the one that is less ahead");
-        offsets.forget("d", "d");
-        for address in ["c1", "c2", "c3"] {
-            offsets.forget("c", address);
-        }
-        assert_eq!([offsets.middle(2), offsets.middle(3)], [Some(10), None]);
+        assert_eq!([offsets.middle(1), offsets.middle(2)], [servers(1000), None], "one node is no majority");
+        offsets.told("a", "a", Some(ahead(10)));
+        offsets.told("b", "b", Some(ahead(20)));
+        assert_eq!(offsets.middle(2), servers(20));
+        offsets.told("d", "d", Some(ahead(1_000_000)));
+        assert_eq!(offsets.middle(3), servers(20), "of two the one that is less ahead");
+        offsets.retain("d", |_| false);
+        offsets.retain("c", |part| part == "c3");
+        assert_eq!(offsets.middle(3), servers(20));
+        offsets.retain("c", |_| false);
+        assert_eq!([offsets.middle(2), offsets.middle(3)], [servers(10), None]);
+    }
+
+    #[test]
+    fn where_too_few_may_be_asked_the_time_is_ours() {
+        let mut offsets = ClockOffsets::default();
+        offsets.told("a", "a", None);
+        assert_eq!([offsets.middle(1), offsets.middle(2)], [Some(Believed::Ours), None]);
+        offsets.told("b", "b", Some(ahead(10)));
+        assert_eq!([offsets.middle(1), offsets.middle(2)], [servers(10), Some(Believed::Ours)]);
+        offsets.told("a", "a", Some(ahead(20)));
+        assert_eq!(offsets.middle(2), servers(10));
     }
 }

@@ -10,16 +10,13 @@
 
 use crate::protocol::lease;
 use crate::protocol::rules::{Rule, Rules};
+use crate::time::ballot_clock::Ahead;
 use crate::time::clock::Instant;
 use std::time::Duration;
 
 /// How old an answer may be by which a claim is proven. Larger, a step of the clock has more time to be hidden; smaller, those
 /// who wait, and ask once in a second, prove less often.
 const OLDEST: Duration = Duration::from_secs(10);
-
-/// By how much clocks run apart that nothing is wrong with: 200 parts in a million, where quartz has up to 100. Smaller, and what the soonest answer
-/// has said counts for too long; larger, and each slow answer counts.
-const USUAL_DRIFT: f64 = 0.0002;
 
 /// What is known of how far the clock of a server is ahead of ours.
 #[derive(Clone, Debug)]
@@ -28,10 +25,10 @@ pub(crate) struct ServerClock {
     last: Option<Offset>,
     /// What the last answer on the present connection says by itself.
     latest: Option<Offset>,
-    /// How far it is ahead at least, by the answer that was the soonest here, and when that was sent.
-    least: Option<(i64, Instant)>,
+    /// How far it is ahead at least, by the answer on the present connection that was the soonest here.
+    least: Option<Ahead>,
     /// The same when it was last told.
-    told: Option<i64>,
+    told: Option<Ahead>,
 }
 
 /// The bounds of the difference between the two clocks, in microseconds, and since when they hold.
@@ -47,26 +44,28 @@ impl ServerClock {
         Self { drift_factor, last: None, latest: None, least: None, told: None }
     }
 
-    /// How far it is ahead of ours at least, in microseconds, if that is by so much more or less than what this has told before.
-    pub(crate) fn news(&mut self, difference: u64) -> Option<i64> {
-        let (ahead, _) = self.least?;
-        if self.told.is_some_and(|told| told.abs_diff(ahead) < difference) {
+    /// How far it is ahead of ours at least, if that is by so many microseconds more or less than what this has told before.
+    pub(crate) fn news(&mut self, difference: u64) -> Option<Ahead> {
+        let ahead = self.least?;
+        if self.told.is_some_and(|told| told.differs_by(ahead) < difference) {
             return None;
         }
         self.told = Some(ahead);
         Some(ahead)
     }
 
+    /// Something else is known of it than what this has told.
+    pub(crate) const fn untold(&mut self) {
+        self.told = None;
+    }
+
     /// An answer says how far it is ahead `now`. Of several, the one counts that was the soonest here, until clocks may have drifted
     /// apart by more than another one was later.
     fn compare(&mut self, now: Offset) {
-        let is_better = self.least.is_none_or(|(least, since)| {
-            let aged = least.saturating_sub(micros(lease::drift(now.seen.since(since), USUAL_DRIFT)));
-            // The second: it was set back.
-            now.least >= aged || now.most < aged
-        });
-        if is_better {
-            self.least = Some((now.least, now.seen));
+        let ahead = Ahead::new(now.least, now.seen);
+        // The second: it was set back.
+        if self.least.is_none_or(|least| least <= ahead || now.most < least.at(now.seen)) {
+            self.least = Some(ahead);
         }
     }
 
@@ -91,7 +90,7 @@ impl ServerClock {
 
     /// The next connection may be to another server.
     pub(crate) const fn disconnected(&mut self) {
-        self.latest = None;
+        (self.latest, self.least) = (None, None);
     }
 
     /// When the clock of the server has shown `time`, of which a message has told that is here at `now`: at the earliest, by our
@@ -228,7 +227,7 @@ mod tests {
     fn the_soonest_answer_says_how_far_a_clock_is_ahead_at_least() {
         // Of answers as (time of the server, sent, received); how far it is ahead of `START` at least, where that is news, in ms.
         let table: [Case<i64>; 7] = [
-            ("as soon", &[(0, 0, 5), (1000, 1000, 1005)], &[Some(-5), None]),
+            ("as soon", &[(0, 0, 5), (1000, 1000, 1005)], &[Some(-5); 2]),
             ("sooner", &[(0, 0, 50), (1000, 1000, 1005)], &[Some(-50), Some(-5)]),
             ("later", &[(0, 0, 5), (1000, 1000, 1050)], &[Some(-5), None]),
             ("later, and long after it", &[(0, 0, 5), (300_000, 300_000, 300_050)], &[Some(-5), Some(-50)]),
@@ -240,7 +239,7 @@ mod tests {
             let mut clock = ServerClock::new(0.01);
             let news = observations.iter().map(|(time, sent, received)| {
                 clock.observe(Duration::from_millis(START + time), at(*sent), at(*received));
-                clock.news(100).map(|micros| (micros + 1).div_euclid(1000) - START.cast_signed())
+                clock.news(100).map(|ahead| (ahead.at(at(*sent)) + 1).div_euclid(1000) - START.cast_signed())
             });
             assert_eq!(news.collect::<Vec<_>>(), expected, "{name}");
         }

@@ -9,7 +9,8 @@ use crate::observe::{Throttle, events};
 use crate::protocol::command::{Notice, ProvenClaim};
 use crate::stats::NodeCounters;
 use crate::time::clock::Instant;
-use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use crate::time::due_time::DueTime;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
@@ -19,7 +20,7 @@ const NEWS: u64 = 100;
 
 /// For so long the time of a server counts that was told last: it is asked with the next ballot, if nothing has told it meanwhile. Smaller,
 /// more commands; larger, and clocks that run apart make ballots smaller than those of others.
-const FRESH: Duration = Duration::from_secs(10);
+pub(crate) const FRESH: Duration = Duration::from_secs(10);
 
 /// For so long it is not told again that a server refuses the subscription. Smaller, a server whose connections break says it with
 /// each; larger, whoever looks into the log misses it.
@@ -33,8 +34,8 @@ pub(crate) struct ServerFacts {
     cluster: Option<Box<str>>,
     servers: Arc<ServerRegister>,
     clock: Mutex<ServerClock>,
-    /// When it is asked for its time, in milliseconds since the origin.
-    time_due: AtomicU64,
+    /// When it is asked for its time.
+    time_due: DueTime,
     pub(crate) counters: NodeCounters,
     /// Whether a member of a cluster has channels of its own.
     has_own_channels: AtomicBool,
@@ -50,7 +51,7 @@ impl ServerFacts {
             cluster: None,
             servers,
             clock,
-            time_due: AtomicU64::new(0),
+            time_due: DueTime::default(),
             counters: NodeCounters::default(),
             has_own_channels: AtomicBool::new(false),
             refusals: Throttle::default(),
@@ -153,18 +154,24 @@ impl ServerFacts {
     /// The server has told its `time`, since 1970, in the answer that is here to what was `sent`.
     pub(crate) fn told(&self, time: Duration, sent: Instant) {
         let received = self.now();
-        self.time_due.store(received.after(FRESH).millis(), Ordering::Relaxed);
+        self.time_due.done(received, FRESH);
         self.told_at(received, time, sent);
     }
 
-    /// The same, in an answer that was `received` among many others. It is slower than a short one, for which the server is asked soon.
-    pub(crate) fn told_at(&self, received: Instant, time: Duration, sent: Instant) {
+    /// The same, in an answer that was `received` among the many with which a connection begins. It is slower than a short one, for which
+    /// the server is asked with the next ballot.
+    pub(crate) fn told_first(&self, received: Instant, time: Duration, sent: Instant) {
+        self.time_due.reset();
+        self.told_at(received, time, sent);
+    }
+
+    fn told_at(&self, received: Instant, time: Duration, sent: Instant) {
         let mut clock = self.clock();
         let step = clock.observe(time, sent, received);
         let news = clock.news(NEWS);
         drop(clock);
         if let Some(ahead) = news {
-            self.servers.is_ahead(&self.address, self.node(), ahead);
+            self.servers.is_ahead(&self.address, self.node(), Some(ahead));
         }
         if let Some(step) = step {
             self.servers.stepped(self.node(), step);
@@ -173,16 +180,15 @@ impl ServerFacts {
 
     /// Whether the server is to be asked for its time `now`. Who is told so asks.
     pub(crate) fn is_time_due(&self, now: Instant) -> bool {
-        let due = self.time_due.load(Ordering::Relaxed);
-        let next = now.after(FRESH).millis();
-        now.millis() >= due && self.time_due.compare_exchange(due, next, Ordering::Relaxed, Ordering::Relaxed).is_ok()
+        self.time_due.is_now(now, FRESH)
     }
 
-    /// The user may not ask for the time of the server: it counts as if that were ours.
-    pub(crate) fn tells_no_time(&self) {
-        // The server notes each refusal.
-        self.time_due.store(u64::MAX, Ordering::Relaxed);
-        self.servers.is_ahead(&self.address, self.node(), self.servers.clock.wall_ahead());
+    /// The user may not ask for the time of the server, which counts as if that were ours. It is asked again on the next connection: the
+    /// server notes each refusal.
+    pub(crate) fn tells_no_time(&self, now: Instant) {
+        self.time_due.done(now, Duration::MAX);
+        self.clock().untold();
+        self.servers.is_ahead(&self.address, self.node(), None);
     }
 
     fn clock(&self) -> MutexGuard<'_, ServerClock> {
@@ -202,7 +208,8 @@ mod tests {
     use crate::protocol::rules::Rules;
     use crate::protocol::timing::CLAIM;
     use crate::request::AfterRestart;
-    use crate::time::clock::Clock;
+    use crate::time::ballot_clock::{Ahead, Believed};
+    use crate::time::clock::{Clock, ClockError};
     use tokio::time::advance;
 
     /// What the server's clock shows all the time.
@@ -235,19 +242,26 @@ mod tests {
     struct Process {
         facts: ServerFacts,
         servers: Arc<ServerRegister>,
+        origin: tokio::time::Instant,
         there: Duration,
         back: Duration,
     }
 
     impl Process {
-        fn new([there, back]: [u64; 2]) -> Self {
-            let [there, back] = [there, back].map(Duration::from_micros);
-            let servers = Environment::of_lone_node(ManagerId::random(), Clock::tokio()).servers;
-            Self { facts: ServerFacts::new("node", Arc::clone(&servers)), servers, there, back }
+        fn new(way: [u64; 2]) -> Self {
+            Self::drifting(0, way)
+        }
+
+        /// Its clock runs too fast by so many parts in a million.
+        fn drifting(drift_ppm: i32, [there, back]: [u64; 2]) -> Self {
+            let ([there, back], origin) = ([there, back].map(Duration::from_micros), tokio::time::Instant::now());
+            let clock = Clock::Tokio { origin, error: ClockError { drift_ppm, skew_ms: 0 } };
+            let servers = Environment::of_lone_node(ManagerId::random(), clock).servers;
+            Self { facts: ServerFacts::new("node", Arc::clone(&servers)), servers, origin, there, back }
         }
 
         fn time_there(&self) -> Duration {
-            TIME + self.servers.clock.now().since_origin()
+            TIME + self.origin.elapsed()
         }
 
         /// The server tells its time, and what is said is on its way for that much longer, there and back.
@@ -269,7 +283,9 @@ mod tests {
     /// The time of a server as a ballot.
     fn in_ballots(time: Duration) -> u64 {
         let clock = Environment::of_lone_node(ManagerId::random(), Clock::tokio()).servers;
-        clock.ballots.servers_are_ahead(i64::try_from(time.as_micros()).unwrap());
+        clock
+            .ballots
+            .believe(Believed::Servers(Ahead::new(i64::try_from(time.as_micros()).unwrap(), clock.clock.now())));
         clock.ballots.draw(7).unwrap().number
     }
 
@@ -286,8 +302,14 @@ mod tests {
         for turn in 0..200 {
             let owner = &processes[(turn * turn + turn / 5) % 5];
             if turn % 7 == 0 {
-                owner.hears_the_time([turn as u64 * 30, 0]).await;
-                owner.hears_the_time([0, turn as u64]).await;
+                for process in &processes {
+                    process.hears_the_time([turn as u64 * 30, 0]).await;
+                    process.hears_the_time([0, turn as u64]).await;
+                }
+                // What was heard long ago counts less.
+                for process in &processes {
+                    process.hears_the_time([0, 0]).await;
+                }
             }
             // It was told that the lock is free by a message that was on its way when its draws were accepted last.
             advance(owner.back).await;
@@ -296,6 +318,21 @@ mod tests {
             accepted = ballot;
             // It takes the lock, and gives it back.
             advance(2 * owner.there + owner.back).await;
+        }
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn what_is_drawn_is_never_ahead_of_the_server() {
+        for drift_ppm in [-100, 0, 100] {
+            let process = Process::drifting(drift_ppm, [50, 50]);
+            for pause in [0, 1, 60, 3600, 24 * 3600] {
+                // The first answer is slow in one direction, and the next one in the other.
+                process.hears_the_time([3000, 0]).await;
+                process.draws();
+                process.hears_the_time([0, 3000]).await;
+                advance(Duration::from_secs(pause)).await;
+                process.draws();
+            }
         }
     }
 
@@ -318,10 +355,20 @@ mod tests {
     async fn a_server_that_may_not_be_asked_counts_as_if_it_showed_our_time() {
         let process = Process::new([0, 0]);
         assert_eq!(process.servers.ballots.draw(7), None);
-        process.facts.tells_no_time();
-        assert!(!process.facts.is_time_due(Instant::from_origin(Duration::MAX)), "nor is it asked again");
+        process.facts.tells_no_time(process.facts.now());
+        advance(100 * FRESH).await;
+        assert!(!process.facts.is_time_due(process.facts.now()), "nor is it asked again");
         let ours = Duration::from_micros(process.servers.clock.wall_micros());
         assert_eq!(process.servers.ballots.draw(7).unwrap().number, in_ballots(ours));
+        // On the next connection it may be.
+        for _ in 0..2 {
+            let now = process.facts.now();
+            process.facts.told_first(now, process.time_there(), now);
+            let number = process.servers.ballots.draw(8).unwrap().number;
+            assert!(number.abs_diff(in_ballots(process.time_there())) <= 1, "{number}");
+            assert!(process.facts.is_time_due(now), "a short answer is sooner here");
+            process.facts.tells_no_time(now);
+        }
     }
 
     /// Two members answer soon, and are no majority of three nodes.

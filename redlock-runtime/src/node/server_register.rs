@@ -14,7 +14,7 @@ use crate::protocol::lease;
 use crate::protocol::quorum::Quorum;
 use crate::protocol::rules::{Rule, Rules};
 use crate::request::AfterRestart;
-use crate::time::ballot_clock::BallotClock;
+use crate::time::ballot_clock::{Ahead, BallotClock};
 use crate::time::clock::{Clock, Instant};
 use std::collections::HashMap;
 use std::fmt;
@@ -86,15 +86,18 @@ impl ServerRegister {
         }
     }
 
-    /// The clock of the server at `address`, which is `node` or a part of it, is so many microseconds ahead of ours. Ballots come from
-    /// what most nodes show.
-    pub(crate) fn is_ahead(&self, address: &str, node: &str, micros: i64) {
+    /// The clock of the server at `address`, which is `node` or a part of it, is so much ahead of ours; `None` for one that may not be
+    /// asked. Ballots come from what most nodes show.
+    pub(crate) fn is_ahead(&self, address: &str, node: &str, offset: Option<Ahead>) {
         let mut ahead = self.ahead();
-        ahead.told(node, address, micros);
-        let middle = ahead.middle(self.quorum.needed);
-        drop(ahead);
-        if let Some(middle) = middle {
-            self.ballots.servers_are_ahead(middle);
+        ahead.told(node, address, offset);
+        self.believe(&ahead);
+    }
+
+    /// Draws ballots by what most nodes show, while nobody else changes what that is.
+    fn believe(&self, ahead: &MutexGuard<'_, ClockOffsets>) {
+        if let Some(believed) = ahead.middle(self.quorum.needed) {
+            self.ballots.believe(believed);
         }
     }
 
@@ -219,20 +222,14 @@ impl ServerRegister {
     /// they may have granted has ended.
     pub(crate) fn parts_are(&self, node: &str, are_there: impl Fn(&str) -> bool) {
         let (now, longest) = (self.clock.now(), self.longest_lease());
-        let mut gone = Vec::new();
         self.known().retain(|address, known| {
             let is_there = *known.node != *node || are_there(address);
             // Of one that is back later, the time counts from when it was last missed.
-            let is_over = !is_there && now.since(*known.lost_at.get_or_insert(now)) > longest;
-            if is_over {
-                gone.push(address.clone());
-            }
-            !is_over
+            is_there || now.since(*known.lost_at.get_or_insert(now)) <= longest
         });
         let mut ahead = self.ahead();
-        for address in gone {
-            ahead.forget(node, &address);
-        }
+        ahead.retain(node, are_there);
+        self.believe(&ahead);
     }
 
     /// Until when what a server has granted that nobody can ask any more may still be a lease, where that matters.
@@ -415,7 +412,7 @@ mod tests {
         let servers = servers(AfterRestart::Abstain);
         for part in ["gone", "there"] {
             servers.connected(part, "cluster", identity(part, OLD, false)).unwrap();
-            servers.is_ahead(part, "cluster", 0);
+            servers.is_ahead(part, "cluster", None);
         }
         servers.connected("server", "server", identity("server", OLD, false)).unwrap();
         let parts = || {

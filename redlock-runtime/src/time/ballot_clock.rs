@@ -5,9 +5,10 @@
 //!
 //! 1. A ballot is the time in sixteenths of a millisecond, and larger than every ballot of its slot that is known here.
 //! 2. The time is that of the servers: where their clocks differ, that of the one in the middle. So all processes have the same,
-//!    however wrong their own clocks are, and nobody has to follow a faster one. What is known of it is never more than the servers
-//!    show, and less by the shortest time that an answer took on its way (`node/server_clock`). So whoever
-//!    draws because a server has said that a lock is free draws more than the owner before.
+//!    however wrong their own clocks are, and nobody has to follow a faster one. What is known of it is no more than the servers
+//!    show, and less by the time that a short answer took on its way, and by the drift since then (`node/server_clock`). So whoever
+//!    draws because a server has said that a lock is free draws more than the owner before. Servers that a user may not ask for
+//!    their time are taken to show ours.
 //! 3. A node that refuses tells what it has accepted, and the next ballot for the slot is above that. It teaches nothing about clocks:
 //!    a proposal that was long on its way is refused as well, and so is one where ballots are drawn faster than the clock ticks, which
 //!    count on from each other until the clock has caught up. So no slot moves another one, and after a loss of all data numbers
@@ -32,8 +33,49 @@ const EPOCH: u64 = 1_704_067_200_000_000;
 /// that was set back makes calls fail; larger, and one register that is damaged moves those of other names further.
 const MOST_AHEAD: u64 = 3_600_000 * PER_MILLI;
 
+/// By how much clocks run apart that nothing is wrong with, as one part in so many: 200 in a million, where quartz has up to 100. More parts,
+/// and numbers run ahead of the servers' clocks; fewer, and owners that take turns are refused, when one has heard of the time later.
+const USUAL_DRIFT: i64 = 5000;
+
 /// That nothing is known of the clocks of servers.
 const UNKNOWN: i64 = i64::MAX;
+
+/// That they may not be asked.
+const UNTOLD: i64 = i64::MIN;
+
+/// By how many microseconds the clock of a server is ahead of ours at least: less by the drift, the longer ago it was heard. Of two, the
+/// larger one is so at any time.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) struct Ahead {
+    /// At the origin of our clock.
+    at_origin: i64,
+}
+
+impl Ahead {
+    /// It was so many ahead at least when our clock was at `heard`.
+    pub(crate) fn new(micros: i64, heard: Instant) -> Self {
+        Self { at_origin: micros.saturating_add(since_origin(heard) / USUAL_DRIFT) }
+    }
+
+    /// So many microseconds it is ahead at least `at` that time.
+    pub(crate) fn at(self, at: Instant) -> i64 {
+        self.at_origin.saturating_sub(since_origin(at) / USUAL_DRIFT)
+    }
+
+    /// By how many microseconds it differs from another one.
+    pub(crate) const fn differs_by(self, other: Self) -> u64 {
+        self.at_origin.abs_diff(other.at_origin)
+    }
+}
+
+/// Where the time comes from.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Believed {
+    /// From servers whose clocks are so far ahead.
+    Servers(Ahead),
+    /// From our own wall clock: the servers may not be asked.
+    Ours,
+}
 
 /// A number that is proposed to the nodes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -75,13 +117,13 @@ pub(crate) struct BallotClock {
     largest: OnceLock<Box<[AtomicU64]>>,
     /// All are above this.
     floor: AtomicU64,
-    /// What is to be added to the time since the origin of our clock, in microseconds, for that of the servers.
-    servers_ahead: AtomicI64,
+    /// The [`Ahead`] of the servers, or one of the two values beside it.
+    servers: AtomicI64,
 }
 
 impl BallotClock {
     pub(crate) const fn new(clock: Clock) -> Self {
-        Self { clock, largest: OnceLock::new(), floor: AtomicU64::new(0), servers_ahead: AtomicI64::new(UNKNOWN) }
+        Self { clock, largest: OnceLock::new(), floor: AtomicU64::new(0), servers: AtomicI64::new(UNKNOWN) }
     }
 
     /// A ballot for locks of `slot` that is larger than all that are known of it; `None` when there are no larger ones, or the time of
@@ -149,22 +191,36 @@ impl BallotClock {
         }
     }
 
-    /// What most servers show, since 1970, is so many microseconds more than the time of our clock since its origin.
-    pub(crate) fn servers_are_ahead(&self, micros: i64) {
-        self.servers_ahead.store(micros, Ordering::Relaxed);
+    /// The time, since 1970, is what `believed` says.
+    pub(crate) fn believe(&self, believed: Believed) {
+        let stored = match believed {
+            Believed::Servers(Ahead { at_origin }) => at_origin.clamp(UNTOLD + 1, UNKNOWN - 1),
+            Believed::Ours => UNTOLD,
+        };
+        self.servers.store(stored, Ordering::Relaxed);
     }
 
     /// What the clocks of the servers show `now`, if that is known.
     fn shown_by_servers(&self, now: Instant) -> Option<u64> {
-        let ahead = Some(self.servers_ahead.load(Ordering::Relaxed)).filter(|ahead| *ahead != UNKNOWN)?;
-        let since_origin = i64::try_from(now.since_origin().as_micros()).unwrap_or(i64::MAX);
-        Some(ballots(u64::try_from(since_origin.saturating_add(ahead)).unwrap_or_default()))
+        let micros = match self.servers.load(Ordering::Relaxed) {
+            UNKNOWN => return None,
+            UNTOLD => self.clock.wall_micros(),
+            at_origin => {
+                let shown = since_origin(now).saturating_add(Ahead { at_origin }.at(now));
+                u64::try_from(shown).unwrap_or_default()
+            }
+        };
+        Some(ballots(micros))
     }
 
     fn of(&self, slot: u16) -> Option<&AtomicU64> {
         let largest = self.largest.get_or_init(|| (0..SLOTS).map(|_| AtomicU64::new(0)).collect());
         largest.get(usize::from(slot))
     }
+}
+
+fn since_origin(at: Instant) -> i64 {
+    i64::try_from(at.since_origin().as_micros()).unwrap_or(i64::MAX)
 }
 
 /// The time in ballots since their beginning, of one in microseconds since 1970.
@@ -188,11 +244,11 @@ mod tests {
         BallotClock::new(Clock::Tokio { origin: tokio::time::Instant::now(), error })
     }
 
-    /// The same, which knows the time of servers that are ahead by so many milliseconds.
+    /// The same, which has just heard the time of servers that are ahead by so many milliseconds.
     fn knowing(skew_ms: i64, servers_ahead_ms: i64) -> BallotClock {
         let clock = skewed(skew_ms);
         let micros = i64::try_from(virtual_origin().as_micros()).unwrap() + servers_ahead_ms * 1000;
-        clock.servers_are_ahead(micros);
+        clock.believe(Believed::Servers(Ahead::new(micros, clock.clock.now())));
         clock
     }
 
@@ -223,7 +279,7 @@ mod tests {
     fn ballots_are_the_time_and_never_the_same() {
         assert_eq!([ballots(EPOCH - 1), ballots(EPOCH), ballots(EPOCH + 1_063)], [0, 0, 17]);
         let clock = BallotClock::new(Clock::Boot);
-        clock.servers_are_ahead(Clock::Boot.wall_ahead());
+        clock.believe(Believed::Ours);
         let drawn: Vec<_> = (0..10_000).map(|_| clock.draw(SLOT).unwrap().number).collect();
         assert!(drawn.is_sorted_by(|a, b| a < b));
         assert!(drawn[0].abs_diff(ballots(Clock::Boot.wall_micros())) < 60_000 * PER_MILLI);
@@ -240,16 +296,24 @@ mod tests {
     }
 
     #[tokio::test(start_paused = true)]
-    async fn processes_that_take_turns_are_not_refused() {
-        for (skew, micros) in [0, 1, 60_000, 9 * HOUR].into_iter().flat_map(|skew| [70, 300, 1000].map(|us| (skew, us)))
-        {
-            let clocks = [knowing(skew, 0), knowing(-skew, 0)];
-            let mut register = 0;
-            for turn in 0..100 {
-                assert_eq!(rounds(&mut register, &clocks[turn % 2]), 1, "{skew} ms, {micros} us");
-                tokio::time::advance(Duration::from_micros(micros)).await;
-            }
-        }
+    async fn where_servers_may_not_be_asked_the_time_is_ours() {
+        let clock = skewed(HOUR);
+        clock.believe(Believed::Ours);
+        assert_eq!(clock.draw(SLOT), knowing(0, HOUR).draw(SLOT));
+        tokio::time::advance(Duration::from_secs(60)).await;
+        assert_eq!(clock.draw(SLOT).unwrap().number, ballots(clock.clock.wall_micros()));
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn what_was_heard_long_ago_counts_less_by_the_drift() {
+        let (clock, later) = (right(), Duration::from_secs(5000));
+        let before = clock.draw(SLOT).unwrap().number;
+        tokio::time::advance(later).await;
+        assert_eq!(clock.draw(SLOT).unwrap().number, before + 4_999_000 * PER_MILLI, "a second less");
+        let heard = |millis: i64| Ahead::new(millis * 1000, clock.clock.now());
+        let old = Ahead::new(0, Instant::from_origin(Duration::ZERO));
+        assert!(heard(-1001) < old && old < heard(-999));
+        assert_eq!([old.at(clock.clock.now()), heard(5).at(clock.clock.now())], [-1_000_000, 5000]);
     }
 
     #[tokio::test(start_paused = true)]
@@ -283,7 +347,7 @@ mod tests {
         assert_eq!(clocks.each_ref().map(|clock| clock.draw(SLOT + 1).unwrap().number), [now; 2]);
         // Where more were drawn than there are ticks, they are ahead for as long as the rest of the ticks takes.
         tokio::time::advance(Duration::from_secs(1)).await;
-        let now = now + 1000 * PER_MILLI;
+        let now = unused.draw(SLOT).unwrap().number;
         assert_eq!(clocks.each_ref().map(|clock| clock.draw(SLOT).unwrap().number), [now; 2]);
     }
 
@@ -334,7 +398,7 @@ mod tests {
     #[test]
     fn ballots_for_several_slots_are_never_the_same_in_any_of_them() {
         let clock = BallotClock::new(Clock::Boot);
-        clock.servers_are_ahead(Clock::Boot.wall_ahead());
+        clock.believe(Believed::Ours);
         let wanted: [&[u16]; 4] = [&[1, 2], &[1, 2], &[2, 3], &[1, 3]];
         let draw = |slots: &[u16]| (0..20_000).map(|_| clock.draw_for(slots).unwrap().number).collect::<Vec<_>>();
         let drawn = std::thread::scope(|scope| {

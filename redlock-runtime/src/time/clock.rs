@@ -95,12 +95,6 @@ impl Clock {
         }
     }
 
-    /// By how many microseconds the wall clock is ahead of the time since the origin.
-    pub(crate) fn wall_ahead(self) -> i64 {
-        let [wall, since_origin] = [self.wall_micros(), micros(self.now().since_origin())];
-        i64::try_from(wall).unwrap_or(i64::MAX).saturating_sub_unsigned(since_origin)
-    }
-
     /// The wall clock in milliseconds since 1970.
     pub(crate) fn wall_ms(self) -> u64 {
         self.wall_micros() / 1000

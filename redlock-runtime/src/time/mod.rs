@@ -5,5 +5,6 @@
 
 pub(crate) mod ballot_clock;
 pub(crate) mod clock;
+pub(crate) mod due_time;
 pub(crate) mod token_clock;
 pub(crate) mod wait_until;

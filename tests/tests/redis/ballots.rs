@@ -1,7 +1,7 @@
 //! Fencing numbers are ballots: what they cost, and what clocks and lost data do to them.
 
 use crate::fencing::{KEY, REGISTER, assert_only_registers_left, number, register, token, token_of, wait_until_free};
-use crate::support::{barrier, builder, manager};
+use crate::support::{barrier, builder, connected, manager};
 use redlock_runtime::LockManager;
 use redlock_tests::{Nodes, PATIENCE, RedisServer, eventually_eq};
 use tokio::task::JoinSet;
@@ -42,7 +42,35 @@ async fn a_number_comes_with_the_lock() {
             assert!(numbers.len() < 100, "a round of its own, again and again");
         }
         assert!(numbers.is_sorted_by(|a, b| a < b), "{numbers:?}");
+        // As soon as the one before has given it back: what is not its release is a round of its own.
+        let before = nodes[0].inspect().calls("evalsha").await;
+        for turn in 0..200 {
+            managers[turn % 2].acquire_fenced(KEY).await.unwrap().release().await.unwrap();
+        }
+        barrier(&nodes).await;
+        let rounds = nodes[0].inspect().calls("evalsha").await - before - 200;
+        assert!(rounds < 20, "{rounds} of 200 were refused");
     }
+}
+
+#[tokio::test]
+async fn where_the_time_may_not_be_asked_a_number_comes_with_the_lock_as_well() {
+    let nodes = Nodes::start(1).await;
+    let node = nodes[0].inspect();
+    node.command::<()>(&["ACL", "SETUSER", "timeless", "on", ">secret", "~*", "&*", "+@all", "-time"]).await;
+    let url = nodes[0].url().replace("redis://", "redis://timeless:secret@");
+    let manager = connected(builder([url]), &nodes).await;
+    let others = self::manager(&nodes).await;
+    let first = number(token(&manager).await);
+    wait_until_free(&nodes).await;
+    // Both clocks are those of this machine.
+    let theirs = number(token(&others).await);
+    wait_until_free(&nodes).await;
+    let (next, rounds) = cost(&manager, &nodes).await;
+    assert!(first < theirs && theirs < next && next - first < HOUR, "{first} {theirs} {next}");
+    assert_eq!(rounds, 0);
+    let refused: Vec<redis::Value> = node.command(&["ACL", "LOG"]).await;
+    assert_eq!(refused.len(), 1, "it is asked once on a connection, {refused:?}");
 }
 
 #[tokio::test]

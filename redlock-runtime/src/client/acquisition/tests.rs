@@ -11,6 +11,7 @@ use crate::protocol::quorum::{Quorum, Verdict};
 use crate::protocol::rules::Rules;
 use crate::protocol::timing::CLAIM;
 use crate::request::Place;
+use crate::time::ballot_clock::Believed;
 use crate::time::clock::{Clock, Instant};
 use std::collections::VecDeque;
 use std::sync::{Arc, Mutex};
@@ -240,7 +241,7 @@ async fn a_try_that_asks_one_node_first_proposes_one_number_to_all() {
         })
     });
     let shared = Arc::new(HookedNode::shared_of(nodes, clock));
-    shared.servers.ballots.servers_are_ahead(clock.wall_ahead());
+    shared.servers.ballots.believe(Believed::Ours);
     let ours = Acquisition::of_key(&shared, &"order:7".into(), TTL, clock.now());
     ours.take_up(Wanted { ttl: TTL, is_fenced: true, is_kept: false, linger: Duration::ZERO });
     assert_eq!(ours.try_one_first(ours.node_timeout()).await, Verdict::Reached);

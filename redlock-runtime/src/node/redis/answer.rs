@@ -46,10 +46,24 @@ pub(super) fn server_time(value: &Value) -> Option<Duration> {
     })
 }
 
-/// What a server has answered to `TIME`, if the user may ask for that.
-pub(super) fn time_told(value: Value) -> Option<Duration> {
-    let [seconds, micros]: [String; 2] = redis::from_redis_value(value.extract_error().ok()?).ok()?;
-    time_of([&seconds, &micros])
+/// Why a server does not tell its time.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Untold {
+    /// The user may not ask, or there is no such command.
+    Forbidden,
+    /// For another reason, which passes.
+    Failed,
+}
+
+/// What a server has answered to `TIME`.
+pub(super) fn time_told(value: Value) -> Result<Duration, Untold> {
+    let said = value.extract_error().map_err(|error| match error.code() {
+        Some("NOPERM") => Untold::Forbidden,
+        _ if error.to_string().contains("unknown command") => Untold::Forbidden,
+        _ => Untold::Failed,
+    })?;
+    let [seconds, micros]: [String; 2] = redis::from_redis_value(said).map_err(|_| Untold::Failed)?;
+    time_of([&seconds, &micros]).ok_or(Untold::Failed)
 }
 
 /// The two parts of the answer to `TIME`.

@@ -1,6 +1,6 @@
 //! One connection while it lasts: it words commands, and passes answers to whoever asked.
 
-use super::answer::{answer, refused, server_time, time_told};
+use super::answer::{Untold, answer, refused, server_time, time_told};
 use super::channels::Channels;
 use super::cluster::redirection::{Next, Redirect, is_out_of_office, is_torn, is_wanted_still, next, redirection};
 use super::confirmation::confirmed;
@@ -169,8 +169,8 @@ impl LiveConnection {
         let is_timed = is_sample || abstains_until.is_some() || self.is_timed(&command);
         let sent = is_timed.then(|| self.server.now());
         let drawn_at = command.fence.and_then(|ballot| ballot.drawn_at());
-        if let Some(now) = drawn_at.filter(|now| self.server.is_time_due(*now)) {
-            self.outbox.ask_time(now);
+        if drawn_at.is_some_and(|now| self.server.is_time_due(now)) {
+            self.ask_time();
         }
         let question = Question { abstains_until, ..Question::new(command, sent, recipient) };
         self.server.counters.sent();
@@ -179,6 +179,11 @@ impl LiveConnection {
         } else {
             self.put(question);
         }
+    }
+
+    /// Asks the server for its time.
+    pub(super) fn ask_time(&self) {
+        self.outbox.ask_time(self.server.now());
     }
 
     /// Puts `question` into the order of the connection, as a command of its own.
@@ -269,8 +274,9 @@ impl LiveConnection {
     /// The server has said what its time is, if the user may ask for it.
     fn told(&self, sent: Instant, value: Value) {
         match time_told(value) {
-            Some(time) => self.server.told(time, sent),
-            None => self.server.tells_no_time(),
+            Ok(time) => self.server.told(time, sent),
+            Err(Untold::Forbidden) => self.server.tells_no_time(self.server.now()),
+            Err(Untold::Failed) => {}
         }
     }
 
@@ -461,6 +467,7 @@ pub(super) mod tests {
     use crate::node::redis::question::Outgoing;
     use crate::protocol::command::{Subject, Verb};
     use crate::protocol::timing::CLAIM;
+    use crate::time::ballot_clock::Believed;
     use crate::time::clock::Clock;
     use crate::time::token_clock::TokenTime;
     use std::convert::Infallible;
@@ -487,17 +494,25 @@ pub(super) mod tests {
     fn with_a_ballot_the_server_is_asked_for_its_time_when_that_is_due() {
         let live = live();
         let ballots = &live.environment.servers.ballots;
-        ballots.servers_are_ahead(Clock::Boot.wall_ahead());
+        ballots.believe(Believed::Ours);
         assert!(matches!(sent(&live, false)[..], [Asked::Question(_)]), "nothing is proposed");
         let asked = sent(&live, true);
         let [Asked::Time(_), Asked::Question(_)] = asked[..] else { panic!() };
         assert!(matches!(sent(&live, true)[..], [Asked::Question(_)]), "it was asked");
         // In the year 2191, or not at all.
         let later = [7_000_000_000_u64.to_string(), 5.to_string()].map(|part| Value::BulkString(part.into_bytes()));
-        for (said, is_later) in [(Value::Array(later.to_vec()), true), (Value::Nil, false)] {
+        let error = |line: &str| redis::parse_redis_value(format!("-{line}\r\n").as_bytes()).unwrap();
+        let said = [
+            (error("NOPERM User u has no permissions to run the 'time' command"), false),
+            (Value::Array(later.to_vec()), true),
+            (error("BUSY Redis is busy running a script"), true),
+            (error("ERR unknown command 'TIME'"), false),
+            (Value::Array(later.to_vec()), true),
+        ];
+        for ((said, is_later), slot) in said.into_iter().zip(8..) {
             live.answered(Asked::Time(live.now()), said);
-            let number = ballots.draw(if is_later { 8 } else { 9 }).unwrap().number;
-            assert_eq!(number > 1 << 46, is_later, "{number}");
+            let number = ballots.draw(slot).unwrap().number;
+            assert_eq!(number > 1 << 45, is_later, "{number} {slot}");
         }
     }
 }

@@ -1,7 +1,7 @@
 //! The round trip before a connection is used: loads the scripts, names the client, asks who the server is. Before it, a member
 //! of a cluster is asked what it is called there, which stands in its scripts.
 
-use super::answer::{refused, time_told};
+use super::answer::{Untold, refused, time_told};
 use super::channels::Channels;
 use super::courier::{Connection, Courier};
 use super::info::Info;
@@ -62,10 +62,7 @@ pub(super) async fn prepare(
     let identity = info.identity(settings.get(FSYNC).map(String::as_str));
     let since = connection.control.located.get().and_then(|located| located.since);
     let identity = identity.map(|identity| identity.in_office_for(since));
-    match answers.next().and_then(time_told) {
-        Some(time) => server.told_at(answered, time, sent),
-        None => server.tells_no_time(),
-    }
+    let time = answers.next().map(time_told);
     let counted = permitted(answers.next());
     if info.is_replica() {
         if let Some(identity) = identity {
@@ -78,6 +75,12 @@ pub(super) async fn prepare(
         return Err(refused(&refusal));
     }
     let abstention = server.connected(identity)?;
+    // Nor does a clock count of one that takes no locks.
+    match time {
+        Some(Ok(time)) => server.told_first(answered, time, sent),
+        Some(Err(Untold::Forbidden)) => server.tells_no_time(answered),
+        Some(Err(Untold::Failed)) | None => {}
+    }
     // Only now: a node without a vote is not near, however soon it answers.
     if server.abstains_for(abstention, answered).is_none() {
         server.answered(sent, answered);

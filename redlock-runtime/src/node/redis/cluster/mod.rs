@@ -29,10 +29,12 @@ use crate::node::environment::Environment;
 use crate::node::inspection::{Names, NodeInspection};
 use crate::node::pending::Recipient;
 use crate::node::report::NodeReport;
+use crate::node::server_facts::FRESH;
 use crate::node::status::Status;
 use crate::node::{BackgroundThread, BoxFuture, Node};
 use crate::protocol::command::{Command, Occupant, Subject};
 use crate::stats::NodeStats;
+use crate::time::due_time::DueTime;
 use crate::time::wait_until::wait_until;
 use std::fmt;
 use std::hash::{DefaultHasher, Hash, Hasher};
@@ -47,6 +49,8 @@ pub(crate) struct ClusterNode {
     members: Arc<Members>,
     changed: Arc<Notify>,
     refresh: AbortHandle,
+    /// When all members are asked for their time.
+    time_due: DueTime,
 }
 
 impl ClusterNode {
@@ -60,7 +64,13 @@ impl ClusterNode {
         let changed = Arc::clone(&environment.changed);
         let members = Members::new(seeds, environment, Arc::clone(thread), host, Router::of);
         let refresh = thread.handle().spawn(refresh::keep_fresh(Arc::clone(&members))).abort_handle();
-        Arc::new(Self { members, changed, refresh })
+        Arc::new(Self { members, changed, refresh, time_due: DueTime::default() })
+    }
+
+    /// The time of a cluster is what most members show, and not that of those alone which have the locks.
+    fn ask_all_for_the_time(&self) {
+        let routes = self.members.routes();
+        routes.members().filter_map(|(_, member)| member.connections.live().ok()).for_each(|live| live.ask_time());
     }
 
     fn member_of(&self, key: &LockKey) -> Option<members::Member> {
@@ -79,6 +89,11 @@ impl Node for ClusterNode {
         let Some((place, (_, member))) = routes.served(slot) else {
             return recipient.answer(Err(self.members.absence(slot).into()));
         };
+        if let Some(now) = command.fence.and_then(|ballot| ballot.drawn_at())
+            && self.time_due.is_now(now, FRESH)
+        {
+            self.ask_all_for_the_time();
+        }
         match member.connections.live() {
             Ok(live) => live.send_to(command, recipient, place.abstains_until),
             Err(error) => {

@@ -10,7 +10,7 @@ use crate::node::redis::live_connection::tests::live;
 use crate::node::redis::question::{Asked, Outgoing};
 use crate::protocol::command::{Command, Subject};
 use crate::protocol::timing::CLAIM;
-use crate::time::ballot_clock::Ballot;
+use crate::time::ballot_clock::{Ballot, BallotClock, Believed};
 use crate::time::clock::Clock;
 use crate::time::token_clock::TokenTime;
 use redis::{Cmd, Value};
@@ -63,8 +63,8 @@ fn value(line: &str) -> Value {
 /// Nobody knows which number it has, or whether it has any.
 #[tokio::test]
 async fn a_lock_whose_slot_left_before_its_number_was_said_is_given_back() {
-    let clock = crate::time::ballot_clock::BallotClock::new(Clock::Boot);
-    clock.servers_are_ahead(Clock::Boot.wall_ahead());
+    let clock = BallotClock::new(Clock::Boot);
+    clock.believe(Believed::Ours);
     let members: Arc<dyn Redirect> = Arc::new(Nobody);
     for (of_number, is_torn) in [("MOVED 4438 h:7001", true), ("NOPERM no permissions", false)] {
         let (live, (recipient, pending)) = (live(), Recipient::task());
@@ -192,8 +192,8 @@ fn a_command_alone_names_the_lock_in_place_of_its_queue_and_draws_no_number() {
         let Some(Outgoing::Worded(_, Asked::Question(mut question))) = taken.into_iter().next() else { panic!() };
         assert!(!make_alone(&mut question), "{verb:?} is not sent so twice");
     }
-    let clock = crate::time::ballot_clock::BallotClock::new(Clock::Boot);
-    clock.servers_are_ahead(Clock::Boot.wall_ahead());
+    let clock = BallotClock::new(Clock::Boot);
+    clock.believe(Believed::Ours);
     let (recipient, _pending) = Recipient::task();
     assert!(!make_alone(&mut Question::new(command(EXTEND, clock.draw(7)), None, recipient)));
 }
