@@ -2,6 +2,7 @@
 
 use super::{Acquisition, NO_MEMBER};
 use crate::protocol::candidate::{Candidate, turn};
+use crate::protocol::command::Subject;
 use std::future::{Future, poll_fn};
 use std::pin::pin;
 use std::task::Poll;
@@ -23,10 +24,10 @@ impl Acquisition {
     }
 
     /// A new token for the turnstile, in a line of its own: those of this process who count the others there would not see the votes that
-    /// are given to it by theirs.
+    /// are given to it by theirs. It stands there before all who came after the permit, since nobody else gets what it asks for.
     pub(crate) fn way_back(&self) -> Self {
-        let key = self.key().turnstile();
-        let mut way = Self::of_key(&self.shared, &key, turn(self.ttl()), self.now());
+        let subject = Subject::new(self.key().turnstile(), self.token().again());
+        let mut way = Self::new(&self.shared, subject, turn(self.ttl()), self.now());
         way.stands_beside = true;
         way
     }

@@ -1,6 +1,6 @@
 //! Votes that a permit lacks are won back: what is held stays held while nodes fail one after the other.
 
-use super::entering::entered_everywhere;
+use super::entering::{entered_everywhere, wait_until_in_line};
 use super::waiting::wait_until_in_turnstile;
 use super::{KEY, TTL, brief, permit};
 use crate::support::{BRIEF, assert_nothing_left, builder, connected, majority};
@@ -58,7 +58,7 @@ async fn nodes_that_forget_one_after_the_other_cost_no_permit() {
     assert_nothing_left(&ours, &nodes).await;
 }
 
-/// Fails when who comes back to the turnstile overtakes those who wait there, or is forgotten behind them.
+/// Fails when who comes back to the turnstile overtakes whoever stands there, or is forgotten behind it.
 #[tokio::test]
 async fn a_vote_is_won_back_when_those_have_gone_who_came_before_to_wait() {
     let nodes = Nodes::start(3).await;
@@ -77,6 +77,28 @@ async fn a_vote_is_won_back_when_those_have_gone_who_came_before_to_wait() {
     nodes[1].kill();
     sleep(3 * TTL).await;
     mine.ensure_held().unwrap();
+}
+
+/// Fails when who comes back stands behind those who began to wait after it had its permit: where calls wait all the time, it would not
+/// come back at all.
+#[tokio::test]
+async fn a_vote_is_won_back_before_those_who_wait_come_in() {
+    let nodes = Nodes::start(3).await;
+    let (ours, first, second) = (forgiving(&nodes).await, forgiving(&nodes).await, forgiving(&nodes).await);
+    let mine = ours.acquire(permit(1)).await.unwrap();
+    wait_until_everywhere(&nodes, &[&mine]).await;
+    let stands = tokio::spawn(async move { first.acquire(permit(1).wait(Wait::For(3 * TTL))).await.map(drop) });
+    wait_until_in_turnstile(&nodes).await;
+    let waits = tokio::spawn(async move { second.acquire(permit(1).wait(Wait::Forever)).await.map(drop) });
+    wait_until_in_line(&nodes, 1).await;
+    nodes[0].restart_empty().await;
+    // It stands in the turnstile until then.
+    let refused = stands.await.unwrap();
+    assert!(matches!(refused, Err(LockError::TimedOut { .. })), "{refused:?}");
+    wait_until_everywhere(&nodes, &[&mine]).await;
+    assert!(!waits.is_finished(), "there is one permit");
+    mine.release().await.unwrap();
+    waits.await.unwrap().unwrap();
 }
 
 /// A permit is deleted at most nodes, and one of those does not answer its process. Somebody else has been given it since.
