@@ -110,17 +110,25 @@ impl Inspector {
     }
 
     async fn content(&self, key: &str) -> Option<String> {
-        let kind: String = self.command(&["TYPE", key]).await;
-        let items: Value = match kind.as_str() {
-            "none" => return None,
-            "string" => return self.get(key).await,
-            "hash" => self.command(&["HGETALL", key]).await,
-            "list" => self.command(&["LRANGE", key, "0", "-1"]).await,
-            "set" => self.command(&["SMEMBERS", key]).await,
-            "zset" => self.command(&["ZRANGE", key, "0", "-1", "WITHSCORES"]).await,
-            _ => self.command(&["DUMP", key]).await,
-        };
-        Some(format!("{kind} {items:?}"))
+        loop {
+            let kind: String = self.command(&["TYPE", key]).await;
+            let look: &[&str] = match kind.as_str() {
+                "none" => return None,
+                "string" => &["GET", key],
+                "hash" => &["HGETALL", key],
+                "list" => &["LRANGE", key, "0", "-1"],
+                "set" => &["SMEMBERS", key],
+                "zset" => &["ZRANGE", key, "0", "-1", "WITHSCORES"],
+                _ => &["DUMP", key],
+            };
+            match self.try_command::<Value>(look).await {
+                // A lock that readers had is a writer's by now, or the other way round.
+                Err(error) if error.code() == Some("WRONGTYPE") => {}
+                Ok(items) if kind == "string" => return redis::from_redis_value(items).expect("a text, or nothing"),
+                Ok(items) => return Some(format!("{kind} {items:?}")),
+                Err(error) => panic!("{look:?}: {error}"),
+            }
+        }
     }
 
     /// The keys whose name or content holds `needle`, with their contents: what is left of an owner token.
