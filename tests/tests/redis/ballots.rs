@@ -69,8 +69,11 @@ async fn where_the_time_may_not_be_asked_a_number_comes_with_the_lock_as_well() 
     let (next, rounds) = cost(&manager, &nodes).await;
     assert!(first < theirs && theirs < next && next - first < HOUR, "{first} {theirs} {next}");
     assert_eq!(rounds, 0);
+    // Scripts ask as well, which some servers note apart.
     let refused: Vec<redis::Value> = node.command(&["ACL", "LOG"]).await;
-    assert_eq!(refused.len(), 1, "it is asked once on a connection, {refused:?}");
+    let refused: Vec<_> = refused.iter().map(|entry| format!("{entry:?}")).filter(|e| e.contains("toplevel")).collect();
+    let is_once = refused.len() == 1 && refused[0].contains("int(1)");
+    assert!(is_once, "it is asked once on a connection, {refused:?}");
 }
 
 #[tokio::test]
