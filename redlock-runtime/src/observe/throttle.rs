@@ -1,6 +1,7 @@
 //! What happens often is told now and then, with how often it has happened.
 
 use crate::time::clock::Instant;
+use crate::time::due_time::DueTime;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
@@ -8,8 +9,8 @@ use std::time::Duration;
 #[derive(Debug, Default)]
 pub(crate) struct Throttle {
     times: AtomicU64,
-    /// When it is to be told again, in milliseconds of the clock.
-    next: AtomicU64,
+    /// When it is to be told again.
+    next: DueTime,
 }
 
 impl Throttle {
@@ -17,11 +18,8 @@ impl Throttle {
     /// for a `pause`.
     pub(crate) fn times(&self, now: Instant, pause: Duration) -> Option<u64> {
         self.times.fetch_add(1, Ordering::Relaxed);
-        let (next, after) = (self.next.load(Ordering::Relaxed), now.after(pause).millis());
-        let is_due = next <= now.millis();
         // Of those who come at the same moment, one tells it.
-        let tells = is_due && self.next.compare_exchange(next, after, Ordering::Relaxed, Ordering::Relaxed).is_ok();
-        tells.then(|| self.times.swap(0, Ordering::Relaxed))
+        self.next.is_now(now, pause).then(|| self.times.swap(0, Ordering::Relaxed))
     }
 }
 

@@ -12,7 +12,7 @@ mod tls;
 
 use crate::support::{builder, causes, warnings};
 use redlock_runtime::{LockManager, LockManagerBuilder, LockRequest, NodeError};
-use redlock_tests::{Cluster, Nodes, PATIENCE, eventually};
+use redlock_tests::{Cluster, Nodes, PATIENCE, eventually, eventually_eq};
 
 /// A manager that is connected to every master.
 async fn connected(cluster: &Cluster) -> LockManager {
@@ -64,6 +64,25 @@ async fn every_master_has_the_locks_of_its_slots() {
     let [node] = &stats.nodes[..] else { panic!("{stats:?}") };
     assert!(node.is_up && node.commands > 6 && node.round_trip.count() > 6 && node.errors == 0, "{node:?}");
     assert_nothing_left(&[&manager, &other], &cluster).await;
+}
+
+/// Fails when the time of a cluster is that of masters which have no locks, and tell it with the first connection alone.
+#[tokio::test]
+async fn every_master_is_asked_for_the_time_of_fencing_numbers() {
+    let cluster = Cluster::start(3, 0).await;
+    let manager = connected(&cluster).await;
+    let asked = async || {
+        let mut asked = 0;
+        for number in 0..3 {
+            asked += cluster.member(number).inspect().calls("time").await;
+        }
+        asked
+    };
+    let before = asked().await;
+    let key = &keys(&cluster, "order").await[0];
+    manager.acquire_fenced(key).await.unwrap().release().await.unwrap();
+    // One of them has told it in the trial of `ready`, and one has the lock.
+    eventually_eq(PATIENCE, "the others are asked", true, async || asked().await >= before + 2).await;
 }
 
 #[tokio::test]

@@ -168,9 +168,8 @@ impl LiveConnection {
         let is_sample = self.sent.fetch_add(1, Ordering::Relaxed).is_multiple_of(SAMPLED);
         let is_timed = is_sample || abstains_until.is_some() || self.is_timed(&command);
         let sent = is_timed.then(|| self.server.now());
-        let drawn_at = command.fence.and_then(|ballot| ballot.drawn_at());
-        if drawn_at.is_some_and(|now| self.server.is_time_due(now)) {
-            self.ask_time();
+        if let Some(now) = command.fence.and_then(|ballot| ballot.drawn_at()) {
+            self.keep_time_fresh(now);
         }
         let question = Question { abstains_until, ..Question::new(command, sent, recipient) };
         self.server.counters.sent();
@@ -181,9 +180,12 @@ impl LiveConnection {
         }
     }
 
-    /// Asks the server for its time.
-    pub(super) fn ask_time(&self) {
-        self.outbox.ask_time(self.server.now());
+    /// Asks the server for its time, if it has not told it for long.
+    pub(super) fn keep_time_fresh(&self, now: Instant) {
+        if self.server.is_time_due(now) {
+            // Not `now`, which may be earlier: a ballot goes out again to nodes that are asked later.
+            self.outbox.ask_time(self.server.now());
+        }
     }
 
     /// Puts `question` into the order of the connection, as a command of its own.
@@ -460,59 +462,4 @@ fn is_redirected(value: &Value) -> bool {
 }
 
 #[cfg(test)]
-pub(super) mod tests {
-    use super::*;
-    use crate::lock::OwnerToken;
-    use crate::lock::owner_token::ManagerId;
-    use crate::node::redis::question::Outgoing;
-    use crate::protocol::command::{Subject, Verb};
-    use crate::protocol::timing::CLAIM;
-    use crate::time::ballot_clock::Believed;
-    use crate::time::clock::Clock;
-    use crate::time::token_clock::TokenTime;
-    use std::convert::Infallible;
-    use std::task::{Context, Waker};
-
-    /// A connection to a member.
-    pub(in crate::node::redis) fn live() -> LiveConnection {
-        let environment = Environment::of_lone_node(ManagerId::numbered(7), Clock::Boot);
-        let server = Arc::new(ServerFacts::new("member", Arc::clone(&environment.servers)));
-        let Ok(scripts) = Scripts::loaded(Channels::of_server(), || Ok::<_, Infallible>("digest".to_owned()));
-        LiveConnection::new(scripts, true, Abstention::default(), server, environment)
-    }
-
-    /// Sends a `SET`, with a ballot if there is one, and returns what goes out for it.
-    fn sent(live: &LiveConnection, is_fenced: bool) -> Vec<Asked> {
-        let token = OwnerToken::new(ManagerId::numbered(7), TokenTime::new(1, 0));
-        let fence = live.environment.servers.ballots.draw(7).filter(|_| is_fenced);
-        let subject = Arc::new(Subject::new("order:7".into(), token));
-        live.send(Command { verb: Verb::SetNx { ttl: CLAIM }, fence, subject }, Recipient::task().0);
-        live.outbox.take(&Context::from_waker(Waker::noop()), Vec::new()).into_iter().map(Outgoing::asked).collect()
-    }
-
-    #[test]
-    fn with_a_ballot_the_server_is_asked_for_its_time_when_that_is_due() {
-        let live = live();
-        let ballots = &live.environment.servers.ballots;
-        ballots.believe(Believed::Ours);
-        assert!(matches!(sent(&live, false)[..], [Asked::Question(_)]), "nothing is proposed");
-        let asked = sent(&live, true);
-        let [Asked::Time(_), Asked::Question(_)] = asked[..] else { panic!() };
-        assert!(matches!(sent(&live, true)[..], [Asked::Question(_)]), "it was asked");
-        // In the year 2191, or not at all.
-        let later = [7_000_000_000_u64.to_string(), 5.to_string()].map(|part| Value::BulkString(part.into_bytes()));
-        let error = |line: &str| redis::parse_redis_value(format!("-{line}\r\n").as_bytes()).unwrap();
-        let said = [
-            (error("NOPERM User u has no permissions to run the 'time' command"), false),
-            (Value::Array(later.to_vec()), true),
-            (error("BUSY Redis is busy running a script"), true),
-            (error("ERR unknown command 'TIME'"), false),
-            (Value::Array(later.to_vec()), true),
-        ];
-        for ((said, is_later), slot) in said.into_iter().zip(8..) {
-            live.answered(Asked::Time(live.now()), said);
-            let number = ballots.draw(slot).unwrap().number;
-            assert_eq!(number > 1 << 45, is_later, "{number} {slot}");
-        }
-    }
-}
+pub(super) mod tests;

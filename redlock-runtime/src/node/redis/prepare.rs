@@ -1,7 +1,7 @@
 //! The round trip before a connection is used: loads the scripts, names the client, asks who the server is. Before it, a member
 //! of a cluster is asked what it is called there, which stands in its scripts.
 
-use super::answer::{Untold, refused, time_told};
+use super::answer::{refused, time_told};
 use super::channels::Channels;
 use super::courier::{Connection, Courier};
 use super::info::Info;
@@ -78,8 +78,8 @@ pub(super) async fn prepare(
     // Nor does a clock count of one that takes no locks.
     match time {
         Some(Ok(time)) => server.told_first(answered, time, sent),
-        Some(Err(Untold::Forbidden)) => server.tells_no_time(answered),
-        Some(Err(Untold::Failed)) | None => {}
+        // For whatever reason: a number can be drawn with each node that is connected.
+        Some(Err(_)) | None => server.tells_no_time(answered),
     }
     // Only now: a node without a vote is not near, however soon it answers.
     if server.abstains_for(abstention, answered).is_none() {

@@ -34,6 +34,7 @@ use crate::node::status::Status;
 use crate::node::{BackgroundThread, BoxFuture, Node};
 use crate::protocol::command::{Command, Occupant, Subject};
 use crate::stats::NodeStats;
+use crate::time::clock::Instant;
 use crate::time::due_time::DueTime;
 use crate::time::wait_until::wait_until;
 use std::fmt;
@@ -49,7 +50,7 @@ pub(crate) struct ClusterNode {
     members: Arc<Members>,
     changed: Arc<Notify>,
     refresh: AbortHandle,
-    /// When all members are asked for their time.
+    /// When it is looked which members are to be asked for their time.
     time_due: DueTime,
 }
 
@@ -67,10 +68,14 @@ impl ClusterNode {
         Arc::new(Self { members, changed, refresh, time_due: DueTime::default() })
     }
 
-    /// The time of a cluster is what most members show, and not that of those alone which have the locks.
-    fn ask_all_for_the_time(&self) {
-        let routes = self.members.routes();
-        routes.members().filter_map(|(_, member)| member.connections.live().ok()).for_each(|live| live.ask_time());
+    /// Hears the time of all members that have not told it for long: that of a cluster is what most of them show, and not those alone
+    /// which have the locks.
+    fn keep_time_fresh(&self, now: Instant) {
+        if self.time_due.is_now(now, FRESH) {
+            let routes = self.members.routes();
+            let live = routes.members().filter_map(|(_, member)| member.connections.live().ok());
+            live.for_each(|live| live.keep_time_fresh(now));
+        }
     }
 
     fn member_of(&self, key: &LockKey) -> Option<members::Member> {
@@ -89,10 +94,8 @@ impl Node for ClusterNode {
         let Some((place, (_, member))) = routes.served(slot) else {
             return recipient.answer(Err(self.members.absence(slot).into()));
         };
-        if let Some(now) = command.fence.and_then(|ballot| ballot.drawn_at())
-            && self.time_due.is_now(now, FRESH)
-        {
-            self.ask_all_for_the_time();
+        if let Some(now) = command.fence.and_then(|ballot| ballot.drawn_at()) {
+            self.keep_time_fresh(now);
         }
         match member.connections.live() {
             Ok(live) => live.send_to(command, recipient, place.abstains_until),
