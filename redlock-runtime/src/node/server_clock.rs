@@ -250,8 +250,13 @@ mod tests {
         let mut clock = ServerClock::new(0.01);
         assert_eq!(clock.earliest(Duration::from_millis(START), at(5), Rules::default()), None);
         clock.observe(Duration::from_millis(START), at(5), at(6));
+        let before = clock.news(100).unwrap();
         clock.disconnected();
         assert_eq!(clock.earliest(Duration::from_millis(START), at(7), Rules::default()), None);
+        assert_eq!(clock.news(100), None);
+        // Another server, which is behind by less than an answer takes.
+        clock.observe(Duration::from_millis(START), at(8), at(50));
+        assert!(clock.news(100).is_some_and(|now| now < before));
     }
 
     #[test]
