@@ -1,55 +1,69 @@
-//! Distributed locks on Redis for async Rust, as an attribute on a function.
+//! Distributed locks for async Rust on Redis or Valkey, as an attribute on a function.
 //!
 //! ```
 //! use redlock_runtime::{LockError, LockManager, distributed_lock};
 //!
 //! #[distributed_lock(key = "order:{order_id}", wait = "2s")]
 //! async fn capture(order_id: u64) -> Result<String, LockError> {
-//!     // Runs only while this call holds "order:<id>", in whatever process or machine it is.
+//!     // Begins when this call holds the lock "order:<order_id>".
 //!     Ok(format!("order {order_id} is paid"))
 //! }
 //!
 //! # #[tokio::main(flavor = "current_thread")] async fn main() -> Result<(), LockError> {
 //! // On Redis: LockManager::builder().node("redis://127.0.0.1:6379").namespace("locks").build()?
 //! let locks = LockManager::in_memory();
-//! locks.install()?; // for every annotated function that names no manager
+//! locks.install()?; // every annotated function uses this manager
 //! assert_eq!(capture(7).await?, "order 7 is paid");
-//! locks.shutdown().await; // before the process ends: waits until the last release is answered
+//! locks.shutdown().await; // waits until the last lock is released
 //! # Ok(()) }
 //! ```
 //!
-//! - Two calls with one key do not run at the same time; other keys do not wait for each other. A body never runs without the
-//!   lock.
-//! - The lock is given back on every way out: the end, `return`, `?`, a panic, and a future that is dropped, also in the middle
-//!   of acquiring it.
-//! - A lease is renewed while the body runs, and the body is stopped when the lock can no longer be proven held.
-//! - Calls that wait are served first come, first served, and woken by the release.
-//! - The lock is held on one Redis server, or on a majority of several independent ones. A cluster, or a master with Sentinels,
-//!   is one of them.
+//! - **Exclusion.** Calls with the same key run one at a time. Calls with different keys run in parallel. A function never *begins*
+//!   without its lock.
+//! - **Release.** The lock is released however the function exits: normal return, `?`, panic, or cancellation, even while it is still
+//!   being acquired.
+//! - **Renewal.** The lease is renewed while the function runs. If the lock is lost, the function is cancelled at its next `.await` and
+//!   the call returns [`LockError::Lost`].
+//! - **Fairness.** Waiters are served in order of arrival. A release hands the lock to the next waiter.
+//! - **Topologies.** A lock is held on one Redis server, or on a majority of several independent servers. Each of them may be a
+//!   cluster, or a master with Sentinels.
 //!
-//! # Installation
+//! # Choosing a lock
 //!
-//! ```toml
-//! [dependencies]
-//! redlock-runtime = { version = "0.1", features = ["axum"] }
-//! ```
-//!
-//! | feature | for |
+//! | I want | I write |
 //! |---|---|
-//! | `macros`, on by default | the attribute [`distributed_lock`](macro@distributed_lock) |
-//! | `axum` | [`LockError`] as the answer of a handler, with its status and `Retry-After` |
+//! | one call at a time; others wait | `key = "order:{id}"` |
+//! | others fail at once | `key = "order:{id}", wait = none` |
+//! | others are skipped | `key = "index", wait = none, on_contended = skip` |
+//! | a job that runs once per period, on any instance | `key = "report", once_per = 15m, on_contended = skip` |
+//! | one leader at a time | `key = "leader", wait = forever` |
+//! | many readers or one writer | `mode = shared` on the readers |
+//! | at most five calls at a time | `key = "export", permits = 5` |
+//! | two things at once, without deadlocks | `key = ["account:{from}", "account:{to}"]` |
+//! | a folder and everything below it | `path = "/{tenant}/{folder}"` |
+//! | storage that rejects late writes | `key = "order:{id}", fencing, guard = lock` |
+//! | a lock without the attribute | [`LockManager::acquire`], [`LockManager::with_lock`] |
+//!
+//! [Which lock](crate::guide::which_lock) explains them, and says when not to use a lock.
+//!
+//! # Cargo features
+//!
+//! | feature | enables |
+//! |---|---|
+//! | `macros` (default) | the attribute [`distributed_lock`](macro@distributed_lock) |
+//! | `axum` | [`LockError`] as the response of a handler, with status and `Retry-After` |
 //! | `tonic` | [`LockError`] as the `Status` of a gRPC service |
-//! | `tls-ring`, `tls-aws-lc-rs` | `rediss://` URLs, in a program that has no rustls yet |
-//! | `tls` | `rediss://` URLs, in a program that has rustls with a provider |
-//! | `serde` | [`DetachedLock`] and [`FencingToken`] in messages |
+//! | `tls-ring`, `tls-aws-lc-rs` | `rediss://` URLs, with the named provider of rustls |
+//! | `tls` | `rediss://` URLs, in a program that already has rustls with a provider |
+//! | `serde` | serialization of [`DetachedLock`] and [`FencingToken`] |
 //! | `inventory` | `sites()`, the list of all annotated functions |
-//! | `testing` | `testing`, servers for tests with faults, time and a log; for `[dev-dependencies]` |
+//! | `testing` | `testing`: in-memory servers with faults, virtual time and a log; for `[dev-dependencies]` |
 //!
-//! # Errors
+//! # Error handling
 //!
-//! A function returns [`LockError`], or an error type of its own with `From<LockError>`. Of what a call says about its own
-//! lock, only [`Lost`](LockError::Lost) means that the body has begun: it was stopped at an `.await`. Errors of other locked
-//! functions that the body passes on have [their own key](LockError::key). With the feature `axum`:
+//! A locked function returns [`LockError`], or an error type with `From<LockError>`. If a call fails with an error about its own lock, the
+//! function has not begun, except for [`Lost`](LockError::Lost). [Errors](crate::guide::errors) lists all variants. With the feature `axum`,
+//! a [`LockError`] is a response:
 //!
 //! ```
 //! # #[cfg(feature = "axum")]
@@ -59,7 +73,7 @@
 //!
 //! #[distributed_lock(key = "order:{id}", wait = none)]
 //! async fn capture(Path(id): Path<u64>) -> Result<String, LockError> {
-//!     Ok(format!("order {id} is paid")) // or 409, when another call has the lock
+//!     Ok(format!("order {id} is paid")) // 409 if another call holds the lock
 //! }
 //!
 //! pub fn app() -> Router {
@@ -69,15 +83,13 @@
 //! # fn main() {}
 //! ```
 //!
-//! # Where to go on
+//! # Documentation
 //!
-//! - [The guide](crate::guide): [ten minutes](crate::guide::ten_minutes), [which lock](crate::guide::which_lock),
-//!   [what happens when](crate::guide::what_happens_when) Redis or a process fails, [deploying](crate::guide::deploying),
-//!   [testing](crate::guide::testing), [troubleshooting](crate::guide::troubleshooting), and
-//!   [coming from](crate::guide::coming_from) another library.
-//! - [`distributed_lock`](macro@distributed_lock): every option of the attribute, with the code that one would write by hand.
-//! - [`LockManager`]: locks by hand. [`LockError`]: what can go wrong.
-//! - [`diagnostics`]: what the compiler says. [`observability`]: what the log says.
+//! - [The guide](crate::guide): [ten minutes](crate::guide::ten_minutes) to a first service, [deploying](crate::guide::deploying),
+//!   [what happens when](crate::guide::what_happens_when) something fails, [testing](crate::guide::testing), and more.
+//! - [`distributed_lock`](macro@distributed_lock): every option of the attribute, with the equivalent code.
+//! - [`LockManager`]: locks without the attribute. [`LockError`]: errors.
+//! - [`diagnostics`]: compiler messages. [`observability`]: spans and events.
 #![cfg_attr(docsrs, feature(doc_cfg))]
 
 mod client;
@@ -120,10 +132,9 @@ pub use self::stats::{Histogram, LockSite, NodeStats, SiteStats};
 #[cfg(feature = "macros")]
 #[doc = include_str!("../docs/distributed_lock.md")]
 pub use redlock_macros::distributed_lock;
-/// Gives options to all functions with `#[distributed_lock]` inside of an `impl`, a `trait` or a module.
+/// Sets default options for all functions with `#[distributed_lock]` in an `impl`, a `trait` or a module.
 ///
-/// [`distributed_lock`](macro@distributed_lock#defaults-for-many-functions) says which, and what each function may say
-/// against them.
+/// [`distributed_lock`](macro@distributed_lock#defaults-for-many-functions) lists the options, and how a function overrides them.
 #[cfg(feature = "macros")]
 pub use redlock_macros::distributed_lock_defaults;
 
@@ -140,6 +151,9 @@ pub mod observability {}
 pub mod guide {
     #[doc = include_str!("../docs/guide/ten_minutes.md")]
     pub mod ten_minutes {}
+
+    #[doc = include_str!("../docs/guide/errors.md")]
+    pub mod errors {}
 
     #[doc = include_str!("../docs/guide/which_lock.md")]
     pub mod which_lock {}

@@ -77,7 +77,7 @@ async fn two_services_sell_a_seat_once() {
     assert_eq!(ann.as_ref().or(ben.as_ref()).unwrap(), &format!("hamlet, seat 7: sold to {winner}"));
     let late = late.as_ref().unwrap_err();
     let answers =
-        ["Aborted: somebody else is at work on this: try again later", "FailedPrecondition: the seat is sold"];
+        ["Aborted: another request is working on this: try again later", "FailedPrecondition: the seat is sold"];
     assert!(answers.iter().any(|answer| late.starts_with(&format!("grpc_service: {answer}"))), "{late}");
     assert_eq!(second.call("sell", "8", "Ben").await.unwrap(), "hamlet, seat 8: sold to Ben");
     assert_eq!(second.call("take-back", "7", winner).await.unwrap(), "hamlet, seat 7: free");
@@ -93,7 +93,7 @@ async fn who_is_to_come_back_is_told_when() {
         let key = "locks:seat:hamlet:7";
         server.inspect().command::<()>(&["SET", key, "somebody else", "PX", "60000"]).await;
         let answer = service.call(verb, "7", "Ann").await.unwrap_err();
-        assert_eq!(answer, "grpc_service: Aborted: somebody else is at work on this: try again later (in about 5s)");
+        assert_eq!(answer, "grpc_service: Aborted: another request is working on this: try again later (in about 5s)");
         server.inspect().command::<()>(&["DEL", key]).await;
     }
 }

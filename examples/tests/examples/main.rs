@@ -9,13 +9,15 @@
 
 mod bank_transfer;
 mod config_reload;
+mod errors;
 mod export_pool;
 mod folder_service;
 mod http;
 mod order_service;
+mod pages;
 mod program;
 mod quickstart;
-mod readme;
+
 mod seed_counter;
 mod service;
 mod shared_access;

@@ -110,8 +110,8 @@ pub enum LockError {
         /// [`is_transient`](crate::NodeError::is_transient) are to be mended.
         causes: Box<[NodeFailure]>,
     },
-    /// The lock is not held any more although it was not given back: its lease ran out, or its key was deleted. A body
-    /// that was running has been stopped, unless it was to go on.
+    /// The lock was lost: its lease ended, or its key was deleted. The body was dropped at an `.await`, unless it runs with
+    /// `on_lost = continue`. Tasks that it has spawned are not stopped.
     #[non_exhaustive]
     Lost {
         /// What was held.

@@ -50,7 +50,7 @@ impl Outward {
     /// A line for whoever sent the request.
     pub(super) const fn message(self) -> &'static str {
         match self {
-            Self::Busy => "somebody else is at work on this: try again later",
+            Self::Busy => "another request is working on this: try again later",
             Self::Done => "somebody else has done this, or is at it: there is nothing to do",
             Self::Unavailable => "this cannot be done at the moment: try again later",
             Self::Invalid => "a part of this is empty, too long or not allowed",

@@ -46,13 +46,13 @@ impl<F: Future> Future for Scoped<F> {
     }
 }
 
-/// The lock of a guard, for a task that works for whoever has the guard. Made by
-/// [`LockGuard::inherit`](crate::LockGuard::inherit).
+/// The lock of a guard, for a task that works for the holder. Made by [`LockGuard::inherit`](crate::LockGuard::inherit).
 ///
-/// It does not keep the lock: that ends with the guard. It does keep the connections of the manager, as a guard does. In the
-/// scope of a lock that has ended, a [reentrant](crate::LockRequest::reentrant) call is told
-/// [`LockError::Lost`](crate::LockError::Lost), with the cause: a lock of its own would hide that others may have been at work in
-/// between.
+/// It does not keep the lock, which ends with the guard. It keeps the connections of the manager, like a guard. In the scope of a lock that
+/// has ended, a [reentrant](crate::LockRequest::reentrant) call fails with [`LockError::Lost`](crate::LockError::Lost) and the cause.
+///
+/// **The task is not stopped, and is not notified, when the lock is lost.** Abort the task together with the body: spawn it in a
+/// `tokio::task::JoinSet` that the body owns. A detached task continues beside the next holder.
 #[derive(Clone)]
 #[must_use = "calls see the lock in a `scope` of this, and nowhere else"]
 pub struct Inherited(Frame);
@@ -68,7 +68,9 @@ impl Inherited {
         self.0.tenure.key()
     }
 
-    /// Runs `future`, in which calls find the lock as in a body of the guard.
+    /// Runs `future`. Calls inside find the lock as in a body of the guard.
+    ///
+    /// The future is not stopped when the lock is lost. It does not inherit a manager of [`LockManager::scope`](crate::LockManager::scope).
     pub fn scope<F: Future>(self, future: F) -> impl Future<Output = F::Output> + use<F> {
         Scoped::new(self.0, future)
     }

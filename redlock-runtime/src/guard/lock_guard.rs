@@ -23,9 +23,9 @@ use std::time::Duration;
 /// background: so a drop works anywhere, also while panicking and outside of the runtime. It is written when the runtime of
 /// the manager next drives the connection, or by a thread of this library 20 to 50 ms later when all threads are blocked.
 ///
-/// A guard says nothing about exclusion by merely existing: the lease runs out at the nodes whatever this process does.
-/// Ask [`is_held`](Self::is_held), or let [`with_lock`](crate::LockManager::with_lock) and the attribute stop the body
-/// in time.
+/// The existence of a guard does not prove exclusion: the lease ends at the nodes even if this process is suspended.
+/// Call [`is_held`](Self::is_held), or let [`with_lock`](crate::LockManager::with_lock) and the attribute drop the body at its next
+/// `.await`.
 ///
 /// # Examples
 /// ```
@@ -132,15 +132,15 @@ impl LockGuard {
         self.held.remaining()
     }
 
-    /// Whether the lock is provably held now. It sends nothing; what happens to the key at the nodes is known after the
-    /// next renewal.
+    /// Returns `true` if the lock is provably held now. No command is sent, so a deleted key is noticed at the next renewal. The proof
+    /// rests on the clocks: see the assumptions in the guide page `proven`.
     #[must_use]
     pub fn is_held(&self) -> bool {
         !self.remaining().is_zero()
     }
 
-    /// Checks that the lock is provably held now: for the moment before a side effect. It sends nothing and takes less
-    /// than 100 ns.
+    /// Checks that the lock is provably held now, before a side effect. No command is sent, and the check takes less than 100 ns. It
+    /// cannot detect a pause between the check and the side effect; that needs a [fencing token](crate::FencingToken).
     ///
     /// # Errors
     /// [`LockError::Lost`], with the cause.
@@ -247,8 +247,11 @@ impl LockGuard {
         Scoped::new(Frame::of_body(self.held.tenure(), true), future)
     }
 
-    /// The lock, for a task that works for this call: in its [`scope`](Inherited::scope), calls find the lock as in the body.
-    /// The lock still ends with the guard, which should wait for the task.
+    /// Returns the lock for a task that works for this call. In its [`scope`](Inherited::scope), calls find the lock as in the body.
+    /// The lock still ends with the guard, so the body should wait for the task.
+    ///
+    /// The task is not stopped when the lock is lost. Spawn it in a `tokio::task::JoinSet` that the body owns, which aborts its tasks
+    /// when the body is dropped.
     ///
     /// # Examples
     /// ```
@@ -268,8 +271,8 @@ impl LockGuard {
         Inherited::new(Frame::inherited(self.held.tenure()))
     }
 
-    /// The window of a [`once_per`](crate::LockRequest::once_per) counts as not run: when the guard is dropped or released,
-    /// whoever asks next in this window gets it. For a body that has failed. Without a window it does nothing.
+    /// Marks the window of a [`once_per`](crate::LockRequest::once_per) as not run. When the guard is dropped or released, the next call
+    /// in this window gets it. Call it if the body has failed, or has found that there is nothing to do. Without a window it has no effect.
     pub fn give_back_window(&self) {
         self.held.give_back_window();
     }

@@ -15,9 +15,10 @@ impl LockManager {
     /// The nodes keep the lock under a token of this manager from then on, for one call alone or shared as it was before. Its lease starts anew and is renewed, without the
     /// limits that it had there.
     ///
-    /// A text is taken up at most once: of the workers that a job is delivered to, no two ever hold the lock. Those that
-    /// come later are told that it is [`Lost`](LockError::Lost). Where they come at the same moment, each may find some of
-    /// the nodes and none a majority: then all of them fail, and the lock is free again, after one `ttl` at the latest.
+    /// A text can be attached once: if a job is delivered to several workers, one of them gets the lock, and the later ones get
+    /// [`Lost`](LockError::Lost). If several workers attach at the same moment, each may win some of the nodes and none a majority: then
+    /// all of them fail, and the lock is free after one `ttl` at the latest. A detached lock is not renewed. If nodes lose their data
+    /// meanwhile, another caller can take the lock.
     ///
     /// # Errors
     /// Whoever could not take it up starts anew: what was taken up is given back, and a node that could not be asked keeps

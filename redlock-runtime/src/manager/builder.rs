@@ -58,8 +58,12 @@ impl LockManagerBuilder {
     /// TLS needs the feature `tls-ring` or `tls-aws-lc-rs`, or `tls` in a program that has rustls with a provider already or
     /// installs one before [`build`](Self::build).
     ///
-    /// Several nodes must be *independent* masters: a lock is held when a majority of them says so. Three or five are
+    /// Several nodes must be *independent* masters: a lock is held when a majority of them has granted it. Three or five are
     /// useful; an even number survives no more failures than the odd one below it.
+    ///
+    /// All processes must use the same nodes. Two lists that are used at the same time, as in a rolling deploy, may differ by one added
+    /// or removed node. With larger differences, such as 1 and 3 nodes or one replaced URL of three, two callers can hold one lock. A
+    /// name must not lead to another server while the old one still runs. The manager detects neither.
     ///
     /// The same address twice is refused by [`build`](Self::build). Of two *names* of one server, such as `localhost` and
     /// `127.0.0.1`, the second counts as down ([`NodeError::SameServer`](crate::NodeError::SameServer)), as long as the
@@ -90,20 +94,24 @@ impl LockManagerBuilder {
         self
     }
 
-    /// The `ttl` of a request that says none. Default: 30 s.
+    /// The `ttl` of a request without one. Default: 30 s.
+    ///
+    /// With several nodes, a value above 60 s raises [`longest_ttl`](Self::longest_ttl) in this manager only. Other managers of the same
+    /// keys then trust a restarted node too early, and two callers can hold one lock. First set `longest_ttl` to this value in all of
+    /// them.
     pub fn default_ttl(mut self, ttl: Duration) -> Self {
         self.policy.default_ttl = ttl;
         self
     }
 
-    /// The longest `ttl` that any manager of the same keys asks for: 13 ms to 30 days, the same for all of them. A longer one
-    /// is refused with [`LockError::Configuration`](crate::LockError::Configuration), also that of a lock to [`attach`](LockManager::attach).
-    /// Default: 60 s, or the [`default_ttl`](Self::default_ttl) if that is longer; 30 days where restarted nodes are trusted,
-    /// as with one node, since nobody needs to know it there.
+    /// The longest `ttl` of all managers of the same keys: 13 ms to 30 days. All of them need the same value; the manager does not
+    /// check that. A longer `ttl` is refused with [`LockError::Configuration`](crate::LockError::Configuration), even that of a lock to
+    /// [`attach`](LockManager::attach). Default: 60 s, or the [`default_ttl`](Self::default_ttl) if that is longer; 30 days if
+    /// restarted nodes are trusted, as with one node.
     ///
-    /// For so long a node does not vote that may have forgotten locks: one that was restarted, whose data was replaced, or
-    /// that is younger than that when a process first meets it; see [`AfterRestart::Abstain`]. A renewed lock is held for
-    /// as long as its body takes, whatever this is; it bounds the `ttl`, which others wait for after a crash.
+    /// A node that may have lost locks does not vote for this time: a node that was restarted, whose data was replaced, or whose uptime
+    /// is shorter when a process first connects; see [`AfterRestart::Abstain`]. The value limits the `ttl`, not the time for which a
+    /// renewed lock is held.
     pub fn longest_ttl(mut self, ttl: Duration) -> Self {
         self.policy.longest_ttl = Some(ttl);
         self
@@ -115,14 +123,14 @@ impl LockManagerBuilder {
         self
     }
 
-    /// Puts every key below `namespace` and a colon, so that several applications can share a server.
-    /// Default: none; the key is the name in Redis, so that it means the same to every other Redlock client.
+    /// Prefixes every key with `namespace` and a colon, so that several applications can share a server.
+    /// Default: none; the key is the name in Redis, so that other Redlock clients can use the same lock.
     ///
-    /// At most 256 bytes. Two namespaces share no lock, whatever stands in them: `:` and `%` in a namespace are `%3A` and
-    /// `%25` in Redis. A manager without one names any key, also those of others.
+    /// At most 256 bytes. Different namespaces have no lock in common: `:` and `%` in a namespace are `%3A` and `%25` in Redis. A manager
+    /// without a namespace can use any key, including the keys below a namespace. A namespace is not a security boundary.
     ///
-    /// Locks and data share the names of a database: a lock called `order:7` cannot be taken, ever, where an order is
-    /// stored under `order:7`. A namespace such as `locks` keeps them apart.
+    /// Locks and data share the key names of a database: the lock `order:7` cannot be taken while data is stored under `order:7`. A
+    /// namespace such as `locks` separates them.
     pub fn namespace(mut self, namespace: impl Into<String>) -> Self {
         self.namespace = namespace.into();
         self
@@ -239,17 +247,17 @@ impl LockManagerBuilder {
         self
     }
 
-    /// How many nodes may forget their data, by a restart or by hand, without two owners as the consequence.
-    /// Default: 0, and a node that was restarted does not vote for a while; see [`after_restart`](Self::after_restart).
+    /// Number of nodes that may lose their data at any time without a second holder. All managers of the same keys need the same value.
+    /// Default: 0; restarted nodes then abstain, see [`after_restart`](Self::after_restart).
     ///
-    /// More nodes must agree instead: ceil((N + d + 1) / 2) of N nodes for d of them, which is 4 of 5 for one or two. So
-    /// fewer may be down at the same time, and a restarted node votes at once.
+    /// More nodes must agree: ceil((N + d + 1) / 2) of N nodes if d may lose their data, which is 4 of 5 for one or two. Fewer nodes may
+    /// be down at the same time, and a restarted node votes at once.
     pub fn tolerate_amnesia(mut self, nodes: usize) -> Self {
         self.policy.tolerated_amnesia = nodes;
         self
     }
 
-    /// What a node is worth that was restarted and may have forgotten its locks.
+    /// Sets if a restarted node, which may have lost its locks, votes at once. All managers of the same keys need the same value.
     /// Default: [`AfterRestart::Abstain`] with several nodes, [`AfterRestart::Trust`] with one, and with
     /// [`tolerate_amnesia`](Self::tolerate_amnesia). Each has its price: see [`AfterRestart`].
     pub fn after_restart(mut self, after_restart: AfterRestart) -> Self {

@@ -25,11 +25,13 @@ impl LockManager {
     /// Each has at most 16 384 keys `redlock:f:{..}` in a database, for all names of locks together, 161 bytes each. They do
     /// not expire.
     ///
-    /// Tokens grow in the order of the owners, whatever the clocks say, as long as a majority keeps these keys; a holder
-    /// tells its number to nodes that come back without their data, so that servers may be restarted empty one after the
-    /// other while locks are held. Where that is not so, as with one server without persistence that is restarted, the clocks of
-    /// the servers decide: ballots are what most of them show, so that tokens go on above what was given before, unless those clocks are
-    /// set back by more than the restart took. The clocks of the processes do not matter, if the user may ask for that time.
+    /// Tokens grow in the order of the holders, as long as no node loses these keys. A holder sends its number to nodes that come back
+    /// without their data, so servers may be restarted empty one after the other while the lock is held.
+    ///
+    /// If one node loses its keys after the release, the next majority may consist of that node and of nodes that have never stored the
+    /// number. The clocks then decide: a new ballot is the time of most servers. The token is larger than the earlier ones, unless the
+    /// clocks of the servers were set back. If the user may not run `TIME`, the clocks of the processes are used, and a slower clock than
+    /// that of an earlier holder gives a smaller token. The same holds if all nodes lose their keys.
     ///
     /// # Coming from a version that counted
     ///

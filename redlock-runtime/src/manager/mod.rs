@@ -62,9 +62,8 @@ use std::sync::Arc;
 /// once 1.1 times at most. After a second at the earliest, a runtime that is well has them back.
 ///
 /// # When not to use it
-/// A lease-based lock is a guard against doing the same work twice. It cannot stop a process that is suspended while it
-/// writes: where that must never happen, let the written resource check a number that grows with each owner
-/// ([`acquire_fenced`](Self::acquire_fenced)).
+/// A lease-based lock avoids doing the same work twice. It cannot stop a process that is suspended while it writes. If a late write
+/// would do harm, let the storage check a number that grows with each holder ([`acquire_fenced`](Self::acquire_fenced)).
 ///
 /// # Examples
 /// ```
@@ -156,8 +155,11 @@ impl LockManager {
 
     /// Runs `body` while it holds the lock: the closure form of the attribute.
     ///
-    /// The body is dropped when the lease runs out before it is done. The lock is given back on every way out: return,
-    /// `?`, panic, cancellation. The answer to the release is not waited for.
+    /// If the lease ends first, the body is dropped at its next `.await`. Until then it runs without the lock. Tasks that it has spawned
+    /// are not stopped. The lock is released however the body exits: return, `?`, panic, cancellation. The call does not wait for the
+    /// answer to the release.
+    ///
+    /// Write an async closure: `async |guard| { .. }`. A closure that returns an async block does not compile.
     ///
     /// # Errors
     /// Those of [`acquire`](Self::acquire), and [`LockError::Lost`] when the body was stopped; all turned into the
@@ -237,8 +239,11 @@ impl LockManager {
     /// A user who may not use it can have all other permissions: the report says then that no lock was tried, and which
     /// pattern to grant.
     ///
-    /// It takes five seconds at most, and far less when all nodes answer. What the user may not ask is unknown, and no
+    /// It takes five seconds at most, and far less when all nodes answer. Facts that the user may not query are unknown, and not an
     /// error. It opens the channels for wake-ups, to see whether that is permitted.
+    ///
+    /// It does not compare the nodes and settings of different processes, and does not notice that a node with `appendonly yes` and
+    /// `appendfsync always` has come back without its data.
     ///
     /// # Panics
     /// Outside of a tokio runtime with time enabled.

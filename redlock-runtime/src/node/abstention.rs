@@ -5,16 +5,18 @@
 //!
 //! 1. At each connection the server says who it is and which data it has, and that is compared with the [`KnownServer`] at
 //!    the same address. A server whose data is replaced on a living connection loses it (`node::redis::verification`).
-//! 2. The node counts at once when the server is the same process as before, with the same data; when both that one and
-//!    the new one write each answer to disk before they give it; or when the manager trusts restarted servers
-//!    ([`AfterRestart::Trust`]).
+//! 2. The node votes at once in three cases. The server is the same process as before, with the same data. Or the old and the new
+//!    process are configured to write each command to disk before they answer. Or the manager trusts restarted servers
+//!    ([`AfterRestart::Trust`]). The second case checks the configuration, not the data: it is wrong for a server that comes back on an
+//!    empty data directory.
 //! 3. Otherwise the node abstains for as long as the longest lease that may have been given there, with the drift of the
 //!    clocks. After a restart that is counted from the earliest moment at which the new process was running for certain,
 //!    because it has forgotten nothing that was granted later. After a promotion or a replacement it is counted from now:
 //!    until when the server before has granted anything, nobody knows.
-//! 4. A server that the manager meets for the first time, and that has been running for less than that, is *young*: what
-//!    its predecessor had granted, nobody here knows. It abstains for the rest, unless so many nodes are young that the
-//!    others are no majority: then nothing can be proven, and a cold start of everything would wait for nothing.
+//! 4. A server is *young* if its uptime is below that when the manager first connects to it: the manager does not know which locks its
+//!    predecessor had granted. It abstains for the remaining time. If so many nodes are young that the others are not a majority, no young
+//!    node abstains, so that a cold start does not wait. A server that restarts within that time after a cold start is then trusted
+//!    too early by processes that start later.
 //! 5. Meanwhile the node executes commands as ever: [`worth`] turns what would prove a lease into an error, and an
 //!    extension into [`Reply::Found`], which counts for whoever can prove that nobody else has had the lock there since.
 

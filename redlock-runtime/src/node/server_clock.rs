@@ -5,8 +5,10 @@
 //!
 //! A server announces a claim with the time at which that began ([`ServerClock::earliest`]). The last answer has told how far
 //! its clock was ahead of ours at the most, which says when it was by ours at the earliest. That may not be later than now:
-//! otherwise the clock was set forward in between. What remains is a step that an announcement hides which was on its way for at
-//! least as long, until the next answer.
+//! otherwise the clock was set forward in between.
+//!
+//! Two steps stay hidden. An announcement hides a step that is at most as long as the announcement was on its way, until the next answer.
+//! The allowance for drift, 1 % of the time since the last answer by default, hides a step that is smaller: 3 s after 300 s.
 
 use crate::protocol::lease;
 use crate::protocol::rules::{Rule, Rules};

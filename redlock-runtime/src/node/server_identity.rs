@@ -9,7 +9,7 @@ pub(crate) struct Identity {
     /// Another one after every start.
     pub(crate) run_id: Box<str>,
     pub(crate) uptime: Duration,
-    /// Whether it remembers, after a crash, all that it has answered before.
+    /// `true` if its settings promise that its data survives a crash. They do not prove that the data directory is the old one.
     pub(crate) is_durable: bool,
     pub(crate) data: DataSet,
 }

@@ -9,7 +9,7 @@ use crate::node::clock_offsets::ClockOffsets;
 use crate::node::round_trips::RoundTrips;
 use crate::node::server_identity::{DataSet, Identity, KnownServer};
 use crate::observe::events;
-use crate::protocol::command::{Number, Reply, Subject};
+use crate::protocol::command::{Number, Proposal, Reply};
 use crate::protocol::lease;
 use crate::protocol::quorum::Quorum;
 use crate::protocol::rules::{Rule, Rules};
@@ -78,11 +78,11 @@ impl ServerRegister {
         }
     }
 
-    /// A server has answered with `reply` to a command about `subject` that proposed a ballot. Which of several registers has
-    /// refused it is not known: the next ballot has to be larger in all of them.
-    pub(crate) fn heard_of(&self, subject: &Subject, reply: &Reply) {
+    /// Records a server's reply to a command that proposed a ballot. If the server refused it, the next ballot is larger in all registers
+    /// of the command, because the reply does not tell which of them has refused.
+    pub(crate) fn on_proposal_reply(&self, Proposal { subject, ballot }: &Proposal, reply: &Reply) {
         if let Some(Number::Refused { largest }) = reply.number() {
-            self.ballots.refused_for(&subject.numbered_slots(), largest);
+            self.ballots.refused_for(&subject.numbered_slots(), *ballot, largest);
         }
     }
 

@@ -39,11 +39,11 @@ pub type wait = crate::Wait;
 
 /// Whether the lease is renewed in the background while the body runs, so that the body may take longer than the `ttl`.
 ///
-/// With `renew = false`, the body is stopped at the end of its first lease. Default: `true`.
+/// With `renew = false`, the lock ends with its first lease. Default: `true`.
 pub type renew = bool;
 
-/// The longest that the body may hold the lock, as in `max_hold = 5m`: then it is stopped, and the call returns
-/// `LockError::Lost`.
+/// The maximum time for which the body may hold the lock, as in `max_hold = 5m`. The body is then dropped at its next `.await`, and the
+/// call returns `LockError::Lost`.
 ///
 /// Default: none.
 pub type max_hold = std::time::Duration;
@@ -58,9 +58,9 @@ pub type min_hold = std::time::Duration;
 /// Others that ask for it get it at once. Default: the manager's `linger`.
 pub type linger = std::time::Duration;
 
-/// Once in each window of time, whichever process comes first, as in `once_per = 15m`: for a job that all processes start.
+/// At most one run in each window of time, as in `once_per = 15m`: for a job that all processes start.
 ///
-/// Default: none.
+/// An `Ok` uses up the window, even if the body did nothing: see `LockGuard::give_back_window`. Default: none.
 pub type once_per = std::time::Duration;
 
 /// When one of the windows of `once_per` begins, as the time since 1970 in UTC: `window_start = 6h`.
@@ -73,7 +73,7 @@ pub type window_start = std::time::Duration;
 /// Default: the body does not see it.
 pub type guard = crate::LockGuard;
 
-/// Issues a number with the lock that is larger than every one before it: `fencing, guard = lock`, and then
+/// Issues a number with the lock that grows with each holder, as long as no node loses its data: `fencing, guard = lock`, and then
 /// `lock.fencing_token()` in the body.
 ///
 /// Default: none.
@@ -107,7 +107,7 @@ pub type on_failure = ();
 /// Default: the error type's `From<LockError>`.
 pub type on_error = crate::LockError;
 
-/// What happens to the body when the lease runs out before it is done: `cancel` drops it, and `continue` lets it run on
+/// What happens to the body if the lease ends first: `cancel` drops it at its next `.await`, and `continue` lets it run to its end
 /// **without the lock**.
 ///
 /// Default: `cancel`.

@@ -24,6 +24,20 @@ pub(crate) struct Command {
     pub(crate) subject: Arc<Subject>,
 }
 
+impl Command {
+    /// Returns the ballot that the command proposes, with the lock that it proposes it for.
+    pub(crate) fn proposal(&self) -> Option<Proposal> {
+        self.fence.map(|ballot| Proposal { subject: Arc::clone(&self.subject), ballot })
+    }
+}
+
+/// A ballot that was sent with a command. It is kept until the reply arrives.
+#[derive(Debug)]
+pub(crate) struct Proposal {
+    pub(crate) subject: Arc<Subject>,
+    pub(crate) ballot: Ballot,
+}
+
 /// What a command is about: a key, and the token that wants it or has it.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) struct Subject {

@@ -4,14 +4,14 @@ use crate::error::LockError;
 use std::fmt;
 use std::str::FromStr;
 
-/// A number that grows with each owner of a lock: what was written with a smaller one is out of date.
+/// A number that grows with each holder of a lock. A write with a smaller number is outdated.
 ///
-/// Send it along with every write, and let the resource that is written to refuse what is smaller than the largest one
-/// that it has seen. Then a holder that was suspended, and goes on after its lease has run out, can no longer do harm.
+/// Send the number with every write, and let the storage reject numbers that are smaller than the largest one that it has seen. A
+/// holder that was suspended, and continues after its lease has ended, is then rejected as soon as a later holder has written.
 ///
-/// Of two owners of one lock, the later one has the larger token, whatever the clocks say: as long as the nodes keep their
-/// data, see [`acquire_fenced`](crate::LockManager::acquire_fenced). Nothing else is promised. There are gaps, and tokens
-/// of *different* locks compare as they like.
+/// Of two holders of one lock, the later one has the larger token, as long as no node loses its data. If one node loses its data, a
+/// token can be smaller than an earlier one; see [`acquire_fenced`](crate::LockManager::acquire_fenced). Tokens have gaps, and tokens of
+/// *different* locks cannot be compared.
 ///
 /// A token is a `u64` that also fits into a signed `BIGINT`. It is written and read as a decimal number, also by serde
 /// with the feature `serde`. JavaScript rounds numbers above 2^53: send it there as text.
@@ -24,13 +24,16 @@ use std::str::FromStr;
 /// UPDATE orders SET state = $2, fencing_token = $1 WHERE id = $3 AND fencing_token <= $1
 /// ```
 ///
-/// Where no row was changed, a later owner has been there: stop. `<=`, because one owner may write more than once. In
-/// Redis, [`FencedSet`](crate::FencedSet) does the same.
+/// If no row was changed, a later holder has written: stop. Use `<=`, because one holder may write more than once. In Redis,
+/// [`FencedSet`](crate::FencedSet) does the same.
+///
+/// If the new values depend on a read, fence first and then read, in the same transaction. Otherwise a late write between the read and
+/// the update is lost.
 ///
 /// # When not to use it
 ///
-/// Where the resource cannot compare it, it protects nothing; a transaction, a unique key or an idempotency key may do
-/// the same for less.
+/// If the storage cannot compare the number, it protects nothing. A transaction, a unique key or an idempotency key may do the same at a
+/// lower cost.
 ///
 /// # Examples
 /// ```
@@ -48,12 +51,19 @@ use std::str::FromStr;
 pub struct FencingToken(u64);
 
 impl FencingToken {
-    /// How many tokens come from one number: for the calls of one process, which pass the lock on among themselves.
-    const SEQUENCE_BITS: u32 = 16;
+    /// Bits for the sequence. Each number of the nodes makes 16 384 tokens, for the calls of one process that pass the lock on to each
+    /// other.
+    const SEQUENCE_BITS: u32 = 14;
 
-    /// The token of the call that is number `sequence` of those that have the lock with the number of the nodes.
-    pub(crate) const fn new(number: u64, sequence: u16) -> Self {
-        Self((number << Self::SEQUENCE_BITS) | sequence as u64)
+    /// Returns the token of call `sequence` under the given number of the nodes; `None` if the number has no further tokens.
+    pub(crate) const fn of_call(number: u64, sequence: u32) -> Option<Self> {
+        let is_valid = sequence >> Self::SEQUENCE_BITS == 0;
+        if is_valid { Some(Self((number << Self::SEQUENCE_BITS) | sequence as u64)) } else { None }
+    }
+
+    /// Returns the first token under the given number of the nodes.
+    pub(crate) const fn first(number: u64) -> Self {
+        Self(number << Self::SEQUENCE_BITS)
     }
 
     /// The token as a number.
@@ -108,18 +118,19 @@ mod tests {
 
     #[test]
     fn tokens_sort_by_number_and_then_by_sequence_and_fit_a_signed_column() {
-        let last = Ballot::NUMBERS.end - 1;
-        let parts = [(1, 0), (1, 1), (1, u16::MAX), (2, 0), (last, u16::MAX)];
-        let tokens = parts.map(|(number, sequence)| FencingToken::new(number, sequence));
+        let (last, sequence) = (Ballot::NUMBERS.end - 1, (1 << FencingToken::SEQUENCE_BITS) - 1);
+        let parts = [(1, 0), (1, 1), (1, sequence), (2, 0), (last, sequence)];
+        let tokens = parts.map(|(number, sequence)| FencingToken::of_call(number, sequence).unwrap());
         assert!(tokens.is_sorted_by(|a, b| a < b));
-        assert_eq!(tokens.map(u64::from), [0x1_0000, 0x1_0001, 0x1_ffff, 0x2_0000, i64::MAX as u64]);
+        assert_eq!(tokens.map(u64::from), [0x4000, 0x4001, 0x7fff, 0x8000, i64::MAX as u64]);
+        assert_eq!([sequence + 1, u32::MAX].map(|sequence| FencingToken::of_call(1, sequence)), [None; 2]);
     }
 
     #[test]
     fn the_text_is_the_number_and_nothing_else_is() {
-        let token = FencingToken::new(7, 3);
-        assert_eq!((token.to_string().as_str(), format!("{token:>8}").as_str()), ("458755", "  458755"));
-        assert_eq!("458755".parse::<FencingToken>().unwrap(), token);
+        let token = FencingToken::of_call(7, 3).unwrap();
+        assert_eq!((token.to_string().as_str(), format!("{token:>8}").as_str()), ("114691", "  114691"));
+        assert_eq!("114691".parse::<FencingToken>().unwrap(), token);
         for wrong in ["", "+1", "-1", "01", " 1", "1.0", "0x1", "18446744073709551616"] {
             let error = wrong.parse::<FencingToken>().unwrap_err();
             assert_eq!(error.to_string(), "this is not the text of a fencing token", "{wrong}");
@@ -129,13 +140,12 @@ mod tests {
     #[cfg(feature = "serde")]
     #[test]
     fn serde_writes_and_reads_the_number() {
-        let last = FencingToken::new(Ballot::NUMBERS.end - 1, u16::MAX);
-        for token in [FencingToken::new(1, 0), FencingToken::new(7, 3), last] {
+        for token in [FencingToken::first(1), FencingToken::of_call(7, 3).unwrap(), FencingToken(i64::MAX as u64)] {
             let json = serde_json::to_string(&token).unwrap();
             assert_eq!(json, token.to_string());
             assert_eq!(serde_json::from_str::<FencingToken>(&json).unwrap(), token);
         }
-        for wrong in ["-1", "1.5", "null", r#""458755""#, "18446744073709551616"] {
+        for wrong in ["-1", "1.5", "null", r#""114691""#, "18446744073709551616"] {
             serde_json::from_str::<FencingToken>(wrong).unwrap_err();
         }
     }

@@ -1,25 +1,33 @@
 //! What a node is worth that may have forgotten its locks.
 
-/// Whether a node votes at once that came back as another process, or with other data.
+/// Treatment of a node that was restarted, or whose data was replaced.
 ///
-/// A server that was restarted without its data has forgotten which locks it had granted, and would grant them again
-/// while their holders go on: two holders. So has a replica that was promoted before it had all of its master's data, and a
-/// server that was made a replica of another one and then a master again. A node that abstains is asked as usual, but what
-/// it grants does not count until every lease that it may have given before has ended: for one
-/// [`longest_ttl`](crate::LockManagerBuilder::longest_ttl). A lock that is held and that it still knows is renewed there
-/// all the same, so a fail-over that kept the data loses none.
+/// A server that restarts without its data has lost the locks that it granted. It would grant them again while their holders
+/// continue: two holders. The same holds for a replica that was promoted before it had all of its master's data, and for a server
+/// that became a replica of another one and then a master again. A node that abstains still receives all commands. Its grants prove
+/// nothing until every lease that it may have granted before has ended: for one
+/// [`longest_ttl`](crate::LockManagerBuilder::longest_ttl). If the node still knows a held lock, the lock is renewed there, so a
+/// fail-over that kept the data loses no lock.
 ///
-/// Only a server that writes every command to disk before it answers (`appendonly yes` with `appendfsync always`, before
-/// and after the restart) remembers all of them. Snapshots and `appendfsync everysec` lose the latest.
+/// A node with `appendonly yes` and `appendfsync always`, before and after the restart, does not abstain. Its settings promise that
+/// its data survives. Snapshots and `appendfsync everysec` lose the latest locks.
 ///
-/// A process that starts after the restart knows nothing of it. For it, a node abstains that has not been running for one
-/// `longest_ttl` when it first meets it; but not when so many nodes are as young that the others are no majority. Then
-/// nothing can be proven, and whoever starts everything at once does not wait.
+/// A process that starts after the restart cannot compare. For such a process, a node abstains while its uptime is below one
+/// `longest_ttl`. If so many nodes are young that the others are not a majority, none of them abstains, so a cold start does not wait.
 ///
 /// # When it does not help
-/// All managers of the same keys need the same `longest_ttl`. A user without `+info` cannot tell a restart from a broken
-/// connection: its nodes vote at once. `FLUSHALL` is not noticed, nor that a replica was promoted before a process first met
-/// it.
+///
+/// In these cases two holders are possible:
+///
+/// - A node with `appendonly yes` and `appendfsync always` comes back *empty*, for example without a volume or with a new disk. The
+///   manager looks at the settings, not at the data. Keep such a server down for one `longest_ttl` before you start it.
+/// - A node restarts within one `longest_ttl` after a cold start of all nodes.
+/// - Managers of the same keys use different values of `longest_ttl` or of this setting.
+/// - The user lacks `+info`. A restart then looks like a broken connection.
+/// - A replica was promoted before the process first connected to it.
+/// - The manager has a single node, and a process starts after the restart: it takes locks at once, even with
+///   [`Abstain`](Self::Abstain).
+/// - `FLUSHALL`, which the holders notice at their next renewal.
 ///
 /// # Examples
 /// ```
@@ -30,13 +38,14 @@
 /// ```
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum AfterRestart {
-    /// It does not vote until every lease that it may have given before has ended. Default with several nodes.
+    /// The node does not vote until every lease that it may have granted before has ended. Default with several nodes.
     ///
-    /// The price: one spare node fewer for one `longest_ttl`. With a lone node, no lock is obtained for so long.
+    /// The price: one spare node fewer for one `longest_ttl`. With a single node, processes that knew it before the restart acquire no
+    /// lock for that time.
     Abstain,
-    /// It votes at once. Default with one node.
+    /// The node votes at once. Default with one node.
     ///
-    /// The price: after a crash, whoever held a lock goes on until its next renewal or the end of its `ttl`, and another
-    /// may have the same lock already.
+    /// The price: after a crash of the server, a holder continues until its next renewal or the end of its `ttl`. Another caller may
+    /// hold the same lock meanwhile.
     Trust,
 }

@@ -211,8 +211,8 @@ impl LockRequest {
         self
     }
 
-    /// The longest that the lock is held, however often its lease is renewed: after that it is lost, and the body is
-    /// stopped. For bodies that may hang. Default: none.
+    /// The maximum time for which the lock is held, including renewals. After this time it is lost, and the body is dropped at its next
+    /// `.await`. For bodies that may hang. Default: none.
     ///
     /// Counted from when the lock was obtained. Without renewal it can only be shorter than the `ttl`.
     pub const fn max_hold(mut self, longest: Duration) -> Self {
@@ -220,12 +220,15 @@ impl LockRequest {
         self
     }
 
-    /// The least time for which the key stays taken, also when the guard is dropped earlier: at most once per that time.
+    /// The minimum time for which the key stays taken, even if the guard is dropped earlier: at most one call per that time.
     /// Default: none.
     ///
-    /// Counted from when the lock was obtained, at most 30 days. Nobody can give the lock back before it is over, this
-    /// process neither. It is a pause between two calls; a job that runs at set times wants
-    /// [`once_per`](Self::once_per), because a tick that comes a moment too early finds the key of the last one.
+    /// The time counts from the acquisition, at most 30 days. No process releases the lock earlier; `redlock break` can, and a majority of
+    /// the servers that loses its data forgets it, even one after the other. It is a pause between two calls. For a job that runs at set
+    /// times, use [`once_per`](Self::once_per): with `min_hold`, a slightly early tick finds the key of the previous run.
+    ///
+    /// A process that uses a `min_hold` above [`longest_ttl`](crate::LockManagerBuilder::longest_ttl) ignores the votes of a restarted
+    /// server for that longer time.
     pub const fn min_hold(mut self, least: Duration) -> Self {
         self.hold.min_hold = Some(least);
         self
@@ -255,10 +258,13 @@ impl LockRequest {
     /// that comes later in the same window is [`LockError::WindowTaken`], and `on_contended = skip` of the attribute
     /// skips it.
     ///
-    /// A window counts as run when its guard is dropped, unless
-    /// [`give_back_window`](crate::LockGuard::give_back_window) was called. When its process dies, the window is free again
-    /// after the `ttl`. A body that runs into the next window does not keep that one from running: bound it with
+    /// A window is used up when its guard is dropped, **even if the body did nothing**, unless
+    /// [`give_back_window`](crate::LockGuard::give_back_window) was called. If its process crashes, the window is free again
+    /// after the `ttl`. A body that runs into the next window does not prevent the next run: limit it with
     /// [`max_hold`](Self::max_hold).
+    ///
+    /// Ticks must not fall on the edge of a window: one of two neighbouring ticks then falls into the wrong window, and a window is
+    /// skipped.
     ///
     /// At least 100 ms and at most 30 days. The `wait` is for whoever runs the window at present, and 1 s unless the request
     /// says something else; it ends with the window. Whether that one still runs is not known to others, so that a call which
@@ -267,8 +273,8 @@ impl LockRequest {
     /// moment, each might find the vote of a node with another one, and the window would be nobody's. It goes neither with
     /// `min_hold` nor with fencing tokens, which tell the owners of one key apart: each window has a key of its own.
     ///
-    /// Servers that lose their data forget which windows have run. One of three may do so; when a majority does within a
-    /// window, that window may run twice.
+    /// Servers that lose their data forget which windows have run. One of three may do so. If a majority does so after the run, even one
+    /// after the other, the window can run twice. Make the job repeatable.
     ///
     /// # Examples
     /// ```

@@ -27,8 +27,8 @@ impl LockRequest {
     /// kept by [`min_hold`](Self::min_hold) does not, and neither does one to a call with another `ttl`, or with a number that is too small
     /// for those who have permits.
     ///
-    /// Every permit has a lease of its own, which is renewed by itself: that of a process that has died is free again when its own
-    /// `ttl` is over.
+    /// Every permit has a separate lease with a separate renewal. If the process of a holder crashes, its permit is free after the `ttl` of
+    /// that permit. If the process of a waiter crashes, one permit can stay occupied for the `ttl` of the waiter.
     ///
     /// # What is different from an exclusive lock
     /// - To enter takes one round trip more: a call takes the *turnstile* of the key first, where one at a time counts the others,

@@ -59,13 +59,13 @@ impl World {
                 if let Some(seen) = seen.filter(|_| self.rules.apply(Rule::TokensFollowTheLatest)) {
                     link.environment.token_clock.observe(seen);
                 }
-                let Some(Asked { recipient, sent, proposed }) = link.unanswered.pop_front() else { return };
+                let Some(Asked { recipient, sent, proposal }) = link.unanswered.pop_front() else { return };
                 // Before the answer: it proves something about the time after a step.
                 if let Some(time) = *time {
                     link.server_facts.told(time, sent);
                 }
-                if let Some(subject) = proposed {
-                    link.environment.servers.heard_of(&subject, reply);
+                if let Some(proposal) = proposal {
+                    link.environment.servers.on_proposal_reply(&proposal, reply);
                 }
                 let left = link.server_facts.abstains_for(link.abstention, sent);
                 recipient.answer(worth(Ok(reply.clone()), left));

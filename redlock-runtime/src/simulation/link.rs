@@ -4,11 +4,10 @@ use crate::error::NodeError;
 use crate::node::abstention::Abstention;
 use crate::node::server_facts::ServerFacts;
 use crate::node::{Environment, Recipient, Status};
-use crate::protocol::command::Subject;
+use crate::protocol::command::Proposal;
 use crate::protocol::wakeup::channel;
 use crate::time::clock::Instant;
 use std::collections::VecDeque;
-use std::sync::Arc;
 
 pub(super) struct Link {
     pub(super) client: usize,
@@ -37,8 +36,7 @@ pub(super) struct Asked {
     pub(super) recipient: Recipient,
     /// By the clock of the client.
     pub(super) sent: Instant,
-    /// What it was about, if a ballot was proposed with it.
-    pub(super) proposed: Option<Arc<Subject>>,
+    pub(super) proposal: Option<Proposal>,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -241,8 +241,8 @@ impl World {
             return recipient.answer(Err(NodeError::Unreachable("there is no connection".into())));
         };
         let sent = self.links[link].server_facts.now();
-        let proposed = command.fence.map(|_| Arc::clone(&command.subject));
-        self.links[link].unanswered.push_back(Asked { recipient, sent, proposed });
+        let proposal = command.proposal();
+        self.links[link].unanswered.push_back(Asked { recipient, sent, proposal });
         self.trace_send(link, &command);
         self.aim(link, command.verb, now);
         self.request(wire, Request::Command(command), now);

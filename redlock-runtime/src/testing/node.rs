@@ -111,8 +111,8 @@ impl End {
         self.facts.answered(sent, now);
         executed.seen.into_iter().for_each(|seen| self.environment.token_clock.observe(seen));
         self.facts.told(executed.time, sent);
-        if let Some(subject) = executed.proposed {
-            self.environment.servers.heard_of(&subject, &executed.reply);
+        if let Some(proposal) = executed.proposal {
+            self.environment.servers.on_proposal_reply(&proposal, &executed.reply);
         }
         let left = self.facts.abstains_for(self.abstention(), sent);
         recipient.answer(worth(Ok(executed.reply), left));

@@ -1,4 +1,7 @@
-//! Time as leases see it: monotonic, and running on while the machine is suspended.
+//! Time of leases: monotonic, and continues while the machine is suspended.
+//!
+//! A hypervisor that pauses, restores or migrates a virtual machine stops all clocks of the guest. This clock then lags behind the clocks of
+//! the servers until the next answer of a server shows it.
 
 use std::num::NonZeroU64;
 use std::sync::OnceLock;

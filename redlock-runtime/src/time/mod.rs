@@ -4,6 +4,7 @@
 //! and stands in `protocol`.
 
 pub(crate) mod ballot_clock;
+mod ballot_margins;
 pub(crate) mod clock;
 pub(crate) mod due_time;
 pub(crate) mod token_clock;

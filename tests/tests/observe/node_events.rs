@@ -70,7 +70,8 @@ async fn a_clock_that_is_set_forward_is_told() {
     let nodes = Nodes::start_with(1, |_, builder| builder.own_clock()).await;
     let manager = manager(&nodes).await;
     let guard = manager.acquire(LockRequest::new("nodes:clock").ttl(Duration::from_secs(2))).await.unwrap();
-    guard.extend().await.unwrap();
+    // The node timeout is short, and a busy machine may be late.
+    eventually(PATIENCE, "it is extended", async || guard.extend().await).await;
     nodes[0].set_clock(1);
     let told = event("clock_step", &label(&nodes[0])).await;
     assert!(told.level == Level::WARN && told.field("step_ms").parse::<u64>().unwrap() >= 900, "{told:?}");

@@ -20,7 +20,7 @@ async fn no_span_and_no_event_has_a_key_that_is_redacted() {
     let builder = LockManager::builder().nodes(nodes.urls()).redact_keys(true).order_check(OrderCheck::Warn);
     let manager = builder.build().unwrap();
     manager.ready().await.unwrap();
-    let request = || LockRequest::new(format!("hand:{SECRET}")).ttl(Duration::from_millis(400));
+    let request = || LockRequest::new(format!("hand:{SECRET}")).ttl(Duration::from_secs(2));
     annotated(&manager, SECRET).await.unwrap();
     // Each kind of event that names a lock.
     let held = manager.acquire(request()).await.unwrap();

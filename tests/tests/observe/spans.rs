@@ -9,7 +9,9 @@ use tracing::Instrument;
 
 async fn manager(nodes: &Nodes) -> LockManager {
     keep_all();
-    let manager = LockManager::builder().nodes(nodes.urls()).build().unwrap();
+    // Long enough for answers on a busy machine.
+    let described = LockManager::builder().nodes(nodes.urls()).node_timeout(Duration::from_secs(1));
+    let manager = described.build().unwrap();
     manager.ready().await.unwrap();
     manager
 }

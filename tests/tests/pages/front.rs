@@ -1,11 +1,37 @@
-//! The page in front is short, and its statements about the crate are those of the manifest.
+//! README.md is short, its program and its compile error are real, and its statements about the crate match the manifest.
 
 use crate::page::Page;
 
 #[test]
-fn the_page_in_front_is_short() {
+fn readme_is_short() {
     let lines = Page::read("README.md").text.lines().count();
-    assert!(lines <= 150, "README.md has {lines} lines: what needs the protocol belongs into the guide");
+    assert!(lines <= 130, "README.md has {lines} lines: details belong in the guide");
+}
+
+/// Pages whose programs are run by the tests of the examples, with the sources of these programs.
+const PROGRAMS: [(&str, &str); 3] = [
+    ("README.md", "first_program"),
+    ("redlock-runtime/docs/guide/ten_minutes.md", "first_service"),
+    ("redlock-runtime/docs/guide/deploying.md", "start_and_stop"),
+];
+
+#[test]
+fn programs_on_the_pages_are_those_that_tests_run() {
+    for (page, program) in PROGRAMS {
+        let source = Page::read(&format!("examples/src/bin/{program}.rs")).text;
+        let (_, code) = source.split_once("\n\n").unwrap();
+        let is_shown = Page::read(page).text.contains(&format!("\n{code}```\n"));
+        assert!(is_shown, "{page} does not show the code of {program}.rs:\n{code}");
+    }
+}
+
+#[test]
+fn compile_error_in_the_readme_is_a_real_one() {
+    let readme = Page::read("README.md").text;
+    let (_, message) = readme.split_once("\nerror: ").unwrap();
+    let message = message.lines().next().unwrap();
+    let expected = Page::read("tests/ui/ours/unknown_option.stderr").text;
+    assert!(expected.contains(&format!("error: {message}\n")), "no such message: {message}");
 }
 
 /// The features that the manifest of the runtime has, without `default`.
@@ -22,7 +48,7 @@ fn features() -> Vec<String> {
 fn every_feature_is_listed_where_users_look() {
     let features = features();
     assert!(features.len() >= 8, "{features:?}");
-    for page in ["README.md", "redlock-runtime/README.md", "redlock-runtime/src/lib.rs"] {
+    for page in ["redlock-runtime/README.md", "redlock-runtime/src/lib.rs"] {
         let text = Page::read(page).text;
         for feature in &features {
             assert!(text.contains(&format!("`{feature}`")), "{page} does not name the feature {feature}");

@@ -17,19 +17,13 @@ fn pages() -> Vec<String> {
 fn every_page_is_shown_and_led_to() {
     let pages = pages();
     assert!(pages.len() >= 16, "{pages:?}");
-    let (library, index, readme) = (
-        Page::read("redlock-runtime/src/lib.rs"),
-        Page::read("redlock-runtime/docs/guide/index.md"),
-        Page::read("README.md"),
-    );
+    let library = Page::read("redlock-runtime/src/lib.rs");
+    let index = Page::read("redlock-runtime/docs/guide/index.md");
+    assert!(Page::read("README.md").text.contains("(redlock-runtime/docs/guide/index.md)"));
     for page in pages {
         let shown = format!("#[doc = include_str!(\"../docs/guide/{page}.md\")]\n    pub mod {page} {{}}");
         assert!(library.text.contains(&shown), "lib.rs does not show {page}");
         assert!(index.text.contains(&format!("(crate::guide::{page})")), "index.md does not lead to {page}");
-        assert!(
-            readme.text.contains(&format!("redlock-runtime/docs/guide/{page}.md")),
-            "README.md does not lead to {page}"
-        );
     }
 }
 

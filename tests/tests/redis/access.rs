@@ -139,7 +139,7 @@ async fn a_call_back_that_panics_costs_one_try() {
 #[tokio::test(flavor = "multi_thread")]
 async fn a_call_back_that_blocks_its_thread_stops_no_renewal_and_takes_no_more_than_one() {
     let servers = [RedisServer::start().await, RedisServer::start().await];
-    let ttl = Duration::from_secs(1);
+    let ttl = Duration::from_secs(2);
     let manager = builder([servers[0].url()]).default_ttl(ttl).node_timeout(ttl / 4).build().unwrap();
     let held = manager.acquire(KEY).await.unwrap();
     let (unblock, blocked) = std::sync::mpsc::channel::<()>();

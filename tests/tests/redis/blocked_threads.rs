@@ -10,7 +10,8 @@ use std::time::Duration;
 use tokio::runtime::{Builder, Runtime};
 use tokio::time::sleep;
 
-const TTL: Duration = Duration::from_secs(1);
+/// Short enough to wait for its end, and long enough that a renewed lock survives a pause of one second.
+const TTL: Duration = Duration::from_secs(2);
 /// Much longer than any test, so that no key is gone because it has expired.
 const LONG: Duration = Duration::from_secs(600);
 /// Worker threads of the application, `None` for a single-threaded runtime, and how many tasks block.

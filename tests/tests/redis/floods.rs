@@ -16,7 +16,8 @@ use tokio::sync::Notify;
 use tokio::time::sleep;
 
 const KEY: &str = "order:7";
-const TTL: Duration = Duration::from_secs(1);
+/// Short enough to wait for its end, and long enough that a renewed lock survives a pause of one second.
+const TTL: Duration = Duration::from_secs(2);
 /// What the buffers of two sockets may hold besides an answer.
 const MOST: u64 = 32 * 1024 * 1024;
 const BULK: &[u8] = b"$2199023255552\r\n";

@@ -2,17 +2,33 @@
 
 use crate::support::{BRIEF, assert_nothing_left, builder, connected};
 use redlock_runtime::{LockError, LockManager};
-use redlock_tests::{Nodes, PATIENCE, RedisServer};
-use std::time::Duration;
+use redlock_tests::{Nodes, PATIENCE, RedisServer, eventually};
+use std::time::{Duration, Instant};
 use tokio::task::JoinHandle;
 
 const KEY: &str = "order:7";
 /// Much longer than the node timeout, much shorter than the second for which everybody waits for silent nodes.
 const HICCUP: Duration = BRIEF.saturating_mul(4);
+/// For how long a call waits for silent nodes.
+const LONGEST_SILENCE: Duration = Duration::from_secs(1);
+/// How often a hiccup is tried that a busy machine makes longer than the silence: it proves nothing then.
+const MOST_TRIES: usize = 5;
 
 fn trying(manager: &LockManager) -> JoinHandle<Result<(), LockError>> {
     let manager = manager.clone();
     tokio::spawn(async move { manager.try_acquire(KEY).await.map(drop) })
+}
+
+/// The outcome of a call that begins when the nodes pause, and how long the call took.
+async fn tried_in_a_hiccup(manager: &LockManager, nodes: &Nodes) -> (Result<(), LockError>, Duration) {
+    let answered = async || manager.try_acquire("another").await.map(drop);
+    eventually(PATIENCE, "the nodes answer", answered).await;
+    nodes.iter().for_each(RedisServer::freeze);
+    let (begun, call) = (Instant::now(), trying(manager));
+    tokio::time::sleep(HICCUP).await;
+    nodes.iter().for_each(RedisServer::thaw);
+    let outcome = tokio::time::timeout(PATIENCE, call).await.unwrap().unwrap();
+    (outcome, begun.elapsed())
 }
 
 #[tokio::test]
@@ -26,11 +42,13 @@ async fn a_call_that_does_not_wait_survives_nodes_that_pause() {
                     node.inspect().command::<()>(&["SET", KEY, "their-token", "PX", "60000"]).await;
                 }
             }
-            nodes.iter().for_each(RedisServer::freeze);
-            let call = trying(&manager);
-            tokio::time::sleep(HICCUP).await;
-            nodes.iter().for_each(RedisServer::thaw);
-            let outcome = tokio::time::timeout(PATIENCE, call).await.unwrap().unwrap();
+            let (mut outcome, mut took) = tried_in_a_hiccup(&manager, &nodes).await;
+            for _ in 1..MOST_TRIES {
+                if took < LONGEST_SILENCE {
+                    break;
+                }
+                (outcome, took) = tried_in_a_hiccup(&manager, &nodes).await;
+            }
             let is_contended = matches!(outcome, Err(LockError::Contended { .. }));
             assert!(if is_held { is_contended } else { outcome.is_ok() }, "{outcome:?}");
             for node in nodes.iter() {

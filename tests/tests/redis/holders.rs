@@ -1,6 +1,6 @@
 //! Waiting for holders that tell nobody when they are done: crashed ones, and other programs.
 
-use crate::support::{manager, manager_through, wait_until_queued};
+use crate::support::{SHORT_WAIT, manager, manager_through, wait_until_queued};
 use crate::waiters::{assert_all_gone, obtained, patient, queue_up, wait_until_no_queue, waiting};
 use redlock_runtime::{LockError, LockManager, LockRequest, Wait};
 use redlock_tests::{Nodes, PATIENCE, redis_cli};
@@ -73,7 +73,7 @@ async fn a_key_that_holds_data_is_named_as_such_and_left_alone() {
         for node in &nodes[..2] {
             node.inspect().command::<()>(command).await;
         }
-        for wait in [Wait::None, Wait::For(Duration::from_millis(100)), Wait::Forever] {
+        for wait in [Wait::None, Wait::For(SHORT_WAIT), Wait::Forever] {
             let call = manager.acquire(LockRequest::new(KEY).wait(wait));
             let error = tokio::time::timeout(PATIENCE, call).await.expect("nobody waits for data").unwrap_err();
             assert!(matches!(error, LockError::Refused { .. }), "{wait:?}: {error:?}");
@@ -125,7 +125,7 @@ async fn who_is_refused_is_told_how_much_of_the_lease_is_left() {
             nodes[0].inspect().command::<()>(&["PEXPIRE", KEY, "10000"]).await;
         }
         // By the question after the first try; from memory; by the queues.
-        for wait in [Wait::None, Wait::None, Wait::For(Duration::from_millis(200))] {
+        for wait in [Wait::None, Wait::None, Wait::For(SHORT_WAIT)] {
             let error = manager.acquire(LockRequest::new(KEY).wait(wait)).await.unwrap_err();
             let left = error.retry_after().unwrap_or_else(|| panic!("{error:?}")).as_secs();
             assert!((30..=60).contains(&left), "{error:?}");

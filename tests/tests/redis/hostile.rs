@@ -163,7 +163,9 @@ async fn even_numbers_of_nodes_work() {
         let guard = manager.acquire("order:7").await.unwrap();
         nodes[frozen].freeze();
         let request = LockRequest::new("order:8").wait(Duration::from_millis(50));
-        assert_eq!(causes(&manager.acquire(request).await.unwrap_err()).len(), frozen + 1);
+        let error = manager.acquire(request).await.unwrap_err();
+        // On a busy machine, the other nodes may be late as well.
+        assert!(causes(&error).len() > frozen, "{error}");
         nodes[..=frozen].iter().for_each(RedisServer::thaw);
         guard.release().await.unwrap();
         assert_nothing_left(&manager, &nodes).await;

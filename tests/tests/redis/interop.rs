@@ -1,6 +1,8 @@
 //! Other clients on the same key: they exclude us and are excluded by us.
 
-use crate::support::{acquired_everywhere, assert_nothing_left, barrier, causes, manager, wait_until_queued};
+use crate::support::{
+    SHORT_WAIT, acquired_everywhere, assert_nothing_left, barrier, causes, manager, wait_until_queued,
+};
 use redlock_runtime::{LockError, LockRequest, NodeError};
 use redlock_tests::{Nodes, PATIENCE, RedisServer, redis_cli};
 use std::time::Duration;
@@ -19,10 +21,9 @@ async fn a_plain_set_of_redis_cli_excludes_us() {
         }
         let error = manager.try_acquire(KEY).await.unwrap_err();
         assert!(matches!(error, LockError::Contended { .. }), "{error:?}");
-        let wait = Duration::from_millis(20);
-        let error = manager.acquire(LockRequest::new(KEY).wait(wait)).await.unwrap_err();
+        let error = manager.acquire(LockRequest::new(KEY).wait(SHORT_WAIT)).await.unwrap_err();
         assert!(
-            matches!(error, LockError::TimedOut { waited, .. } if waited + Duration::from_millis(2) >= wait),
+            matches!(error, LockError::TimedOut { waited, .. } if waited + Duration::from_millis(2) >= SHORT_WAIT),
             "{error:?}"
         );
         for node in nodes.iter() {

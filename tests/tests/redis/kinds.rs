@@ -10,10 +10,10 @@ use std::time::{Duration, Instant};
 use tokio::task::JoinSet;
 use tokio::time::{sleep, timeout};
 
-/// Short enough to wait for its end.
-const TTL: Duration = Duration::from_secs(1);
+/// Short enough to wait for its end, and long enough that a renewed lock survives a pause of one second.
+const TTL: Duration = Duration::from_secs(2);
 /// How long a key stays taken at least.
-const LEAST: Duration = Duration::from_secs(1);
+const LEAST: Duration = Duration::from_secs(2);
 
 type Kind = (&'static str, fn() -> LockRequest);
 

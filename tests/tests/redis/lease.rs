@@ -44,7 +44,7 @@ async fn the_body_is_stopped_while_the_nodes_still_hold_the_key() {
         let seen = Arc::new(Mutex::new(Vec::new()));
         let body = Body { urls: nodes.urls(), seen: Arc::clone(&seen) };
         let token = Mutex::new(String::new());
-        let request = LockRequest::new(KEY).ttl(Duration::from_secs(1)).renew(false);
+        let request = LockRequest::new(KEY).ttl(Duration::from_secs(4)).renew(false);
         let stuck = async |guard: &LockGuard| -> Result<(), LockError> {
             guard.token().as_str().clone_into(&mut token.lock().unwrap());
             let _body = body;
@@ -80,7 +80,8 @@ async fn the_body_is_stopped_although_every_node_is_frozen() {
 #[tokio::test]
 async fn an_extended_lease_outlives_its_first_ttl() {
     let nodes = Nodes::start(3).await;
-    let ttl = Duration::from_secs(1);
+    // Half of it outlasts a pause of the machine.
+    let ttl = Duration::from_secs(4);
     let manager = connected(builder(nodes.urls()).node_timeout(ttl / 2).default_ttl(ttl), &nodes).await;
     let guard = manager.acquire(LockRequest::new(KEY).renew(false)).await.unwrap();
     let begun = std::time::Instant::now();

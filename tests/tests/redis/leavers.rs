@@ -1,7 +1,8 @@
 //! Who leaves the queue, in whatever way, holds up nobody (defect 20 of peers).
 
 use crate::support::{
-    SIZES, acquired_everywhere, barrier, builder, connected, manager, manager_through, owner_at, wait_until_queued,
+    SHORT_WAIT, SIZES, acquired_everywhere, barrier, builder, connected, manager, manager_through, owner_at,
+    wait_until_queued,
 };
 use crate::waiters::{
     assert_all_gone, cancelled, managers, most_scripts, obtained, patient, queue, queue_of, queue_up, reset_counts,
@@ -47,7 +48,7 @@ async fn a_waiter_whose_time_is_up_leaves_the_queue_on_every_node() {
         let nodes = Nodes::start(size).await;
         let (ours, theirs) = (manager(&nodes).await, manager(&nodes).await);
         let held = acquired_everywhere(&theirs, &nodes, KEY).await;
-        let request = LockRequest::new(KEY).wait(Duration::from_millis(60));
+        let request = LockRequest::new(KEY).wait(SHORT_WAIT);
         let error = ours.acquire(request).await.unwrap_err();
         assert!(matches!(error, LockError::TimedOut { .. }), "{error:?}");
         wait_until_no_queue(&nodes, KEY).await;

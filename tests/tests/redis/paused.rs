@@ -12,7 +12,8 @@ use tokio::time::sleep;
 
 const URLS: &str = "REDLOCK_TESTS_PAUSED_URLS";
 const KEY: &str = "order:7";
-const TTL: Duration = Duration::from_secs(1);
+/// Short enough to wait for its end, and long enough that a renewed lock survives a pause of one second.
+const TTL: Duration = Duration::from_secs(2);
 const STATE: &str = "state";
 const FENCE: &str = "fence";
 

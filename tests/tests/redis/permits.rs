@@ -17,8 +17,8 @@ use std::time::Duration;
 
 const KEY: &str = "export";
 
-/// Short enough to wait for its end.
-const TTL: Duration = Duration::from_secs(1);
+/// Short enough to wait for its end, and long enough that a renewed lock survives a pause of one second.
+const TTL: Duration = Duration::from_secs(2);
 
 /// A call for one of so many permits, which waits for as long as the harness has patience.
 fn permit(permits: u32) -> LockRequest {

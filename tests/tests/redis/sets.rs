@@ -19,8 +19,8 @@ use redlock_runtime::{LockManager, LockPart, LockRequest};
 use redlock_tests::{Nodes, PATIENCE};
 use std::time::Duration;
 
-/// Short enough to wait for its end.
-const TTL: Duration = Duration::from_secs(1);
+/// Short enough to wait for its end, and long enough that a renewed lock survives a pause of one second.
+const TTL: Duration = Duration::from_secs(2);
 
 /// A call for these keys, which waits for as long as the harness has patience.
 fn all<P: Into<LockPart>>(parts: impl IntoIterator<Item = P>) -> LockRequest {

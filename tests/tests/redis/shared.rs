@@ -26,8 +26,8 @@ use tokio::time::sleep;
 
 const KEY: &str = "config";
 
-/// Short enough to wait for its end.
-const TTL: Duration = Duration::from_secs(1);
+/// Short enough to wait for its end, and long enough that a renewed lock survives a pause of one second.
+const TTL: Duration = Duration::from_secs(2);
 
 /// What a second process is told: to read or to write, and the addresses of the nodes.
 const TOLD: &str = "REDLOCK_TESTS_SHARED";

@@ -21,6 +21,10 @@ pub(crate) const GENEROUS: Duration = Duration::from_secs(5);
 /// For the tests in which a node is silent and the code has to notice.
 pub(crate) const BRIEF: Duration = Duration::from_millis(50);
 
+/// Wait of a call that should time out. Too short: the wait ends before a node on a busy machine has answered, and the
+/// call fails with `NoQuorum`. Too long: the tests take longer.
+pub(crate) const SHORT_WAIT: Duration = Duration::from_secs(2);
+
 pub(crate) const fn majority(nodes: usize) -> usize {
     nodes / 2 + 1
 }

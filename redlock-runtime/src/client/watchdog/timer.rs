@@ -1,11 +1,11 @@
-//! A timer that goes on while the machine is suspended, where the system has one.
+//! A timer that continues while the machine is suspended, if the system has one. It stands still while a hypervisor pauses the machine.
 
 use crate::time::clock::{Clock, Instant};
 use tokio::sync::Notify;
 use tokio::time::timeout;
 
-/// Tokio's timers stand still while the machine is suspended and leases do not: after the resume, bodies would go on
-/// until their timers had caught up.
+/// Tokio's timers stand still while the machine is suspended, and leases do not: after the resume, bodies would continue until their
+/// timers had caught up.
 #[derive(Debug)]
 pub(super) struct Timer {
     clock: Clock,

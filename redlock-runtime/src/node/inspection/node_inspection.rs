@@ -30,9 +30,9 @@ pub struct NodeInspection {
     pub waiters: Vec<Owner>,
     /// How many wait in all.
     pub waiting: u64,
-    /// The largest number that the node has accepted for fenced locks in the slot of the key, as the first token with it. No
-    /// [fencing token](FencingToken) that anybody has of this key is larger than the 65535th after the largest one of a
-    /// majority. `None` when there was none yet, or the user may not read it.
+    /// The largest number that the node has accepted for fenced locks in the slot of the key, as the first token with it. A
+    /// [fencing token](FencingToken) of this key exceeds the largest one of a majority by at most 16 383, as long as no node loses its
+    /// data. `None` if there is none, or if the user may not read it.
     pub fence: Option<FencingToken>,
     /// Why it is not known which processes the tokens belong to, if so: the user may not ask who is connected, or there are
     /// too many.
@@ -77,7 +77,7 @@ impl NodeInspection {
                 .max(),
             waiters: seen.waiters.iter().take(MOST_WAITERS).map(|(token, class)| owner(*token, *class)).collect(),
             waiting: u64::try_from(seen.waiters.len()).unwrap_or(u64::MAX),
-            fence: seen.ballot.map(|ballot| FencingToken::new(ballot, 0)),
+            fence: seen.ballot.map(FencingToken::first),
             ..Self::of(node)
         }
     }

@@ -170,7 +170,7 @@ pub(super) fn token(value: &Value) -> Option<OwnerToken> {
 /// The first token with the number in a register.
 fn number(score: &Value) -> Option<FencingToken> {
     let number = super::wording::score(score)?;
-    Some(FencingToken::new(u64::try_from(number).ok()?, 0))
+    Some(FencingToken::first(u64::try_from(number).ok()?))
 }
 
 /// Who is connected to the server, and which of `managers` listens there: connections may be without a name.

@@ -375,8 +375,8 @@ impl LiveConnection {
                 if let (Some(time), Some(sent)) = (server_time(&value), question.sent) {
                     self.server.told(time, sent);
                 }
-                if let (Some(_), Ok(reply)) = (question.command.fence, &answer) {
-                    self.environment.servers.heard_of(&question.command.subject, reply);
+                if let (Some(proposal), Ok(reply)) = (question.command.proposal(), &answer) {
+                    self.environment.servers.on_proposal_reply(&proposal, reply);
                 }
                 let left = question.sent.and_then(|sent| self.abstained_for(sent, question.abstains_until));
                 self.finish(question, worth(answer, left));

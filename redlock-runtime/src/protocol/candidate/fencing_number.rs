@@ -5,7 +5,7 @@
 //! 2. What a node has accepted counts together with its vote, and ends with it. A node that gave the lock away in between
 //!    may have seen another holder with a larger number.
 //! 3. When nodes refuse, another ballot is proposed, which is larger than what they have told of.
-//! 4. From one number follow 65 536 tokens, one for each call that the lock is passed on to within the process.
+//! 4. One number makes 16 384 tokens: one for each call in the process that the lock is passed to.
 //!
 //! Source: ballots are those of Lamport, "The Part-Time Parliament", 1998; nothing is voted on here but their order.
 
@@ -111,21 +111,21 @@ impl FencingNumber {
     /// as many calls as it can.
     pub(crate) fn next_token(&mut self) -> Option<FencingToken> {
         let Stage::Issued { number, next, .. } = &mut self.stage else { return None };
-        let sequence = u16::try_from(*next).ok()?;
+        let token = FencingToken::of_call(*number, *next)?;
         *next += 1;
-        Some(FencingToken::new(*number, sequence))
+        Some(token)
     }
 
     /// The token that the call has which acts for the token now, if it is fenced.
     pub(crate) fn present_token(&self) -> Option<FencingToken> {
         let Stage::Issued { number, next, is_fenced: true } = self.stage else { return None };
-        Some(FencingToken::new(number, u16::try_from(next.checked_sub(1)?).ok()?))
+        FencingToken::of_call(number, next.checked_sub(1)?)
     }
 
     /// Whether the next call in this process may go on with the token, as far as numbers go.
     pub(crate) fn may_pass(&self, is_fenced: bool) -> bool {
         match self.stage {
-            Stage::Issued { next, .. } => !is_fenced || u16::try_from(next).is_ok(),
+            Stage::Issued { number, next, .. } => !is_fenced || FencingToken::of_call(number, next).is_some(),
             Stage::Unwanted | Stage::Wanted => true,
         }
     }
@@ -140,6 +140,8 @@ impl FencingNumber {
 mod tests {
     use super::*;
     use FencingDecision::{Agreed, Missing, Refused};
+
+    const TOKENS: u32 = 16_384;
 
     #[test]
     fn a_quorum_must_accept_the_same_ballot() {
@@ -175,7 +177,8 @@ mod tests {
         let tokens: Vec<_> = std::iter::from_fn(|| number.next_token()).collect();
         assert!(tokens.is_sorted_by(|a, b| a < b));
         let ends = (tokens.first().copied(), tokens.last().copied());
-        assert_eq!(ends, (Some(FencingToken::new(7, 0)), Some(FencingToken::new(7, u16::MAX))));
+        assert_eq!(ends, (Some(FencingToken::first(7)), FencingToken::of_call(7, TOKENS - 1)));
+        assert_eq!(tokens.len(), TOKENS as usize);
         assert_eq!((number.may_pass(true), number.may_pass(false)), (false, true));
     }
 
@@ -185,7 +188,7 @@ mod tests {
         number.want(true);
         assert_eq!(number.present_token(), None);
         number.agreed(7);
-        for _ in 0..=u16::MAX {
+        for _ in 0..TOKENS {
             let given = number.next_token();
             assert!(given.is_some() && number.present_token() == given);
         }
@@ -205,6 +208,6 @@ mod tests {
         number.want(false);
         number.want(true);
         assert_eq!(number.fence(), Some(Fence::Known(9)), "what was agreed on stays");
-        assert_eq!(number.next_token(), Some(FencingToken::new(9, 0)));
+        assert_eq!(number.next_token(), Some(FencingToken::first(9)));
     }
 }

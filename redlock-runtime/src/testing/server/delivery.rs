@@ -6,7 +6,6 @@ use super::{Inner, Server};
 use crate::error::NodeError;
 use crate::protocol::command::{Claim, Notice, Wakeup};
 use crate::protocol::wakeup::channel;
-use std::sync::Arc;
 use std::time::Duration;
 use tokio::time::Instant as Moment;
 
@@ -103,7 +102,7 @@ impl Inner {
             wire.add_parcel(now + way, Parcel::Wakeup(Wakeup { notice, ..wakeup }));
             1
         });
-        let proposed = command.fence.map(|_| Arc::clone(&command.subject));
-        Some(Parcel::Answer { recipient, sent, outcome: Ok(Executed { reply, seen, time, proposed }) })
+        let proposal = command.proposal();
+        Some(Parcel::Answer { recipient, sent, outcome: Ok(Executed { reply, seen, time, proposal }) })
     }
 }

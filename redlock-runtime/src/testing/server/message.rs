@@ -2,10 +2,9 @@
 
 use crate::error::NodeError;
 use crate::node::Recipient;
-use crate::protocol::command::{Command, Reply, Subject, Wakeup};
+use crate::protocol::command::{Command, Proposal, Reply, Wakeup};
 use crate::time::clock::Instant;
 use crate::time::token_clock::TokenTime;
-use std::sync::Arc;
 use std::time::Duration;
 use tokio::time::Instant as Moment;
 
@@ -27,8 +26,7 @@ pub(in crate::testing) struct Executed {
     pub(in crate::testing) seen: Option<TokenTime>,
     /// By the wall clock of the server.
     pub(in crate::testing) time: Duration,
-    /// What it was about, if a ballot was proposed with it.
-    pub(in crate::testing) proposed: Option<Arc<Subject>>,
+    pub(in crate::testing) proposal: Option<Proposal>,
 }
 
 /// What the courier of a connection does next.

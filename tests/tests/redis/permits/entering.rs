@@ -1,7 +1,7 @@
 //! Who enters, in which order, and beside whom.
 
 use super::{KEY, permit};
-use crate::support::{SIZES, acquired_everywhere, assert_nothing_left, manager, wait_until_queued};
+use crate::support::{SHORT_WAIT, SIZES, acquired_everywhere, assert_nothing_left, manager, wait_until_queued};
 use crate::waiters::{assert_all_gone, managers, obtained, patient, queue, waiting};
 use redlock_runtime::__private::hold;
 use redlock_runtime::{LockError, LockGuard, LockManager, LockRequest, Mode, Wait};
@@ -173,7 +173,7 @@ async fn a_wait_with_an_end_ends_and_leaves_nothing() {
         let nodes = Nodes::start(size).await;
         let [ours, theirs] = managers(&nodes, 2).await.try_into().unwrap();
         let held = ours.acquire(permit(1)).await.unwrap();
-        let brief = || permit(1).wait(Duration::from_millis(300));
+        let brief = || permit(1).wait(SHORT_WAIT);
         let (first, second) = tokio::join!(theirs.acquire(brief()), theirs.acquire(brief()));
         for error in [first.unwrap_err(), second.unwrap_err()] {
             assert!(matches!(&error, LockError::TimedOut { key, .. } if key.as_str() == KEY), "{error:?}");

@@ -233,8 +233,8 @@ async fn a_least_hold_is_a_rate_limit_and_is_not_passed_on() {
     let nodes = Nodes::start(1).await;
     let manager = manager(&nodes).await;
     let limited = || permit(1).min_hold(TTL);
-    let held = manager.acquire(limited()).await.unwrap();
     let begun = std::time::Instant::now();
+    let held = manager.acquire(limited()).await.unwrap();
     let token = *held.token();
     let next = waiting(&manager, limited());
     eventually_eq(PATIENCE, "two", 2, async || nodes[0].inspect().command::<usize>(&["ZCARD", KEY]).await).await;

@@ -147,7 +147,7 @@ async fn a_wait_that_is_over_ends_when_nodes_do_not_answer_as_well() {
     let nodes = Nodes::start(3).await;
     let ours = brief(&nodes).await;
     let held = ours.acquire(permit(1)).await.unwrap();
-    let call = waiting(&ours, permit(1).wait(Duration::from_millis(300)));
+    let call = waiting(&ours, permit(1).wait(Duration::from_millis(900)));
     wait_until_there(&nodes, 2).await;
     nodes[1..].iter().for_each(RedisServer::kill);
     reset_counts_of(&nodes[0]).await;

@@ -145,7 +145,8 @@ async fn rivals_in_opposite_orders_have_equal_shares_although_a_node_is_frozen()
         let nodes = Nodes::start(size).await;
         let mut rivals = Vec::new();
         for _ in 0..RIVALS {
-            rivals.push(connected(builder(nodes.urls()).node_timeout(BRIEF).default_ttl(5 * super::TTL), &nodes).await);
+            let brief = builder(nodes.urls()).node_timeout(BRIEF).default_ttl(Duration::from_secs(5));
+            rivals.push(connected(brief, &nodes).await);
         }
         nodes[..frozen].iter().for_each(RedisServer::freeze);
         let (bank, mut tasks) = (Arc::new(Bank::default()), JoinSet::new());

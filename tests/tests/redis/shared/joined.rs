@@ -2,7 +2,7 @@
 //! lets them.
 
 use super::{KEY, TTL, brief, cause, reader, writer};
-use crate::support::{SIZES, barrier, holders, majority, manager, wait_until_queued};
+use crate::support::{SHORT_WAIT, SIZES, barrier, holders, majority, manager, wait_until_queued};
 use crate::waiters::{assert_all_gone, managers, most_scripts, obtained, reset_counts, waiting};
 use redlock_runtime::{LockError, LockGuard, LockManager, LockRequest, LossCause, OwnerToken, Wait};
 use redlock_tests::{Nodes, PATIENCE, eventually_eq};
@@ -158,7 +158,7 @@ async fn readers_that_wait_give_up_each_at_its_own_time() {
     let nodes = Nodes::start(3).await;
     let [ours, theirs] = managers(&nodes, 2).await.try_into().unwrap();
     let held = theirs.acquire(writer()).await.unwrap();
-    let (bodies, brief) = (Bodies::new(), reader().wait(Duration::from_millis(100)));
+    let (bodies, brief) = (Bodies::new(), reader().wait(SHORT_WAIT));
     let [patient, hasty, last] = [reader(), brief.clone(), brief].map(|request| bodies.begin(&ours, request));
     for hasty in [hasty, last] {
         let error = hasty.await.unwrap().unwrap_err();

@@ -72,7 +72,7 @@ async fn readers_of_one_process_are_renewed_each_and_nothing_is_after_the_last_r
             guards.push(manager.acquire(reader()).await.unwrap());
         }
         while let Some(guard) = guards.pop() {
-            sleep(2 * TTL).await;
+            sleep(TTL * 3 / 2).await;
             assert!(guards.iter().chain([&guard]).all(LockGuard::is_held), "{size} nodes");
             assert!(holders(&nodes, &guard).await > size / 2);
             guard.release().await.unwrap();

@@ -1,7 +1,9 @@
 //! Who has the lock together with whom: readers, writers, other programs, and calls in the bodies of others.
 
 use super::{KEY, reader, writer};
-use crate::support::{SIZES, acquired_everywhere, assert_nothing_left, barrier, causes, holders, majority, manager};
+use crate::support::{
+    SHORT_WAIT, SIZES, acquired_everywhere, assert_nothing_left, barrier, causes, holders, majority, manager,
+};
 use crate::waiters::{assert_all_gone, managers, obtained, queue_of, waiting};
 use redlock_runtime::__private::hold;
 use redlock_runtime::{LockError, LockGuard, LockRequest, LossCause, Mode, NodeError, Wait};
@@ -97,7 +99,7 @@ async fn a_plain_set_of_redis_cli_excludes_readers() {
         }
         let error = manager.try_acquire(LockRequest::shared(KEY)).await.unwrap_err();
         assert!(matches!(error, LockError::Contended { .. }), "{error:?}");
-        let brief = LockRequest::shared(KEY).wait(Duration::from_millis(20));
+        let brief = LockRequest::shared(KEY).wait(SHORT_WAIT);
         let error = manager.acquire(brief).await.unwrap_err();
         assert!(matches!(error, LockError::TimedOut { .. }), "{error:?}");
         let calls = [waiting(&manager, reader()), waiting(&manager, reader())];
@@ -262,7 +264,10 @@ async fn a_set_of_another_program_is_left_as_it_is() {
         for request in [LockRequest::shared(KEY), LockRequest::new(KEY)] {
             for wait in [Wait::None, Wait::For(Duration::from_millis(20))] {
                 let error = manager.acquire(request.clone().wait(wait)).await.unwrap_err();
-                assert!(error.is_contended() || matches!(error, LockError::Refused { .. }), "{score}: {error:?}");
+                // A short wait may end before the node has answered.
+                let is_unanswered = wait != Wait::None && matches!(error, LockError::NoQuorum { .. });
+                let is_refused = error.is_contended() || matches!(error, LockError::Refused { .. });
+                assert!(is_refused || is_unanswered, "{score}: {error:?}");
             }
         }
         let members: Vec<String> = nodes[0].inspect().command(&["ZRANGE", KEY, "0", "-1"]).await;

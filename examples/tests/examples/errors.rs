@@ -1,20 +1,20 @@
-//! The messages in README.md are those that the errors print.
+//! The error messages on the page "Errors" of the guide are those that the errors print.
 
 use crate::program::alone;
 use redlock_runtime::{LockError, LockManager, LockRequest, distributed_lock};
 use redlock_tests::Nodes;
 use std::time::Duration;
 
-const README: &str = include_str!("../../../README.md");
+const PAGE: &str = include_str!("../../../redlock-runtime/docs/guide/errors.md");
 const KEY: &str = "order:7";
 
 #[track_caller]
 fn assert_documented(error: &LockError, text: &str) {
     let name = format!("{error:#?}");
     let name: String = name.chars().take_while(char::is_ascii_alphanumeric).collect();
-    let row = README.lines().find(|line| line.starts_with(&format!("| `{name}` |")));
+    let row = PAGE.lines().find(|line| line.starts_with(&format!("| `{name}` |")));
     let row = row.unwrap_or_else(|| panic!("no row for {name}"));
-    assert!(row.contains(text), "{name} prints:\n{text}\nThe README has:\n{row}");
+    assert!(row.contains(text), "{name} prints:\n{text}\nThe page has:\n{row}");
 }
 
 /// A function that calls another one with the same key.
@@ -28,7 +28,7 @@ async fn of_value(locks: &LockManager, id: &str) -> Result<(), LockError> {
     Ok(())
 }
 
-/// The text of a call that would wait for its caller, with the lines in the README.
+/// The text of a call that would wait for its caller, with the lines that the page shows.
 fn with_documented_lines(error: &LockError) -> String {
     let LockError::WouldDeadlock { held, .. } = error else { panic!("{error}") };
     let (taken, asked) = (held.taken_at().to_string(), held.asked_at().to_string());

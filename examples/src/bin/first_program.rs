@@ -1,0 +1,29 @@
+//! The program of the quick start in README.md, which a test compares with it.
+
+use redlock_runtime::{LockError, LockManager, distributed_lock};
+use std::{error::Error, process, time::Duration};
+use tokio::signal::unix::{SignalKind, signal};
+
+#[distributed_lock(key = "order:{id}")]
+async fn capture(id: u64) -> Result<(), LockError> {
+    println!("process {}: order {id} begins", process::id());
+    tokio::time::sleep(Duration::from_secs(1)).await; // the payment
+    println!("process {}: order {id} is paid", process::id());
+    Ok(())
+}
+
+#[tokio::main]
+async fn main() -> Result<(), Box<dyn Error>> {
+    let (mut terminate, mut interrupt) = (signal(SignalKind::terminate())?, signal(SignalKind::interrupt())?);
+    let stop = tokio::spawn(async move {
+        tokio::select! { _ = terminate.recv() => {}, _ = interrupt.recv() => {} }
+    });
+    let locks = LockManager::from_env()?; // reads REDLOCK_NODES
+    locks.install()?; // every annotated function uses this manager
+    locks.ready().await?; // fails now, with the reason, if these servers cannot be used
+    while !stop.is_finished() {
+        capture(7).await?; // a call that has begun is finished
+    }
+    locks.shutdown().await; // waits until the last lock is released
+    Ok(())
+}
