@@ -20,9 +20,10 @@ async fn main() -> Result<(), Box<dyn Error>> {
     });
     let locks = LockManager::from_env()?; // reads REDLOCK_NODES
     locks.install()?; // every annotated function uses this manager
-    locks.ready().await?; // fails now, with the reason, if these servers cannot be used
+    locks.ready().await?; // fails now, with the reason, if the servers are unusable
     while !stop.is_finished() {
-        capture(7).await?; // a call that has begun is finished
+        // A call in progress finishes before the program stops.
+        capture(7).await.unwrap_or_else(|error| eprintln!("{error}"));
     }
     locks.shutdown().await; // waits until the last lock is released
     Ok(())

@@ -16,7 +16,7 @@ async fn capture(Path(id): Path<u64>) -> Result<String, LockError> {
 async fn main() -> Result<(), Box<dyn Error>> {
     let locks = LockManager::from_env()?; // reads REDLOCK_NODES
     locks.install()?; // every annotated function uses this manager
-    locks.ready().await?; // fails now, with the reason, if these servers cannot be used
+    locks.ready().await?; // fails now, with the reason, if the servers are unusable
 
     let app = Router::new().route("/orders/{id}/capture", post(capture));
     let address = std::env::var("LISTEN").unwrap_or_else(|_| "127.0.0.1:3000".to_owned());
@@ -27,7 +27,7 @@ async fn main() -> Result<(), Box<dyn Error>> {
     let stop = async move {
         tokio::select! { _ = terminate.recv() => {}, _ = interrupt.recv() => {} }
     };
-    axum::serve(listener, app).with_graceful_shutdown(stop).await?; // answers the requests that have begun
+    axum::serve(listener, app).with_graceful_shutdown(stop).await?; // finishes the requests in progress
     locks.shutdown().await; // waits until the last lock is released
     Ok(())
 }
