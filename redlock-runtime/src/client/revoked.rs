@@ -30,7 +30,7 @@ pub(crate) fn revoked(local: &Arc<LocalQueue>, index: usize, subject: &Subject, 
 /// at once. But the body of one that was superseded may be at work, and what stands there for a lock that is broken from here keeps
 /// it for a holder that may be: those say it when it is so. Whether this process knows the token.
 fn is_dead(shared: &Shared, Subject { key, token, .. }: &Subject, by: OwnerToken) -> bool {
-    if token.manager() != shared.id.to_string() {
+    if !token.is_of(shared.id) {
         return false;
     }
     let will_say = shared.revocations.will_say(token, by);

@@ -1,5 +1,7 @@
 //! Brings what the nodes announce to the token that it is about, and news of their connections to all tokens.
 //!
+//! 0. A message about a token of another manager is dropped. Nodes send a message to the manager in its token, so that somebody else has
+//!    published this one. Acting on it would use the permissions of this process on a lock that it does not own.
 //! 1. The token of this process for the key, if it is that one, or that shares the lock, is told. If no call has it, it is given back to those who
 //!    want it.
 //! 2. A token that only keeps its key taken is left alone.
@@ -58,6 +60,9 @@ fn connected(local: &Arc<LocalQueue>, index: usize) {
 /// Takes in what node number `index` has announced.
 fn route(local: &Arc<LocalQueue>, index: usize, Wakeup { subject, notice }: Wakeup) {
     let shared = local.shared();
+    if !subject.token.is_of(shared.id) {
+        return;
+    }
     let wanted_by = match notice {
         Notice::Contended { by } | Notice::Wanted { by } => Some(by),
         Notice::Granted | Notice::Claimed(_) | Notice::Proven(_) | Notice::Free | Notice::Freed | Notice::Busy => None,
@@ -109,7 +114,7 @@ mod tests {
     use crate::client::hooked_node::{Fate, HookedNode};
     use crate::lock::OwnerToken;
     use crate::lock::owner_token::ManagerId;
-    use crate::protocol::command::Verb;
+    use crate::protocol::command::{Claim, Verb};
     use crate::time::clock::Clock;
     use crate::time::token_clock::TokenTime;
     use crate::{LockManager, LockRequest};
@@ -180,6 +185,37 @@ mod tests {
         drop(in_use);
         assert!(node.is_empty(), "it is given back");
         !local.shared().hot_keys.may_try_at_once(&KEY.into(), true, local.shared().clock.now())
+    }
+
+    #[test]
+    fn message_about_a_token_of_another_manager_sends_no_command() {
+        let by = OwnerToken::new(ManagerId::random(), TokenTime::new(1, 0));
+        let claim = Claim { length: Duration::from_secs(1), begun: Duration::from_secs(1) };
+        let notices = [
+            Notice::Granted,
+            Notice::Claimed(claim),
+            Notice::Free,
+            Notice::Freed,
+            Notice::Busy,
+            Notice::Stopped,
+            Notice::Contended { by },
+            Notice::Wanted { by },
+            Notice::Revoked { by },
+        ];
+        let sent = Arc::new(AtomicUsize::new(0));
+        let seen = Arc::clone(&sent);
+        let node = HookedNode::new(Clock::Boot, move |_| {
+            seen.fetch_add(1, Ordering::Relaxed);
+            Fate::Answered
+        });
+        let local = Arc::new(LocalQueue::new(Arc::new(node.shared()), None));
+        for notice in notices {
+            route(&local, 0, Wakeup { subject: Subject::new(KEY.into(), by), notice });
+        }
+        assert_eq!(sent.load(Ordering::Relaxed), 0);
+        let ours = OwnerToken::new(local.shared().id, TokenTime::new(1, 0));
+        route(&local, 0, Wakeup { subject: Subject::new(KEY.into(), ours), notice: Notice::Granted });
+        assert_eq!(sent.load(Ordering::Relaxed), 1, "an unknown token of our own is released");
     }
 
     #[tokio::test(start_paused = true)]

@@ -150,6 +150,11 @@ impl OwnerToken {
         self.as_str().get(..Self::TIME_LEN).and_then(time).unwrap_or(TokenTime::new(0, 0))
     }
 
+    /// Returns `true` if `manager` has made this token.
+    pub(crate) fn is_of(&self, manager: ManagerId) -> bool {
+        self.manager() == manager.as_str()
+    }
+
     /// The id of the manager, as text.
     pub(crate) fn manager(&self) -> &str {
         self.as_str().get(Hyphenated::LENGTH + 1..).unwrap_or_default()

@@ -58,6 +58,7 @@ mod sets;
 mod shared;
 mod soak;
 mod storm;
+mod strangers;
 mod support;
 mod tls;
 mod waiters;

@@ -49,6 +49,11 @@ pub(crate) async fn manager_through(proxies: &[Proxy], nodes: &Nodes) -> LockMan
     connected(builder(proxies.iter().map(Proxy::url)), nodes).await
 }
 
+/// Waits until the only node has answered everything that `manager` has sent.
+pub(crate) async fn answered(manager: &LockManager) {
+    manager.acquire("order:8").await.unwrap().release().await.unwrap();
+}
+
 /// Waits until every node gives its vote to `manager`, and not only a majority.
 pub(crate) async fn wait_until_all_vote(manager: &LockManager, nodes: &Nodes) {
     eventually(PATIENCE, "every node votes", async || {

@@ -1,7 +1,7 @@
 //! Wake-ups that are lost, late or impossible: the lock passes on all the same (defect 19 of peers).
 
 use crate::support::{
-    SIZES, acquired_everywhere, asked, builder, connected, manager, manager_through, wait_until_asked,
+    SIZES, acquired_everywhere, answered, asked, builder, connected, manager, manager_through, wait_until_asked,
     wait_until_queued,
 };
 use crate::waiters::{
@@ -198,11 +198,6 @@ async fn a_grant_that_never_arrives_is_found_by_asking() {
         assert_all_gone(&waiter, &nodes).await;
     })
     .await;
-}
-
-/// Returns when the only node has answered all that `manager` has asked before.
-async fn answered(manager: &LockManager) {
-    manager.acquire("order:8").await.unwrap().release().await.unwrap();
 }
 
 #[tokio::test]

@@ -1,0 +1,74 @@
+//! Users of the same Redis who may not write to our keys: the commands that they may run change nothing for others.
+
+use crate::support::{answered, barrier, builder, connected};
+use redis::aio::MultiplexedConnection;
+use redlock_runtime::{LockManager, LockRequest};
+use redlock_tests::{Nodes, PATIENCE, eventually};
+use std::time::Duration;
+
+const KEY: &str = "order:1";
+
+/// A connection of a user with these rules.
+async fn stranger(nodes: &Nodes, rules: &[&str]) -> MultiplexedConnection {
+    let user = ["ACL", "SETUSER", "spy", "reset", "on", ">spy"];
+    nodes[0].inspect().command::<()>(&[&user[..], rules].concat()).await;
+    let url = nodes[0].url().replace("redis://", "redis://spy:spy@");
+    redis::Client::open(url).unwrap().get_multiplexed_async_connection().await.unwrap()
+}
+
+/// The channel that `manager` listens to. A manager listens as soon as one of its calls has found a lock taken.
+async fn channel(manager: &LockManager, nodes: &Nodes) -> String {
+    let held = manager.acquire("mine").await.unwrap();
+    let id = held.token().as_str().split_once('@').unwrap().1.to_owned();
+    let other = connected(builder(nodes.urls()).namespace("locks"), nodes).await;
+    let taken = other.acquire(KEY).await.unwrap();
+    manager.acquire(LockRequest::new(KEY).wait(Duration::from_secs(2))).await.unwrap_err();
+    taken.release().await.unwrap();
+    held.release().await.unwrap();
+    let channel = format!("redlock:{id}");
+    eventually(PATIENCE, "it listens", async || {
+        let listening: Vec<String> = nodes[0].inspect().command(&["PUBSUB", "CHANNELS"]).await;
+        if listening.contains(&channel) { Ok(()) } else { Err(listening) }
+    })
+    .await;
+    channel
+}
+
+#[tokio::test]
+async fn message_about_the_lock_of_another_manager_does_not_release_it() {
+    let nodes = Nodes::start(1).await;
+    let locks = || builder(nodes.urls()).namespace("locks");
+    let (holder, bystander) = (connected(locks(), &nodes).await, connected(locks(), &nodes).await);
+    let channel = channel(&bystander, &nodes).await;
+    let guard = holder.acquire(KEY).await.unwrap();
+
+    let mut spy = stranger(&nodes, &["+get", "%R~locks:*", "+publish", "&redlock:*"]).await;
+    let deleted: Result<(), _> = redis::cmd("DEL").arg("locks:order:1").query_async(&mut spy).await;
+    assert!(deleted.unwrap_err().to_string().contains("NOPERM"), "the spy itself may not delete the lock");
+    let token: String = redis::cmd("GET").arg("locks:order:1").query_async(&mut spy).await.unwrap();
+    assert_eq!(token, guard.token().as_str());
+    let bystanders = channel.strip_prefix("redlock:").unwrap();
+    let by = format!("{}@{bystanders}", token.split_once('@').unwrap().0);
+    let messages = [
+        format!("granted {token} locks:order:1"),
+        format!("claimed 1000 1800000000.0 {token} locks:order:1"),
+        format!("free {token} locks:order:1"),
+        format!("freed {token} locks:order:1"),
+        format!("busy {token} locks:order:1"),
+        format!("stopped {token} locks:order:1"),
+        format!("contended {token} {by} locks:order:1"),
+        format!("wanted {token} {by} locks:order:1"),
+        format!("revoked {token} {by} locks:order:1"),
+    ];
+    for message in messages {
+        let heard: u64 = redis::cmd("PUBLISH").arg(&channel).arg(&message).query_async(&mut spy).await.unwrap();
+        assert_eq!(heard, 1, "{message}");
+        // The bystander has read the message by the time it is answered, and sent what it sends because of it.
+        answered(&bystander).await;
+        barrier(&nodes).await;
+        let kept = nodes[0].inspect().get("locks:order:1").await;
+        assert_eq!(kept.as_deref(), Some(guard.token().as_str()), "{message}");
+    }
+    assert!(guard.is_held());
+    guard.release().await.unwrap();
+}
