@@ -163,11 +163,20 @@ impl Inspector {
         field.and_then(|count| count.parse().ok()).expect("total_commands_processed")
     }
 
-    /// How often one command (lower case, `client|setname` for a subcommand) was executed, also inside scripts.
+    /// Returns how often a command (lower case, `client|setname` for a subcommand) was executed, including by scripts.
     pub async fn calls(&self, command: &str) -> u64 {
-        let statistics = self.info("commandstats", &format!("cmdstat_{command}")).await;
-        let calls = statistics.as_deref().and_then(|text| text.strip_prefix("calls=")?.split(',').next());
-        calls.map_or(0, |calls| calls.parse().expect("a number of calls"))
+        self.statistic(command, "calls").await
+    }
+
+    /// Returns how often a command was refused before its execution, for example because of the permissions of the user.
+    pub async fn rejected(&self, command: &str) -> u64 {
+        self.statistic(command, "rejected_calls").await
+    }
+
+    async fn statistic(&self, command: &str, name: &str) -> u64 {
+        let statistics = self.info("commandstats", &format!("cmdstat_{command}")).await.unwrap_or_default();
+        let count = statistics.split(',').find_map(|field| field.strip_prefix(name)?.strip_prefix('='));
+        count.map_or(0, |count| count.parse().expect("a number of calls"))
     }
 
     /// Connections of clients, one line of `CLIENT LIST` each, without the inspector's.

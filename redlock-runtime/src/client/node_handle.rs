@@ -115,6 +115,9 @@ impl NodeHandle {
     /// Sends the last command about a token, whatever the node owes. It is settled in the background.
     pub(crate) fn release_in_background(&self, subject: Arc<Subject>, last: LastCommand) {
         let ledger = self.ledger_of(subject.route());
+        if last.is_stray && !ledger.has_room_for_stray() {
+            return;
+        }
         PendingRelease::send_in_background(&*self.node, &ledger, subject, last, self.queue.clone());
     }
 

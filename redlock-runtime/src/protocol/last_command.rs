@@ -14,6 +14,11 @@ use crate::error::NodeError;
 use crate::time::clock::Instant;
 use std::time::Duration;
 
+/// Maximum number of [stray](LastCommand::is_stray) releases in flight at a node; further ones are dropped. What they would have released
+/// expires after [`QUEUE_EXPIRY`] at most. Too small: after many calls have ended at once, others wait for entries to expire. Too large:
+/// messages with made-up tokens take memory and server time.
+pub(crate) const MOST_STRAYS: usize = 256;
+
 /// The last command about a token at a node.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct LastCommand {
@@ -27,6 +32,9 @@ pub(crate) struct LastCommand {
     /// Whether the node may have something to say about the token on its way, which the command makes an end of: it is a release
     /// behind everything that was sent about the token.
     pub(crate) ends_messages: bool,
+    /// Whether it answers a message about a token that this process does not know. Others may have made the token up. Such a release is not
+    /// repeated after an error that retries cannot heal, and [few](MOST_STRAYS) are in flight at a time.
+    pub(crate) is_stray: bool,
     /// Whether messages about the token are to be heard once it was sent again: what was sent before, over a connection that broke, may
     /// be executed behind it.
     pub(crate) is_heard_about: bool,
@@ -53,13 +61,14 @@ impl LastCommand {
             keeps_until: None,
             is_expected: false,
             ends_messages: false,
+            is_stray: false,
             is_heard_about: true,
         }
     }
 
-    /// For a token that nobody here knows: its process or its call is gone, or its release went astray.
+    /// Releases a token that this process does not know: its call has ended, its release was lost, or others have made it up.
     pub(crate) fn of_unknown_token(now: Instant) -> Self {
-        Self::release(CLAIM, QUEUE_EXPIRY, now)
+        Self { is_stray: true, ..Self::release(CLAIM, QUEUE_EXPIRY, now) }
     }
 
     /// Keeps the key for `rest` instead.
@@ -74,7 +83,7 @@ impl LastCommand {
     pub(crate) fn settled_by(&self, answer: &Answer) -> Settlement {
         if self.keeps_until.is_some() && matches!(answer, Ok(Reply::NotOwner)) {
             Settlement::LeavesQueue
-        } else if is_conclusive(answer) {
+        } else if is_conclusive(answer) || self.is_stray && answer.as_ref().is_err_and(|error| !error.is_transient()) {
             Settlement::Settled
         } else {
             Settlement::Open
@@ -127,6 +136,22 @@ mod tests {
         for (answer, expected) in table {
             assert_eq!(is_conclusive(&answer), expected, "{answer:?}");
         }
+    }
+
+    #[test]
+    fn stray_release_is_not_repeated_after_an_error_that_stays() {
+        let stray = LastCommand::of_unknown_token(Instant::from_origin(Duration::ZERO));
+        let table = [
+            (Ok(Reply::NotOwner), Settlement::Settled),
+            (Err(NodeError::Refused("NOPERM this user has no permissions".into())), Settlement::Settled),
+            (Err(NodeError::Refused("BUSY Redis is busy running a script.".into())), Settlement::Open),
+            (Err(NodeError::Disconnected), Settlement::Open),
+        ];
+        for (answer, expected) in table {
+            assert_eq!(stray.settled_by(&answer), expected, "{answer:?}");
+        }
+        let ours = LastCommand { is_stray: false, ..stray };
+        assert_eq!(ours.settled_by(&Err(NodeError::Refused("NOPERM".into()))), Settlement::Open);
     }
 
     #[test]

@@ -36,9 +36,15 @@ pub(crate) fn freed(subject: &Subject) -> String {
     ["freed ", subject.token.as_str(), " ", subject.key.name()].concat()
 }
 
+/// Maximum length of a message in bytes: two tokens, and a key of 1024 bytes below an escaped namespace of 256 bytes.
+const MAX_LEN: usize = 2048;
+
 impl Wakeup {
-    /// `None` when something else was published.
+    /// Parses a message. Returns `None` for anything that no node and no manager sends, which includes every longer text.
     pub(crate) fn parse(payload: &str) -> Option<Self> {
+        if payload.len() > MAX_LEN {
+            return None;
+        }
         let (kind, rest) = payload.split_once(' ')?;
         if kind == "claimed" {
             return Self::claimed(rest);
@@ -81,6 +87,7 @@ impl Wakeup {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::lock::LockKey;
     use crate::lock::owner_token::ManagerId;
     use crate::time::token_clock::TokenTime;
 
@@ -125,5 +132,13 @@ mod tests {
         for payload in wrong {
             assert_eq!(Wakeup::parse(&payload), None, "{payload}");
         }
+        let of_length = |length: usize| {
+            let head = format!("contended {token} {by} ");
+            Wakeup::parse(&[&*head, &"k".repeat(length - head.len())].concat())
+        };
+        let longest_key = LockKey::from("k".repeat(LockKey::MAX_LEN)).below(&format!("{}:", "%3A".repeat(256)));
+        let longest = format!("contended {token} {by} {}", longest_key.name());
+        assert!(Wakeup::parse(&longest).is_some(), "{} bytes", longest.len());
+        assert!(of_length(MAX_LEN).is_some() && of_length(MAX_LEN + 1).is_none());
     }
 }

@@ -27,7 +27,7 @@ use std::sync::atomic::{AtomicI64, AtomicU64, Ordering};
 pub(crate) const SLOTS: u16 = 16384;
 
 /// Ballots in a millisecond. Too few: owners that take turns draw the same number. Too many: the numbers run out earlier.
-pub(super) const PER_MILLI: u64 = 64;
+const PER_MILLI: u64 = 64;
 
 /// 2024-01-01, in microseconds since 1970.
 const EPOCH: u64 = 1_704_067_200_000_000;
@@ -129,7 +129,7 @@ impl BallotClock {
         Self {
             clock,
             largest: OnceLock::new(),
-            margins: BallotMargins::new(),
+            margins: BallotMargins::new(SLOTS),
             floor: AtomicU64::new(0),
             servers: AtomicI64::new(UNKNOWN),
         }

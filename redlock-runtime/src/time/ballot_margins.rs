@@ -10,7 +10,6 @@
 //! 3. A ballot that was too small by more than [`MAX_MARGIN`] sets no margin: a server's clock was set back, or many ballots were
 //!    drawn within a millisecond, and neither shows how much the estimate lags.
 
-use super::ballot_clock::{PER_MILLI, SLOTS};
 use super::clock::Instant;
 use std::sync::OnceLock;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -18,7 +17,7 @@ use std::time::Duration;
 
 /// Largest margin, in ballots: one millisecond. Too small: a process that lags by more is refused in each of its turns. Too large:
 /// after a loss of all data, ballots may start below those that were given before for that long.
-pub(super) const MAX_MARGIN: u64 = PER_MILLI;
+pub(super) const MAX_MARGIN: u64 = 64;
 
 /// How long a margin applies. Too short: a process that lags pays a further round more often. Too long: ballots stay ahead of the
 /// servers' clocks although nobody competes for the slot.
@@ -26,18 +25,22 @@ pub(super) const LIFETIME: Duration = Duration::from_secs(10);
 
 const MARGIN_BITS: u32 = MAX_MARGIN.ilog2() + 1;
 
-/// The margins of all slots. Allocated when the first one is recorded.
-#[derive(Debug, Default)]
-pub(super) struct BallotMargins(OnceLock<Box<[AtomicU64]>>);
+/// The margins of all slots.
+#[derive(Debug)]
+pub(super) struct BallotMargins {
+    /// Allocated when the first margin is recorded.
+    margins: OnceLock<Box<[AtomicU64]>>,
+    slots: u16,
+}
 
 impl BallotMargins {
-    pub(super) const fn new() -> Self {
-        Self(OnceLock::new())
+    pub(super) const fn new(slots: u16) -> Self {
+        Self { margins: OnceLock::new(), slots }
     }
 
     /// Returns the margin of `slot` in ballots; 0 if there is none or it has expired.
     pub(super) fn get(&self, slot: u16, now: Instant) -> u64 {
-        let margins = self.0.get().and_then(|margins| margins.get(usize::from(slot)));
+        let margins = self.margins.get().and_then(|margins| margins.get(usize::from(slot)));
         margins.map_or(0, |margin| unpack(margin.load(Ordering::Relaxed), now))
     }
 
@@ -46,7 +49,7 @@ impl BallotMargins {
         if shortfall == 0 || shortfall > MAX_MARGIN {
             return;
         }
-        let margins = self.0.get_or_init(|| (0..SLOTS).map(|_| AtomicU64::new(0)).collect());
+        let margins = self.margins.get_or_init(|| (0..self.slots).map(|_| AtomicU64::new(0)).collect());
         if let Some(margin) = margins.get(usize::from(slot)) {
             let pack = |packed| Some(now.after(LIFETIME).millis() << MARGIN_BITS | shortfall.max(unpack(packed, now)));
             // Cannot fail: the closure never returns `None`.
@@ -73,7 +76,7 @@ mod tests {
 
     #[test]
     fn margin_grows_with_larger_shortfalls_and_applies_to_its_slot_alone() {
-        let margins = BallotMargins::new();
+        let margins = BallotMargins::new(SLOT + 2);
         assert_eq!(margins.get(SLOT, at(0)), 0);
         for (shortfall, expected) in [(3, 3), (9, 9), (2, 9), (MAX_MARGIN, MAX_MARGIN)] {
             margins.record(SLOT, shortfall, at(1));
@@ -84,7 +87,7 @@ mod tests {
 
     #[test]
     fn margin_expires_after_the_last_refusal() {
-        let (margins, lifetime) = (BallotMargins::new(), LIFETIME.as_secs());
+        let (margins, lifetime) = (BallotMargins::new(SLOT + 2), LIFETIME.as_secs());
         margins.record(SLOT, 9, at(1));
         margins.record(SLOT, 3, at(5));
         assert_eq!([4 + lifetime, 5 + lifetime].map(|seconds| margins.get(SLOT, at(seconds))), [9, 0]);
@@ -94,7 +97,7 @@ mod tests {
 
     #[test]
     fn shortfall_above_the_maximum_sets_no_margin() {
-        let margins = BallotMargins::new();
+        let margins = BallotMargins::new(SLOT + 2);
         for shortfall in [0, MAX_MARGIN + 1, u64::MAX] {
             margins.record(SLOT, shortfall, at(1));
             assert_eq!(margins.get(SLOT, at(1)), 0, "{shortfall}");

@@ -1,12 +1,15 @@
 //! Users of the same Redis who may not write to our keys: the commands that they may run change nothing for others.
 
-use crate::support::{answered, barrier, builder, connected};
+use crate::support::{answered, barrier, builder};
 use redis::aio::MultiplexedConnection;
 use redlock_runtime::{LockManager, LockRequest};
 use redlock_tests::{Nodes, PATIENCE, eventually};
 use std::time::Duration;
 
 const KEY: &str = "order:1";
+
+/// More messages than releases that a node may owe before it is asked nothing more.
+const FLOOD: usize = 60_000;
 
 /// A connection of a user with these rules.
 async fn stranger(nodes: &Nodes, rules: &[&str]) -> MultiplexedConnection {
@@ -16,11 +19,18 @@ async fn stranger(nodes: &Nodes, rules: &[&str]) -> MultiplexedConnection {
     redis::Client::open(url).unwrap().get_multiplexed_async_connection().await.unwrap()
 }
 
+/// A manager of the namespace `locks`.
+async fn manager_at(url: String) -> LockManager {
+    let manager = builder([url]).namespace("locks").build().unwrap();
+    manager.ready().await.unwrap();
+    manager
+}
+
 /// The channel that `manager` listens to. A manager listens as soon as one of its calls has found a lock taken.
 async fn channel(manager: &LockManager, nodes: &Nodes) -> String {
     let held = manager.acquire("mine").await.unwrap();
     let id = held.token().as_str().split_once('@').unwrap().1.to_owned();
-    let other = connected(builder(nodes.urls()).namespace("locks"), nodes).await;
+    let other = manager_at(nodes[0].url()).await;
     let taken = other.acquire(KEY).await.unwrap();
     manager.acquire(LockRequest::new(KEY).wait(Duration::from_secs(2))).await.unwrap_err();
     taken.release().await.unwrap();
@@ -37,14 +47,13 @@ async fn channel(manager: &LockManager, nodes: &Nodes) -> String {
 #[tokio::test]
 async fn message_about_the_lock_of_another_manager_does_not_release_it() {
     let nodes = Nodes::start(1).await;
-    let locks = || builder(nodes.urls()).namespace("locks");
-    let (holder, bystander) = (connected(locks(), &nodes).await, connected(locks(), &nodes).await);
+    let (holder, bystander) = (manager_at(nodes[0].url()).await, manager_at(nodes[0].url()).await);
     let channel = channel(&bystander, &nodes).await;
     let guard = holder.acquire(KEY).await.unwrap();
 
     let mut spy = stranger(&nodes, &["+get", "%R~locks:*", "+publish", "&redlock:*"]).await;
     let deleted: Result<(), _> = redis::cmd("DEL").arg("locks:order:1").query_async(&mut spy).await;
-    assert!(deleted.unwrap_err().to_string().contains("NOPERM"), "the spy itself may not delete the lock");
+    assert_eq!(deleted.unwrap_err().code(), Some("NOPERM"), "the spy itself may not delete the lock");
     let token: String = redis::cmd("GET").arg("locks:order:1").query_async(&mut spy).await.unwrap();
     assert_eq!(token, guard.token().as_str());
     let bystanders = channel.strip_prefix("redlock:").unwrap();
@@ -71,4 +80,50 @@ async fn message_about_the_lock_of_another_manager_does_not_release_it() {
     }
     assert!(guard.is_held());
     guard.release().await.unwrap();
+}
+
+#[tokio::test]
+async fn messages_with_made_up_tokens_do_not_stop_a_process() {
+    let nodes = Nodes::start(1).await;
+    let rules =
+        ["ACL", "SETUSER", "service", "reset", "on", ">service", "~locks:*", "~{locks:*", "&redlock:*", "+@all"];
+    nodes[0].inspect().command::<()>(&rules).await;
+    let url = nodes[0].url().replace("redis://", "redis://service:service@");
+    let service = manager_at(url).await;
+    let channel = channel(&service, &nodes).await;
+    let id = channel.strip_prefix("redlock:").unwrap();
+
+    let mut spy = stranger(&nodes, &["+publish", "&redlock:*"]).await;
+    let flooding = tokio::spawn({
+        let (channel, id) = (channel.clone(), id.to_owned());
+        async move {
+            for first in (0..FLOOD).step_by(1000) {
+                let mut pipeline = redis::pipe();
+                for number in first..first + 1000 {
+                    // The service may not release this key, so that each release is refused.
+                    let message = format!("granted 0000{number:04x}-0000-7000-8000-000000000000@{id} x:{number}");
+                    pipeline.cmd("PUBLISH").arg(&channel).arg(message).ignore();
+                }
+                pipeline.query_async::<()>(&mut spy).await.unwrap();
+            }
+            // Messages that are longer than any that a node sends.
+            for number in 0..100 {
+                let key = "k".repeat(200_000);
+                let message = format!("granted 0000{number:04x}-0000-7000-8000-000000000000@{id} {key}");
+                let published = redis::cmd("PUBLISH").arg(&channel).arg(message).query_async::<u64>(&mut spy).await;
+                assert_eq!(published.unwrap(), 1);
+            }
+        }
+    });
+    let mut calls = 0;
+    while !flooding.is_finished() || calls < 100 {
+        let guard = service.acquire(KEY).await.unwrap_or_else(|error| panic!("call {calls} beside the flood: {error}"));
+        guard.release().await.unwrap();
+        calls += 1;
+    }
+    flooding.await.unwrap();
+    answered(&service).await;
+    // Each message costs one script at most.
+    let rejected = nodes[0].inspect().rejected("evalsha").await;
+    assert!(rejected <= FLOOD as u64, "{rejected} scripts for {FLOOD} messages");
 }

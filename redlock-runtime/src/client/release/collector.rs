@@ -3,7 +3,6 @@
 use super::pending_release::PendingRelease;
 use super::release_ledger::ReleaseLedger;
 use crate::node::Node;
-use crate::protocol::last_command::is_conclusive;
 use crate::time::clock::Clock;
 use std::collections::VecDeque;
 use std::sync::Arc;
@@ -78,7 +77,7 @@ impl Collector {
                 continue;
             }
             let left = release.matters_until().since(self.clock.now());
-            if is_conclusive(&answer) || left.is_zero() {
+            if release.is_settled_by(&answer) || left.is_zero() {
                 return release.settle(&answer);
             }
             // Time for the connection to be seen as broken, and for a busy server to get on.

@@ -6,7 +6,7 @@ use crate::lock::LockKey;
 use crate::node::{Node, Pending, Recipient};
 use crate::observe::{ToldKey, events, held_back};
 use crate::protocol::command::{Answer, Command, Reply, Subject};
-use crate::protocol::last_command::{LastCommand, Settlement, is_conclusive};
+use crate::protocol::last_command::{LastCommand, Settlement};
 use crate::time::clock::Instant;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
@@ -54,7 +54,7 @@ impl PendingRelease {
     }
 
     fn new(ledger: &Arc<ReleaseLedger>, subject: Arc<Subject>, mut last: LastCommand) -> Self {
-        ledger.begin(last.matters_until);
+        ledger.begin(&last);
         // What was sent to one part before may be executed behind the release at another one.
         last.ends_messages &= !ledger.has_parts;
         if last.ends_messages {
@@ -126,6 +126,11 @@ impl PendingRelease {
         leaves
     }
 
+    /// Returns `true` if the release need not be repeated after `answer`.
+    pub(super) fn is_settled_by(&self, answer: &Answer) -> bool {
+        self.last.settled_by(answer) == Settlement::Settled
+    }
+
     /// Sends the release once more, after an answer that left it open.
     pub(super) fn send_again(&mut self, node: &dyn Node, now: Instant) {
         self.ledger.sent_again.fetch_add(1, Ordering::Relaxed);
@@ -141,7 +146,7 @@ impl PendingRelease {
     /// settles the release.
     pub(super) fn is_open_by_now(&mut self) -> bool {
         match self.answer.try_answer() {
-            Some(answer) if is_conclusive(&answer) => {
+            Some(answer) if self.is_settled_by(&answer) => {
                 self.answer = Pending::answered(answer);
                 false
             }
@@ -159,6 +164,7 @@ impl PendingRelease {
             }
             // It was executed.
             Ok(_) | Err(NodeError::Abstains(_)) => {}
+            Err(_) if self.last.is_stray => {}
             Err(error) => self.count_as_abandoned(&error.to_string()),
         }
     }
@@ -189,10 +195,10 @@ impl Drop for PendingRelease {
     fn drop(&mut self) {
         self.note_heard();
         self.leave();
-        if !self.is_settled {
+        if !self.is_settled && !self.last.is_stray {
             self.count_as_abandoned("its task has ended");
         }
-        self.ledger.end();
+        self.ledger.end(&self.last);
     }
 }
 

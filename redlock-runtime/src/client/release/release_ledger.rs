@@ -3,6 +3,7 @@
 use super::leaving_tokens::LeavingTokens;
 use super::owed::Owed;
 use crate::error::NodeError;
+use crate::protocol::last_command::{LastCommand, MOST_STRAYS};
 use crate::time::clock::{Clock, Instant};
 use crate::time::wait_until::wait_until;
 use std::sync::Arc;
@@ -30,6 +31,8 @@ pub(crate) struct ReleaseLedger {
     /// Whether the node has parts that answer for themselves, or this is one of them.
     pub(super) has_parts: bool,
     unanswered: AtomicUsize,
+    /// Those of `unanswered` that answer messages about unknown tokens.
+    strays: AtomicUsize,
     /// Those that nobody but their connection looks after.
     owed: Owed,
     /// Since when the collector has been waiting for an answer, in milliseconds of the clock; 0 while it does not.
@@ -59,6 +62,7 @@ impl ReleaseLedger {
             clock,
             has_parts: false,
             unanswered: AtomicUsize::new(0),
+            strays: AtomicUsize::new(0),
             owed: Owed::nothing(),
             waiting_since,
             renewing_since,
@@ -84,14 +88,21 @@ impl ReleaseLedger {
         Self { redacts_keys, ..Self::of_parts(&self.label, self.clock) }
     }
 
-    /// A release was sent, which matters until then.
-    pub(super) fn begin(&self, matters_until: Instant) {
-        self.unanswered.fetch_add(1, Ordering::Relaxed);
-        self.matters_until.fetch_max(matters_until.millis(), Ordering::Relaxed);
+    /// Returns `true` if a release of an unknown token may be sent.
+    pub(crate) fn has_room_for_stray(&self) -> bool {
+        self.strays.load(Ordering::Relaxed) < MOST_STRAYS
     }
 
-    /// A release is settled, or nobody waits for it any more.
-    pub(super) fn end(&self) {
+    /// Records that a release is sent.
+    pub(super) fn begin(&self, last: &LastCommand) {
+        self.strays.fetch_add(usize::from(last.is_stray), Ordering::Relaxed);
+        self.unanswered.fetch_add(1, Ordering::Relaxed);
+        self.matters_until.fetch_max(last.matters_until.millis(), Ordering::Relaxed);
+    }
+
+    /// Records that a release is settled, or given up.
+    pub(super) fn end(&self, last: &LastCommand) {
+        self.strays.fetch_sub(usize::from(last.is_stray), Ordering::Relaxed);
         if self.unanswered.fetch_sub(1, Ordering::AcqRel) == 1 {
             self.answered.notify_waiters();
         }
