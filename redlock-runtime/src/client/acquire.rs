@@ -229,8 +229,8 @@ impl<'c> Call<'c> {
             match self.number(&turn).await {
                 Ok(_) if self.latest.is_some_and(|latest| latest <= self.now()) => return Err(self.timed_out_by(None)),
                 Ok(fencing_token) => return Ok(self.hold(turn, fencing_token)),
-                Err(Unnumbered::TooLate) if self.has_time() => turn = self.start_again(turn).await?,
-                Err(Unnumbered::TooLate) => return Err(turn.acquisition().failure()),
+                Err(Unnumbered::Again) if self.has_time() => turn = self.start_again(turn).await?,
+                Err(Unnumbered::Again) => return Err(turn.acquisition().failure()),
                 Err(Unnumbered::Failed(error)) => return Err(error),
             }
         }

@@ -60,7 +60,7 @@ fn connected(local: &Arc<LocalQueue>, index: usize) {
 /// Takes in what node number `index` has announced.
 fn route(local: &Arc<LocalQueue>, index: usize, Wakeup { subject, notice }: Wakeup) {
     let shared = local.shared();
-    if !subject.token.is_of(shared.id) {
+    if !subject.token.is_of(shared.id) && shared.rules.apply(Rule::ForeignTokensAreIgnored) {
         return;
     }
     let wanted_by = match notice {

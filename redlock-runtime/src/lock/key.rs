@@ -11,7 +11,7 @@ use std::sync::Arc;
 /// What is locked: the text under which the lock stands in Redis, after the manager's namespace.
 ///
 /// Any text from 1 to [`LockKey::MAX_LEN`] bytes is a key, but for the names of what stands beside locks: `{order:7}:q`,
-/// `{order:7}:t`, `{order:7}:f`, all three also with more behind another colon, `redlock:fence`, and what begins with `redlock:f:`. It is checked when a lock is acquired, so that a key can be
+/// `{order:7}:t`, `{order:7}:f`, all three also with more behind another colon, and what begins with `redlock:f:`. It is checked when a lock is acquired, so that a key can be
 /// made anywhere without an error path; [`check`](Self::check) tells before. A key names the same thing to every manager: the namespace is the manager's.
 ///
 /// # Examples
@@ -265,7 +265,7 @@ mod tests {
 
     #[test]
     fn nothing_beside_a_lock_is_a_lock() {
-        for name in ["{order:7}:q", "{order:7}:f", "{7}:q:order:{7}", "redlock:fence", "redlock:f:{9}"] {
+        for name in ["{order:7}:q", "{order:7}:f", "{7}:q:order:{7}", "redlock:f:{9}"] {
             assert!(LockKey::from(name).fault().is_some_and(|fault| fault.to_string().contains(name)), "{name}");
             assert_eq!(LockKey::from(name).below("locks:").fault(), None, "it has another name there");
             let from_template = LockKey::from_template(name.to_owned());

@@ -14,9 +14,6 @@ pub(crate) fn line_of(token: &OwnerToken) -> String {
     [REGISTER, token.as_str()].concat()
 }
 
-/// Where versions that counted kept the largest fencing number that a node had given.
-pub(crate) const LARGEST_NUMBER: &str = "redlock:fence";
-
 /// How the names of queues go on behind the first closing brace, those of the counters of such versions, and those of turnstiles.
 pub(crate) const SIDE_KINDS: [&str; 3] = [":q", ":f", ":t"];
 
@@ -24,9 +21,7 @@ pub(crate) const SIDE_KINDS: [&str; 3] = [":q", ":f", ":t"];
 pub(crate) fn is_reserved(name: &str) -> bool {
     let is_of = |rest: &str, kind| rest.strip_prefix(kind).is_some_and(|rest| rest.is_empty() || rest.starts_with(':'));
     let behind_tag = name.strip_prefix('{').and_then(|rest| rest.split_once('}'));
-    name == LARGEST_NUMBER
-        || name.starts_with(REGISTER)
-        || behind_tag.is_some_and(|(_, rest)| SIDE_KINDS.iter().any(|kind| is_of(rest, kind)))
+    name.starts_with(REGISTER) || behind_tag.is_some_and(|(_, rest)| SIDE_KINDS.iter().any(|kind| is_of(rest, kind)))
 }
 
 /// The `text` of a template as one that is not reserved: with the first character by its code where it is, or could be taken
@@ -49,7 +44,7 @@ mod tests {
     #[test]
     fn ordinary_names_stay_what_they_are() {
         for name in
-            ["order:7", "order:{7}", "{7}:order", "{7}:queue", "{7}:fq", "{7}", "a{b}:q", "%3Aa", "redlock:fences"]
+            ["order:7", "order:{7}", "{7}:order", "{7}:queue", "{7}:fq", "{7}", "a{b}:q", "%3Aa", "redlock:fence"]
         {
             assert!(!is_reserved(name), "{name}");
             assert_eq!(unreserved(name), name);
@@ -63,11 +58,10 @@ mod tests {
             "{order:7}:f",
             "{7}:q:order:{7}",
             "{}:f",
-            "redlock:fence",
             "redlock:f:{9}",
             "redlock:f:9",
             "%7Border:7}:q",
-            "%72edlock:fence",
+            "%72edlock:f:9",
             "%257Border:7}:q",
             "%25",
             "%7B",

@@ -33,12 +33,6 @@ impl LockManager {
     /// clocks of the servers were set back. If the user may not run `TIME`, the clocks of the processes are used, and a slower clock than
     /// that of an earlier holder gives a smaller token. The same holds if all nodes lose their keys.
     ///
-    /// # Coming from a version that counted
-    ///
-    /// Numbers begin above `redlock:fence`, the largest one that such a version has given. A process that still counts gives
-    /// smaller ones: do not let both work on the same locks. [`check`](Self::check) warns as long as that key is there; delete
-    /// it when no such process is left.
-    ///
     /// # Errors
     /// Those of [`acquire`](Self::acquire). [`LockError::NoQuorum`] also when too few nodes have accepted a number; the
     /// lock is given back then.

@@ -10,6 +10,7 @@ mod clock_offsets;
 #[cfg(any(test, fuzzing))]
 pub(crate) mod differential;
 mod environment;
+mod far_numbers;
 pub(crate) mod inspection;
 pub(crate) mod memory;
 mod pending;

@@ -6,6 +6,7 @@
 use crate::error::NodeError;
 use crate::node::abstention::{Abstention, Caution, abstains_until, young_until};
 use crate::node::clock_offsets::ClockOffsets;
+use crate::node::far_numbers::FarNumbers;
 use crate::node::round_trips::RoundTrips;
 use crate::node::server_identity::{DataSet, Identity, KnownServer};
 use crate::observe::events;
@@ -35,6 +36,7 @@ pub(crate) struct ServerRegister {
     /// The longest lease that a server may have granted before it was restarted, in milliseconds: the `longest_ttl` that
     /// all managers share, or a longer `min_hold` of this one.
     longest_lease: AtomicU64,
+    far_numbers: FarNumbers,
     /// By how much each clock is ahead of ours.
     ahead: Mutex<ClockOffsets>,
     /// By address.
@@ -60,6 +62,7 @@ impl ServerRegister {
             quorum,
             on_step,
             longest_lease,
+            far_numbers: FarNumbers::default(),
             ahead,
             known,
             clusters,
@@ -80,10 +83,18 @@ impl ServerRegister {
 
     /// Records a server's reply to a command that proposed a ballot. If the server refused it, the next ballot is larger in all registers
     /// of the command, because the reply does not tell which of them has refused.
-    pub(crate) fn on_proposal_reply(&self, Proposal { subject, ballot }: &Proposal, reply: &Reply) {
-        if let Some(Number::Refused { largest }) = reply.number() {
-            self.ballots.refused_for(&subject.numbered_slots(), *ballot, largest);
+    pub(crate) fn on_proposal_reply(&self, Proposal { subject, ballot }: &Proposal, node: &str, reply: &Reply) {
+        let Some(Number::Refused { largest }) = reply.number() else { return };
+        let slots = subject.numbered_slots();
+        if let [slot] = *slots
+            && !self.ballots.is_in_reach(&slots, largest)
+        {
+            let needed = if self.rules().apply(Rule::FarNumbersNeedAQuorum) { self.quorum.needed } else { 1 };
+            if let Some(number) = self.far_numbers.record(slot, node, largest, needed) {
+                self.ballots.reached(slot, number);
+            }
         }
+        self.ballots.refused_for(&slots, *ballot, largest);
     }
 
     /// The clock of the server at `address`, which is `node` or a part of it, is so much ahead of ours; `None` for one that may not be

@@ -47,6 +47,8 @@ pub(crate) enum Rule {
     ReleasesAreSeenThrough,
     /// Wake-ups about tokens that nobody here has are answered by a release.
     UnknownTokensAreReleased,
+    /// A message about a token of another manager is ignored: acting on it would change a lock that this process does not own.
+    ForeignTokensAreIgnored,
     /// Whoever gives back what was cut off hears wake-ups from then on: it may be executed behind that.
     WhoWasCutListens,
     /// A lease is counted from when it was asked for, not from the answer.
@@ -57,6 +59,8 @@ pub(crate) enum Rule {
     PassesAreLimited,
     /// A node accepts a ballot only if it is larger than all that it has accepted.
     BallotsOnlyRise,
+    /// A number that no clock explains counts only if a quorum of nodes returns it: one damaged register must not raise the others.
+    FarNumbersNeedAQuorum,
     /// A node accepts the ballot for several names only if the registers of all of them do: each orders the owners of its own.
     EveryRegisterAccepts,
     /// A majority has accepted the same ballot: the largest of different ones may be that of somebody else, too.

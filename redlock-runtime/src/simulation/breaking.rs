@@ -236,6 +236,16 @@ impl World {
             self.push(wire, Wakeup { subject, notice: Notice::Revoked { by } }, now);
         }
     }
+
+    /// A user who may publish sends all managers but the holder's a message that the lock was granted to the holder.
+    pub(super) fn forge(&mut self, key: &LockKey, server: usize, now: Instant) {
+        let Some(token) = self.servers[server].owner(key.name(), now) else { return };
+        let channel = crate::protocol::wakeup::channel(token.manager());
+        for wire in self.servers[server].subscribers_but(&channel) {
+            let subject = Subject::new(key.clone(), token);
+            self.push(wire, Wakeup { subject, notice: Notice::Granted }, now);
+        }
+    }
 }
 
 impl Network {

@@ -149,6 +149,18 @@ pub(super) fn fenced_with_thefts() -> Profile {
     Profile { nodes: vec![3], faults, keys: 2..=2, renewals: 50, bodies: 50..=600, ..fenced_with_cuts() }
 }
 
+/// A user who may write to the registers of a minority of the servers does so.
+pub(super) fn poisoned_registers() -> Profile {
+    let faults = Faults { poisons: 3, until: 100, is_minority: true, ..Faults::NONE };
+    Profile { nodes: vec![3, 5], fenced: 100, calls: 4..=6, pauses: 0..=60, faults, ..crowd() }
+}
+
+/// A user who may publish sends messages about the locks of others.
+pub(super) fn forged_messages() -> Profile {
+    let faults = Faults { forgeries: 8, until: 900, ..Faults::NONE };
+    Profile { nodes: vec![1, 3], bodies: 20..=200, calls: 3..=5, faults, ..crowd() }
+}
+
 /// Long bodies under locks that are renewed, and a network that does not disturb that.
 fn renewed() -> Profile {
     Profile {

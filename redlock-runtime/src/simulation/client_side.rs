@@ -65,7 +65,7 @@ impl World {
                     link.server_facts.told(time, sent);
                 }
                 if let Some(proposal) = proposal {
-                    link.environment.servers.on_proposal_reply(&proposal, reply);
+                    link.environment.servers.on_proposal_reply(&proposal, link.server_facts.node(), reply);
                 }
                 let left = link.server_facts.abstains_for(link.abstention, sent);
                 recipient.answer(worth(Ok(reply.clone()), left));

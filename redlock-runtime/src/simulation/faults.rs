@@ -41,6 +41,10 @@ pub(super) struct Faults {
     pub(super) crashes: u32,
     /// Somebody says that he breaks a lock, and does not.
     pub(super) lies: u32,
+    /// All managers but the holder's receive a message that its lock was granted to it.
+    pub(super) forgeries: u32,
+    /// A register is set to a number far ahead of all clocks.
+    pub(super) poisons: u32,
     /// Another program deletes a key or writes over it, at some of the servers.
     pub(super) thefts: u32,
     /// The wall clock of a server is set forward.
@@ -97,6 +101,15 @@ pub(super) enum Fault {
         key: usize,
         server: usize,
     },
+    /// About the holder of the key at that server.
+    Forge {
+        key: usize,
+        server: usize,
+    },
+    Poison {
+        key: usize,
+        server: usize,
+    },
     /// At `servers` servers in a row; overwritten for so long, or else deleted.
     Theft {
         key: usize,
@@ -126,6 +139,8 @@ impl Faults {
         blocks: 0,
         crashes: 0,
         lies: 0,
+        forgeries: 0,
+        poisons: 0,
         thefts: 0,
         steps: 0,
         targets: None,
@@ -139,12 +154,18 @@ impl Faults {
         let restarts = self.restarts + self.wipes + self.forgets + self.rolls + self.blinks;
         let servers = self.freezes + restarts + self.thefts + self.steps;
         let data = self.replacements + self.promotions + self.fail_overs;
-        servers + data + self.cuts + self.pauses + self.blocks + self.crashes + self.lies == 0 && self.targets.is_none()
+        let strangers = self.lies + self.forgeries + self.poisons;
+        servers + data + strangers + self.cuts + self.pauses + self.blocks + self.crashes == 0 && self.targets.is_none()
     }
 
     /// Whether only a minority of the servers has trouble, and no client.
     pub(super) const fn are_of_a_minority(&self) -> bool {
         self.is_minority && self.pauses + self.blocks + self.crashes == 0
+    }
+
+    /// Returns `true` if the registers of a minority of the servers are poisoned, and nothing else goes wrong.
+    pub(super) const fn poison_a_minority(&self) -> bool {
+        self.is_minority && self.poisons > 0 && Self { poisons: 0, ..*self }.are_none()
     }
 
     /// Whether all the trouble is that servers fail over and keep their data.
@@ -205,6 +226,8 @@ impl World {
                 client.blocked_until = client.blocked_until.max(now.after(for_));
             }
             Fault::Lie { key, server } => self.lie(&actor::key(key), server, now),
+            Fault::Forge { key, server } => self.forge(&actor::key(key), server, now),
+            Fault::Poison { key, server } => self.servers[server].poison(&actor::key(key)),
             Fault::Crash { client } => {
                 self.crash(client, now);
                 return Some(Step::Crash { client });
@@ -240,6 +263,12 @@ impl World {
             Fault::Block { client, for_ } => format!("!! {} blocks for {for_:?}", client_name(client)),
             Fault::Crash { client } => format!("!! {} crashes", client_name(client)),
             Fault::Lie { key, server } => format!("!! {} is said to be broken at node {}", actor::key(key), server + 1),
+            Fault::Forge { key, server } => {
+                format!("!! {} is said to be granted at node {}", actor::key(key), server + 1)
+            }
+            Fault::Poison { key, server } => {
+                format!("!! the register of {} at node {} is poisoned", actor::key(key), server + 1)
+            }
             Fault::Theft { key, first, servers, overwritten_for } => {
                 let what = if overwritten_for.is_some() { "overwritten" } else { "deleted" };
                 format!("!! {} is {what} at {servers} nodes from {}", actor::key(key), first + 1)

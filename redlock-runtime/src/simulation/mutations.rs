@@ -4,10 +4,10 @@ use super::breaking::{breaks, broken_banks, heard_breaks, prompt_breaks};
 use super::circumstances::{
     away_while_waiting, blinking, calm_delivery, clock_steps, cold_start, crashed_holder, crowd_with_crashes,
     cut_acquisitions, cut_extensions, cut_tries, cut_yields, cut_yields_and_others, cuts, double_delivery, failed_over,
-    families_with_cuts, fenced_rolling, fenced_with_cuts, fenced_with_thefts, forgetful, forgetful_crowd,
-    frozen_minority, frozen_servers, late_shutdowns, late_starts, long_bodies, long_holds, lowered_rolling,
-    one_forgets, one_freezes, promoted, replaced, rolling, shutdowns, slow_crowd, steps_while_waiting, thefts,
-    thefts_of_a_moment, troubled_minority, unrenewed, windows, wrong_clocks,
+    families_with_cuts, fenced_rolling, fenced_with_cuts, fenced_with_thefts, forged_messages, forgetful,
+    forgetful_crowd, frozen_minority, frozen_servers, late_shutdowns, late_starts, long_bodies, long_holds,
+    lowered_rolling, one_forgets, one_freezes, poisoned_registers, promoted, replaced, rolling, shutdowns, slow_crowd,
+    steps_while_waiting, thefts, thefts_of_a_moment, troubled_minority, unrenewed, windows, wrong_clocks,
 };
 use super::claims::{late_announcements, steps_before_claims};
 use super::faults::Faults;
@@ -43,7 +43,7 @@ const LONG_BODY: u64 = 1500;
 /// A rule, the circumstances in which it matters, and what breaks without it.
 type Case = (Rule, fn() -> Profile, &'static [Promise]);
 
-const CASES: [Case; 93] = [
+const CASES: [Case; 95] = [
     (Rule::TokensFollowTheLatest, wrong_clocks, &[Promise::Fairness]),
     (Rule::ReleasedTokensAreDead, cut_yields, &[Promise::Exclusion, Promise::Owned, Promise::Clean]),
     (Rule::OwnTurnIsALease, crowd_with_crashes, &[Promise::Exclusion, Promise::Owned]),
@@ -64,12 +64,14 @@ const CASES: [Case; 93] = [
     (Rule::CutYieldTaints, cut_yields_and_others, &[Promise::Exclusion, Promise::Owned]),
     (Rule::ReleasesAreSeenThrough, cuts, &[Promise::Clean, Promise::Progress]),
     (Rule::UnknownTokensAreReleased, cut_acquisitions, &[Promise::Progress, Promise::Clean]),
+    (Rule::ForeignTokensAreIgnored, forged_messages, &[Promise::Exclusion, Promise::Owned]),
     (Rule::WhoWasCutListens, cut_tries, &[Promise::Progress]),
     // A body that has begun by claims has the lock from the answer for longer than it may.
     (Rule::ValidityFromTheSend, long_bodies, &[Promise::Exclusion, Promise::Owned, Promise::BodyStops]),
     (Rule::TtlTimer, crashed_holder, &[Promise::Progress]),
     (Rule::PassesAreLimited, families_with_cuts, &[Promise::Fairness]),
     (Rule::BallotsOnlyRise, fenced_with_cuts, &[Promise::Fencing]),
+    (Rule::FarNumbersNeedAQuorum, poisoned_registers, &[Promise::Progress]),
     (Rule::AcceptsAreOfOneRound, fenced_with_cuts, &[Promise::Fencing]),
     (Rule::RefusedIsNotIssued, fenced_with_cuts, &[Promise::Fencing]),
     (Rule::HoldsAreCapped, long_holds, &[Promise::BodyStops]),

@@ -59,12 +59,18 @@ impl Faults {
             (self.promotions, &|random| promote(random.usize(0..troubled), true)),
             (self.fail_overs, &|random| promote(random.usize(0..troubled), false)),
         ];
-        let of_breaks: [Kind<'_>; 2] = [
+        let of_breaks: [Kind<'_>; 4] = [
             (self.blocks, &|random| {
                 let for_ = some_time(random);
                 (Fault::Block { client: random.usize(0..clients), for_ }, for_)
             }),
             (self.lies, &|random| (Fault::Lie { key: random.usize(0..2), server: random.usize(0..all) }, SECOND)),
+            (self.forgeries, &|random| {
+                (Fault::Forge { key: random.usize(0..2), server: random.usize(0..all) }, SECOND)
+            }),
+            (self.poisons, &|random| {
+                (Fault::Poison { key: random.usize(0..2), server: random.usize(0..troubled) }, SECOND)
+            }),
         ];
         // Nothing is drawn for those that are none, so that seeds from before they were there mean what they did.
         let of_data = of_data.iter().chain(&of_breaks).filter(|(most, _)| *most > 0);

@@ -184,6 +184,8 @@ impl Profile {
         let faults = Faults {
             blocks: 0,
             lies: 0,
+            forgeries: 0,
+            poisons: 0,
             cuts: maybe(6),
             freezes: maybe(2),
             restarts: maybe(1),

@@ -1,11 +1,13 @@
 //! A simulated Redis server: the state machine of the memory node, with a clock, channels and troubles of its own.
 
 use super::profile::Profile;
-use crate::lock::OwnerToken;
+use crate::lock::slot::slot_of;
+use crate::lock::{LockKey, OwnerToken};
 use crate::node::server_identity::{DataSet, Identity};
 use crate::protocol::command::{Claim, Command, Notice, Reply, Verb, Wakeup};
 use crate::protocol::node_state::NodeState;
 use crate::protocol::rules::Rules;
+use crate::time::ballot_clock::Ballot;
 use crate::time::clock::{Instant, virtual_origin};
 use crate::time::token_clock::TokenTime;
 use std::collections::{HashMap, HashSet};
@@ -196,6 +198,16 @@ impl Server {
     /// The newest connection that `channel` is open on.
     pub(super) fn subscriber(&self, channel: &str) -> Option<usize> {
         self.subscribers.iter().filter(|known| known.channel == channel).map(|known| known.wire).max()
+    }
+
+    /// The connections that are subscribed to other channels than this one.
+    pub(super) fn subscribers_but(&self, channel: &str) -> Vec<usize> {
+        self.subscribers.iter().filter(|known| known.channel != channel).map(|known| known.wire).collect()
+    }
+
+    /// Somebody raises the register of `key` to a number that no clock explains.
+    pub(super) fn poison(&mut self, key: &LockKey) {
+        self.state.raise_register(slot_of(key.name()), Ballot::NUMBERS.end - 2);
     }
 
     pub(super) fn forget(&mut self, wire: usize) {

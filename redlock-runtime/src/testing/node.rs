@@ -112,7 +112,7 @@ impl End {
         executed.seen.into_iter().for_each(|seen| self.environment.token_clock.observe(seen));
         self.facts.told(executed.time, sent);
         if let Some(proposal) = executed.proposal {
-            self.environment.servers.on_proposal_reply(&proposal, &executed.reply);
+            self.environment.servers.on_proposal_reply(&proposal, self.facts.node(), &executed.reply);
         }
         let left = self.facts.abstains_for(self.abstention(), sent);
         recipient.answer(worth(Ok(executed.reply), left));

@@ -118,21 +118,13 @@ pub(crate) struct BallotClock {
     /// Largest known ballot of each slot. Allocated by the first draw, because most managers do not fence.
     largest: OnceLock<Box<[AtomicU64]>>,
     margins: BallotMargins,
-    /// Lower limit of all ballots.
-    floor: AtomicU64,
     /// The [`Ahead`] of the servers, [`UNKNOWN`] or [`UNTOLD`].
     servers: AtomicI64,
 }
 
 impl BallotClock {
     pub(crate) const fn new(clock: Clock) -> Self {
-        Self {
-            clock,
-            largest: OnceLock::new(),
-            margins: BallotMargins::new(SLOTS),
-            floor: AtomicU64::new(0),
-            servers: AtomicI64::new(UNKNOWN),
-        }
+        Self { clock, largest: OnceLock::new(), margins: BallotMargins::new(SLOTS), servers: AtomicI64::new(UNKNOWN) }
     }
 
     /// Draws a ballot for locks of `slot` that is larger than every known ballot of the slot. Returns `None` if no larger number is valid,
@@ -146,8 +138,7 @@ impl BallotClock {
         let now = self.clock.now();
         let margin = slots.iter().map(|slot| self.margins.get(*slot, now)).max()?;
         let by_clock = self.shown_by_servers(now)?.saturating_add(margin);
-        let above = self.floor.load(Ordering::Relaxed).max(others);
-        let next = |known: u64| by_clock.max(known.max(above).saturating_add(1));
+        let next = |known: u64| by_clock.max(known.max(others).saturating_add(1));
         // Never fails: the closure always has a next value.
         let largest = self.of(*slots.first()?)?;
         let update = largest.fetch_update(Ordering::Relaxed, Ordering::Relaxed, |known| Some(next(known)));
@@ -178,16 +169,17 @@ impl BallotClock {
         }
     }
 
-    /// Returns `true` if a ballot for these slots may be above `largest`. With several slots, one slot must not move the others further than
-    /// a clock can show, unless the floor of all slots is there already.
+    /// Returns `true` if a ballot for these slots may be above `largest`: a clock can show that number, or the only slot has reached it.
+    /// Several slots must not move each other further than a clock can show.
     pub(crate) fn is_in_reach(&self, slots: &[u16], largest: u64) -> bool {
         let shown = self.shown_by_servers(self.clock.now());
         let latest = shown.map_or(Ballot::NUMBERS.end, |shown| shown.saturating_add(MOST_AHEAD));
-        slots.len() < 2 || largest <= latest || self.floor.load(Ordering::Relaxed) >= latest
+        let has_reached = |slot: &u16| self.of(*slot).is_some_and(|known| largest <= known.load(Ordering::Relaxed));
+        largest <= latest || matches!(slots, [slot] if has_reached(slot))
     }
 
     /// Records that a node has refused `ballot`, because it has accepted `largest` for a lock of one of these slots. Which of the slots
-    /// is not known. A `largest` that is out of reach of several slots is ignored.
+    /// is not known. A `largest` that is [out of reach](Self::is_in_reach) is ignored.
     pub(crate) fn refused_for(&self, slots: &[u16], ballot: Ballot, largest: u64) {
         if !self.is_in_reach(slots, largest) {
             return;
@@ -203,10 +195,10 @@ impl BallotClock {
         }
     }
 
-    /// Raises the floor to `number`, up to which a counter has given numbers. Ignores a number that leaves no room above it.
-    pub(crate) fn given(&self, number: u64) {
-        if Ballot::has_room_above(number) {
-            self.floor.fetch_max(number, Ordering::Relaxed);
+    /// Records that a quorum of nodes has accepted `number` or more for locks of `slot`, however far ahead of the clocks that is.
+    pub(crate) fn reached(&self, slot: u16, number: u64) {
+        if let Some(known) = self.of(slot) {
+            known.fetch_max(number, Ordering::Relaxed);
         }
     }
 
@@ -343,10 +335,10 @@ mod tests {
 
     #[tokio::test(start_paused = true)]
     async fn a_refusal_costs_one_round_and_says_nothing_of_other_slots() {
-        // The servers show a day less than they did.
+        // The servers show half an hour less than before.
         let clocks = [right(), right()];
         let now = clocks[0].draw(SLOT).unwrap().number;
-        let mut register = now + 24 * 3_600_000 * PER_MILLI;
+        let mut register = now + MOST_AHEAD / 2;
         for turn in 0..10 {
             assert_eq!(rounds(&mut register, &clocks[turn % 2]), 2);
             assert_eq!(rounds(&mut register, &clocks[turn % 2]), 1);
@@ -417,6 +409,8 @@ mod tests {
         let before = clock.draw(SLOT).unwrap().number;
         let made_up = before + 3 * MOST_AHEAD;
         refuse(&clock, &[SLOT], made_up);
+        assert_eq!(clock.draw(SLOT).unwrap().number, before + 1, "one node may be damaged");
+        clock.reached(SLOT, made_up);
         assert_eq!([SLOT, SLOT + 1].map(|slot| clock.draw(slot).unwrap().number), [made_up + 1, before]);
         assert_eq!(drawn(&clock, &[SLOT, SLOT + 1]), None, "it would move the other one as well");
         assert_eq!(clock.draw(SLOT + 1).unwrap().number, before + 1);
@@ -425,22 +419,8 @@ mod tests {
         assert_eq!(drawn(&clock, &others), Some(before), "which of them it is, nobody knows");
         assert_eq!([made_up, before].map(|largest| clock.is_in_reach(&others, largest)), [false, true]);
         assert!(clock.is_in_reach(&[SLOT], made_up));
-        refuse(&clock, &[SLOT], Ballot::NUMBERS.end - 1);
+        clock.reached(SLOT, Ballot::NUMBERS.end - 1);
         assert_eq!(clock.draw(SLOT), None, "there are no larger ones");
-    }
-
-    #[tokio::test(start_paused = true)]
-    async fn numbers_that_were_counted_are_respected() {
-        // Before the first ballot.
-        let clock = knowing(0, -1_000_000 * HOUR);
-        clock.given(41);
-        assert_eq!([SLOT, SLOT, 0].map(|slot| clock.draw(slot).unwrap().number), [42, 43, 42]);
-        clock.given(Ballot::NUMBERS.end);
-        assert_eq!(clock.draw(SLOT).unwrap().number, 44, "nobody has given this one");
-        let clock = right();
-        let counted = clock.draw(SLOT).unwrap().number + 3 * MOST_AHEAD;
-        clock.given(counted);
-        assert_eq!([1, 2].map(|_| drawn(&clock, &[0, 1]).unwrap()), [1, 2].map(|more| counted + more), "all are there");
     }
 
     #[tokio::test(start_paused = true)]
@@ -451,7 +431,7 @@ mod tests {
         assert_eq!(drawn(&clock, &[0, SLOT]), Some(before + 101));
         assert_eq!([SLOT, 0].map(|slot| clock.draw(slot).unwrap().number), [before + 102; 2]);
         assert_eq!(drawn(&clock, &[]), None);
-        refuse(&clock, &[0], Ballot::NUMBERS.end - 1);
+        clock.reached(0, Ballot::NUMBERS.end - 1);
         assert_eq!(drawn(&clock, &[0, SLOT]), None);
     }
 

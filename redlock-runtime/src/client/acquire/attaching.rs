@@ -48,7 +48,7 @@ impl Call<'_> {
         match self.number(&turn).await {
             Ok(fencing_token) => Ok(self.hold(turn, fencing_token)),
             // There is no second try: the lock was left once.
-            Err(Unnumbered::TooLate) => Err(turn.acquisition().failure()),
+            Err(Unnumbered::Again) => Err(turn.acquisition().failure()),
             Err(Unnumbered::Failed(error)) => Err(error),
         }
     }

@@ -17,8 +17,8 @@ const LONGEST_REST: Duration = Duration::from_millis(1);
 /// Why a lock that is held has no number.
 #[derive(Debug)]
 pub(crate) enum Unnumbered {
-    /// The lease has run out before. Another token may have more luck.
-    TooLate,
+    /// Another token may get one: the lease has run out before, or nodes that give numbers belonged to others.
+    Again,
     /// Too few nodes have accepted one.
     Failed(LockError),
 }
@@ -88,7 +88,8 @@ impl Acquisition {
         let mut state = self.state();
         match state.candidate.issue(decision, self.now()) {
             Ok(token) => Ok(token),
-            Err(NotIssued::TooLate) => Err(Unnumbered::TooLate),
+            Err(NotIssued::TooLate) => Err(Unnumbered::Again),
+            Err(NotIssued::Missing) if state.candidate.may_be_numbered_later() => Err(Unnumbered::Again),
             Err(NotIssued::Missing) => Err(Unnumbered::Failed(self.no_number(&state))),
         }
     }

@@ -7,7 +7,6 @@ use super::live_connection::LiveConnection;
 use super::permissions::{self, Permissions};
 use crate::error::NodeError;
 use crate::lock::LockKey;
-use crate::lock::reserved::LARGEST_NUMBER;
 use crate::node::report::{Capabilities, ClockOffset, NodeReport, Persistence, Purpose, Replication};
 use crate::time::wait_until::wait_until;
 use redis::{FromRedisValue, Value};
@@ -86,8 +85,6 @@ struct Answers {
     save: Option<Box<str>>,
     least_to_write: Option<Box<str>>,
     permissions: Permissions,
-    /// Whether a version that counted has given fencing numbers.
-    has_counted: bool,
     measured: Measured,
 }
 
@@ -108,14 +105,12 @@ async fn answers(live: &LiveConnection, key: &LockKey) -> Result<Answers, NodeEr
     let info = live.probe(&["INFO"]);
     let [fsync, save, least] =
         ["appendfsync", "save", "min-replicas-to-write"].map(|name| (name, live.probe(&["CONFIG", "GET", name])));
-    let counted = live.probe(&["GET", LARGEST_NUMBER]);
     let permissions = permissions::ask(live, key, &live.own_channel());
     let measured = measured.await?;
     let info = permitted(info.await)?.map(|text: String| Info::parse(&text));
     let (fsync, save) = (setting(fsync.0, fsync.1.await)?, setting(save.0, save.1.await)?);
     let (least_to_write, permissions) = (setting(least.0, least.1.await)?, permissions.await?);
-    let has_counted = permitted::<String>(counted.await)?.is_some();
-    Ok(Answers { info, fsync, save, least_to_write, permissions, has_counted, measured })
+    Ok(Answers { info, fsync, save, least_to_write, permissions, measured })
 }
 
 /// Measures a round trip, which begins before this returns.
@@ -170,7 +165,6 @@ impl Answers {
         report.capabilities = Capabilities { time: time.is_some(), ..Capabilities::default() };
         report.refusals = self.permissions.refusals;
         report.may_use_name = self.permissions.may_use_name;
-        report.has_counted = self.has_counted;
         let Some(info) = self.info else { return };
         report.version = info.product().map(Into::into);
         report.run_id = info.field("run_id").map(Into::into);

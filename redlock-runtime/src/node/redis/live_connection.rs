@@ -376,7 +376,7 @@ impl LiveConnection {
                     self.server.told(time, sent);
                 }
                 if let (Some(proposal), Ok(reply)) = (question.command.proposal(), &answer) {
-                    self.environment.servers.on_proposal_reply(&proposal, reply);
+                    self.environment.servers.on_proposal_reply(&proposal, self.server.node(), reply);
                 }
                 let left = question.sent.and_then(|sent| self.abstained_for(sent, question.abstains_until));
                 self.finish(question, worth(answer, left));

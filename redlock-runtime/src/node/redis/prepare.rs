@@ -9,7 +9,6 @@ use super::live_connection::LiveConnection;
 use super::script::Scripts;
 use super::verification::{Doubt, Verification};
 use crate::error::NodeError;
-use crate::lock::reserved::LARGEST_NUMBER;
 use crate::node::environment::Environment;
 use crate::node::inspection::client_name;
 use crate::node::report::CLUSTER_MEMBER;
@@ -63,7 +62,6 @@ pub(super) async fn prepare(
     let since = connection.control.located.get().and_then(|located| located.since);
     let identity = identity.map(|identity| identity.in_office_for(since));
     let time = answers.next().map(time_told);
-    let counted = permitted(answers.next());
     if info.is_replica() {
         if let Some(identity) = identity {
             server.is_replica(identity);
@@ -84,10 +82,6 @@ pub(super) async fn prepare(
     // Only now: a node without a vote is not near, however soon it answers.
     if server.abstains_for(abstention, answered).is_none() {
         server.answered(sent, answered);
-    }
-    // In a cluster, it may be elsewhere; there were no numbers in clusters then.
-    if let Some(number) = counted {
-        environment.servers.ballots.given(number);
     }
     let live = Arc::new(LiveConnection::new(scripts, has_pushes, abstention, Arc::clone(server), environment.clone()));
     Ok((Arc::clone(&live), Courier::new(live, connection, Verification::new(doubt, is_tracking))))
@@ -125,7 +119,6 @@ fn questions(channels: &Channels, environment: &Environment, server: &ServerFact
     pipeline.cmd("INFO");
     pipeline.cmd("CONFIG").arg("GET").arg(FSYNC);
     pipeline.cmd("TIME");
-    pipeline.cmd("GET").arg(LARGEST_NUMBER);
     if environment.replicas.is_some() {
         // For none: only whether it is permitted. A refusal later would come when the lock has been taken.
         pipeline.cmd("WAIT").arg(0).arg(1);

@@ -52,8 +52,6 @@ pub struct NodeReport {
     pub(crate) trial_name: Box<str>,
     /// Whether the user may use that name: if not, nothing can be said of others.
     pub(crate) may_use_name: bool,
-    /// Whether the fencing numbers of a version that counted stand there.
-    pub(crate) has_counted: bool,
 }
 
 /// A master of a cluster.
@@ -95,7 +93,6 @@ impl NodeReport {
             members: Vec::new(),
             trial_name: "".into(),
             may_use_name: true,
-            has_counted: false,
         }
     }
 
@@ -228,13 +225,8 @@ impl NodeReport {
                 "its clock is {clock}: a correction in one step ends leases early: let it be slewed to the right time"
             )
         });
-        let counted = self.has_counted.then(|| {
-            "redlock:fence has the fencing numbers of a version that counted, whose processes must not take the same locks: \
-             delete that key when none of them is left"
-                .to_owned()
-        });
         let replication = self.replication.and_then(Replication::risk);
-        [replication, eviction, clock, counted].into_iter().flatten()
+        [replication, eviction, clock].into_iter().flatten()
     }
 }
 

@@ -104,6 +104,11 @@ impl NodeState {
         }
     }
 
+    /// Somebody raises the fencing register of a slot.
+    pub(crate) fn raise_register(&mut self, slot: u16, largest: u64) {
+        self.registers.raise(slot, largest);
+    }
+
     pub(crate) fn clear(&mut self, key: &str) {
         self.readers.remove(key);
         self.locks.remove(key);

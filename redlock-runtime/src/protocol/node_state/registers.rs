@@ -31,6 +31,12 @@ impl Registers {
 /// What only an observer can do to the registers.
 #[cfg(any(test, fuzzing))]
 impl Registers {
+    /// Somebody raises the register of a slot.
+    pub(super) fn raise(&mut self, slot: u16, largest: u64) {
+        let register = self.0.entry(slot).or_default();
+        *register = largest.max(*register);
+    }
+
     /// Those of a node where one slot has this.
     pub(super) fn at(slot: u16, largest: u64) -> Self {
         Self([(slot, largest)].into())

@@ -106,6 +106,16 @@ impl Observer {
             self.closed(&waiter, outcome);
             self.tried(&waiter, outcome);
             self.in_time(&waiter, outcome);
+            self.is_served(outcome);
+        }
+    }
+
+    /// No call is refused for good if the registers of a minority are poisoned and nothing else goes wrong.
+    fn is_served<T>(&self, outcome: Option<&Result<T, LockError>>) {
+        if let Some(Err(error @ LockError::Refused { .. })) = outcome
+            && self.profile.faults.poison_a_minority()
+        {
+            self.broken(Promise::Progress, format!("a healthy majority refuses a call: {error}"));
         }
     }
 
