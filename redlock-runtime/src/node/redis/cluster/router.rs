@@ -8,7 +8,7 @@ use super::redirection::{
 use crate::error::NodeError;
 use crate::lock::slot::slot_of;
 use crate::node::redis::question::{Form, Question};
-use crate::protocol::command::{Command, Reply, Verb};
+use crate::protocol::command::{Answer, Command, Reply, Verb};
 use std::sync::{Arc, Weak};
 
 /// For the commands that one member refuses.
@@ -27,28 +27,45 @@ impl Router {
 
 impl Router {
     /// The member that a command goes to, which is brought into the form in which it goes there.
-    fn target(&self, members: &Members, question: &mut Question, redirection: Redirection) -> Option<Member> {
+    ///
+    /// # Errors
+    /// The answer to the command if it goes nowhere: a member has refused it with `error`.
+    fn target(
+        &self,
+        members: &Members,
+        question: &mut Question,
+        redirection: Redirection,
+        error: &NodeError,
+    ) -> Result<Member, Answer> {
         let asked_by = question.asked_by.take();
-        match redirection {
+        let member = match redirection {
             Redirection::Moved(to) => {
                 let member = members.member(&to);
                 members.want_map(Some(to));
                 make_whole(question);
-                Some(member)
+                member
             }
             // Its number would begin a register there, while the one that counts may still be here.
-            Redirection::Ask(_) if is_fenced_set(&question.command) => None,
+            Redirection::Ask(_) if is_fenced_set(&question.command) => return Err(unanswerable(question, error)),
             Redirection::Ask(to) => {
                 question.asked_by = Some(Box::new(self.at.clone()));
-                Some(members.member(&to))
+                members.member(&to)
             }
             Redirection::TryAgain => {
                 let has_the_slot = asked_by.as_deref().unwrap_or(&self.at);
-                make_alone(question).then(|| members.member(has_the_slot))
+                if !make_alone(question) {
+                    return Err(unanswerable(question, error));
+                }
+                members.member(has_the_slot)
             }
-        }
+        };
+        member.ok_or_else(|| Err(NodeError::Refused(TO_STRANGERS.into())))
     }
 }
+
+/// Refusal of a redirection to one more server than [`MOST_REDIRECTED`](super::members::MOST_REDIRECTED).
+const TO_STRANGERS: &str = "TRYAGAIN the members of the cluster send commands to more than 64 servers that are not in CLUSTER SLOTS; \
+                            if that goes on, run redis-cli --cluster check";
 
 impl Redirect for Router {
     fn redirect(&self, mut question: Question, redirection: Redirection, error: &NodeError) {
@@ -59,11 +76,9 @@ impl Redirect for Router {
         question.redirects += 1;
         // Before it is sent there.
         members.settled.disturb();
-        if let Some(member) = self.target(&members, &mut question, redirection) {
-            send_on(&member, question);
-        } else {
-            let answer = unanswerable(&question, error);
-            question.answer(answer);
+        match self.target(&members, &mut question, redirection, error) {
+            Ok(member) => send_on(&member, question),
+            Err(answer) => question.answer(answer),
         }
     }
 

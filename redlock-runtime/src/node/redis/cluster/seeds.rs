@@ -132,7 +132,7 @@ mod tests {
             ("redis+cluster://h1?connect_timeout_ms=500&seed=h2%3A7001&password_file=/p%3Fw", &["h1:6379", "h2:7001"]),
             ("redis+cluster://h1", &["h1:6379"]),
             ("valkey+cluster://h1:7000/?seed=h2", &["h1:7000", "h2:6379"]),
-            ("redis+cluster://u:pw@h1:7000/0?seed=h2:7001&seed=[::1]:7002", &["h1:7000", "h2:7001", "::1:7002"]),
+            ("redis+cluster://u:pw@h1:7000/0?seed=h2:7001&seed=[::1]:7002", &["h1:7000", "h2:7001", "[::1]:7002"]),
             ("redis+cluster://u:p%3Fw@h1?seed=10.0.0.2:7001", &["h1:6379", "10.0.0.2:7001"]),
             #[cfg(any(feature = "tls-aws-lc-rs", feature = "tls-ring"))]
             ("rediss+cluster://h1?seed=h2", &["h1:6379", "h2:6379"]),

@@ -1,12 +1,22 @@
 //! Which member of a cluster has which slot, as one of them has told it.
 
 use super::address::MemberAddress;
+use crate::error::NodeError;
 use redis::Value;
 use std::collections::BTreeSet;
 use std::ops::RangeInclusive;
 
 /// How many slots a cluster has.
 const SLOTS: usize = 16384;
+
+/// Most masters of a cluster that is used. Too small: a cluster that works is refused. Too large: one node that lies makes every
+/// process open that many connections, each with the login, to hosts of its choice.
+///
+/// Source: the specification of Redis Cluster recommends at most about 1000 nodes.
+pub(super) const MOST_MASTERS: usize = 1000;
+
+/// Most replicas in one map. Too small: a cluster that works is refused. Too large: a map that is forged takes more memory.
+const MOST_REPLICAS: usize = 10 * MOST_MASTERS;
 
 /// The answer of one member to `CLUSTER SLOTS`.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -30,17 +40,25 @@ struct Member {
 }
 
 impl SlotMap {
-    /// Reads the answer of the member at the host `answered`; `None` when it is something else.
+    /// Reads the answer of the member at the host `answered`.
     ///
     /// Source: the documentation of `CLUSTER SLOTS`. Each entry is the first and the last slot, then the master and its
     /// replicas, of each the host, the port and the id, and perhaps more. The host may be missing.
-    pub(super) fn parse(answer: &Value, answered: &str) -> Option<Self> {
-        let Value::Array(entries) = answer else { return None };
+    ///
+    /// # Errors
+    /// [`NodeError::Unintelligible`] if the answer is no map, and [`NodeError::Unfit`] if the map has too many members.
+    pub(super) fn parse(answer: &Value, answered: &str) -> Result<Self, NodeError> {
+        let no_map = || NodeError::Unintelligible("no map to CLUSTER SLOTS".into());
+        let Value::Array(entries) = answer else { return Err(no_map()) };
+        if entries.len() > SLOTS || entries.iter().map(replicas_in).sum::<usize>() > MOST_REPLICAS {
+            return Err(NodeError::Unfit(TOO_LARGE.into()));
+        }
         let shards: Option<Vec<_>> = entries.iter().map(|entry| Shard::parse(entry, answered)).collect();
         // Each member tells them in an order of its own.
-        let mut shards = shards?;
+        let mut shards = shards.ok_or_else(no_map)?;
         shards.sort_by_key(|shard| *shard.slots.start());
-        Some(Self { shards })
+        let map = Self { shards };
+        if map.masters().len() > MOST_MASTERS { Err(NodeError::Unfit(TOO_LARGE.into())) } else { Ok(map) }
     }
 
     /// The addresses of the masters.
@@ -127,10 +145,22 @@ impl Member {
         let Value::Array(parts) = member else { return None };
         let [host, Value::Int(port), rest @ ..] = parts.as_slice() else { return None };
         let host = if *host == Value::Nil { "" } else { text(host)? };
-        let address = MemberAddress::new(host, u16::try_from(*port).ok()?, answered);
+        let address = MemberAddress::read(host, u16::try_from(*port).ok()?, answered)?;
         Some(Self { address, id: rest.first().and_then(text).unwrap_or_default().into() })
     }
 }
+
+/// How many replicas an entry lists.
+fn replicas_in(entry: &Value) -> usize {
+    match entry {
+        Value::Array(parts) => parts.len().saturating_sub(3),
+        _ => 0,
+    }
+}
+
+/// What is wrong with a map that is not used.
+const TOO_LARGE: &str = "is in a cluster whose map has more than 1000 masters or 10000 replicas, which is not used: the map is \
+                         damaged or forged, or the cluster is too large for Redis";
 
 fn text(value: &Value) -> Option<&str> {
     match value {
@@ -241,8 +271,30 @@ mod tests {
             Value::Array(vec![entry(0, 5, vec![member(Value::Int(7), 1, "a")])]),
         ];
         for answer in wrong {
-            assert_eq!(SlotMap::parse(&answer, "h"), None, "{answer:?}");
+            assert_eq!(SlotMap::parse(&answer, "h").ok(), None, "{answer:?}");
         }
-        assert_eq!(SlotMap::parse(&Value::Array(vec![]), "h"), Some(SlotMap::default()), "a cluster without slots");
+        assert_eq!(SlotMap::parse(&Value::Array(vec![]), "h"), Ok(SlotMap::default()), "a cluster without slots");
+    }
+
+    #[test]
+    fn map_with_too_many_members_is_refused() {
+        let masters = |number: i64| {
+            let entries = (0..number).map(|slot| entry(slot, slot, vec![member(bulk("h"), slot + 1, "")]));
+            SlotMap::parse(&Value::Array(entries.collect()), "h")
+        };
+        let most = i64::try_from(MOST_MASTERS).unwrap();
+        assert_eq!(masters(most).unwrap().masters().len(), MOST_MASTERS);
+        let too_large = Err(NodeError::Unfit(TOO_LARGE.into()));
+        assert_eq!(masters(most + 1), too_large);
+        // One master is named again and again.
+        let again = |number: usize, members: &[Value]| {
+            SlotMap::parse(&Value::Array(vec![entry(0, 0, members.to_vec()); number]), "h").map(drop)
+        };
+        let one = member(bulk("h"), 1, "a");
+        assert_eq!(again(SLOTS, std::slice::from_ref(&one)), Ok(()));
+        assert_eq!(again(SLOTS + 1, std::slice::from_ref(&one)), too_large.clone().map(drop));
+        assert_eq!(again(1, &vec![one.clone(); MOST_REPLICAS + 1]), Ok(()));
+        assert_eq!(again(1, &vec![one; MOST_REPLICAS + 2]), too_large.map(drop));
+        assert!(TOO_LARGE.contains(&MOST_MASTERS.to_string()) && TOO_LARGE.contains(&MOST_REPLICAS.to_string()));
     }
 }

@@ -6,6 +6,7 @@
 //! better.
 
 use super::slot_map::SlotMap;
+use crate::error::NodeError;
 use crate::node::redis::info::Info;
 use redis::Value;
 
@@ -22,13 +23,16 @@ pub(super) struct View {
 impl View {
     pub(super) const QUESTIONS: [[&str; 2]; 2] = [["CLUSTER", "SLOTS"], ["CLUSTER", "INFO"]];
 
-    /// Reads the answers of the member at the host `answered`; `None` when the first is no map.
-    pub(super) fn parse(slots: &Value, info: Option<Value>, answered: &str) -> Option<Self> {
+    /// Reads the answers of the member at the host `answered`.
+    ///
+    /// # Errors
+    /// Those of [`SlotMap::parse`].
+    pub(super) fn parse(slots: &Value, info: Option<Value>, answered: &str) -> Result<Self, NodeError> {
         let info: Option<String> = info.and_then(|info| redis::from_redis_value(info).ok());
         let info = Info::parse(&info.unwrap_or_default());
         let is_well = info.field("cluster_state") != Some("fail");
         let epoch = info.field("cluster_current_epoch").and_then(|epoch| epoch.parse().ok()).unwrap_or(0);
-        Some(Self { map: SlotMap::parse(slots, answered)?, is_well, epoch })
+        Ok(Self { map: SlotMap::parse(slots, answered)?, is_well, epoch })
     }
 
     /// Whether nobody knows better who has heard of nothing newer than `epoch`.
@@ -67,8 +71,8 @@ mod tests {
             let view = View::parse(&slots, Some(Value::BulkString(info.into())), "h").unwrap();
             assert_eq!((view.is_well, view.epoch), expected, "{info}");
         }
-        assert_eq!(View::parse(&slots, None, "h"), Some(view(true, 0)), "the user may not ask");
-        assert_eq!(View::parse(&Value::Okay, None, "h"), None);
+        assert_eq!(View::parse(&slots, None, "h"), Ok(view(true, 0)), "the user may not ask");
+        assert_eq!(View::parse(&Value::Okay, None, "h").ok(), None);
     }
 
     #[test]

@@ -107,7 +107,7 @@ mod tests {
             (
                 "redis+sentinel://u:p%3Fw@s1:7000/my.orders-1/3?sentinel=s2&sentinel=[::1]:7002&connect_timeout_ms=500",
                 "my.orders-1@s1:7000",
-                &["::1:7002", "s1:7000", "s2:26379"],
+                &["[::1]:7002", "s1:7000", "s2:26379"],
                 3,
             ),
             ("valkey+sentinel://u:p%3Fw@10.0.0.1/a/", "a@10.0.0.1:26379", &["10.0.0.1:26379"], 0),

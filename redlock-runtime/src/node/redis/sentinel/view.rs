@@ -12,6 +12,10 @@ use std::time::Duration;
 const NO_SENTINEL: &str =
     "is to be named by a Sentinel, and what answers is none: write redis:// in place of redis+sentinel://";
 
+/// Most other Sentinels that one Sentinel can make known. Too small: Sentinels that could name the master are not asked. Too
+/// large: a list that is forged opens more connections. Redis users run three to seven Sentinels.
+const MOST_LISTED: usize = 16;
+
 /// What one of them says.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct View {
@@ -20,17 +24,23 @@ pub(super) struct View {
     pub(super) master: MemberAddress,
     /// For how long it has known that one as the master, if it says so.
     pub(super) since: Option<Duration>,
-    /// The others that it knows.
+    /// The others that it knows, at most [`MOST_LISTED`].
     pub(super) sentinels: BTreeSet<MemberAddress>,
 }
 
-/// The master of the newest configuration, and for how long one of those that know it has known it: whoever has not heard of a
-/// failover names the master before it.
-pub(super) fn newest(views: &[View]) -> Option<Located> {
-    let newest = views.iter().max_by_key(|view| view.epoch)?;
-    let same = views.iter().filter(|view| (view.epoch, &view.master) == (newest.epoch, &newest.master));
-    let since = same.filter_map(|view| view.since).max();
-    Some(Located { at: newest.master.clone(), since, epoch: newest.epoch })
+/// Returns the master that more than half of all `voters` name, with the same configuration epoch.
+///
+/// In a failover, the Sentinels learn the new epoch one after the other. Until more than half of them have it, the majority
+/// names the old master, or there is no majority. A minority of Sentinels that lie or are cut off cannot name a master, and
+/// cannot make it look as if it had been the master for longer: with `n` voters, up to `(n - 1) / 2` of the reported times are
+/// ignored, the longest first.
+pub(super) fn agreed<'a>(views: impl Iterator<Item = &'a View> + Clone, voters: usize) -> Option<Located> {
+    let agreeing = |view: &View| views.clone().filter(|other| other.names_same(view)).cloned().collect::<Vec<_>>();
+    let majority = views.clone().map(agreeing).find(|agreeing| 2 * agreeing.len() > voters)?;
+    let mut times: Vec<_> = majority.iter().filter_map(|view| view.since).collect();
+    times.sort_unstable_by(|one, other| other.cmp(one));
+    let since = times.get(voters.saturating_sub(1) / 2).or(times.last()).copied();
+    majority.first().map(|view| Located { since, ..view.located() })
 }
 
 impl View {
@@ -42,6 +52,16 @@ impl View {
             questions.cmd("SENTINEL").arg(question).arg(service);
         }
         questions
+    }
+
+    /// The master by the word of this Sentinel alone.
+    pub(super) fn located(&self) -> Located {
+        Located { at: self.master.clone(), since: self.since, epoch: self.epoch }
+    }
+
+    /// Whether both report the same master in the same configuration.
+    fn names_same(&self, other: &Self) -> bool {
+        (self.epoch, &self.master) == (other.epoch, &other.master)
     }
 
     /// Reads the `answers` of a Sentinel at `host`.
@@ -66,7 +86,7 @@ impl View {
             epoch: state.get("config-epoch").and_then(|epoch| epoch.parse().ok()).unwrap_or(0),
             master: MemberAddress::new(&address, port, host),
             since: since(&state, &address, port),
-            sentinels: others.iter().filter_map(|other| place(other, host)).collect(),
+            sentinels: others.iter().filter_map(|other| place(other, host)).take(MOST_LISTED).collect(),
         })
     }
 }
@@ -146,26 +166,60 @@ mod tests {
     }
 
     #[test]
-    fn the_newest_configuration_counts() {
-        let second = Duration::from_secs(1);
-        let view = |epoch, master, seconds: u32| View {
-            epoch,
-            master: at(master),
-            since: Some(seconds * second),
-            sentinels: BTreeSet::new(),
-        };
-        let views = vec![view(3, "before:1", 90), view(4, "now:1", 2), view(4, "now:1", 3), view(3, "before:1", 80)];
-        let located = |at, since, epoch| Located { at, since: Some(since), epoch };
-        let now = located(at("now:1"), 3 * second, 4);
-        assert_eq!(newest(&views), Some(now.clone()));
-        let before = newest(&views[..1]).unwrap();
+    fn sentinel_makes_a_bounded_number_of_others_known() {
+        let other = |port: u16| texts(&["ip", "10.0.0.8", "port", &port.to_string()]);
+        let answers = vec![texts(&["10.0.0.1", "6379"]), texts(&[]), Value::Array((1..=10_000).map(other).collect())];
+        assert_eq!(View::parse(answers, "orders", "h").unwrap().sentinels.len(), MOST_LISTED);
+    }
+
+    fn view(epoch: u64, master: &str, seconds: u64) -> View {
+        let since = Some(Duration::from_secs(seconds));
+        View { epoch, master: at(master), since, sentinels: BTreeSet::new() }
+    }
+
+    #[test]
+    fn majority_of_all_sentinels_names_the_master() {
+        type Said = (u64, &'static str);
+        const LIE: u64 = 1 << 62;
+        let table: [(_, &[Said], usize, Option<Said>); 13] = [
+            ("nobody answers", &[], 3, None),
+            ("one Sentinel is all there are", &[(4, "now:1")], 1, Some((4, "now:1"))),
+            ("one of three answers", &[(4, "now:1")], 3, None),
+            ("one of two answers", &[(4, "now:1")], 2, None),
+            ("two of three answer", &[(4, "now:1"), (4, "now:1")], 3, Some((4, "now:1"))),
+            ("one of three lies", &[(LIE, "lie:1"), (4, "now:1"), (4, "now:1")], 3, Some((4, "now:1"))),
+            ("it lies with the same epoch", &[(4, "lie:1"), (4, "now:1"), (4, "now:1")], 3, Some((4, "now:1"))),
+            ("it lies, and one is down", &[(LIE, "lie:1"), (4, "now:1")], 3, None),
+            ("a failover begins", &[(3, "old:1"), (4, "now:1"), (3, "old:1")], 3, Some((3, "old:1"))),
+            ("a failover goes on", &[(3, "old:1"), (4, "now:1"), (4, "now:1")], 3, Some((4, "now:1"))),
+            ("a failover while one lies", &[(3, "old:1"), (4, "now:1"), (LIE, "lie:1")], 3, None),
+            ("two of five lie", &[(LIE, "l:1"), (4, "n:1"), (LIE, "l:1"), (4, "n:1"), (4, "n:1")], 5, Some((4, "n:1"))),
+            ("they may not tell the epoch", &[(0, "now:1"), (0, "now:1")], 3, Some((0, "now:1"))),
+        ];
+        for (name, said, voters, expected) in table {
+            let views: Vec<_> = said.iter().map(|(epoch, master)| view(*epoch, master, 1)).collect();
+            let located = agreed(views.iter(), voters).map(|located| (located.epoch, located.at));
+            assert_eq!(located, expected.map(|(epoch, master)| (epoch, at(master))), "{name}");
+        }
+    }
+
+    #[test]
+    fn minority_cannot_make_a_master_look_older() {
+        let table: [(&[u64], usize, u64); 4] =
+            [(&[5], 1, 5), (&[u64::MAX, 5, 4], 3, 5), (&[u64::MAX, 5], 3, 5), (&[9, 9, 5, 4], 5, 5)];
+        for (seconds, voters, expected) in table {
+            let views: Vec<_> = seconds.iter().map(|seconds| view(4, "now:1", *seconds)).collect();
+            let since = agreed(views.iter(), voters).and_then(|located| located.since);
+            assert_eq!(since, Some(Duration::from_secs(expected)), "{seconds:?}");
+        }
+    }
+
+    #[test]
+    fn connection_is_not_left_for_an_older_configuration() {
+        let [before, now] = [view(3, "before:1", 90), view(4, "now:1", 3)].map(|view| view.located());
+        assert!(before.is_replaced_by(&now) && !now.is_replaced_by(&before));
         assert!(
-            before.is_replaced_by(&now) && !now.is_replaced_by(&before),
-            "who has heard of a failover goes not back"
+            !now.is_replaced_by(&view(5, "now:1", 1).located()) && now.is_replaced_by(&view(4, "x:1", 1).located())
         );
-        assert!(
-            !now.is_replaced_by(&located(at("now:1"), second, 5)) && now.is_replaced_by(&located(at("x:1"), second, 4))
-        );
-        assert_eq!(newest(&[]), None);
     }
 }

@@ -19,7 +19,7 @@ use std::pin::Pin;
 use std::sync::Arc;
 use std::time::Duration;
 use tokio::task::{AbortHandle, JoinSet};
-use tokio::time::timeout;
+use tokio::time::{sleep, timeout};
 
 /// Where a Sentinel says which master has been replaced by which server.
 const SWITCHES: &str = "+switch-master";
@@ -27,6 +27,10 @@ const SWITCHES: &str = "+switch-master";
 /// How long the master is believed to be where it was when nobody says anything. Smaller, more questions; larger, a master that
 /// was replaced when no message came through is used for longer.
 const GOOD_FOR: Duration = Duration::from_secs(30);
+
+/// Pause between two looks. Too small: a Sentinel that publishes without end makes the client ask all of them without end. Too
+/// large: the connection to an old master ends later.
+const LEAST_PAUSE: Duration = Duration::from_millis(50);
 
 /// Looks where the master is, and listens to all Sentinels that are known. Runs until it is aborted, on the library's thread.
 pub(in crate::node::redis) async fn watch(sentinels: Sentinels, connections: Arc<Connections>) {
@@ -38,6 +42,7 @@ pub(in crate::node::redis) async fn watch(sentinels: Sentinels, connections: Arc
                 leave_others(&located, &connections);
                 listeners.follow(&sentinels, &connections);
                 backoff.connected();
+                sleep(LEAST_PAUSE).await;
                 // Either way there is a reason to look.
                 let _ = timeout(GOOD_FOR.mul_f64(0.75 + 0.25 * fastrand::f64()), sentinels.wanted()).await;
             }

@@ -1,0 +1,90 @@
+//! A server whose answers a test writes: a Sentinel that lies, or a cluster node that names members that do not exist.
+
+use std::net::SocketAddr;
+use std::sync::{Arc, Mutex, PoisonError};
+
+use tokio::io::{AsyncBufReadExt, AsyncReadExt, AsyncWriteExt, BufReader};
+use tokio::net::{TcpListener, TcpStream};
+use tokio::task::JoinHandle;
+
+/// Speaks RESP on loopback until it is dropped, and records what clients send.
+#[derive(Debug)]
+pub struct FakeServer {
+    address: SocketAddr,
+    received: Arc<Mutex<Vec<String>>>,
+    accepting: JoinHandle<()>,
+}
+
+impl FakeServer {
+    /// Answers each command with the bytes that `answer` returns. A command is passed as one text, such as `CLUSTER SLOTS`.
+    pub async fn start(answer: impl Fn(&str) -> String + Send + Sync + 'static) -> Self {
+        let listener = TcpListener::bind("127.0.0.1:0").await.expect("a free port");
+        let address = listener.local_addr().expect("an address");
+        let (received, answer) = (Arc::<Mutex<Vec<String>>>::default(), Arc::new(answer));
+        let accepting = tokio::spawn({
+            let received = Arc::clone(&received);
+            async move {
+                while let Ok((client, _)) = listener.accept().await {
+                    record(&received, "(connected)");
+                    tokio::spawn(serve(client, Arc::clone(&received), Arc::clone(&answer)));
+                }
+            }
+        });
+        Self { address, received, accepting }
+    }
+
+    /// The port on 127.0.0.1.
+    #[must_use]
+    pub fn port(&self) -> u16 {
+        self.address.port()
+    }
+
+    /// All commands so far, with a line `(connected)` for each connection.
+    #[must_use]
+    pub fn received(&self) -> Vec<String> {
+        self.received.lock().unwrap_or_else(PoisonError::into_inner).clone()
+    }
+}
+
+impl Drop for FakeServer {
+    fn drop(&mut self) {
+        self.accepting.abort();
+    }
+}
+
+fn record(received: &Mutex<Vec<String>>, what: &str) {
+    received.lock().unwrap_or_else(PoisonError::into_inner).push(what.to_owned());
+}
+
+async fn serve(
+    client: TcpStream,
+    received: Arc<Mutex<Vec<String>>>,
+    answer: Arc<impl Fn(&str) -> String + Send + Sync>,
+) {
+    let mut client = BufReader::new(client);
+    while let Some(command) = command(&mut client).await {
+        record(&received, &command);
+        if client.write_all(answer(&command).as_bytes()).await.is_err() {
+            break;
+        }
+    }
+}
+
+/// Reads one command, which is an array of bulk strings.
+async fn command(client: &mut BufReader<TcpStream>) -> Option<String> {
+    let words = number(client, '*').await?;
+    let mut command = Vec::new();
+    for _ in 0..words {
+        let mut word = vec![0; number(client, '$').await? + 2];
+        client.read_exact(&mut word).await.ok()?;
+        word.truncate(word.len() - 2);
+        command.push(String::from_utf8_lossy(&word).into_owned());
+    }
+    Some(command.join(" "))
+}
+
+async fn number(client: &mut BufReader<TcpStream>, kind: char) -> Option<usize> {
+    let mut line = String::new();
+    client.read_line(&mut line).await.ok()?;
+    line.trim_end().strip_prefix(kind)?.parse().ok()
+}

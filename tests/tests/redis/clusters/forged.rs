@@ -1,0 +1,102 @@
+//! A cluster node that lies: maps and redirections that would make a process connect to any number of hosts, with its login.
+
+use crate::support::{builder, causes};
+use redlock_runtime::LockManager;
+use redlock_tests::{FakeServer, PATIENCE, eventually};
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{Arc, OnceLock};
+use tokio::task::JoinSet;
+
+/// The entry of `CLUSTER SLOTS` for a master at `port` that has the slots from `first` to `last`.
+fn shard(first: usize, last: usize, port: usize) -> String {
+    format!("*3\r\n:{first}\r\n:{last}\r\n*3\r\n$9\r\n127.0.0.1\r\n:{port}\r\n$40\r\n{port:040}\r\n")
+}
+
+fn array(items: &[String]) -> String {
+    format!("*{}\r\n{}", items.len(), items.concat())
+}
+
+fn bulk(text: &str) -> String {
+    format!("${}\r\n{text}\r\n", text.len())
+}
+
+/// Answers as a master does, but for what depends on the cluster or takes a lock.
+fn answer_of_master(command: &str) -> String {
+    match command.split_once(' ').unwrap_or((command, "")) {
+        ("HELLO", _) => "-ERR unknown command 'HELLO'\r\n".to_owned(),
+        ("SCRIPT", code) => bulk(redis::Script::new(code.strip_prefix("LOAD ").unwrap_or_default()).get_hash()),
+        ("INFO", _) => bulk("redis_version:7.0.0\r\nrun_id:1\r\nuptime_in_seconds:99999\r\nrole:master\r\n"),
+        ("CLUSTER", "INFO") => bulk("cluster_state:ok\r\ncluster_current_epoch:1\r\n"),
+        ("CLUSTER", "MYID") => bulk(&"1".repeat(40)),
+        ("CONFIG" | "TIME", _) => "-NOPERM no\r\n".to_owned(),
+        _ => "+OK\r\n".to_owned(),
+    }
+}
+
+fn manager_at(port: u16) -> LockManager {
+    builder([format!("redis+cluster://:secret@127.0.0.1:{port}")]).build().unwrap()
+}
+
+#[tokio::test]
+async fn map_with_too_many_masters_is_refused_before_any_connection() {
+    let stranger = FakeServer::start(answer_of_master).await;
+    let port = usize::from(stranger.port());
+    let slots = (0..1001).map(|slot| shard(slot, slot, if slot == 7 { port } else { slot + 1 }));
+    let slots = array(&slots.collect::<Vec<_>>());
+    let node = FakeServer::start(move |command| match command {
+        "CLUSTER SLOTS" => slots.clone(),
+        other => answer_of_master(other),
+    })
+    .await;
+    let manager = manager_at(node.port());
+    eventually(PATIENCE, "the reason is known", async || {
+        let error = manager.try_acquire("order:7").await.unwrap_err();
+        let [(_, cause)] = causes(&error)[..] else { panic!("{error:?}") };
+        if cause.to_string().contains("more than 1000 masters") { Ok(()) } else { Err(cause.to_string()) }
+    })
+    .await;
+    assert_eq!(stranger.received(), [String::new(); 0]);
+}
+
+#[tokio::test]
+async fn redirections_lead_to_a_bounded_number_of_strangers() {
+    /// More than there may be.
+    const STRANGERS: usize = 80;
+    let mut strangers = Vec::new();
+    for _ in 0..STRANGERS {
+        strangers.push(FakeServer::start(answer_of_master).await);
+    }
+    for kind in ["MOVED", "ASK"] {
+        let ports: Vec<_> = strangers.iter().map(FakeServer::port).collect();
+        let before: Vec<_> = strangers.iter().map(|stranger| stranger.received().len()).collect();
+        let (own_port, next) = (Arc::new(OnceLock::new()), AtomicUsize::new(0));
+        let node = FakeServer::start({
+            let own_port = Arc::clone(&own_port);
+            move |command| match command {
+                "CLUSTER SLOTS" => array(&[shard(0, 16_383, usize::from(*own_port.get().unwrap()))]),
+                taken if taken.starts_with("SET ") => {
+                    let port = ports[next.fetch_add(1, Ordering::Relaxed) % STRANGERS];
+                    format!("-{kind} 1 127.0.0.1:{port}\r\n")
+                }
+                other => answer_of_master(other),
+            }
+        })
+        .await;
+        own_port.set(node.port()).unwrap();
+        let manager = manager_at(node.port());
+        eventually(PATIENCE, "a redirection is refused", async || {
+            let mut calls = JoinSet::new();
+            for call in 0..2 * STRANGERS {
+                let manager = manager.clone();
+                calls.spawn(async move { manager.try_acquire(format!("order:{call}")).await.err() });
+            }
+            let errors = calls.join_all().await.into_iter().flatten().map(|error| error.to_string());
+            let errors: Vec<_> = errors.collect();
+            let refused = "more than 64 servers that are not in CLUSTER SLOTS";
+            if errors.iter().any(|error| error.contains(refused)) { Ok(()) } else { Err(errors) }
+        })
+        .await;
+        let met = strangers.iter().zip(before).filter(|(stranger, before)| stranger.received().len() > *before).count();
+        assert!((1..=64).contains(&met), "{kind}: {met}");
+    }
+}
