@@ -167,6 +167,9 @@ pub mod guide {
     #[doc = include_str!("../docs/guide/what_happens_when.md")]
     pub mod what_happens_when {}
 
+    #[doc = include_str!("../docs/guide/security.md")]
+    pub mod security {}
+
     #[doc = include_str!("../docs/guide/fencing.md")]
     pub mod fencing {}
 

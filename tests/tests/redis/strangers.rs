@@ -2,7 +2,7 @@
 
 use crate::support::{answered, barrier, builder};
 use redis::aio::MultiplexedConnection;
-use redlock_runtime::{LockManager, LockRequest};
+use redlock_runtime::{LockError, LockManager, LockRequest};
 use redlock_tests::{Nodes, PATIENCE, eventually};
 use std::time::Duration;
 
@@ -11,12 +11,23 @@ const KEY: &str = "order:1";
 /// More messages than releases that a node may owe before it is asked nothing more.
 const FLOOD: usize = 60_000;
 
+/// Makes a user. Servers before Redis 7 have no patterns for reading alone (`%R~`), and get ordinary ones.
+async fn set_user(nodes: &Nodes, rules: &[&str]) {
+    let command = [&["ACL", "SETUSER"], rules].concat();
+    if nodes[0].inspect().try_command::<()>(&command).await.is_err() {
+        let command: Vec<_> = command.iter().map(|word| word.trim_start_matches("%R")).collect();
+        nodes[0].inspect().command::<()>(&command).await;
+    }
+}
+
+fn url_of(nodes: &Nodes, user: &str, password: &str) -> String {
+    nodes[0].url().replace("redis://", &format!("redis://{user}:{password}@"))
+}
+
 /// A connection of a user with these rules.
 async fn stranger(nodes: &Nodes, rules: &[&str]) -> MultiplexedConnection {
-    let user = ["ACL", "SETUSER", "spy", "reset", "on", ">spy"];
-    nodes[0].inspect().command::<()>(&[&user[..], rules].concat()).await;
-    let url = nodes[0].url().replace("redis://", "redis://spy:spy@");
-    redis::Client::open(url).unwrap().get_multiplexed_async_connection().await.unwrap()
+    set_user(nodes, &[&["spy", "reset", "on", ">spy"], rules].concat()).await;
+    redis::Client::open(url_of(nodes, "spy", "spy")).unwrap().get_multiplexed_async_connection().await.unwrap()
 }
 
 /// A manager of the namespace `locks`.
@@ -85,11 +96,9 @@ async fn message_about_the_lock_of_another_manager_does_not_release_it() {
 #[tokio::test]
 async fn messages_with_made_up_tokens_do_not_stop_a_process() {
     let nodes = Nodes::start(1).await;
-    let rules =
-        ["ACL", "SETUSER", "service", "reset", "on", ">service", "~locks:*", "~{locks:*", "&redlock:*", "+@all"];
-    nodes[0].inspect().command::<()>(&rules).await;
-    let url = nodes[0].url().replace("redis://", "redis://service:service@");
-    let service = manager_at(url).await;
+    let rules = ["service", "reset", "on", ">service", "~locks:*", "~{locks:*", "&redlock:*", "+@all"];
+    set_user(&nodes, &rules).await;
+    let service = manager_at(url_of(&nodes, "service", "service")).await;
     let channel = channel(&service, &nodes).await;
     let id = channel.strip_prefix("redlock:").unwrap();
 
@@ -126,4 +135,50 @@ async fn messages_with_made_up_tokens_do_not_stop_a_process() {
     // Each message costs one script at most.
     let rejected = nodes[0].inspect().rejected("evalsha").await;
     assert!(rejected <= FLOOD as u64, "{rejected} scripts for {FLOOD} messages");
+}
+
+/// The users of the page "Security" of the guide: the service takes, waits for and renews locks, the watcher sees them and changes nothing.
+#[tokio::test]
+async fn users_of_the_security_page_have_the_rights_that_they_need() {
+    let page = include_str!("../../../redlock-runtime/docs/guide/security.md");
+    let nodes = Nodes::start(1).await;
+    for block in page.split("```text\nACL SETUSER ").skip(1) {
+        let rules: Vec<_> = block.split("```").next().unwrap().split_whitespace().collect();
+        set_user(&nodes, &rules).await;
+    }
+    let manager = |user: &str| builder([url_of(&nodes, user, "password")]).namespace("order").build().unwrap();
+    let (services, watcher) = ([manager("orders"), manager("orders")], manager("watcher"));
+    for service in &services {
+        service.ready().await.unwrap();
+    }
+    let guard = services[0].acquire("7").await.unwrap();
+    let waiting = tokio::spawn({
+        let service = services[1].clone();
+        async move { service.acquire("7").await.map(drop) }
+    });
+    eventually(PATIENCE, "the other one waits", async || {
+        nodes[0]
+            .inspect()
+            .command::<Option<u64>>(&["ZCARD", "{order:7}:q"])
+            .await
+            .filter(|waiters| *waiters > 0)
+            .ok_or(())
+    })
+    .await;
+    guard.extend().await.unwrap();
+
+    let seen = watcher.inspect("7").await;
+    assert!(seen.to_string().contains(guard.token().as_str()), "{seen}");
+    let refused = watcher.try_acquire("8").await.unwrap_err();
+    assert!(matches!(refused, LockError::Refused { .. }), "{refused}");
+    watcher.break_lock("7", guard.token().as_str()).await;
+    assert!(guard.is_held());
+
+    guard.release().await.unwrap();
+    waiting.await.unwrap().unwrap();
+    for service in &services {
+        assert!(service.shutdown().await);
+    }
+    let left: Vec<String> = nodes[0].inspect().command(&["KEYS", "*"]).await;
+    assert!(left.is_empty(), "{left:?}");
 }
