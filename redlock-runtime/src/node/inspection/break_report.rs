@@ -3,6 +3,7 @@
 use super::owner::spoken;
 use crate::error::NodeError;
 use crate::lock::{LockKey, OwnerToken};
+use crate::text::SingleLine;
 use std::fmt;
 use std::time::Duration;
 
@@ -136,7 +137,7 @@ impl fmt::Display for BreakReport {
                 spoken(left)
             )?;
         }
-        self.nodes.iter().try_for_each(|node| write!(f, "\n  {}: {}", node.node, node.outcome))
+        self.nodes.iter().try_for_each(|node| write!(f, "\n  {}: {}", SingleLine(&node.node), node.outcome))
     }
 }
 
