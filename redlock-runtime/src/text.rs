@@ -3,6 +3,8 @@
 //! A client of a web service chooses keys, and a server chooses its error texts. Written raw, a line break in one of them starts a
 //! made-up log line, an escape sequence controls the terminal of the operator, and a bidirectional mark reorders what is read. So
 //! these characters are escaped wherever such a text is written.
+//!
+//! The author of a text also chooses its length. An error is logged, cloned and kept, so that it takes an [`excerpt`] only.
 
 use std::borrow::Cow;
 use std::fmt::{self, Write};
@@ -62,6 +64,70 @@ impl<W: Write> Escaping<W> {
     }
 }
 
+/// Characters of a text from outside that an error or a report shows: 300. Too small: the text ends before it says what is wrong.
+/// Too large: a server or a client fills the log.
+const EXCERPT: usize = 300;
+
+/// Returns the start of `text` on a single line. Of a longer text, the number of missing characters follows:
+/// `ERR .... (199700 more characters)`.
+///
+/// Call it where a text enters an error: an excerpt of an excerpt would be cut again.
+pub(crate) fn excerpt(text: impl fmt::Display) -> String {
+    let Cut { start, missing, .. } = Cut::of(text);
+    format!("{}{}", SingleLine(start), Missing(missing))
+}
+
+/// Returns the start of `text` in quotation marks, as `{:?}` writes it: `"/acme/..".. (1048276 more characters)`.
+pub(crate) fn quoted_excerpt(text: &str) -> String {
+    let Cut { start, missing, .. } = Cut::of(text);
+    format!("{start:?}{}", Missing(missing))
+}
+
+/// Writer that keeps the start of what is written, and counts the rest.
+struct Cut {
+    start: String,
+    /// How many more characters are kept.
+    room: usize,
+    missing: usize,
+}
+
+impl Cut {
+    fn of(text: impl fmt::Display) -> Self {
+        let mut cut = Self { start: String::new(), room: EXCERPT, missing: 0 };
+        // Writing to memory does not fail. A `Display` that fails has written a part.
+        let _ = write!(cut, "{text}");
+        cut
+    }
+}
+
+impl Write for Cut {
+    fn write_str(&mut self, text: &str) -> fmt::Result {
+        for character in text.chars() {
+            match self.room.checked_sub(1) {
+                Some(room) => {
+                    self.room = room;
+                    self.start.push(character);
+                }
+                None => self.missing += 1,
+            }
+        }
+        Ok(())
+    }
+}
+
+/// What follows the start of a text.
+struct Missing(usize);
+
+impl fmt::Display for Missing {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self.0 {
+            0 => Ok(()),
+            1 => f.write_str(".. (1 more character)"),
+            missing => write!(f, ".. ({missing} more characters)"),
+        }
+    }
+}
+
 /// Whether a character controls the output or is not visible. Invisible characters would make two different keys look alike.
 fn is_unsafe(character: char) -> bool {
     let is_invisible = matches!(
@@ -92,6 +158,25 @@ mod tests {
             assert_eq!(single_line(expected), expected, "escaped once");
         }
         assert!(matches!(single_line("order:7"), Cow::Borrowed(_)));
+    }
+
+    #[test]
+    fn an_excerpt_has_a_limit_and_says_what_is_missing() {
+        let long = |count: usize| "ü".repeat(count);
+        let table = [
+            (String::new(), String::new()),
+            ("ERR a\nb".to_owned(), "ERR a\\u000ab".to_owned()),
+            (long(300), long(300)),
+            (long(301), long(300) + ".. (1 more character)"),
+            (long(200_000), long(300) + ".. (199700 more characters)"),
+        ];
+        for (text, expected) in table {
+            assert_eq!(excerpt(&text), expected);
+        }
+        let in_pieces = format_args!("{}{}", "a".repeat(299), "bcd").to_string();
+        assert_eq!(excerpt(format_args!("{}{}{}", "a".repeat(299), "b", "cd")), excerpt(in_pieces));
+        assert_eq!(quoted_excerpt("a\n\"b\""), r#""a\n\"b\"""#);
+        assert_eq!(quoted_excerpt(&long(1000)), format!("\"{}\".. (700 more characters)", long(300)));
     }
 
     /// Errors quote keys by `{:?}`, which must be at least as strict.

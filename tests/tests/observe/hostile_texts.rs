@@ -141,3 +141,43 @@ async fn an_error_of_a_server_forges_no_line_of_the_log() {
     let no_quorum = event("no_quorum", "hostile:7").await;
     assert!(no_quorum.field("causes").contains(escaped), "{no_quorum:?}");
 }
+
+#[tokio::test]
+async fn a_long_key_or_path_is_an_error_of_one_short_line() {
+    let (log, manager) = (LineWriter::default(), LockManager::in_memory());
+    let _subscribed = tracing::subscriber::set_default(log.clone());
+    let long = "a//../".repeat(200_000);
+    let requests = [
+        LockRequest::new(long.clone()),
+        LockRequest::path(long.clone()),
+        LockRequest::path(format!("/{long}")),
+        LockRequest::all([long.clone(), format!("{long}b")]),
+        // Short enough for a lock, and longer than an error shows.
+        LockRequest::path(format!("/{}/../b", "a".repeat(1000))),
+        LockRequest::new(format!("{{{}}}:q", "a".repeat(1000))),
+    ];
+    for request in requests {
+        let error = manager.acquire(request).await.unwrap_err();
+        assert!(matches!(error, LockError::InvalidKey { .. }) && error.to_string().len() < 600, "{error}");
+    }
+    assert!(log.text().len() < 2000, "{}", log.text());
+}
+
+#[tokio::test]
+async fn a_long_answer_of_a_server_is_an_error_of_one_short_line() {
+    keep_all();
+    let long = "x".repeat(20_000);
+    // An error, and a text that is no answer to any command.
+    for answer in [format!("-ERR endless {long}\r\n"), format!("+boundless {long}\r\n")] {
+        let server = FakeServer::answering(answer.into_bytes()).await;
+        let manager = LockManager::builder().node(server.url()).build().unwrap();
+        let error = manager.acquire("order:endless").await.unwrap_err().to_string();
+        let report = manager.check().await;
+        for text in [&error, &report.to_string(), &report.warnings().join("\n")] {
+            assert!(text.len() < 2000, "{} bytes: {}", text.len(), &text[..500]);
+        }
+        assert!(error.contains(" more characters)"), "{error}");
+    }
+    let told = event("node_down", "endless").await;
+    assert!(told.field("error").ends_with("x.. (19712 more characters)"), "{told:?}");
+}
