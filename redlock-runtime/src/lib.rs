@@ -128,7 +128,7 @@ pub use self::private::LockKeyPart;
 pub use self::protocol::fencing_token::FencingToken;
 #[cfg(feature = "inventory")]
 pub use self::request::listed_site::{ListedSite, ListedSites, sites};
-pub use self::request::{AfterRestart, DetachedLock, FencedSet, LockPart, LockRequest, OrderCheck, Wait};
+pub use self::request::{AfterRestart, BreakRequest, DetachedLock, FencedSet, LockPart, LockRequest, OrderCheck, Wait};
 pub use self::stats::{Histogram, LockSite, NodeStats, SiteStats};
 pub use self::text::single_line;
 #[cfg(feature = "macros")]

@@ -83,6 +83,13 @@ pub(crate) fn slow_hold(lock: Named<'_>, held: Duration, ttl: Duration) {
     }, "the lock was held for longer than its ttl");
 }
 
+/// Outcome of an attempt to break a lock. By force, the token `by` names the breaker only: no node has it.
+pub(crate) fn broken(key: ToldKey<'_>, (holder, by): (&str, &OwnerToken), outcome: &'static str, reason: Option<&str>) {
+    let reason = reason.map(line).map(tracing::field::display);
+    tell!(WARN, "broken", { key = %key, holder = %line(holder), by = %by, outcome, reason },
+        "a lock was broken, or should have been");
+}
+
 /// A node did not have the lock any more when it was given back.
 pub(crate) fn released_late(node: &str, key: ToldKey<'_>) {
     tell!(WARN, "released_late", { node = %line(node), key = %key }, "the lock was not ours any more at its release");
