@@ -1,9 +1,9 @@
 //! A page with the locks of a service: what is held, who waits, which templates are hot, how long calls wait.
 //!
 //! One text of HTML without a script or anything to load. It asks for itself anew every two seconds. Keys come from requests,
-//! so that whatever is written here is escaped.
+//! so that whatever is written here is escaped: line breaks and bidirectional marks by [`single_line`], and what HTML would read.
 
-use redlock_runtime::{Histogram, Holding, SiteStats, Stats};
+use redlock_runtime::{Histogram, Holding, SiteStats, Stats, single_line};
 use std::fmt::{Display, Write as _};
 use std::time::Duration;
 
@@ -44,7 +44,7 @@ fn escaped(text: impl Display) -> String {
         '\'' => "&#39;".to_owned(),
         other => other.to_string(),
     };
-    text.to_string().chars().map(escape).collect()
+    single_line(&text.to_string()).chars().map(escape).collect()
 }
 
 fn seconds(duration: Duration) -> String {
@@ -127,6 +127,15 @@ mod tests {
         let text = page(&manager.stats(), &manager.held());
         assert!(!text.contains("<script") && !text.contains("<b>"), "{text}");
         assert!(text.contains("&lt;script&gt;alert(&#39;1 &amp; &quot;2&quot;&#39;)&lt;/script&gt;"), "{text}");
+        guard.release().await
+    }
+
+    #[tokio::test]
+    async fn control_characters_and_bidirectional_marks_of_a_key_are_escaped() -> Result<(), LockError> {
+        let manager = LockManager::in_memory();
+        let guard = manager.acquire("7\r\n\u{1b}[2J\u{202e}für").await?;
+        let text = page(&manager.stats(), &manager.held());
+        assert!(text.contains("<td>7\\u000d\\u000a\\u001b[2J\\u202efür<td>"), "{text}");
         guard.release().await
     }
 

@@ -71,8 +71,9 @@ pub(crate) enum Command {
     /// it hangs, is gone or cannot be told, has lost the lock as well, and nobody else gets it before the lease is over that it
     /// may count on: when it says so later, this command is not there to hear it.
     ///
-    /// 0 it was broken, and the holder has stopped; 1 the token does not hold it (any more), or it is the lock of another program,
-    /// which takes --force; 2 too few nodes answer; 3 it was broken, and the holder has not said that it has stopped.
+    /// 0 it was broken, and the holder says that it has stopped, which is not proof: a client that may publish can forge the message;
+    /// 1 the token does not hold it (any more), or it is the lock of another program, which takes --force; 2 too few nodes answer; 3 it
+    /// was broken, and the holder has not said that it has stopped.
     Break {
         #[command(flatten)]
         key: Key,
@@ -88,6 +89,10 @@ pub(crate) enum Command {
         /// 0 it was broken; 1 and 2 as above.
         #[arg(long)]
         force: bool,
+        /// Why the lock is broken. The answer shows it, with the tokens of the holder and of this command, and so does the event
+        /// `broken` of a program that calls the library. Neither the holder nor a server receives it.
+        #[arg(long, value_name = "TEXT")]
+        reason: Option<String>,
     },
     /// The largest fencing number for a lock.
     ///

@@ -99,6 +99,9 @@ pub(crate) fn break_report(report: &BreakReport) -> Value {
     };
     json!({
         "key": report.key.as_str(),
+        "holder": report.holder,
+        "by": report.by.as_str(),
+        "reason": report.reason,
         "is_broken": report.is_broken(),
         "is_told": report.is_told,
         "has_stopped": report.has_stopped,

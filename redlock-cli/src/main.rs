@@ -8,11 +8,11 @@ mod commands;
 mod connect;
 mod json;
 mod outcome;
-mod plain;
 
 use arguments::Arguments;
 use clap::Parser;
 use outcome::Outcome;
+use redlock_runtime::single_line;
 use std::io::Write;
 use std::process::ExitCode;
 
@@ -25,9 +25,10 @@ async fn main() -> ExitCode {
     };
     let Outcome { text, complaints, code } = outcome;
     // Whoever does not read what was asked for has a reason, as `head` has.
-    let _ = std::io::stdout().write_all(plain::plain(&text).as_bytes());
+    let lines: Vec<_> = text.split('\n').map(single_line).collect();
+    let _ = std::io::stdout().write_all(lines.join("\n").as_bytes());
     for complaint in complaints {
-        let _ = writeln!(std::io::stderr(), "redlock: {}", plain::line(&complaint));
+        let _ = writeln!(std::io::stderr(), "redlock: {}", single_line(&complaint));
     }
     ExitCode::from(code)
 }

@@ -110,6 +110,7 @@ mod simulation;
 mod stats;
 #[cfg(feature = "testing")]
 pub mod testing;
+mod text;
 mod time;
 
 pub use self::error::{FromLockError, HeldLock, LockError, LossCause, NodeError, NodeFailure, SourceLine};
@@ -127,8 +128,9 @@ pub use self::private::LockKeyPart;
 pub use self::protocol::fencing_token::FencingToken;
 #[cfg(feature = "inventory")]
 pub use self::request::listed_site::{ListedSite, ListedSites, sites};
-pub use self::request::{AfterRestart, DetachedLock, FencedSet, LockPart, LockRequest, OrderCheck, Wait};
+pub use self::request::{AfterRestart, BreakRequest, DetachedLock, FencedSet, LockPart, LockRequest, OrderCheck, Wait};
 pub use self::stats::{Histogram, LockSite, NodeStats, SiteStats};
+pub use self::text::single_line;
 #[cfg(feature = "macros")]
 #[doc = include_str!("../docs/distributed_lock.md")]
 pub use redlock_macros::distributed_lock;

@@ -1,4 +1,4 @@
-//! A server whose answers a test writes: a Sentinel that lies, or a cluster node that names members that do not exist.
+//! A server whose answers a test writes: a Sentinel that lies, a cluster node that names members that do not exist, hostile errors.
 
 use std::net::SocketAddr;
 use std::sync::{Arc, Mutex, PoisonError};
@@ -37,6 +37,12 @@ impl FakeServer {
     #[must_use]
     pub fn port(&self) -> u16 {
         self.address.port()
+    }
+
+    /// The URL for clients.
+    #[must_use]
+    pub fn url(&self) -> String {
+        format!("redis://{}", self.address)
     }
 
     /// All commands so far, with a line `(connected)` for each connection.

@@ -2,7 +2,7 @@
 
 use crate::json;
 use crate::outcome::{NO, Outcome, UNANSWERED, UNKNOWN, YES};
-use redlock_runtime::{BreakReport, LockManager};
+use redlock_runtime::{BreakReport, BreakRequest, LockManager};
 use std::time::Duration;
 use tokio::time::timeout;
 
@@ -10,23 +10,11 @@ use tokio::time::timeout;
 /// larger, the command hangs where one is frozen.
 const PATIENCE: Duration = Duration::from_secs(2);
 
-/// How the lock is taken.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Way {
-    /// The holder is told, and has so long to stop.
-    Wait(Duration),
-    /// The holder is not told.
-    Force,
-}
-
-pub(super) async fn run(manager: &LockManager, (key, token): (&str, &str), way: Way, json: bool) -> Outcome {
-    let report = match way {
-        Way::Wait(within) => manager.break_lock_within(within, key, token).await,
-        Way::Force => manager.break_lock_by_force(key, token).await,
-    };
+pub(super) async fn run(manager: &LockManager, request: BreakRequest, is_forced: bool, json: bool) -> Outcome {
+    let report = manager.break_lock_with(request).await;
     // The lock is on its way to the next one when the report is here, and this process may end.
     let is_answered = timeout(PATIENCE, manager.shutdown()).await == Ok(true);
-    let code = code(&report, way == Way::Force);
+    let code = code(&report, is_forced);
     let outcome = if json { Outcome::said(&json::break_report(&report), code) } else { Outcome::said(&report, code) };
     let late =
         (!is_answered).then(|| "a node has not answered: who waits there is served when the lease is over".to_owned());

@@ -3,8 +3,7 @@
 use crate::age::age;
 use crate::json;
 use crate::outcome::{NO, Outcome, UNKNOWN, YES};
-use crate::plain;
-use redlock_runtime::{Holder, Inspection, LockManager};
+use redlock_runtime::{Holder, Inspection, LockManager, single_line};
 use std::time::Duration;
 
 pub(super) async fn run(manager: &LockManager, pattern: &str, most: usize, within: Duration, json: bool) -> Outcome {
@@ -31,7 +30,7 @@ pub(super) async fn run(manager: &LockManager, pattern: &str, most: usize, withi
 /// `order:7  12.3s  2 waiting  order-service;host7;1234 at 10.0.0.9:51234 (token ..)`
 fn line(lock: &Inspection) -> String {
     let waiting = lock.nodes.iter().map(|node| node.waiting).max().unwrap_or(0);
-    let (key, waiting) = (plain::line(lock.key.as_str()), format!("{waiting} waiting"));
+    let (key, waiting) = (single_line(lock.key.as_str()), format!("{waiting} waiting"));
     match lock.holder() {
         Some(Holder::Owner(owner)) => format!("{key}  {}  {waiting}  {owner}", age(owner.age())),
         Some(holder) => format!("{key}  {waiting}  {holder}"),

@@ -10,8 +10,7 @@ mod watch;
 
 use crate::arguments::{Arguments, Command};
 use crate::outcome::Outcome;
-use break_lock::Way;
-use redlock_runtime::{Inspection, LockManager};
+use redlock_runtime::{BreakRequest, Inspection, LockManager};
 use std::time::Duration;
 
 /// Does what `arguments` say.
@@ -25,9 +24,11 @@ pub(crate) async fn run(manager: &LockManager, arguments: &Arguments) -> Outcome
             list::run(manager, pattern, *most, Duration::from_secs(*within), json).await
         }
         Command::Fence(key) => fence::run(manager, &key.key, json).await,
-        Command::Break { key, token, wait, force } => {
-            let way = if *force { Way::Force } else { Way::Wait(Duration::from_secs(*wait)) };
-            break_lock::run(manager, (&key.key, token), way, json).await
+        Command::Break { key, token, wait, force, reason } => {
+            let request = BreakRequest::new(key.key.as_str(), token);
+            let request = if *force { request.by_force() } else { request.within(Duration::from_secs(*wait)) };
+            let request = reason.iter().fold(request, |request, reason| request.reason(reason));
+            break_lock::run(manager, request, *force, json).await
         }
         Command::Watch { pattern, every } => watch::run(manager, pattern, *every).await,
     }

@@ -76,15 +76,25 @@ async fn a_lock_is_broken_once_and_its_holder_knows() {
     })
     .await;
     // The guard stays, as with a body that hangs.
-    let broken = redlock(&urls, &["break", "order:7", "--token", token, "--wait", "0", "--json"]).await;
+    let reason = ["--reason", "ticket 4711:\nit hangs"];
+    let command = ["break", "order:7", "--token", token, "--wait", "0", "--json"];
+    let broken = redlock(&urls, &[&command as &[&str], &reason].concat()).await;
     assert!(broken.code == 3 && broken.stderr.contains("has not said that it has stopped"), "{broken:?}");
     let json = broken.json();
     assert!(json["is_broken"] == true && json["is_told"] == true && json["nodes"][2]["outcome"] == "broken", "{json}");
     let stand_in = json["stand_in"]["token"].as_str().unwrap();
+    assert_eq!((&json["holder"], &json["by"]), (&token.into(), &stand_in.into()), "{json}");
+    assert_eq!(json["reason"], r"ticket 4711:\u000ait hangs");
     let lost = timeout(PATIENCE, guard.lost()).await.unwrap();
-    assert!(matches!(lost, LockError::Lost { cause: LossCause::Revoked, .. }), "{lost}");
-    let again = redlock(&urls, &["break", "order:7", "--token", token]).await;
+    assert!(matches!(&lost, LockError::Lost { cause: LossCause::Revoked { by, .. }, .. } if by.as_str() == stand_in));
+    assert!(lost.to_string().ends_with(&format!("it was broken by {stand_in}")), "{lost}");
+    let again = redlock(&urls, &[&["break", "order:7", "--token", token], &reason as &[&str]].concat()).await;
     assert!(again.code == 1 && again.stdout.contains("not held by that token"), "{again:?}");
+    let trail = format!("\n  holder {token}, breaker ");
+    assert!(
+        again.stdout.contains(&trail) && again.stdout.contains(r", reason: ticket 4711:\u000ait hangs"),
+        "{again:?}"
+    );
     assert!(!waiting.is_finished());
     let forced = redlock(&urls, &["break", "order:7", "--token", stand_in, "--force"]).await;
     assert_eq!((forced.code, &*forced.stderr), (0, ""), "{forced:?}");

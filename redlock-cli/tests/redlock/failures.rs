@@ -1,7 +1,7 @@
 //! What is said when something is wrong: what to do, and no secrets.
 
 use crate::program::{held_everywhere, redlock, service};
-use redlock_tests::{Nodes, RedisServer};
+use redlock_tests::{FakeServer, Nodes, RedisServer};
 
 #[tokio::test]
 async fn what_cannot_be_told_ends_with_two() {
@@ -44,6 +44,25 @@ async fn no_output_shows_a_password() {
             let outcome = redlock("", &[&["--nodes", &url], arguments].concat()).await;
             assert!(![&*outcome.stdout, &outcome.stderr].concat().contains("hunter"), "{arguments:?}: {outcome:?}");
         }
+    }
+}
+
+#[tokio::test]
+async fn a_server_fills_no_terminal_and_controls_none() {
+    let text = "hostile\nforged\x1b[2J\u{202e}".to_owned() + &"x".repeat(20_000);
+    let server = FakeServer::answering(format!("-ERR {text}\r\n").into_bytes()).await;
+    for arguments in [&["check"] as &[&str], &["inspect", "order:7"], &["list"], &["waiters", "order:7"]] {
+        let outcome = redlock(&server.url(), arguments).await;
+        let said = [&*outcome.stdout, &outcome.stderr].concat();
+        assert!(
+            outcome.code == 2 && said.contains(r"hostile\u000aforged\u001b[2J\u202e"),
+            "{arguments:?}: {outcome:?}"
+        );
+        assert!(!said.contains(['\u{1b}', '\u{202e}']), "{arguments:?}: {outcome:?}");
+        assert!(
+            said.len() < 4000 && !said.lines().any(|line| line.starts_with("forged")),
+            "{arguments:?}: {outcome:?}"
+        );
     }
 }
 

@@ -4,6 +4,7 @@ use crate::error::held_lock::HeldLock;
 use crate::error::loss::LossCause;
 use crate::error::node_error::{NodeError, NodeFailure};
 use crate::lock::{InvalidKey, LockKey, OwnerToken};
+use crate::text::SingleLine;
 use std::borrow::Cow;
 use std::fmt;
 use std::time::Duration;
@@ -283,7 +284,7 @@ impl fmt::Display for LockError {
             }
             Self::WouldDeadlock { key, held } => write!(f, "{} {held}", key.quoted()),
             Self::InvalidKey { cause } => cause.fmt(f),
-            Self::Configuration { message } => f.write_str(message),
+            Self::Configuration { message } => SingleLine(message).fmt(f),
             Self::NotInstalled => f.write_str(
                 "no lock manager is installed: call `LockManager::from_env()?.install()?` at the start of main, \
                  or name one with `manager = ..`",

@@ -1,6 +1,7 @@
 //! Why a lock is not held any more.
 
 use crate::error::NodeFailure;
+use crate::lock::OwnerToken;
 use std::fmt;
 
 /// Why a lock was lost while it was held.
@@ -20,8 +21,17 @@ pub enum LossCause {
     /// The nodes say that the lock is not ours: its key expired there, was deleted or was overwritten, or a node lost its
     /// data.
     Taken,
-    /// Somebody has broken it, with [`LockManager::break_lock`](crate::LockManager::break_lock) or the command `redlock break`.
-    Revoked,
+    /// An operator has broken the lock, with [`LockManager::break_lock`](crate::LockManager::break_lock) or the command
+    /// `redlock break`. The nodes confirm that the lock is lost.
+    #[non_exhaustive]
+    Revoked {
+        /// Token of the breaker, as in its event `broken` and in [`BreakReport::by`](crate::BreakReport::by). It ends with the id of
+        /// the manager that broke the lock.
+        ///
+        /// The notification names it, and the nodes do not confirm the name: any client that may publish on the channel of this
+        /// process can send another one.
+        by: Box<OwnerToken>,
+    },
     /// It was given back on purpose.
     Released,
     /// It was held for as long as `max_hold` allows.
@@ -37,7 +47,7 @@ impl fmt::Display for LossCause {
                 causes.iter().try_for_each(|cause| write!(f, "; {cause}"))
             }
             Self::Taken => f.write_str("the nodes say that it is not ours"),
-            Self::Revoked => f.write_str("somebody has broken it"),
+            Self::Revoked { by } => write!(f, "it was broken by {by}"),
             Self::Released => f.write_str("it was given back"),
             Self::MaxHold => f.write_str("that is the longest it may be held"),
         }

@@ -1,6 +1,7 @@
 //! Why one node did not agree.
 
 use crate::error::refusal;
+use crate::text::SingleLine;
 use std::fmt;
 use std::time::Duration;
 
@@ -27,7 +28,7 @@ impl NodeFailure {
 
 impl fmt::Display for NodeFailure {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{}: {}", self.node, self.error)
+        write!(f, "{}: {}", SingleLine(&self.node), self.error)
     }
 }
 
@@ -118,14 +119,16 @@ impl NodeError {
 impl fmt::Display for NodeError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Self::Unreachable(reason) => write!(f, "not connected: {reason}"),
-            Self::Tls(reason) => write!(f, "no TLS: {reason}"),
+            Self::Unreachable(reason) => write!(f, "not connected: {}", SingleLine(reason)),
+            Self::Tls(reason) => write!(f, "no TLS: {}", SingleLine(reason)),
             Self::Disconnected => f.write_str("the connection broke before the answer"),
             Self::Unanswered => f.write_str("no answer yet when the others had decided it"),
             Self::TimedOut(after) => write!(f, "no answer within {after:?}"),
             Self::Stalled(since) => write!(f, "has not answered for {since:.1?}"),
-            Self::Refused(answer) => write!(f, "answered {answer}"),
-            Self::Unintelligible(answer) => write!(f, "answered {answer}, which is no answer to the command"),
+            Self::Refused(answer) => write!(f, "answered {}", SingleLine(answer)),
+            Self::Unintelligible(answer) => {
+                write!(f, "answered {}, which is no answer to the command", SingleLine(answer))
+            },
             Self::Unnumbered => f.write_str(
                 "granted the lock without a fencing number: a key `redlock:f:*` holds something else, or the user lacks \
                  `+zadd +zscore ~redlock:f:*`",
@@ -144,8 +147,10 @@ impl fmt::Display for NodeError {
                 write!(f, "{acked} of the {wanted} replicas that confirm_replicas asks for have confirmed the lock in time")
             }
             Self::Replica => f.write_str("is a replica, and each node must be a master of its own"),
-            Self::SameServer(other) => write!(f, "is the same server as {other}, which counts already"),
-            Self::Unfit(reason) => f.write_str(reason),
+            Self::SameServer(other) => {
+                write!(f, "is the same server as {}, which counts already", SingleLine(other))
+            },
+            Self::Unfit(reason) => SingleLine(reason).fmt(f),
         }
     }
 }

@@ -3,6 +3,7 @@
 use crate::lock::beside::turnstile_name;
 use crate::lock::invalid_key::{InvalidKey, Reason};
 use crate::lock::reserved::{is_reserved, unreserved};
+use crate::text::{excerpt, quoted_excerpt};
 use hmac_sha256::Hash as Sha256;
 use std::borrow::Cow;
 use std::fmt;
@@ -174,6 +175,25 @@ impl LockKey {
         Self { name: format!("{}@{index}", self.name).into(), ..*self }
     }
 
+    /// Checks the length alone. Does not copy or read the text, so that a request for keys of any length costs nothing.
+    ///
+    /// # Errors
+    /// [`Reason::TooLong`].
+    pub(crate) fn check_length(&self) -> Result<(), InvalidKey> {
+        match self.as_str().len() {
+            length if length > Self::MAX_LEN && !self.is_several() => Err(Self::too_long(length)),
+            _ => Ok(()),
+        }
+    }
+
+    fn too_long(length: usize) -> InvalidKey {
+        let message = format!(
+            "the key is {length} bytes long and at most {} are allowed: name the thing, or a digest of it",
+            Self::MAX_LEN
+        );
+        InvalidKey::new(Reason::TooLong, message)
+    }
+
     /// Why it cannot be locked, if so: it is empty, or too long, or something beside another lock has its name.
     pub(crate) fn fault(&self) -> Option<InvalidKey> {
         let (reason, message) = match self.as_str().len() {
@@ -181,22 +201,16 @@ impl LockKey {
                 Reason::Several,
                 format!(
                     "{} is what several keys are called together: write `LockRequest::all` with each of them",
-                    self.as_str()
+                    excerpt(self)
                 ),
             ),
             0 => (Reason::Empty, "the key is empty: a lock needs a name, as in \"order:7\"".to_owned()),
-            length if length > Self::MAX_LEN => (
-                Reason::TooLong,
-                format!(
-                    "the key is {length} bytes long and at most {} are allowed: name the thing, or a digest of it",
-                    Self::MAX_LEN
-                ),
-            ),
+            length if length > Self::MAX_LEN => return Some(Self::too_long(length)),
             _ if is_reserved(&self.name) => (
                 Reason::Reserved,
                 format!(
-                    "{:?} may be the name of what stands beside other locks: write another key, or a namespace",
-                    &*self.name
+                    "{} may be the name of what stands beside other locks: write another key, or a namespace",
+                    quoted_excerpt(&self.name)
                 ),
             ),
             _ => return None,

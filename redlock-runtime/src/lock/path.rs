@@ -11,6 +11,7 @@ use crate::lock::class::Class;
 use crate::lock::invalid_key::{InvalidKey, Reason, Segment};
 use crate::lock::part::Part;
 use crate::lock::{LockKey, Mode};
+use crate::text::quoted_excerpt;
 use std::borrow::Cow;
 use std::fmt;
 use std::iter::once;
@@ -42,7 +43,12 @@ impl LockPath {
 
     /// The path with these segments, from the tree on.
     pub fn of<S: AsRef<str>>(segments: impl IntoIterator<Item = S>) -> Self {
-        segments.into_iter().fold(Self { text: Arc::default() }, |path, segment| path.join(segment))
+        let text = segments.into_iter().fold(String::new(), |mut text, segment| {
+            text.push('/');
+            text.push_str(&encoded_value(segment.as_ref()));
+            text
+        });
+        Self::encoded(text)
     }
 
     /// The place with the name `segment` below this one.
@@ -101,41 +107,43 @@ impl LockPath {
     /// ```
     pub fn check(&self) -> Result<(), InvalidKey> {
         let text = self.as_str();
+        // Before the text is read: it may come from a client. The tree has two braces more in Redis.
+        let (length, most) = (text.len() + "{}".len(), LockKey::MAX_LEN);
+        if length > most {
+            let message =
+                format!("a path is {length} bytes long in Redis and at most {most} are allowed: lock a place above it");
+            return Err(InvalidKey::new(Reason::TooLong, message));
+        }
         let Some(below_root) = text.strip_prefix('/') else {
-            let message = format!("the path {text:?} does not begin with `/`: write {:?}", ["/", text].concat());
+            let (text, better) = (quoted_excerpt(text), quoted_excerpt(&["/", text].concat()));
+            let message = format!("the path {text} does not begin with `/`: write {better}");
             return Err(InvalidKey::new(Reason::NoSlash, message));
         };
         if below_root.is_empty() {
             let message = "the path \"/\" is that of everything, which cannot be locked: name a tree, as in \"/acme\"";
             return Err(InvalidKey::new(Reason::Root, message).in_segment(Segment { index: 0, count: 1 }));
         }
-        self.check_segments(below_root)?;
-        let (length, most) = (self.leaf().len(), LockKey::MAX_LEN);
-        if length > most {
-            let message =
-                format!("a path is {length} bytes long in Redis and at most {most} are allowed: lock a place above it");
-            return Err(InvalidKey::new(Reason::TooLong, message));
-        }
-        Ok(())
+        self.check_segments(below_root)
     }
 
     /// # Errors
     /// What is wrong with its segments.
     fn check_segments(&self, below_root: &str) -> Result<(), InvalidKey> {
-        let (text, most) = (self.as_str(), Self::MAX_SEGMENTS);
+        let (text, most) = (|| quoted_excerpt(self.as_str()), Self::MAX_SEGMENTS);
         let count = below_root.split('/').count();
         let place = |is_wrong: fn(&str) -> bool| {
             let index = below_root.split('/').position(is_wrong)?;
             Some(Segment { index, count })
         };
         if let Some(place) = place(str::is_empty) {
-            let message = format!("the path {text:?} has an empty segment: each needs a name, as in \"/acme/reports\"");
+            let message =
+                format!("the path {} has an empty segment: each needs a name, as in \"/acme/reports\"", text());
             return Err(InvalidKey::new(Reason::EmptySegment, message).in_segment(place));
         }
         if let Some(place) = place(is_dots) {
             let dots = below_root.split('/').nth(place.index).unwrap_or_default();
             let message =
-                format!("the path {text:?} has the segment {dots:?}, which names no place: write where it leads");
+                format!("the path {} has the segment {dots:?}, which names no place: write where it leads", text());
             return Err(InvalidKey::new(Reason::Dots, message).in_segment(place));
         }
         if count > most {
@@ -385,6 +393,13 @@ mod tests {
         }
         assert_eq!(LockPath::from("/a".repeat(16)).check(), Ok(()));
         assert_eq!(LockPath::of(["a"; 0]).check(), LockPath::from("").check());
+        // The length comes first: nothing else is looked at, and the message does not show the text.
+        for text in ["/a//".repeat(250_000), "a".repeat(1_000_000), format!("/{}", "../".repeat(300_000))] {
+            let invalid = LockPath::from(text).check().unwrap_err();
+            assert!(invalid.reason() == "is too long" && invalid.to_string().len() < 200, "{invalid}");
+        }
+        let quoted = LockPath::from(format!("/{}/..", "ü".repeat(400))).check().unwrap_err().to_string();
+        assert!(quoted.contains("ü\".. (104 more characters) has the segment"), "{quoted}");
         assert!(LockPath::of(["A", ""]).check().is_err());
     }
 }

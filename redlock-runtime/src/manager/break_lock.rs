@@ -7,7 +7,8 @@
 //!    itself: anybody may publish it.
 //! 3. The holder says when its token is dead. Only then, the token of this manager is released everywhere, so that whoever waits
 //!    first has the lock; and not before all that asks for its places is answered or given up, because that would be executed behind
-//!    the release if it was sent again. A holder that says nothing is waited for until its lease is over.
+//!    the release if it was sent again. A holder that says nothing is waited for until its lease is over. This message is not
+//!    authenticated either: a client that can read the key and publish can forge it, and then the next body starts too early.
 //!
 //! By force, the token of the holder is released, and nobody is told.
 
@@ -20,10 +21,13 @@ use crate::error::NodeError;
 use crate::lock::{LockKey, OwnerToken};
 use crate::node::BoxFuture;
 use crate::node::inspection::{BreakOutcome, BreakReport, NodeBreak, StandIn};
+use crate::observe::events;
 use crate::protocol::command::{Answer, Command, Reply, Subject, Verb};
 use crate::protocol::lease::drift;
 use crate::protocol::rules::Rule;
 use crate::protocol::timing::{CLAIM, EXPIRY_MARGIN, MAX_TTL, STOPPING};
+use crate::request::BreakRequest;
+use crate::text::excerpt;
 use crate::time::clock::Instant;
 use crate::time::wait_until::wait_until;
 use std::sync::Arc;
@@ -75,7 +79,8 @@ impl LockManager {
     /// let report = manager.break_lock("order:7", guard.token().as_str()).await;
     /// assert!(report.is_broken() && report.is_told);
     /// assert!(!report.has_stopped && report.stand_in.is_some(), "the guard is still there");
-    /// assert!(matches!(guard.lost().await, LockError::Lost { cause: LossCause::Revoked, .. }));
+    /// let lost = guard.lost().await;
+    /// assert!(matches!(lost, LockError::Lost { cause: LossCause::Revoked { by, .. }, .. } if *by == report.by));
     /// # Ok(()) }
     /// ```
     pub async fn break_lock(&self, key: impl Into<LockKey>, token: &str) -> BreakReport {
@@ -94,11 +99,7 @@ impl LockManager {
     /// # Cancel safety
     /// As for [`break_lock`](Self::break_lock).
     pub async fn break_lock_within(&self, within: Duration, key: impl Into<LockKey>, token: &str) -> BreakReport {
-        let (key, shared) = (self.broken_key(key).await, self.shared());
-        match parsed(token) {
-            Some(token) => revoke(&self.local, Subject::new(key, token), within).await,
-            None => report(shared, key, shared.nodes.iter().map(|_| BreakOutcome::NeedsForce).collect()),
-        }
+        self.break_lock_with(BreakRequest::new(key, token).within(within)).await
     }
 
     /// Gives the lock of `key` to whoever waits first, at once, if somebody has it under `token`, without telling him. Until he
@@ -114,12 +115,47 @@ impl LockManager {
     /// # Cancel safety
     /// Dropped midway, the lock may be broken or not.
     pub async fn break_lock_by_force(&self, key: impl Into<LockKey>, token: &str) -> BreakReport {
+        self.break_lock_with(BreakRequest::new(key, token).by_force()).await
+    }
+
+    /// Breaks a lock as `request` says, for example with a reason.
+    ///
+    /// Every attempt is logged by the event `broken`, with the token of the holder, a token of this manager, the outcome and the
+    /// reason.
+    ///
+    /// # Panics
+    /// Outside of a tokio runtime with time enabled.
+    ///
+    /// # Cancel safety
+    /// As for [`break_lock`](Self::break_lock). The event has the outcome `interrupted`.
+    ///
+    /// # Examples
+    /// ```
+    /// # use redlock_runtime::{BreakRequest, LockError, LockManager};
+    /// # #[tokio::main(flavor = "current_thread")] async fn main() -> Result<(), LockError> {
+    /// let manager = LockManager::in_memory();
+    /// let guard = manager.acquire("order:7").await?;
+    /// let request = BreakRequest::new("order:7", guard.token().as_str()).by_force().reason("its machine is gone");
+    /// assert!(manager.break_lock_with(request).await.is_broken());
+    /// # Ok(()) }
+    /// ```
+    pub async fn break_lock_with(&self, request: BreakRequest) -> BreakReport {
+        let BreakRequest { key, token, within, is_forced, reason } = request;
         let (key, shared) = (self.broken_key(key).await, self.shared());
-        let outcomes = match parsed(token) {
-            Some(token) => release(shared, Subject::new(key.clone(), token)).await,
-            None => remove(shared, &key, token).await,
+        let by = shared.new_token();
+        let holder = excerpt(&token);
+        let mut trail =
+            Trail { shared, key: &key, holder: &holder, by, reason: reason.as_deref(), outcome: "interrupted" };
+        let subject = parsed(&token).map(|theirs| Subject::new(key.clone(), theirs));
+        let report = match (subject, is_forced) {
+            (Some(theirs), false) => revoke(&self.local, theirs, by, within).await,
+            (Some(theirs), true) => report(shared, by, &key, release(shared, theirs).await),
+            (None, true) => report(shared, by, &key, remove(shared, &key, &token).await),
+            (None, false) => report(shared, by, &key, shared.nodes.iter().map(|_| BreakOutcome::NeedsForce).collect()),
         };
-        report(shared, key, outcomes)
+        trail.outcome = report.word(is_forced);
+        drop(trail);
+        BreakReport { holder: holder.into(), reason, ..report }
     }
 
     /// The full name of a key that is to be broken, when the nodes were heard of.
@@ -129,26 +165,52 @@ impl LockManager {
     }
 }
 
+/// An attempt to break a lock. Logged when this is dropped, so that an attempt that is cancelled leaves a trace as well.
+struct Trail<'a> {
+    shared: &'a Shared,
+    key: &'a LockKey,
+    holder: &'a str,
+    by: OwnerToken,
+    reason: Option<&'a str>,
+    outcome: &'static str,
+}
+
+impl Drop for Trail<'_> {
+    fn drop(&mut self) {
+        events::broken(self.shared.told(self.key), (self.holder, &self.by), self.outcome, self.reason);
+    }
+}
+
 /// The token in `text`, with the mark of those who wait or without.
 fn parsed(text: &str) -> Option<OwnerToken> {
     OwnerToken::parse(text.strip_suffix('+').unwrap_or(text))
 }
 
 /// What happened to the lock of `key` at each node, where nobody was told.
-fn report(shared: &Shared, key: LockKey, outcomes: Vec<BreakOutcome>) -> BreakReport {
+fn report(shared: &Shared, by: OwnerToken, key: &LockKey, outcomes: Vec<BreakOutcome>) -> BreakReport {
     let labels = shared.nodes.iter().map(|node| node.label().into());
     let nodes = labels.zip(outcomes).map(|(node, outcome)| NodeBreak { node, outcome }).collect();
-    BreakReport { key, nodes, needed: shared.quorum.needed, is_told: false, has_stopped: false, stand_in: None }
+    BreakReport {
+        key: key.clone(),
+        holder: "".into(),
+        by,
+        reason: None,
+        nodes,
+        needed: shared.quorum.needed,
+        is_told: false,
+        has_stopped: false,
+        stand_in: None,
+    }
 }
 
-/// Takes the lock from whoever has it as `theirs`, and waits so long for them to stop.
-async fn revoke(local: &Arc<LocalQueue>, theirs: Subject, patience: Duration) -> BreakReport {
+/// Takes the lock from whoever has it as `theirs`, puts `by` in its place, and waits so long for them to stop.
+async fn revoke(local: &Arc<LocalQueue>, theirs: Subject, by: OwnerToken, patience: Duration) -> BreakReport {
     let shared = local.shared();
     hear_the_answer(shared, &theirs.key).await;
-    let revocation = Revocation::begin(local, theirs);
+    let revocation = Revocation::begin(local, theirs, by);
     let places = revocation.take_places().await;
     let places = revocation.tell(places).await;
-    let report = report(shared, revocation.theirs.key.clone(), places.outcomes);
+    let report = report(shared, by, &revocation.theirs.key, places.outcomes);
     // Who may have a majority still goes on.
     let has_stopped = report.took_any() && revocation.has_stopped_until(places.until, patience).await;
     let left = places.until.since(shared.clock.now());
@@ -246,9 +308,8 @@ impl Drop for Asking<'_> {
 }
 
 impl<'a> Revocation<'a> {
-    fn begin(local: &'a Arc<LocalQueue>, theirs: Subject) -> Self {
+    fn begin(local: &'a Arc<LocalQueue>, theirs: Subject, token: OwnerToken) -> Self {
         let (shared, now) = (local.shared(), local.shared().clock.now());
-        let token = shared.new_token();
         let ours = Arc::new(Subject { other: Some(Box::new(theirs.token)), ..Subject::new(theirs.key.clone(), token) });
         // No call has it, so that what the nodes say of it must not be answered by a release. How long it stands is for the lease
         // of the holder to say.

@@ -3,6 +3,7 @@
 use super::spans::Path;
 use super::{Named, TARGET, ToldKey, millis, shielded};
 use crate::lock::OwnerToken;
+use crate::text::SingleLine as line;
 use std::fmt::Display;
 use std::time::Duration;
 
@@ -51,7 +52,7 @@ pub(crate) fn timed_out(lock: Named<'_>, waited: Duration) {
 /// Calls have failed because too few nodes agreed, so many `times` since this was told the last time.
 pub(crate) fn no_quorum(lock: Named<'_>, causes: impl Display, times: u64) {
     tell!(WARN, "no_quorum", {
-        key = %lock.key(), template = lock.template, site = %lock.site(), causes = %causes, times
+        key = %lock.key(), template = lock.template, site = %lock.site(), causes = %line(causes), times
     }, "too few nodes agreed");
 }
 
@@ -66,7 +67,7 @@ pub(crate) fn at_risk(lock: Named<'_>, (remaining, ttl): (Duration, Duration), t
 /// A lock is held no more although it was not given back.
 pub(crate) fn lost(lock: Named<'_>, cause: impl Display, held: Duration) {
     tell!(ERROR, "lost", {
-        key = %lock.key(), template = lock.template, site = %lock.site(), cause = %cause, held_ms = millis(held)
+        key = %lock.key(), template = lock.template, site = %lock.site(), cause = %line(cause), held_ms = millis(held)
     }, "the lock was lost");
 }
 
@@ -82,26 +83,33 @@ pub(crate) fn slow_hold(lock: Named<'_>, held: Duration, ttl: Duration) {
     }, "the lock was held for longer than its ttl");
 }
 
+/// Outcome of an attempt to break a lock. By force, the token `by` names the breaker only: no node has it.
+pub(crate) fn broken(key: ToldKey<'_>, (holder, by): (&str, &OwnerToken), outcome: &'static str, reason: Option<&str>) {
+    let reason = reason.map(line).map(tracing::field::display);
+    tell!(WARN, "broken", { key = %key, holder = %line(holder), by = %by, outcome, reason },
+        "a lock was broken, or should have been");
+}
+
 /// A node did not have the lock any more when it was given back.
 pub(crate) fn released_late(node: &str, key: ToldKey<'_>) {
-    tell!(WARN, "released_late", { node, key = %key }, "the lock was not ours any more at its release");
+    tell!(WARN, "released_late", { node = %line(node), key = %key }, "the lock was not ours any more at its release");
 }
 
 /// Nobody knows whether a release was executed.
 pub(crate) fn release_abandoned(node: &str, key: ToldKey<'_>, cause: impl Display, was_held: bool) {
     if was_held {
-        tell!(WARN, "release_abandoned", { node, key = %key, cause = %cause },
+        tell!(WARN, "release_abandoned", { node = %line(node), key = %key, cause = %line(cause) },
             "a release was not confirmed; the key expires by itself");
     } else {
         // Nobody here had the lock, so that nobody has to look for what is left of it.
-        tell!(DEBUG, "release_abandoned", { node, key = %key, cause = %cause },
+        tell!(DEBUG, "release_abandoned", { node = %line(node), key = %key, cause = %line(cause) },
             "a token may be left; it expires by itself");
     }
 }
 
 /// A call that waits for its release has not heard of it.
 pub(crate) fn release_unconfirmed(key: ToldKey<'_>, error: impl Display) {
-    tell!(WARN, "release_unconfirmed", { key = %key, error = %error }, "the release was not confirmed");
+    tell!(WARN, "release_unconfirmed", { key = %key, error = %line(error) }, "the release was not confirmed");
 }
 
 /// A call may wait for its own caller.
@@ -134,72 +142,72 @@ pub(crate) fn permit_not_detached(key: ToldKey<'_>) {
 
 /// There is a connection to a node, `times` since this was told the last time.
 pub(crate) fn node_up(node: &str, has_pushes: bool, times: u64) {
-    tell!(INFO, "node_up", { node, has_pushes, times }, "the node is connected");
+    tell!(INFO, "node_up", { node = %line(node), has_pushes, times }, "the node is connected");
 }
 
 /// There is no connection to a node, or it has broken, `times` since this was told the last time.
 pub(crate) fn node_down(node: &str, error: impl Display, times: u64) {
-    tell!(WARN, "node_down", { node, error = %error, times }, "the node has no connection");
+    tell!(WARN, "node_down", { node = %line(node), error = %line(error), times }, "the node has no connection");
 }
 
 /// No member of a cluster tells which of them has which slot.
 pub(crate) fn no_map(node: &str, error: impl Display, times: u64) {
-    tell!(WARN, "no_map", { node, error = %error, times },
+    tell!(WARN, "no_map", { node = %line(node), error = %line(error), times },
         "cannot find out which member of the cluster has which slot");
 }
 
 /// A node does not say when a lock is free.
 pub(crate) fn not_listening(node: &str, error: impl Display, times: u64) {
-    tell!(WARN, "not_listening", { node, error = %error, times },
+    tell!(WARN, "not_listening", { node = %line(node), error = %line(error), times },
         "cannot subscribe: waiting callers have to ask again and again");
 }
 
 /// A Sentinel does not say when there is another master.
 pub(crate) fn sentinel_unheard(node: &str, sentinel: &str, error: impl Display, times: u64) {
-    tell!(WARN, "sentinel_unheard", { node, sentinel, error = %error, times }, "cannot listen to a Sentinel");
+    tell!(WARN, "sentinel_unheard", { node = %line(node), sentinel = %line(sentinel), error = %line(error), times }, "cannot listen to a Sentinel");
 }
 
 /// The Sentinels have put another server in the place of the master.
 pub(crate) fn master_changed(node: &str, master: impl Display) {
-    tell!(INFO, "master_changed", { node, master = %master }, "the Sentinels have made another server the master");
+    tell!(INFO, "master_changed", { node = %line(node), master = %line(master) }, "the Sentinels have made another server the master");
 }
 
 /// Another process answers for a node than before, or one that was started lately.
 pub(crate) fn node_restarted(node: &str, abstains_for: Duration) {
-    tell!(WARN, "node_restarted", { node, abstains_ms = millis(abstains_for) },
+    tell!(WARN, "node_restarted", { node = %line(node), abstains_ms = millis(abstains_for) },
         "the server was restarted and may have forgotten locks");
 }
 
 /// The clock of a server was set forward.
 pub(crate) fn clock_step(node: &str, step: Duration) {
-    tell!(WARN, "clock_step", { node, step_ms = millis(step) },
+    tell!(WARN, "clock_step", { node = %line(node), step_ms = millis(step) },
         "the clock of the server was set forward: its leases end earlier");
 }
 
 /// Two nodes are one server.
 pub(crate) fn same_server(node: &str, error: impl Display, times: u64) {
-    tell!(ERROR, "same_server", { node, error = %error, times }, "each node must be an independent server");
+    tell!(ERROR, "same_server", { node = %line(node), error = %line(error), times }, "each node must be an independent server");
 }
 
 /// The commands of a batch were not answered.
 pub(crate) fn unanswered(error: impl Display) {
-    tell!(DEBUG, "unanswered", { error = %error }, "a batch was not answered");
+    tell!(DEBUG, "unanswered", { error = %line(error) }, "a batch was not answered");
 }
 
 /// A request of a service fails because servers cannot be reached.
 #[cfg(any(feature = "axum", feature = "tonic"))]
 pub(crate) fn request_unavailable(error: impl Display) {
-    tell!(WARN, "request_failed", { error = %error }, "a request fails by its lock");
+    tell!(WARN, "request_failed", { error = %line(error) }, "a request fails by its lock");
 }
 
 /// A request of a service fails because of what was sent.
 #[cfg(any(feature = "axum", feature = "tonic"))]
 pub(crate) fn request_invalid(error: impl Display) {
-    tell!(INFO, "request_failed", { error = %error }, "a request fails by its lock");
+    tell!(INFO, "request_failed", { error = %line(error) }, "a request fails by its lock");
 }
 
 /// A request of a service fails because something is to be mended or looked at.
 #[cfg(any(feature = "axum", feature = "tonic"))]
 pub(crate) fn request_broken(error: impl Display) {
-    tell!(ERROR, "request_failed", { error = %error }, "a request fails by its lock");
+    tell!(ERROR, "request_failed", { error = %line(error) }, "a request fails by its lock");
 }

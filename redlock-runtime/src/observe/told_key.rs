@@ -2,8 +2,11 @@
 //!
 //! Whether they are is known to whoever tells, and not to the key: a key that came from elsewhere, as from a node, would not
 //! know. So the functions of [`events`](super::events) take a [`ToldKey`], and no key.
+//!
+//! A client may have chosen the key, with any characters in it. Unsafe ones are escaped ([`SingleLine`]).
 
 use crate::lock::LockKey;
+use crate::text::SingleLine;
 use hmac_sha256::Hash as Sha256;
 use std::fmt;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -52,7 +55,7 @@ impl<'k> ToldKey<'k> {
 impl fmt::Display for ToldKey<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         if !self.is_redacted {
-            return self.key.fmt(f);
+            return SingleLine(self.key).fmt(f);
         }
         let digest = Sha256::hash(self.key.as_str().as_bytes());
         f.write_str("#")?;

@@ -89,11 +89,14 @@ impl LockPart {
     /// What it means at the nodes. `default` is the mode of the request.
     ///
     /// # Errors
-    /// For a path that is none.
+    /// For a path that is none, and for a key that is too long.
     pub(super) fn parts(&self, default: Mode) -> Result<Vec<Part>, InvalidKey> {
         let mode = self.mode.unwrap_or(default);
         match &self.what {
-            What::Key(key) => Ok(vec![Part::of(key.clone(), mode)]),
+            What::Key(key) => {
+                key.check_length()?;
+                Ok(vec![Part::of(key.clone(), mode)])
+            }
             What::Path(path) => {
                 path.check()?;
                 Ok(path.parts(mode).collect())

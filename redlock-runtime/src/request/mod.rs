@@ -5,6 +5,7 @@
 
 pub(crate) mod after_restart;
 mod blame;
+pub(crate) mod break_request;
 pub(crate) mod detached;
 mod detached_parts;
 pub(crate) mod fenced_set;
@@ -22,6 +23,7 @@ pub(crate) mod site;
 pub(crate) mod what;
 
 pub use self::after_restart::AfterRestart;
+pub use self::break_request::BreakRequest;
 pub use self::detached::DetachedLock;
 pub use self::fenced_set::FencedSet;
 pub use self::lock_part::LockPart;

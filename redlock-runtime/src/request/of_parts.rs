@@ -135,10 +135,13 @@ impl LockRequest {
     /// The names that it wants, below `namespace`.
     ///
     /// # Errors
-    /// For no name, too many of them, or a path that is none.
+    /// For no name, too many of them, a key that is too long, or a path that is none.
     pub(crate) fn names(&self, namespace: &str) -> Result<Parts, InvalidKey> {
         match &self.what {
-            What::Key(key) => Ok(Parts::single(key.clone().below(namespace), self.mode)),
+            What::Key(key) => {
+                key.check_length()?;
+                Ok(Parts::single(key.clone().below(namespace), self.mode))
+            }
             What::Parts(parts) => all_of(parts, self.mode, namespace),
         }
     }

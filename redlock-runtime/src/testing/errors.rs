@@ -114,6 +114,12 @@ pub fn not_renewed<'n>(causes: impl IntoIterator<Item = (&'n str, NodeError)>) -
     LossCause::NotRenewed { causes: failures(causes) }
 }
 
+/// [`LossCause::Revoked`]: an operator has broken the lock with the token `by`, for example that of another guard.
+#[must_use]
+pub fn revoked(by: OwnerToken) -> LossCause {
+    LossCause::Revoked { by: Box::new(by) }
+}
+
 /// [`LockError::WouldDeadlock`]: the body of a call asks for the lock of its own call. Both lines are the one that calls this.
 #[track_caller]
 #[must_use]

@@ -13,6 +13,7 @@ const MACROS: Layers<'static> = Layers {
 /// The layers of `redlock-runtime`, lowest first. The simulation is a test, and sees everything; so do the fuzz targets.
 const RUNTIME: Layers<'static> = Layers {
     order: &[
+        &["text"],
         &["time"],
         &["lock"],
         &["observe"],

@@ -1,7 +1,9 @@
 //! The events about calls and locks, each seen to happen.
 
 use crate::subscriber::{Told, event, events, keep_all, spans};
-use redlock_runtime::{LockError, LockGuard, LockManager, LockManagerBuilder, LockRequest, Wait, distributed_lock};
+use redlock_runtime::{
+    BreakRequest, LockError, LockGuard, LockManager, LockManagerBuilder, LockRequest, Wait, distributed_lock,
+};
 use redlock_tests::Nodes;
 use std::future::pending;
 use std::time::Duration;
@@ -311,4 +313,44 @@ async fn what_may_wait_for_ever_is_told() {
     };
     manager.with_lock("events:detach", detach).await.unwrap();
     assert_eq!(only("not_detached", "events:detach").level, Level::WARN);
+}
+
+#[tokio::test]
+async fn a_broken_lock_leaves_a_trail_at_the_breaker_and_at_the_holder() {
+    let nodes = Nodes::start(3).await;
+    let (holder, operator) = (manager(&nodes).await, manager(&nodes).await);
+    let guard = holder.acquire(LockRequest::new("events:broken").ttl(TTL)).await.unwrap();
+    let token = guard.token().to_string();
+    // Its channels are open then, so that it can be notified.
+    holder.check().await;
+    let request = || BreakRequest::new("events:broken", &token).reason("ticket 4711\nERROR forged");
+    let (report, lost) = tokio::join!(operator.break_lock_with(request()), async {
+        let lost = guard.lost().await;
+        drop(guard);
+        lost
+    });
+    assert!(report.is_broken() && report.is_told && report.has_stopped, "{report}");
+    let told = only("broken", &token);
+    assert_eq!((told.level, told.field("key"), told.field("holder")), (Level::WARN, "events:broken", &*token));
+    assert_eq!((told.field("by"), told.field("outcome")), (report.by.as_str(), "stopped"));
+    assert_eq!(told.field("reason"), r"ticket 4711\u000aERROR forged");
+    assert!(lost.to_string().contains(report.by.as_str()), "{lost}");
+    assert!(event("lost", "events:broken").await.field("cause").contains(report.by.as_str()));
+
+    let outcomes = async |request: BreakRequest| {
+        let report = operator.break_lock_with(request).await;
+        only("broken", report.by.as_str()).field("outcome").to_owned()
+    };
+    assert_eq!(outcomes(request()).await, "not_held");
+    assert_eq!(outcomes(BreakRequest::new("events:broken", "worker-3")).await, "needs_force");
+    let guard = holder.acquire(LockRequest::new("events:forced").ttl(TTL)).await.unwrap();
+    let forced = BreakRequest::new("events:forced", guard.token().as_str()).by_force();
+    assert_eq!(outcomes(forced).await, "forced");
+    // Cancelled at its first step.
+    let guard = holder.acquire(LockRequest::new("events:cancelled").ttl(LONG)).await.unwrap();
+    nodes[0].freeze();
+    let cancelled = operator.break_lock("events:cancelled", guard.token().as_str());
+    tokio::time::timeout(Duration::from_millis(100), cancelled).await.unwrap_err();
+    assert_eq!(only("broken", "events:cancelled").field("outcome"), "interrupted");
+    nodes[0].thaw();
 }

@@ -2,6 +2,7 @@
 #![allow(clippy::unwrap_used, clippy::indexing_slicing, clippy::panic, reason = "helpers of tests are tests too")]
 
 mod events;
+mod hostile_texts;
 mod node_events;
 mod odd_subscribers;
 mod page;

@@ -92,3 +92,29 @@ fn nothing_else_tells_anything() {
         }
     }
 }
+
+/// A text from outside must not reach a subscriber as it is: `key`, `site` and tokens are safe by their types, `line` escapes.
+/// `outcome` is one of our words, and `reason` is escaped before.
+#[test]
+fn every_text_of_an_event_is_safe_in_a_line() {
+    let events = fs::read_to_string(runtime().join("src/observe/events.rs")).unwrap();
+    let (mut rest, mut count) = (events.as_str(), 0);
+    while let Some((told, after)) = between(rest, "    tell!(", "}") {
+        let (_, fields) = told.split_once('{').unwrap();
+        for field in fields.split(',').map(str::trim).filter(|field| !field.is_empty()) {
+            let is_number = |name: &str| {
+                name.ends_with("_ms") || ["times", "has_pushes", "window", "outcome", "reason"].contains(&name)
+            };
+            let (name, value) = field.split_once(" = ").unwrap_or((field, ""));
+            let is_safe = matches!(value, "%lock.key()" | "%key" | "%lock.site()" | "%token" | "%by" | "lock.template")
+                || value == "lock.mode()"
+                || value == "path.name()"
+                || value.starts_with("%line(")
+                || is_number(name);
+            assert!(is_safe, "{field}");
+            count += 1;
+        }
+        rest = after;
+    }
+    assert!(count > 50, "{count}");
+}

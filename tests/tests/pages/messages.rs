@@ -7,7 +7,7 @@ use std::fs;
 use std::path::Path;
 
 /// What is in these files is told to others, or by the compiler; or it is no message.
-const ELSEWHERE: [&str; 20] = [
+const ELSEWHERE: [&str; 21] = [
     "client/",                     // names of what must be used
     "error/from_lock_error.rs",    // the compiler
     "error/outward.rs",            // what strangers are told
@@ -28,6 +28,7 @@ const ELSEWHERE: [&str; 20] = [
     "simulation/",                 // a test
     "stats/journal.rs",            // the log of a test
     "testing/",                    // a test
+    "text.rs",                     // the end of a text that was cut
 ];
 
 /// Texts that are part of a message on the page, are said by a server, or are never seen alone.

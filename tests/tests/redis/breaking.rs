@@ -73,7 +73,8 @@ async fn a_holder_that_is_told_has_stopped_when_the_next_one_begins() {
         let report = operator.break_lock("order:7", &token).await;
         assert!(report.is_broken() && report.is_told && report.has_stopped, "{report}");
         assert_eq!(outcomes(&report), vec![BreakOutcome::Broken; size]);
-        assert_eq!(cause(timeout(PATIENCE, body).await.unwrap().unwrap()), LossCause::Revoked);
+        let cause = cause(timeout(PATIENCE, body).await.unwrap().unwrap());
+        assert!(matches!(&cause, LossCause::Revoked { by, .. } if **by == report.by), "{cause:?}");
         drop(timeout(PATIENCE, next).await.expect("the next one is served").unwrap());
         drop(timeout(PATIENCE, local).await.expect("the one after it, too").unwrap().unwrap());
         for manager in [&holder, &other, &operator] {
@@ -90,7 +91,9 @@ async fn who_has_renewed_once_can_be_told() {
     wait_until_listening(&nodes, guard.token().as_str()).await;
     let report = operator.break_lock("order:7", guard.token().as_str()).await;
     assert!(report.is_broken() && report.is_told && !report.has_stopped, "the guard is still there: {report}");
-    assert_eq!(cause(timeout(PATIENCE, guard.lost()).await.unwrap()), LossCause::Revoked);
+    let cause = cause(timeout(PATIENCE, guard.lost()).await.unwrap());
+    assert!(matches!(&cause, LossCause::Revoked { by, .. } if **by == report.by), "{cause:?}");
+    assert_eq!(report.stand_in.map(|stand_in| stand_in.token), Some(report.by));
     // The operator has gone, and serves whoever waits all the same when the holder has stopped.
     drop(guard);
     assert_nothing_left(&operator, &nodes).await;

@@ -1,6 +1,6 @@
 //! What is known of the locks that are watched.
 
-use redlock_runtime::{Holder, Inspection, LockList, Owner};
+use redlock_runtime::{Holder, Inspection, LockList, Owner, single_line};
 use std::collections::HashMap;
 use std::time::Duration;
 
@@ -81,7 +81,7 @@ impl Board {
             None => ("no majority".to_owned(), None),
         };
         let waiting = lock.nodes.iter().map(|node| node.waiting).max().unwrap_or(0);
-        Row { key: lock.key.as_str().escape_debug().to_string(), holder, age, waiting }
+        Row { key: single_line(lock.key.as_str()).into_owned(), holder, age, waiting }
     }
 }
 
@@ -93,9 +93,10 @@ fn manager(owner: &Owner) -> String {
 /// The process of a token, in short.
 fn described(owner: &Owner) -> String {
     let name = owner.label.as_deref().map_or_else(|| manager(owner), str::to_owned);
+    let name = single_line(&name);
     match (&owner.address, owner.is_connected) {
-        (Some(address), _) => format!("{name} at {address}"),
+        (Some(address), _) => format!("{name} at {}", single_line(address)),
         (None, Some(false)) => format!("{name}, of which no connection is known"),
-        (None, _) => name,
+        (None, _) => name.into_owned(),
     }
 }

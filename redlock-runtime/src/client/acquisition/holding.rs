@@ -276,7 +276,7 @@ impl Acquisition {
             Loss::Released => LossCause::Released,
             Loss::MaxHold => LossCause::MaxHold,
             Loss::Taken => LossCause::Taken,
-            Loss::Revoked => LossCause::Revoked,
+            Loss::Revoked => state.revoked_by().map_or(LossCause::Taken, |by| LossCause::Revoked { by: Box::new(by) }),
             Loss::NotRenewed => LossCause::NotRenewed { causes: self.failures(state.candidate.reasons(now)) },
             Loss::Expired => LossCause::Expired,
         }

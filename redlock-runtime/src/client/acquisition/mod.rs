@@ -221,7 +221,7 @@ impl Acquisition {
             Notice::Freed => state.rare().is_freed = true,
             Notice::Wanted { by } => state.candidate.wanted(index, by, now),
             Notice::Revoked { by } => {
-                state.revoked(index, now);
+                state.revoked(index, by, now);
                 // Also when the token has no vote that could be broken, as far as it knows: a claim may be on its way.
                 self.shared.revocations.revoked(*self.token(), by);
                 state.rare().says_that_it_ends = true;

@@ -49,6 +49,8 @@ pub(super) struct Rare {
     pub(super) untold: Vec<Untold>,
     /// Whether somebody may want to hear when the token ends, because it breaks the lock.
     pub(super) says_that_it_ends: bool,
+    /// The token that stands in the place of this one, by the last notification that the lock is broken.
+    pub(super) revoked_by: Option<OwnerToken>,
     /// Whether somebody has given a permit back since it was asked who has one.
     pub(super) is_freed: bool,
     /// Whether it stands in the turnstile once more, for votes that its permit lacks.
@@ -157,6 +159,11 @@ impl State {
         self.rare.as_ref().is_some_and(|rare| rare.says_that_it_ends)
     }
 
+    /// The token of the breaker, if the lock is said to be broken.
+    pub(super) fn revoked_by(&self) -> Option<OwnerToken> {
+        self.rare.as_ref()?.revoked_by
+    }
+
     /// What is to be told when the mutex is free, if anything is.
     pub(super) fn take_untold(&mut self) -> Option<Vec<Untold>> {
         let untold = &mut self.rare.as_mut()?.untold;
@@ -229,9 +236,10 @@ impl State {
         self.call_if_shorter_than(counted_on);
     }
 
-    /// Somebody says by node number `index` that he breaks the lock.
-    pub(super) fn revoked(&mut self, index: usize, now: Instant) {
+    /// A notification by node number `index` says that the lock is broken and that the token `by` is stored in its place.
+    pub(super) fn revoked(&mut self, index: usize, by: OwnerToken, now: Instant) {
         let counted_on = self.candidate.held_until();
+        self.rare().revoked_by = Some(by);
         self.candidate.revoked(index, now);
         self.call_if_shorter_than(counted_on);
     }

@@ -3,6 +3,7 @@
 use super::owner::spoken;
 use crate::error::NodeError;
 use crate::lock::{LockKey, OwnerToken};
+use crate::text::SingleLine;
 use std::fmt;
 use std::time::Duration;
 
@@ -12,6 +13,13 @@ use std::time::Duration;
 pub struct BreakReport {
     /// Whose holder was to lose it.
     pub key: LockKey,
+    /// The token that was to lose it, or the value of another program; 300 characters of it at most.
+    pub holder: Box<str>,
+    /// Token of this manager for the attempt. The event `broken` has it, and [`LossCause::Revoked`](crate::LossCause::Revoked) of a
+    /// holder that was notified.
+    pub by: OwnerToken,
+    /// The [reason](crate::BreakRequest::reason) of the request.
+    pub reason: Option<Box<str>>,
     /// In the order in which the manager was given them.
     pub nodes: Vec<NodeBreak>,
     /// How many of them must agree on a lock.
@@ -20,6 +28,9 @@ pub struct BreakReport {
     /// its nodes by itself: when it renews, after a third of its `ttl` or so; or, if it does not renew, until its lease ends.
     pub is_told: bool,
     /// Whether the holder has said that it has stopped. Whoever waits is served then.
+    ///
+    /// This is not proof. The message is not authenticated: a client that can read the key and publish on the channels `redlock:*` can
+    /// send it while the body still runs. Use [fencing tokens](crate::LockManager::acquire_fenced) against two bodies.
     pub has_stopped: bool,
     /// What has the place of a holder that has not said so: nobody else gets the lock until that is over. `None` by force.
     pub stand_in: Option<StandIn>,
@@ -87,6 +98,18 @@ impl BreakReport {
         self.count(is_failed) < self.needed
     }
 
+    /// The outcome as one word, for events.
+    pub(crate) fn word(&self, is_forced: bool) -> &'static str {
+        match (self.is_heard(), self.is_broken()) {
+            _ if self.count(|outcome| *outcome == BreakOutcome::NeedsForce) > 0 => "needs_force",
+            (false, _) => "unknown",
+            (true, false) => "not_held",
+            (true, true) if is_forced => "forced",
+            (true, true) if self.has_stopped => "stopped",
+            (true, true) => "broken",
+        }
+    }
+
     fn count(&self, is_counted: impl Fn(&BreakOutcome) -> bool) -> usize {
         self.nodes.iter().filter(|node| is_counted(&node.outcome)).count()
     }
@@ -136,7 +159,9 @@ impl fmt::Display for BreakReport {
                 spoken(left)
             )?;
         }
-        self.nodes.iter().try_for_each(|node| write!(f, "\n  {}: {}", node.node, node.outcome))
+        self.nodes.iter().try_for_each(|node| write!(f, "\n  {}: {}", SingleLine(&node.node), node.outcome))?;
+        write!(f, "\n  holder {}, breaker {}", SingleLine(&self.holder), self.by)?;
+        self.reason.iter().try_for_each(|reason| write!(f, ", reason: {reason}"))
     }
 }
 
@@ -167,7 +192,11 @@ mod tests {
             let nodes = outcomes.map(|outcome| NodeBreak { node: "a".into(), outcome }).into();
             let key = "order:7".into();
             let stand_in = (!has_stopped).then_some(stands);
-            let report = BreakReport { key, nodes, needed: 2, is_told: true, has_stopped, stand_in };
+            let (holder, reason) = ("theirs\n".into(), Some("it hangs".into()));
+            let report =
+                BreakReport { key, holder, by: token, reason, nodes, needed: 2, is_told: true, has_stopped, stand_in };
+            let trail = format!("\n  holder theirs\\u000a, breaker {token}, reason: it hangs");
+            assert!(report.to_string().ends_with(&trail), "{report}");
             assert_eq!((report.is_broken(), report.is_heard()), expected, "{report}");
             assert!(report.to_string().contains(words), "{report}");
         }

@@ -1,5 +1,6 @@
 //! The clients of a server, as `CLIENT LIST` names them: which manager is which process.
 
+use crate::text::excerpt;
 use std::collections::{HashMap, HashSet};
 
 /// What the names of our connections begin with; the id of the manager follows.
@@ -52,8 +53,9 @@ impl Clients {
 fn client(line: &str) -> Option<(Box<str>, Client)> {
     let field = |name: &str| line.split(' ').find_map(|field| field.strip_prefix(name)?.strip_prefix('='));
     let name = field("name")?.strip_prefix(NAME)?;
-    let (manager, label) = name.split_once(';').map_or((name, None), |(manager, label)| (manager, Some(label.into())));
-    Some((manager.into(), Client { label, address: field("addr").unwrap_or_default().into() }))
+    let (manager, label) =
+        name.split_once(';').map_or((name, None), |(manager, label)| (manager, Some(excerpt(label).into())));
+    Some((manager.into(), Client { label, address: excerpt(field("addr").unwrap_or_default()).into() }))
 }
 
 #[cfg(test)]

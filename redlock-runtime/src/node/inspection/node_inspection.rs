@@ -9,6 +9,7 @@ use crate::lock::class::Class;
 use crate::lock::{Mode, OwnerToken};
 use crate::protocol::fencing_token::FencingToken;
 use crate::protocol::node_state::Seen;
+use crate::text::SingleLine;
 use std::fmt;
 use std::time::Duration;
 
@@ -118,7 +119,7 @@ impl NodeInspection {
 impl NodeInspection {
     /// A line about the node, where a majority has `agreed` on what has the key.
     pub(super) fn write(&self, agreed: Option<&Holder>, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{}: ", self.node)?;
+        write!(f, "{}: ", SingleLine(&self.node))?;
         let is_cut_off = self.holder.owner().is_some_and(|owner| owner.is_connected == Some(false));
         match (&self.error, &self.holder) {
             (Some(error), Holder::Unknown) => return write!(f, "{error}"),

@@ -3,6 +3,7 @@
 use super::clients::Clients;
 use crate::lock::class::Class;
 use crate::lock::{Mode, OwnerToken};
+use crate::text::SingleLine;
 use std::fmt;
 use std::time::{Duration, SystemTime};
 
@@ -102,11 +103,11 @@ impl Eq for Owner {}
 impl fmt::Display for Owner {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match &self.label {
-            Some(label) => write!(f, "{label}")?,
+            Some(label) => write!(f, "{}", SingleLine(label))?,
             None => write!(f, "manager {}", self.token.manager())?,
         }
         match &self.address {
-            Some(address) => write!(f, " at {address}")?,
+            Some(address) => write!(f, " at {}", SingleLine(address))?,
             None if self.is_connected == Some(false) => f.write_str(", of which no connection is known")?,
             None => {}
         }

@@ -5,6 +5,7 @@ use super::node_inspection::NodeInspection;
 use super::owner::{Owner, spoken};
 use crate::lock::LockKey;
 use crate::protocol::fencing_token::FencingToken;
+use crate::text::SingleLine;
 use std::fmt;
 use std::time::Duration;
 
@@ -116,9 +117,9 @@ impl fmt::Display for Inspection {
             .iter()
             .try_for_each(|owner| write!(f, "\n  {} for {}: {owner}", owner.waits(), spoken(owner.age())))?;
         let unnamed = self.nodes.iter().filter_map(|node| Some((&node.node, node.unnamed.as_ref()?)));
-        unnamed
-            .into_iter()
-            .try_for_each(|(node, error)| write!(f, "\n  which processes these are is unknown at {node}: {error}"))
+        unnamed.into_iter().try_for_each(|(node, error)| {
+            write!(f, "\n  which processes these are is unknown at {}: {error}", SingleLine(node))
+        })
     }
 }
 

@@ -4,6 +4,7 @@ use crate::error::NodeError;
 use crate::lock::OwnerToken;
 use crate::lock::owner_token;
 use crate::protocol::command::{Answer, Number, Occupant, Reply, Verb, Wakeup};
+use crate::text::excerpt;
 use crate::time::ballot_clock::Ballot;
 use crate::time::token_clock::TokenTime;
 use redis::{ErrorKind, PushInfo, PushKind, RedisError, Value};
@@ -19,7 +20,7 @@ pub(super) fn answer(verb: Verb, value: &Value) -> (Answer, Option<TokenTime>) {
     };
     let answer = match (verb, parts) {
         (Verb::Acquire { .. }, [Value::Int(-1)]) => Err(NodeError::HoldsData),
-        _ => reply(verb, parts).ok_or_else(|| NodeError::Unintelligible(format!("{value:?}").into())),
+        _ => reply(verb, parts).ok_or_else(|| NodeError::Unintelligible(excerpt(format_args!("{value:?}")).into())),
     };
     (answer, seen)
 }
@@ -200,7 +201,7 @@ pub(super) fn refused(error: &RedisError) -> NodeError {
         None if code.is_empty() => error.to_string(),
         None => code.to_owned(),
     };
-    NodeError::Refused(without_script(&answer).trim().into())
+    NodeError::Refused(excerpt(without_script(&answer).trim()).into())
 }
 
 /// The answer that a command in a script got, without what the server says about the script.

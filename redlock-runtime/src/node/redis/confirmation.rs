@@ -11,6 +11,7 @@ use super::question::{Asked, Confirmation, Outgoing};
 use crate::error::NodeError;
 use crate::node::environment::Replicas;
 use crate::protocol::command::{Answer, Reply};
+use crate::text::excerpt;
 use redis::{Cmd, Value};
 
 /// Whether the answer to what is `outgoing` may prove a lease.
@@ -38,7 +39,7 @@ pub(super) fn read(replicas: Replicas, answer: Result<Value, NodeError>) -> Conf
         Value::Int(acked) => {
             Err(NodeError::NotReplicated { acked: u32::try_from(acked).unwrap_or(0), wanted: replicas.wanted.get() })
         }
-        other => Err(NodeError::Unintelligible(format!("{other:?} to WAIT").into())),
+        other => Err(NodeError::Unintelligible(excerpt(format_args!("{other:?} to WAIT")).into())),
     }
 }
 

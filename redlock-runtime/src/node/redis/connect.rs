@@ -13,6 +13,7 @@ use crate::error::NodeError;
 use crate::node::environment::Environment;
 use crate::node::server_facts::ServerFacts;
 use crate::protocol::command::{Deliver, Wakeup};
+use crate::text::excerpt;
 use redis::aio::MultiplexedConnection;
 use redis::{AsyncConnectionConfig, ErrorKind, ProtocolVersion, PushInfo, PushKind, RedisConnectionInfo};
 use std::convert::Infallible;
@@ -40,7 +41,9 @@ pub(super) async fn connect(
         Err(Failure::Handshake(error)) if error.is_io_error() => {
             // Who hangs up may have said why, and unasked: that is read without a question in between.
             let said = farewell(endpoint).await;
-            return Err(said.map_or_else(|| Failure::Handshake(error).into(), |said| NodeError::Refused(said.into())));
+            return Err(
+                said.map_or_else(|| Failure::Handshake(error).into(), |said| NodeError::Refused(excerpt(said).into()))
+            );
         }
         greeted => greeted?,
     };

@@ -8,6 +8,7 @@ use super::permissions::{self, Permissions};
 use crate::error::NodeError;
 use crate::lock::LockKey;
 use crate::node::report::{Capabilities, ClockOffset, NodeReport, Persistence, Purpose, Replication};
+use crate::text::excerpt;
 use crate::time::wait_until::wait_until;
 use redis::{FromRedisValue, Value};
 use std::collections::HashMap;
@@ -166,8 +167,8 @@ impl Answers {
         report.refusals = self.permissions.refusals;
         report.may_use_name = self.permissions.may_use_name;
         let Some(info) = self.info else { return };
-        report.version = info.product().map(Into::into);
-        report.run_id = info.field("run_id").map(Into::into);
+        report.version = info.product().map(|version| excerpt(version).into());
+        report.run_id = info.field("run_id").map(|id| excerpt(id).into());
         report.capabilities.identity = report.run_id.is_some();
         report.is_replica = info.field("role").map(|role| role != "master");
         report.replication = replication(&info, self.least_to_write.as_deref());
@@ -187,7 +188,8 @@ fn replication(info: &Info, least_to_write: Option<&str>) -> Option<Replication>
 /// The policy by which the server may remove locks; empty when it removes none, `None` when that is not known.
 fn eviction(info: &Info) -> Option<Box<str>> {
     let policy = info.field("maxmemory_policy")?;
-    Some(if info.number("maxmemory")? == 0 || policy == "noeviction" { "" } else { policy }.into())
+    let removes = info.number("maxmemory")? > 0 && policy != "noeviction";
+    Some(if removes { excerpt(policy).into() } else { "".into() })
 }
 
 /// What the server keeps over a crash, `None` when that is not known.

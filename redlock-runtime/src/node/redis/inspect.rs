@@ -16,6 +16,7 @@ use crate::lock::class::Class;
 use crate::lock::{LockKey, Mode, OwnerToken};
 use crate::node::inspection::{AT_A_TIME, Clients, Holder, LONGEST_VALUE, MOST_WAITERS, NodeInspection, Owner};
 use crate::protocol::fencing_token::FencingToken;
+use crate::text::excerpt;
 use redis::Value;
 use std::collections::BTreeSet;
 use std::time::Duration;
@@ -130,7 +131,7 @@ fn owners(values: &[(Class, &Value)]) -> Vec<Owner> {
 }
 
 fn unintelligible(node: &mut NodeInspection, state: &Value) {
-    node.error = Some(NodeError::Unintelligible(format!("{state:?}").into()));
+    node.error = Some(NodeError::Unintelligible(excerpt(format_args!("{state:?}")).into()));
 }
 
 /// What a value with this `pttl` is, or a set of those who have the lock together.
@@ -145,7 +146,8 @@ fn holder(value: &Value, holders: &[(Class, &Value)], pttl: i64) -> Holder {
     match token(value) {
         _ if pttl == -1 => Holder::Data,
         Some(token) => Holder::Owner(Owner::of(token, Mode::Exclusive)),
-        None => Holder::Foreign { value: String::from_utf8_lossy(text).into() },
+        // The script returns no more, but a server may.
+        None => Holder::Foreign { value: String::from_utf8_lossy(text.get(..LONGEST_VALUE).unwrap_or(text)).into() },
     }
 }
 

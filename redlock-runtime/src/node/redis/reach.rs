@@ -4,6 +4,7 @@ use super::answer::refused;
 use super::endpoint::Endpoint;
 use super::socket::{self, Control, Opened};
 use crate::error::NodeError;
+use crate::text::excerpt;
 use redis::RedisError;
 use std::io;
 #[cfg(feature = "tls")]
@@ -52,7 +53,7 @@ impl From<Failure> for NodeError {
             Failure::Handshake(error) => match refused(&error) {
                 // What a server does not like about the certificate of its client, it says after the handshake of TLS.
                 Self::Disconnected => tls_reason(&error)
-                    .map_or_else(|| Self::Unreachable(CLOSED.into()), |reason| Self::Tls(reason.into())),
+                    .map_or_else(|| Self::Unreachable(CLOSED.into()), |reason| Self::Tls(excerpt(reason).into())),
                 refusal => refusal,
             },
         }
@@ -78,7 +79,7 @@ const fn tls_reason(_error: &RedisError) -> Option<String> {
 fn socket_failure(error: &io::Error) -> NodeError {
     #[cfg(feature = "tls")]
     if let Some(reason) = super::tls_failure::reason(error) {
-        return NodeError::Tls(reason.into());
+        return NodeError::Tls(excerpt(reason).into());
     }
     NodeError::Unreachable(error.to_string().into())
 }

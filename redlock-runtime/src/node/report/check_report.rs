@@ -2,6 +2,7 @@
 
 use super::deployment::Deployment;
 use super::node_report::NodeReport;
+use crate::text::SingleLine;
 use std::fmt;
 use std::time::Duration;
 
@@ -30,7 +31,10 @@ impl CheckReport {
     pub fn warnings(&self) -> Vec<String> {
         let about = |node: &NodeReport| {
             let warnings = node.warnings(&self.deployment);
-            warnings.into_iter().map(|warning| format!("{}: {warning}", node.node)).collect::<Vec<_>>()
+            warnings
+                .into_iter()
+                .map(|warning| SingleLine(format!("{}: {warning}", node.node)).to_string())
+                .collect::<Vec<_>>()
         };
         let wasted = self.deployment.wasted_node(self.nodes.len());
         self.nodes.iter().flat_map(about).chain(wasted).chain(self.too_few()).collect()

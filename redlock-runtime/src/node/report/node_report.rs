@@ -10,6 +10,7 @@ use super::replication::Replication;
 use crate::error::NodeError;
 use crate::protocol::command::Answer;
 use crate::protocol::trial::{Outcome, Step};
+use crate::text::SingleLine;
 use std::fmt;
 use std::time::Duration;
 
@@ -249,7 +250,7 @@ fn fault(step: Step, answer: Answer) -> NodeError {
 
 impl fmt::Display for NodeReport {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{}: ", self.node)?;
+        write!(f, "{}: ", SingleLine(&self.node))?;
         if let Some(error) = &self.error {
             write!(f, "{error}")?;
         }
@@ -257,7 +258,7 @@ impl fmt::Display for NodeReport {
         if self.error.is_some() {
             f.write_str("; ")?;
         }
-        write!(f, "{}, ", self.version.as_deref().unwrap_or("unknown version"))?;
+        write!(f, "{}, ", SingleLine(self.version.as_deref().unwrap_or("unknown version")))?;
         match (self.is_replica, self.replication) {
             (Some(true), _) => f.write_str("replica")?,
             (Some(false), Some(replication)) => write!(f, "{replication}")?,
@@ -274,7 +275,7 @@ impl fmt::Display for NodeReport {
         }
         match self.eviction.as_deref() {
             Some("") => f.write_str("no eviction, ")?,
-            Some(policy) => write!(f, "eviction {policy}, ")?,
+            Some(policy) => write!(f, "eviction {}, ", SingleLine(policy))?,
             None => f.write_str("eviction unknown, ")?,
         }
         match &self.clock {
@@ -296,7 +297,7 @@ impl fmt::Display for ClusterMember {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let Self { report, slots, replicas } = self;
         let ending = if *replicas == 1 { "" } else { "s" };
-        write!(f, "{} with slots {slots} and {replicas} replica{ending}", report.node)?;
+        write!(f, "{} with slots {slots} and {replicas} replica{ending}", SingleLine(&report.node))?;
         report.error.as_ref().map_or(Ok(()), |error| write!(f, ", which {error}"))
     }
 }

@@ -69,7 +69,7 @@ async fn a_reader_whose_lock_is_broken_is_told_and_the_others_are_not() {
             lost
         });
         assert!(report.is_broken(), "{report}");
-        assert!(matches!(super::cause(lost), redlock_runtime::LossCause::Revoked), "{report}");
+        assert!(matches!(super::cause(lost), redlock_runtime::LossCause::Revoked { .. }), "{report}");
         other.ensure_held().unwrap();
         other.extend().await.unwrap();
         assert!(theirs.try_acquire(KEY).await.unwrap_err().is_contended());
