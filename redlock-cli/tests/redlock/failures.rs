@@ -50,7 +50,7 @@ async fn no_output_shows_a_password() {
 #[tokio::test]
 async fn a_server_fills_no_terminal_and_controls_none() {
     let text = "hostile\nforged\x1b[2J\u{202e}".to_owned() + &"x".repeat(20_000);
-    let server = FakeServer::answering(format!("-ERR {text}\r\n").into_bytes()).await;
+    let server = FakeServer::start(move |_| format!("-ERR {text}\r\n")).await;
     for arguments in [&["check"] as &[&str], &["inspect", "order:7"], &["list"], &["waiters", "order:7"]] {
         let outcome = redlock(&server.url(), arguments).await;
         let said = [&*outcome.stdout, &outcome.stderr].concat();

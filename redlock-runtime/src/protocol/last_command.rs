@@ -21,6 +21,7 @@ pub(crate) const MOST_STRAYS: usize = 256;
 
 /// The last command about a token at a node.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[expect(clippy::struct_excessive_bools, reason = "each is a fact of its own")]
 pub(crate) struct LastCommand {
     pub(crate) verb: Verb,
     /// The key has expired by then, so that the command has nothing left to do.

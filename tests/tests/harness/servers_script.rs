@@ -1,4 +1,11 @@
 //! `tests/servers.sh` runs no code of a package before it has compared the checksum of the package.
+#![allow(
+    clippy::unwrap_used,
+    clippy::expect_used,
+    clippy::panic,
+    clippy::indexing_slicing,
+    reason = "helpers of tests are tests too"
+)]
 
 use std::fs;
 use std::path::{Path, PathBuf};

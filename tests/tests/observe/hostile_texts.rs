@@ -146,12 +146,12 @@ async fn an_error_of_a_server_forges_no_line_of_the_log() {
 async fn a_long_key_or_path_is_an_error_of_one_short_line() {
     let (log, manager) = (LineWriter::default(), LockManager::in_memory());
     let _subscribed = tracing::subscriber::set_default(log.clone());
-    let long = "a//../".repeat(200_000);
+    let endless = "a//../".repeat(200_000);
     let requests = [
-        LockRequest::new(long.clone()),
-        LockRequest::path(long.clone()),
-        LockRequest::path(format!("/{long}")),
-        LockRequest::all([long.clone(), format!("{long}b")]),
+        LockRequest::new(endless.clone()),
+        LockRequest::path(endless.clone()),
+        LockRequest::path(format!("/{endless}")),
+        LockRequest::all([endless.clone(), format!("{endless}b")]),
         // Short enough for a lock, and longer than an error shows.
         LockRequest::path(format!("/{}/../b", "a".repeat(1000))),
         LockRequest::new(format!("{{{}}}:q", "a".repeat(1000))),

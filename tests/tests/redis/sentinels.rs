@@ -429,7 +429,8 @@ async fn with_password() -> Watched {
 /// A Sentinel that names the `master` with an epoch above all others, and `others` as further Sentinels.
 async fn lying_sentinel(master: u16, others: &[u16]) -> FakeServer {
     let pairs = |pairs: &[&str]| {
-        let texts: String = pairs.iter().map(|text| format!("${}\r\n{text}\r\n", text.len())).collect();
+        let texts: Vec<_> = pairs.iter().map(|text| format!("${}\r\n{text}\r\n", text.len())).collect();
+        let texts = texts.concat();
         format!("*{}\r\n{texts}", pairs.len())
     };
     let port = master.to_string();
@@ -478,8 +479,8 @@ async fn lying_sentinel_of_three_sends_the_login_nowhere() {
         held.release().await.unwrap();
         assert!(manager.shutdown().await);
     }
-    assert_eq!(stranger.received(), [String::new(); 0], "the false master");
-    assert_eq!(accomplice.received(), [String::new(); 0], "a Sentinel that the liar has listed");
+    assert!(stranger.received().is_empty(), "the false master");
+    assert!(accomplice.received().is_empty(), "a Sentinel that the liar has listed");
 }
 
 #[tokio::test]
@@ -500,7 +501,7 @@ async fn failover_is_followed_beside_a_lying_sentinel() {
     held.extend().await.unwrap();
     held.release().await.unwrap();
     assert_nothing_left(&[manager], watched.server(master)).await;
-    assert_eq!(stranger.received(), [String::new(); 0]);
+    assert!(stranger.received().is_empty());
 }
 
 #[tokio::test]
@@ -520,7 +521,7 @@ async fn sentinel_alone_of_several_names_no_master() {
         }
     })
     .await;
-    assert_eq!(stranger.received(), [String::new(); 0]);
+    assert!(stranger.received().is_empty());
     // The only one in the URL is trusted while the others that it lists cannot be reached.
     let only = lying_sentinel(watched.server(0).port(), &[gone, gone + 1]).await;
     let url = format!("redis+sentinel://:secret@127.0.0.1:{}/{MASTER}", only.port());

@@ -162,7 +162,7 @@ impl Inner {
         let is_only = self.named.len() == 1;
         let trusted = self.named.first().filter(|_| is_only).and_then(|only| views.get(only));
         if let Some(view) = trusted {
-            learnt.others = view.sentinels.clone();
+            learnt.others.clone_from(&view.sentinels);
         }
         let counting = agreed(views.values(), voters).or_else(|| trusted.map(View::located));
         if counting.is_some() {

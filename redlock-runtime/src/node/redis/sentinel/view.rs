@@ -34,9 +34,11 @@ pub(super) struct View {
 /// names the old master, or there is no majority. A minority of Sentinels that lie or are cut off cannot name a master, and
 /// cannot make it look as if it had been the master for longer: with `n` voters, up to `(n - 1) / 2` of the reported times are
 /// ignored, the longest first.
-pub(super) fn agreed<'a>(views: impl Iterator<Item = &'a View> + Clone, voters: usize) -> Option<Located> {
-    let agreeing = |view: &View| views.clone().filter(|other| other.names_same(view)).cloned().collect::<Vec<_>>();
-    let majority = views.clone().map(agreeing).find(|agreeing| 2 * agreeing.len() > voters)?;
+pub(super) fn agreed<'a>(views: impl IntoIterator<Item = &'a View>, voters: usize) -> Option<Located> {
+    let views: Vec<_> = views.into_iter().collect();
+    let agreeing =
+        |view: &View| views.iter().copied().filter(|other| other.names_same(view)).cloned().collect::<Vec<_>>();
+    let majority = views.iter().copied().map(agreeing).find(|agreeing| 2 * agreeing.len() > voters)?;
     let mut times: Vec<_> = majority.iter().filter_map(|view| view.since).collect();
     times.sort_unstable_by(|one, other| other.cmp(one));
     let since = times.get(voters.saturating_sub(1) / 2).or(times.last()).copied();
@@ -198,7 +200,7 @@ mod tests {
         ];
         for (name, said, voters, expected) in table {
             let views: Vec<_> = said.iter().map(|(epoch, master)| view(*epoch, master, 1)).collect();
-            let located = agreed(views.iter(), voters).map(|located| (located.epoch, located.at));
+            let located = agreed(&views, voters).map(|located| (located.epoch, located.at));
             assert_eq!(located, expected.map(|(epoch, master)| (epoch, at(master))), "{name}");
         }
     }
@@ -209,7 +211,7 @@ mod tests {
             [(&[5], 1, 5), (&[u64::MAX, 5, 4], 3, 5), (&[u64::MAX, 5], 3, 5), (&[9, 9, 5, 4], 5, 5)];
         for (seconds, voters, expected) in table {
             let views: Vec<_> = seconds.iter().map(|seconds| view(4, "now:1", *seconds)).collect();
-            let since = agreed(views.iter(), voters).and_then(|located| located.since);
+            let since = agreed(&views, voters).and_then(|located| located.since);
             assert_eq!(since, Some(Duration::from_secs(expected)), "{seconds:?}");
         }
     }
