@@ -86,7 +86,17 @@ impl Observer {
 
     /// A body was stopped.
     pub(in crate::simulation) fn stopped(&self, client: usize, call: &Call, token: OwnerToken, error: &LockError) {
-        self.network.trace.line(|_| format!("{} is stopped: {error}", client_name(client)));
+        self.network.trace.line(|trace| {
+            let text = error.to_string();
+            // Tokens differ from run to run, and their names do not.
+            let text = match error {
+                LockError::Lost { cause: LossCause::Revoked { by, .. }, .. } => {
+                    text.replace(by.as_str(), &trace.name(*by))
+                }
+                _ => text,
+            };
+            format!("{} is stopped: {text}", client_name(client))
+        });
         let LockError::Lost { cause, .. } = error else { return };
         if *cause == LossCause::Released {
             // Bodies give nothing back here: another one has, by the same token.
