@@ -17,7 +17,7 @@ const LONGEST_REST: Duration = Duration::from_millis(1);
 /// Why a lock that is held has no number.
 #[derive(Debug)]
 pub(crate) enum Unnumbered {
-    /// Another token may get one: the lease has run out before, or nodes that give numbers belonged to others.
+    /// The lease has run out before. Another token may get one.
     Again,
     /// Too few nodes have accepted one.
     Failed(LockError),
@@ -89,7 +89,6 @@ impl Acquisition {
         match state.candidate.issue(decision, self.now()) {
             Ok(token) => Ok(token),
             Err(NotIssued::TooLate) => Err(Unnumbered::Again),
-            Err(NotIssued::Missing) if state.candidate.may_be_numbered_later() => Err(Unnumbered::Again),
             Err(NotIssued::Missing) => Err(Unnumbered::Failed(self.no_number(&state))),
         }
     }

@@ -75,13 +75,6 @@ impl Candidate {
         self.voters.iter().filter(may_accept).count() >= self.terms.quorum.needed
     }
 
-    /// Returns `true` if a quorum could accept a number once other tokens have left their nodes. A quorum of votes includes a node that gives
-    /// no numbers, and nodes that would give one belong to others or have not answered.
-    pub(crate) fn may_be_numbered_later(&self) -> bool {
-        let may_accept = |voter: &&Voter| voter.has_accepted() || voter.vote.is_taken() || voter.is_awaited();
-        self.voters.iter().filter(may_accept).count() >= self.terms.quorum.needed
-    }
-
     /// The first token of the number that was decided on.
     ///
     /// # Errors

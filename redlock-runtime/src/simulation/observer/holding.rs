@@ -91,7 +91,7 @@ impl Observer {
             // Tokens differ from run to run, and their names do not.
             let text = match error {
                 LockError::Lost { cause: LossCause::Revoked { by, .. }, .. } => {
-                    text.replace(by.as_str(), &trace.name(*by))
+                    text.replace(by.as_str(), &trace.name(**by))
                 }
                 _ => text,
             };
