@@ -152,7 +152,7 @@ pub(super) fn fenced_with_thefts() -> Profile {
 /// A user who may write to the registers of a minority of the servers does so.
 pub(super) fn poisoned_registers() -> Profile {
     let faults = Faults { poisons: 3, until: 100, is_minority: true, ..Faults::NONE };
-    Profile { nodes: vec![3, 5], fenced: 100, calls: 4..=6, pauses: 0..=60, faults, ..crowd() }
+    Profile { nodes: vec![3, 5], clients: 1..=1, fenced: 100, calls: 4..=6, pauses: 0..=60, faults, ..crowd() }
 }
 
 /// A user who may publish sends messages about the locks of others.
