@@ -55,7 +55,7 @@ async fn map_with_too_many_masters_is_refused_before_any_connection() {
         if cause.to_string().contains("more than 1000 masters") { Ok(()) } else { Err(cause.to_string()) }
     })
     .await;
-    assert_eq!(stranger.received(), [String::new(); 0]);
+    assert!(stranger.received().is_empty());
 }
 
 #[tokio::test]
