@@ -1,11 +1,8 @@
-//! A cluster node that lies: maps and redirections that would make a process connect to any number of hosts, with its login.
+//! A cluster node that lies: a map that would make a process connect to any number of hosts, with its login.
 
 use crate::support::{builder, causes};
 use redlock_runtime::LockManager;
 use redlock_tests::{FakeServer, PATIENCE, eventually};
-use std::sync::atomic::{AtomicUsize, Ordering};
-use std::sync::{Arc, OnceLock};
-use tokio::task::JoinSet;
 
 /// The entry of `CLUSTER SLOTS` for a master at `port` that has the slots from `first` to `last`.
 fn shard(first: usize, last: usize, port: usize) -> String {
@@ -56,45 +53,4 @@ async fn map_with_too_many_masters_is_refused_before_any_connection() {
     })
     .await;
     assert!(stranger.received().is_empty());
-}
-
-#[tokio::test]
-async fn redirections_to_more_strangers_than_a_cluster_needs_are_refused() {
-    /// More than there may be.
-    const STRANGERS: usize = 80;
-    for kind in ["MOVED", "ASK"] {
-        let mut strangers = Vec::new();
-        for _ in 0..STRANGERS {
-            strangers.push(FakeServer::start(answer_of_master).await);
-        }
-        let ports: Vec<_> = strangers.iter().map(FakeServer::port).collect();
-        let (own_port, next) = (Arc::new(OnceLock::new()), AtomicUsize::new(0));
-        let node = FakeServer::start({
-            let own_port = Arc::clone(&own_port);
-            move |command| match command {
-                "CLUSTER SLOTS" => array(&[shard(0, 16_383, usize::from(*own_port.get().unwrap()))]),
-                taken if taken.starts_with("SET ") => {
-                    let port = ports[next.fetch_add(1, Ordering::Relaxed) % STRANGERS];
-                    format!("-{kind} 1 127.0.0.1:{port}\r\n")
-                }
-                other => answer_of_master(other),
-            }
-        })
-        .await;
-        own_port.set(node.port()).unwrap();
-        let manager = manager_at(node.port());
-        eventually(PATIENCE, "a redirection is refused", async || {
-            let mut calls = JoinSet::new();
-            for call in 0..2 * STRANGERS {
-                let manager = manager.clone();
-                calls.spawn(async move { manager.try_acquire(format!("order:{call}")).await.err() });
-            }
-            let errors = calls.join_all().await.into_iter().flatten().map(|error| error.to_string());
-            let errors: Vec<_> = errors.collect();
-            let refused = "more than 64 servers that are not in CLUSTER SLOTS";
-            if errors.iter().any(|error| error.contains(refused)) { Ok(()) } else { Err(errors) }
-        })
-        .await;
-        assert!(strangers.iter().any(|stranger| !stranger.received().is_empty()), "{kind}: some are followed");
-    }
 }
