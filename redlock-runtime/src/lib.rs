@@ -114,9 +114,9 @@ mod text;
 mod time;
 
 pub use self::error::{FromLockError, HeldLock, LockError, LossCause, NodeError, NodeFailure, SourceLine};
-pub use self::guard::{FencedGuard, Inherited, LockGuard};
+pub use self::guard::{FencedGuard, LockGuard};
 pub use self::lock::{InvalidKey, LockKey, LockPath, Mode, OwnerToken};
-pub use self::manager::{Holding, LingerStats, LockManager, LockManagerBuilder, ReleaseStats, Stats};
+pub use self::manager::{Holding, Inherited, LingerStats, LockManager, LockManagerBuilder, ReleaseStats, Stats};
 pub use self::node::inspection::{
     BreakOutcome, BreakReport, Holder, Inspection, LockList, NodeBreak, NodeInspection, Owner, StandIn,
 };

@@ -112,7 +112,8 @@ pub enum LockError {
         causes: Box<[NodeFailure]>,
     },
     /// The lock was lost: its lease ended, or its key was deleted. The body was dropped at an `.await`, unless it runs with
-    /// `on_lost = continue`. Tasks that it has spawned are not stopped.
+    /// `on_lost = continue`. Tasks that it has spawned are not stopped, unless they inherit the lock
+    /// ([`LockGuard::inherit`](crate::LockGuard::inherit)).
     #[non_exhaustive]
     Lost {
         /// What was held.

@@ -8,6 +8,7 @@ use crate::client::acquisition::{Acquisition, ConfirmedRelease, NO_MEMBER};
 use crate::client::enclosing::{Frame, Tenure, View};
 use crate::client::local_queue::LocalTurn;
 use crate::error::LockError;
+use crate::guard::loss_timer::Watchable;
 use crate::lock::{Mode, OwnerToken};
 use crate::observe::{events, spans};
 use crate::request::Place;
@@ -126,22 +127,12 @@ impl Held {
         }
     }
 
-    /// Whether it would not be held for as long without claims, the extensions of which are on their way.
-    pub(crate) fn stands_on_claims(&self) -> bool {
-        self.acquisition().stands_on_claims()
-    }
-
     /// Whether it was given back.
     pub(crate) fn is_released(&self) -> bool {
         match self {
             Self::Turn { turn, .. } => turn.has_ended(),
             Self::View(view) => view.is_released(),
         }
-    }
-
-    /// Whether a body may go on: the lock is held, or the body itself has given it back.
-    pub(crate) fn lets_go_on(&self) -> bool {
-        self.is_released() || !self.remaining().is_zero()
     }
 
     /// # Errors
@@ -171,9 +162,27 @@ impl Held {
     pub(crate) fn span(&self) -> Option<Arc<Span>> {
         if spans::are_wanted() { self.tenure().span() } else { None }
     }
+}
 
-    /// How much longer a body may go on, after having seen to it that `waker` is woken when that is over.
-    pub(crate) fn watch(&self, watcher: &mut Option<u32>, waker: &Waker) -> Duration {
+/// Only the body that has the guard can release the lock, so a released lock does not stop the body.
+impl Watchable for Held {
+    fn is_released_by_body(&self) -> bool {
+        self.is_released()
+    }
+
+    fn remaining(&self) -> Duration {
+        self.remaining()
+    }
+
+    fn loss(&self) -> LockError {
+        self.loss()
+    }
+
+    fn stands_on_claims(&self) -> bool {
+        self.acquisition().stands_on_claims()
+    }
+
+    fn watch(&self, watcher: &mut Option<u32>, waker: &Waker) -> Duration {
         match self {
             Self::Turn { turn, .. } => turn.acquisition().watch(watcher, NO_MEMBER, waker),
             Self::View(view) => {
@@ -183,7 +192,7 @@ impl Held {
         }
     }
 
-    pub(crate) fn forget_watcher(&self, watcher: u32) {
+    fn forget_watcher(&self, watcher: u32) {
         self.acquisition().forget_watcher(watcher);
     }
 }

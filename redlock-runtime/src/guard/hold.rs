@@ -2,6 +2,7 @@
 
 use crate::client::enclosing::Frame;
 use crate::error::LockError;
+use crate::guard::held::Held;
 use crate::guard::lock_guard::LockGuard;
 use crate::guard::loss_timer::{self, Watched};
 use pin_project_lite::pin_project;
@@ -18,7 +19,7 @@ pin_project! {
         #[pin]
         body: Option<F>,
         guard: &'g LockGuard,
-        watched: Watched<'g>,
+        watched: Watched<'g, Held>,
         shows_guard: bool,
     }
 
@@ -83,7 +84,7 @@ pin_project! {
         #[pin]
         body: Option<F>,
         guard: &'g LockGuard,
-        watched: Watched<'g>,
+        watched: Watched<'g, Held>,
         shows_guard: bool,
         has_begun: bool,
         is_lost: bool,
@@ -140,7 +141,7 @@ impl<F: Future> Future for HoldThrough<'_, F> {
 }
 
 /// Whether the lock is not held any more. A body that `is_over` needs no timer.
-fn is_lost(watched: &mut Watched<'_>, is_over: bool, cx: &mut Context<'_>) -> bool {
+fn is_lost(watched: &mut Watched<'_, Held>, is_over: bool, cx: &mut Context<'_>) -> bool {
     if is_over { loss_timer::check_held(watched.held()).is_err() } else { watched.poll_lost(cx).is_ready() }
 }
 

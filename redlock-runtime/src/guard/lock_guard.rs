@@ -7,14 +7,12 @@ use crate::client::acquire::Obtained;
 use crate::client::enclosing::Frame;
 use crate::error::LockError;
 use crate::guard::held::Held;
-use crate::guard::inherited::{Inherited, Scoped};
 use crate::guard::loss_timer::Watched;
+use crate::guard::scope::Scoped;
 use crate::lock::{LockKey, Mode, OwnerToken};
 use crate::request::DetachedLock;
 use std::fmt;
 use std::future::Future;
-use std::pin::Pin;
-use std::task::{Context, Poll};
 use std::time::Duration;
 
 /// A held lock. Dropping it gives the lock back.
@@ -158,7 +156,7 @@ impl LockGuard {
     /// # Cancel safety
     /// Nothing is lost: it can be called again.
     pub async fn lost(&self) -> LockError {
-        Watching { watched: Watched::new(&self.held), margin: Duration::ZERO }.await
+        Watched::new(&self.held).lost(Duration::ZERO).await
     }
 
     /// Waits until less than a fifth of the `ttl` is left of the lease, or until it is lost: time to save what was done.
@@ -172,7 +170,7 @@ impl LockGuard {
     /// # Cancel safety
     /// Nothing is lost: it can be called again.
     pub async fn at_risk(&self) {
-        Watching { watched: Watched::new(&self.held), margin: self.ttl() / 5 }.await;
+        Watched::new(&self.held).lost(self.ttl() / 5).await;
     }
 
     /// Starts the lease anew: another `ttl`, counted from now. Several calls at once take turns.
@@ -247,30 +245,6 @@ impl LockGuard {
         Scoped::new(Frame::of_body(self.held.tenure(), true), future)
     }
 
-    /// Returns the lock for a task that works for this call. In its [`scope`](Inherited::scope), calls find the lock as in the body.
-    /// The lock still ends with the guard, so the body should wait for the task.
-    ///
-    /// The task is not stopped when the lock is lost. Spawn it in a `tokio::task::JoinSet` that the body owns, which aborts its tasks
-    /// when the body is dropped.
-    ///
-    /// # Examples
-    /// ```
-    /// # use redlock_runtime::{LockError, LockManager, LockRequest};
-    /// # #[tokio::main(flavor = "current_thread")] async fn main() -> Result<(), LockError> {
-    /// let manager = LockManager::in_memory();
-    /// let guard = manager.acquire("order:7").await?;
-    /// let task = tokio::spawn(guard.inherit().scope({
-    ///     let manager = manager.clone();
-    ///     async move { manager.acquire(LockRequest::new("order:7").reentrant(true)).await.map(drop) }
-    /// }));
-    /// task.await.expect("it does not panic")?;
-    /// guard.release().await
-    /// # }
-    /// ```
-    pub fn inherit(&self) -> Inherited {
-        Inherited::new(Frame::inherited(self.held.tenure()))
-    }
-
     /// Marks the window of a [`once_per`](crate::LockRequest::once_per) as not run. When the guard is dropped or released, the next call
     /// in this window gets it. Call it if the body has failed, or has found that there is nothing to do. Without a window it has no effect.
     pub fn give_back_window(&self) {
@@ -290,23 +264,6 @@ impl LockGuard {
     pub fn detach(self) -> DetachedLock {
         let parts = self.held.acquisition().parts();
         DetachedLock::new(&parts, self.held.detach(), self.ttl())
-    }
-}
-
-/// The future of [`LockGuard::lost`], and of [`LockGuard::at_risk`] with a `margin`.
-struct Watching<'g> {
-    watched: Watched<'g>,
-    margin: Duration,
-}
-
-impl Future for Watching<'_> {
-    type Output = LockError;
-
-    fn poll(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<LockError> {
-        let margin = self.margin;
-        let (held, lost) = (self.watched.held(), self.watched.poll_ahead(margin, cx));
-        // After having registered: a release from now on wakes us.
-        if held.is_released() { Poll::Ready(held.loss()) } else { lost }
     }
 }
 

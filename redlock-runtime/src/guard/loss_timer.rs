@@ -1,24 +1,73 @@
 //! When a body must stop.
 
+use crate::client::enclosing::Tenure;
 use crate::error::LockError;
-use crate::guard::held::Held;
 use crate::protocol::timing::LOOKS_PER_CLAIM;
-use std::future::Future;
+use std::future::{Future, poll_fn};
 use std::pin::Pin;
-use std::task::{Context, Poll, ready};
+use std::task::{Context, Poll, Waker, ready};
 use std::time::Duration;
 use tokio::time::{Instant, Sleep, sleep_until};
 
 /// How exact tokio's timers are. Smaller, a timer is set anew for nothing at every poll; larger, a body is stopped late.
 const PRECISION: Duration = Duration::from_millis(1);
 
-/// Whether a body may go on. It is asked at every poll of the body: a timer stands still while the machine is suspended, and
-/// the lease does not.
+/// A lock that a [`LossTimer`] can watch: the lock of a guard, or an inherited one.
+pub(crate) trait Watchable {
+    /// Returns `true` if the watching body has released the lock itself. It then continues without the lock.
+    fn is_released_by_body(&self) -> bool;
+
+    /// Returns the time for which the lock is provably held. Zero if it is lost or released.
+    fn remaining(&self) -> Duration;
+
+    /// Returns the error that explains why the lock is not held.
+    fn loss(&self) -> LockError;
+
+    /// Returns `true` if the remaining time counts claims whose extensions are not answered yet.
+    fn stands_on_claims(&self) -> bool;
+
+    /// Registers `waker`, which is woken when the lock is lost or released. Returns [`remaining`](Self::remaining) after that.
+    fn watch(&self, watcher: &mut Option<u32>, waker: &Waker) -> Duration;
+
+    /// Removes a watcher that [`watch`](Self::watch) has registered.
+    fn forget_watcher(&self, watcher: u32);
+}
+
+/// An inherited lock. A task cannot release the lock of its parent. If the parent's guard has ended, the lock is lost for the task.
+impl Watchable for Tenure {
+    fn is_released_by_body(&self) -> bool {
+        false
+    }
+
+    fn remaining(&self) -> Duration {
+        self.remaining()
+    }
+
+    fn loss(&self) -> LockError {
+        self.loss()
+    }
+
+    fn stands_on_claims(&self) -> bool {
+        self.acquisition().stands_on_claims()
+    }
+
+    fn watch(&self, watcher: &mut Option<u32>, waker: &Waker) -> Duration {
+        self.watch(watcher, waker);
+        self.remaining()
+    }
+
+    fn forget_watcher(&self, watcher: u32) {
+        self.acquisition().forget_watcher(watcher);
+    }
+}
+
+/// Checks whether a body may continue. Called at each poll of the body: a timer stops while the machine is suspended, and the lease
+/// does not.
 ///
 /// # Errors
-/// Why the lock is not held.
-pub(crate) fn check_held(held: &Held) -> Result<(), LockError> {
-    held.lets_go_on().then_some(()).ok_or_else(|| held.loss())
+/// [`LockError::Lost`], with the cause.
+pub(crate) fn check_held(held: &impl Watchable) -> Result<(), LockError> {
+    if held.is_released_by_body() || !held.remaining().is_zero() { Ok(()) } else { Err(held.loss()) }
 }
 
 /// Wakes a task when a lease runs out or is lost before. Made at the first wait: a body that never waits costs no timer.
@@ -34,13 +83,18 @@ impl LossTimer {
     }
 
     /// Ready when the lease has run out.
-    pub(crate) fn poll_lost(&mut self, held: &Held, cx: &mut Context<'_>) -> Poll<LockError> {
+    pub(crate) fn poll_lost(&mut self, held: &impl Watchable, cx: &mut Context<'_>) -> Poll<LockError> {
         self.poll_ahead(held, Duration::ZERO, cx)
     }
 
     /// Ready `margin` before the lease ends.
-    pub(crate) fn poll_ahead(&mut self, held: &Held, margin: Duration, cx: &mut Context<'_>) -> Poll<LockError> {
-        if held.is_released() {
+    pub(crate) fn poll_ahead(
+        &mut self,
+        held: &impl Watchable,
+        margin: Duration,
+        cx: &mut Context<'_>,
+    ) -> Poll<LockError> {
+        if held.is_released_by_body() {
             // The body has given it back on purpose, and goes on without it.
             return Poll::Pending;
         }
@@ -64,25 +118,35 @@ impl LossTimer {
 
     /// Nobody is to be woken any more. Whoever is done with the lock says so: the acquisition of a nested call is that of its
     /// caller, and lasts longer.
-    pub(crate) fn forget(&mut self, held: &Held) {
+    pub(crate) fn forget(&mut self, held: &impl Watchable) {
         if let Some(watcher) = self.watcher.take() {
             held.forget_watcher(watcher);
         }
     }
 }
 
-/// A [`LossTimer`] for what stands behind a guard, forgotten when it is dropped.
-pub(crate) struct Watched<'g> {
-    held: &'g Held,
+/// A lock with its [`LossTimer`]. Dropping it removes the watcher.
+pub(crate) struct Watched<'g, L: Watchable> {
+    held: &'g L,
     timer: LossTimer,
 }
 
-impl<'g> Watched<'g> {
-    pub(crate) const fn new(held: &'g Held) -> Self {
+impl<'g, L: Watchable> Watched<'g, L> {
+    pub(crate) const fn new(held: &'g L) -> Self {
         Self { held, timer: LossTimer::new() }
     }
 
-    pub(crate) const fn held(&self) -> &'g Held {
+    /// Waits until the lock is lost or released, or until less than `margin` is left of its lease.
+    pub(crate) async fn lost(mut self, margin: Duration) -> LockError {
+        poll_fn(|cx| {
+            let lost = self.poll_ahead(margin, cx);
+            // Checked after the registration: from then on, a release wakes this task.
+            if self.held.is_released_by_body() { Poll::Ready(self.held.loss()) } else { lost }
+        })
+        .await
+    }
+
+    pub(crate) const fn held(&self) -> &'g L {
         self.held
     }
 
@@ -97,7 +161,7 @@ impl<'g> Watched<'g> {
     }
 }
 
-impl Drop for Watched<'_> {
+impl<L: Watchable> Drop for Watched<'_, L> {
     fn drop(&mut self) {
         self.timer.forget(self.held);
     }

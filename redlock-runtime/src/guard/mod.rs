@@ -6,10 +6,9 @@
 pub(crate) mod fenced_guard;
 pub(crate) mod held;
 pub(crate) mod hold;
-mod inherited;
 mod lock_guard;
 pub(crate) mod loss_timer;
+pub(crate) mod scope;
 
 pub use self::fenced_guard::FencedGuard;
-pub use self::inherited::Inherited;
 pub use self::lock_guard::LockGuard;

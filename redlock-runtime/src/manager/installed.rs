@@ -2,8 +2,12 @@
 
 use super::LockManager;
 use crate::error::LockError;
+use pin_project_lite::pin_project;
 use std::future::Future;
+use std::pin::Pin;
 use std::sync::OnceLock;
+use std::task::{Context, Poll};
+use tokio::task::futures::TaskLocalFuture;
 
 static INSTALLED: OnceLock<LockManager> = OnceLock::new();
 
@@ -38,7 +42,8 @@ impl LockManager {
 
     /// Runs `future` with this manager in place of the installed one.
     ///
-    /// It holds for the task that polls `future`, not for tasks that it spawns.
+    /// It holds for the task that polls `future`, and for tasks in a [scope](crate::Inherited::scope) of a lock that they
+    /// [inherit](crate::LockGuard::inherit) from it. Other tasks that it spawns do not see this manager.
     ///
     /// # Examples
     /// ```
@@ -61,6 +66,40 @@ impl LockManager {
     /// # Errors
     /// [`LockError::NotInstalled`] when there is neither.
     pub fn current() -> Result<Self, LockError> {
-        SCOPED.try_with(Clone::clone).ok().or_else(installed).ok_or(LockError::NotInstalled)
+        scoped_manager().or_else(installed).ok_or(LockError::NotInstalled)
+    }
+}
+
+/// The manager of the innermost [`scope`](LockManager::scope) of this task.
+pub(super) fn scoped_manager() -> Option<LockManager> {
+    SCOPED.try_with(Clone::clone).ok()
+}
+
+pin_project! {
+    /// A future with the scoped manager of another task, or with that of its own task if the other one has none.
+    #[project = InManagerProjection]
+    pub(super) enum InManager<F> {
+        Other { #[pin] future: TaskLocalFuture<LockManager, F> },
+        Own { #[pin] future: F },
+    }
+}
+
+impl<F: Future> InManager<F> {
+    pub(super) fn new(manager: Option<LockManager>, future: F) -> Self {
+        match manager {
+            Some(manager) => Self::Other { future: SCOPED.scope(manager, future) },
+            None => Self::Own { future },
+        }
+    }
+}
+
+impl<F: Future> Future for InManager<F> {
+    type Output = F::Output;
+
+    fn poll(self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<F::Output> {
+        match self.project() {
+            InManagerProjection::Other { future } => future.poll(cx),
+            InManagerProjection::Own { future } => future.poll(cx),
+        }
     }
 }

@@ -11,6 +11,7 @@ mod check;
 mod environment;
 mod fenced;
 mod held;
+mod inherited;
 mod inspect;
 mod installed;
 mod label;
@@ -27,6 +28,7 @@ pub(crate) use self::build::Made;
 pub(crate) use self::build::label_of;
 pub use self::builder::LockManagerBuilder;
 pub use self::held::Holding;
+pub use self::inherited::Inherited;
 use self::last_handle::LastHandle;
 pub use self::lingering::LingerStats;
 #[cfg(feature = "testing")]
@@ -156,8 +158,8 @@ impl LockManager {
     /// Runs `body` while it holds the lock: the closure form of the attribute.
     ///
     /// If the lease ends first, the body is dropped at its next `.await`. Until then it runs without the lock. Tasks that it has spawned
-    /// are not stopped. The lock is released however the body exits: return, `?`, panic, cancellation. The call does not wait for the
-    /// answer to the release.
+    /// are not stopped, unless they [inherit](LockGuard::inherit) the lock. The lock is released however the body exits: return, `?`,
+    /// panic, cancellation. The call does not wait for the answer to the release.
     ///
     /// Write an async closure: `async |guard| { .. }`. A closure that returns an async block does not compile.
     ///

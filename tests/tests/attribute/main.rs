@@ -15,6 +15,7 @@ mod several_nested;
 mod shapes;
 mod shared;
 mod size;
+mod spawned;
 mod templates;
 
 // The files that must compile in silence, for clippy.

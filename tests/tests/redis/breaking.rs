@@ -25,7 +25,7 @@ fn outcomes(report: &BreakReport) -> Vec<BreakOutcome> {
 }
 
 /// Waits until the manager of `token` listens on every node.
-async fn wait_until_listening(nodes: &Nodes, token: &str) {
+pub(crate) async fn wait_until_listening(nodes: &Nodes, token: &str) {
     let channel = format!("redlock:{}", token.split_once('@').unwrap().1);
     for node in nodes.iter() {
         eventually(PATIENCE, "it listens", async || {

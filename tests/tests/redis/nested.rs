@@ -1,11 +1,15 @@
 //! Calls in the bodies of others: what they cost, and managers that have the same servers.
 
+use crate::breaking::wait_until_listening;
 use crate::support::{SIZES, assert_nothing_left, barrier, builder, connected, manager, wait_until_queued};
 use crate::waiters::{assert_all_gone, managers, most_scripts, obtained, patient, reset_counts, waiting};
 use redlock_runtime::__private::hold;
-use redlock_runtime::{LockError, LockGuard, LockManager, LockRequest, Mode};
+use redlock_runtime::{LockError, LockGuard, LockManager, LockRequest, LossCause, Mode};
 use redlock_tests::{Nodes, PATIENCE};
+use std::future::pending;
+use std::sync::{Arc, Mutex};
 use std::time::Duration;
+use tokio::sync::oneshot;
 use tokio::time::timeout;
 
 const KEY: &str = "order:7";
@@ -173,5 +177,70 @@ async fn who_reads_and_writes_in_the_body_of_whom() {
         }
         assert_all_gone(&ours, &nodes).await;
         assert_all_gone(&theirs, &nodes).await;
+    }
+}
+
+/// Everything that is written under the lock, by the parent's task or by the next holder.
+#[derive(Clone, Default)]
+struct Journal(Arc<Mutex<Vec<&'static str>>>);
+
+impl Journal {
+    fn write(&self, by: &'static str) {
+        self.0.lock().unwrap().push(by);
+    }
+}
+
+#[tokio::test]
+async fn detached_task_writes_nothing_after_the_next_holder_has_begun() {
+    for size in [1, 3] {
+        let nodes = Arc::new(Nodes::start(size).await);
+        let [holder, other, operator] = managers(&nodes, 3).await.try_into().unwrap();
+        // So that it listens.
+        holder.check().await;
+        let journal = Journal::default();
+        let (started, task) = oneshot::channel();
+        let parent = tokio::spawn({
+            let (nodes, holder, journal) = (Arc::clone(&nodes), holder.clone(), journal.clone());
+            async move {
+                let body = async |guard: &LockGuard| {
+                    let writes = async move {
+                        loop {
+                            journal.write("task");
+                            // The work of the task, with an `.await` for as long as the servers take.
+                            nodes[0].inspect().command::<()>(&["PING"]).await;
+                        }
+                    };
+                    // Not in a `JoinSet`: nobody aborts it when the body is dropped.
+                    let task = tokio::spawn(guard.inherit().scope(writes));
+                    started.send((task, guard.token().to_string())).unwrap();
+                    pending::<Result<(), LockError>>().await
+                };
+                holder.with_lock(request(), body).await
+            }
+        });
+        let (task, token) = task.await.unwrap();
+        let next = tokio::spawn({
+            let (other, journal) = (other.clone(), journal.clone());
+            async move {
+                let guard = other.acquire(request()).await.unwrap();
+                journal.write("next");
+                guard
+            }
+        });
+        wait_until_queued(&nodes, KEY, 1).await;
+        wait_until_listening(&nodes, &token).await;
+        assert!(operator.break_lock(KEY, &token).await.is_broken());
+        let next = timeout(PATIENCE, next).await.expect("the next holder has begun").unwrap();
+        // The task has ended: what it wrote is in the journal.
+        let ended: Result<(), LockError> = timeout(PATIENCE, task).await.expect("the task is stopped").unwrap();
+        assert!(matches!(ended, Err(LockError::Lost { cause: LossCause::Revoked { .. }, .. })), "{ended:?}");
+        let stopped = timeout(PATIENCE, parent).await.expect("the body is stopped").unwrap();
+        assert!(matches!(stopped, Err(LockError::Lost { cause: LossCause::Revoked { .. }, .. })), "{stopped:?}");
+        let journal = journal.0.lock().unwrap().clone();
+        assert_eq!((journal.first(), journal.last()), (Some(&"task"), Some(&"next")), "{size} nodes: {journal:?}");
+        drop(next);
+        for manager in [&holder, &other, &operator] {
+            assert_nothing_left(manager, &nodes).await;
+        }
     }
 }

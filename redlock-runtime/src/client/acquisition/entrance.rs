@@ -1,18 +1,21 @@
 //! What admits calls to views of a lock.
 
 use crate::request::Place;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Mutex, PoisonError};
 use tokio::sync::{Semaphore, SemaphorePermit};
 
 /// Admits one call at a time, and knows where that one was made. Whoever was admitted says when it [leaves](Self::leave).
 pub(crate) struct Entrance {
     permit: Semaphore,
+    /// Set when a task inherits the lock.
+    has_watchers: AtomicBool,
     admitted: Mutex<Option<Place>>,
 }
 
 impl Entrance {
     pub(crate) const fn new() -> Self {
-        Self { permit: Semaphore::const_new(1), admitted: Mutex::new(None) }
+        Self { permit: Semaphore::const_new(1), has_watchers: AtomicBool::new(false), admitted: Mutex::new(None) }
     }
 
     /// Admits the call at `place` now. `false` while another one is in, and when the entrance is closed.
@@ -43,10 +46,19 @@ impl Entrance {
         self.permit.add_permits(1);
     }
 
-    /// Nobody is admitted any more. Whether a call was in, before whom others may wait.
+    /// A task has inherited the lock. It must be woken when the entrance is closed, even if no call is inside.
+    pub(crate) fn expect_watchers(&self) {
+        self.has_watchers.store(true, Ordering::Relaxed);
+    }
+
+    /// Admits no more calls. Returns `true` if the caller must wake the watchers of the lock: a call is inside and others may wait behind
+    /// it, or a task has inherited the lock.
     pub(crate) fn close(&self) -> bool {
         self.permit.close();
         // After that: who was admitted before is counted, and nobody is admitted between the two.
-        self.permit.available_permits() == 0
+        //
+        // `Relaxed` is enough for the flag. A guard that is dropped is no longer used to inherit; and an explicit release, which may run
+        // beside `inherit` on another thread, wakes the watchers in any case.
+        self.permit.available_permits() == 0 || self.has_watchers.load(Ordering::Relaxed)
     }
 }

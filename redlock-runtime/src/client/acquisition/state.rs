@@ -5,6 +5,7 @@ use super::loss_watchers::{Companion, LossWatchers};
 use super::members::Members;
 use super::present::Present;
 use crate::client::shared::Shared;
+use crate::error::LossCause;
 use crate::lock::{Mode, OwnerToken};
 use crate::node::Pending;
 use crate::observe::held_back::{self, Untold};
@@ -39,6 +40,8 @@ pub(super) struct State {
 pub(super) struct Rare {
     /// Admits calls in the body of the present call to views of the lock, one at a time.
     pub(super) views: Option<Arc<Entrance>>,
+    /// The turn that ended after the lock was lost, with the cause, if others relied on that turn.
+    pub(super) lost_turn: Option<(u32, LossCause)>,
     /// The calls that have the lock together, if several may.
     pub(super) members: Option<Members>,
     /// Who has asked last whether a body runs.
@@ -142,6 +145,12 @@ impl State {
     /// What admits calls to views of the lock, for those that are there by now and no others.
     pub(super) fn take_views(&mut self) -> Option<Arc<Entrance>> {
         self.rare.as_mut()?.views.take()
+    }
+
+    /// Returns the cause if the lock was lost before that turn ended.
+    pub(super) fn loss_of_turn(&self, turn: u32) -> Option<LossCause> {
+        let (lost, cause) = self.rare.as_ref()?.lost_turn.as_ref()?;
+        (*lost == turn).then(|| cause.clone())
     }
 
     /// What goes with the token from call to call, if anything does.

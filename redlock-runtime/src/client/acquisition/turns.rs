@@ -4,6 +4,7 @@
 //! and belongs to the turn after that, is that call's.
 
 use super::{Acquisition, Entrance};
+use crate::error::LossCause;
 use crate::protocol::fencing_token::FencingToken;
 use crate::time::clock::Instant;
 use std::sync::Arc;
@@ -21,12 +22,30 @@ impl Acquisition {
         let next = turn.wrapping_add(1);
         let ends = self.turn.compare_exchange(turn, next, Ordering::AcqRel, Ordering::Relaxed).is_ok();
         // Under no mutex: who is woken may run at once, and look at the lock.
-        let views = if ends { self.lock().take_views() } else { None };
+        let views = if ends { self.take_views(turn) } else { None };
         if let Some(views) = views {
             views.close();
             self.call_watchers();
         }
         ends
+    }
+
+    /// Takes the entrance of the turn that has just ended, if there is one. Nested calls and tasks rely on that turn: a loss is
+    /// recorded for them here, because the end of the token hides it.
+    fn take_views(&self, turn: u32) -> Option<Arc<Entrance>> {
+        let mut state = self.lock();
+        let views = state.take_views()?;
+        let now = self.now();
+        if state.candidate.held_until().is_none_or(|end| end <= now) {
+            let cause = self.cause(&state, now);
+            state.rare().lost_turn = Some((turn, cause));
+        }
+        Some(views)
+    }
+
+    /// Returns the cause if the lock was lost before that turn ended, and `None` if the call released the lock.
+    pub(crate) fn loss_of_turn(&self, turn: u32) -> Option<LossCause> {
+        self.lock().loss_of_turn(turn)
     }
 
     /// What admits one call at a time to a view of the lock; `None` when that turn has ended.

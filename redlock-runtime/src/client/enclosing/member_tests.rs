@@ -124,3 +124,22 @@ async fn a_body_that_has_inherited_a_part_does_not_keep_it() {
     assert!(alone.is_held());
     drop(inherited);
 }
+
+#[tokio::test(start_paused = true)]
+async fn the_end_of_a_member_ends_the_scopes_of_its_tasks_and_no_others() {
+    let manager = LockManager::in_memory();
+    let [ours, theirs] = readers::<2>(&manager).await;
+    let scope = |guard: &LockGuard| tokio::spawn(guard.inherit().scope(std::future::pending::<()>()));
+    let (our_task, their_task) = (scope(&ours), scope(&theirs));
+    let mut waiting = Waiting::on(&theirs);
+    tokio::task::yield_now().await;
+    drop(ours);
+    // Before the lease could end: the task is woken.
+    let ended = tokio::time::timeout(Duration::from_secs(1), our_task).await.expect("it is woken").unwrap();
+    assert!(matches!(ended, Err(LockError::Lost { cause: LossCause::Released, .. })), "{ended:?}");
+    assert!(!their_task.is_finished() && waiting.poll().is_pending() && waiting.count() == 0);
+    drop(waiting);
+    drop(theirs);
+    let ended = tokio::time::timeout(Duration::from_secs(1), their_task).await.expect("it is woken").unwrap();
+    assert!(matches!(ended, Err(LockError::Lost { cause: LossCause::Released, .. })), "{ended:?}");
+}

@@ -45,7 +45,7 @@ pub(crate) struct Frame {
     pub(crate) tenure: Tenure,
     /// Whether the body sees its guard, so that another branch of it may give the lock back at any time.
     pub(crate) shows_guard: bool,
-    /// Whether the lock was handed to a task, which does not know what becomes of it.
+    /// `true` if a task has inherited the lock. The parent of the task may end the lock at any time.
     pub(crate) is_inherited: bool,
 }
 
@@ -55,7 +55,7 @@ impl Frame {
         Self { tenure, shows_guard, is_inherited: false }
     }
 
-    /// That of a task to which the lock was handed: the guard is elsewhere.
+    /// The frame of a task that has inherited the lock. The parent has the guard.
     pub(crate) const fn inherited(tenure: Tenure) -> Self {
         Self { tenure, shows_guard: true, is_inherited: true }
     }

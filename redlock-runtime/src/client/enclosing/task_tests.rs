@@ -91,7 +91,7 @@ async fn whatever_a_body_polls_by_itself_is_its_call() {
         ("inherited", |ours, lock| {
             Box::pin(async move {
                 let local = LocalSet::new();
-                let asks = async move { spawn_local(lock.scope(enters(ours))).await.unwrap() };
+                let asks = async move { spawn_local(lock.scope(enters(ours))).await.unwrap().unwrap() };
                 block_in_place(|| library().block_on(local.run_until(asks)))
             })
         }),

@@ -39,7 +39,8 @@ pub(crate) struct ViewTenure {
     place: Place,
     since: Instant,
     must_end: Option<Instant>,
-    ended: OnceLock<Instant>,
+    /// The end of the view, with the cause if the lock was lost before that.
+    ended: OnceLock<(Instant, Option<LossCause>)>,
     /// As [`Views::OfTurn`], for the calls in its body.
     views: Entrance,
     /// By which site it is counted, and its span if anybody wants to see it.
@@ -159,6 +160,15 @@ impl Tenure {
         }
     }
 
+    /// Prepares the tenure for a task that inherits the lock: its end wakes the watchers, even if no nested call is inside.
+    pub(crate) fn for_a_task(self) -> Self {
+        // A tenure that has ended needs no wake-up.
+        if let Some(views) = self.views() {
+            views.expect_watchers();
+        }
+        self
+    }
+
     /// Where the call was made that has a view of this, or the last one that had.
     pub(crate) fn admitted(&self) -> Option<Place> {
         self.views()?.admitted()
@@ -218,12 +228,9 @@ impl Tenure {
     /// Why the call does not have the lock.
     pub(crate) fn loss(&self) -> LockError {
         let (now, must_end) = (self.shared().clock.now(), self.must_end());
-        let cause = if self.has_ended() {
-            Some(LossCause::Released)
-        } else {
-            must_end.filter(|end| *end <= now).map(|_| LossCause::MaxHold)
-        };
-        let ended = self.outwards().filter_map(|tenure| tenure.view()?.ended.get().copied());
+        let used_up = || must_end.filter(|end| *end <= now).map(|_| LossCause::MaxHold);
+        let cause = self.cause_of_end().or_else(used_up);
+        let ended = self.outwards().filter_map(|tenure| tenure.view()?.ended.get().map(|(at, _)| *at));
         let until = ended.chain(must_end).fold(now, Instant::min);
         self.acquisition().lost_between(self.view().map(|view| view.since), until, cause)
     }
@@ -231,6 +238,15 @@ impl Tenure {
     /// Whether this call or one that encloses it, in whose lock it is, has given the lock back.
     fn has_ended(&self) -> bool {
         self.outwards().any(Self::is_released)
+    }
+
+    /// Returns the cause of the innermost call that has ended: a loss before its end, or its release. `None` if none has ended.
+    fn cause_of_end(&self) -> Option<LossCause> {
+        let lost = match self.outwards().find(|tenure| tenure.is_released())? {
+            Self::Turn { acquisition, turn, .. } => acquisition.loss_of_turn(*turn),
+            Self::View(view) => view.ended.get().and_then(|(_, lost)| lost.clone()),
+        };
+        Some(lost.unwrap_or(LossCause::Released))
     }
 
     /// When the call must be done, or one that encloses it. Of whoever has the turn, the acquisition knows.
@@ -255,11 +271,12 @@ impl Tenure {
         let Some(view) = self.view() else { return false };
         // Before it has ended, since that hides a loss. Mostly nobody else has noticed it: a body that is lost with the lock of its
         // caller is dropped, and not polled.
-        if !self.is_released() && !self.is_held() {
-            self.tell_loss(&self.loss());
+        let loss = (!self.is_released() && !self.is_held()).then(|| self.loss());
+        if let Some(error) = &loss {
+            self.tell_loss(error);
         }
-        let now = self.shared().clock.now();
-        if view.ended.set(now).is_err() {
+        let (now, cause) = (self.shared().clock.now(), loss.and_then(cause_of));
+        if view.ended.set((now, cause)).is_err() {
             return false;
         }
         // Before the next call has the lock.
@@ -283,4 +300,8 @@ impl Tenure {
         }
         true
     }
+}
+
+fn cause_of(error: LockError) -> Option<LossCause> {
+    if let LockError::Lost { cause, .. } = error { Some(cause) } else { None }
 }

@@ -7,6 +7,7 @@ use std::future::{Future, pending, poll_fn};
 use std::panic::AssertUnwindSafe;
 use std::pin::{Pin, pin};
 use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::task::{Context, Poll, Waker};
 use std::time::Duration;
 use tokio::time::{Instant, advance};
@@ -307,7 +308,7 @@ async fn a_task_that_was_handed_the_lock_enters_it_and_no_other_does() {
         let manager = manager.clone();
         tokio::spawn(async move {
             let nested = call(&manager, request().reentrant(true));
-            if let Some(lock) = lock { lock.scope(nested).await } else { nested.await }
+            if let Some(lock) = lock { lock.scope(nested).await.unwrap() } else { nested.await }
         })
     };
     assert_eq!(task(None).await.unwrap(), (TimedOut, false));
@@ -327,17 +328,15 @@ async fn a_task_that_was_handed_the_lock_enters_it_and_no_other_does() {
 type Ends = fn(LockGuard) -> Option<LockGuard>;
 
 #[tokio::test(start_paused = true)]
-async fn a_task_that_was_handed_a_lock_which_has_ended_is_told_so() {
+async fn the_scope_of_a_lock_that_has_ended_does_not_begin() {
     let manager = LockManager::builder().linger(WAIT).in_memory().unwrap();
-    // And why the lock is lost, and what becomes of a call that is not reentrant.
-    let table: [(Ends, LossCause, Became); 4] = [
+    let table: [(Ends, LossCause); 5] = [
         (
             |guard| {
                 drop(guard);
                 None
             },
             LossCause::Released,
-            Entered,
         ),
         (
             |guard| {
@@ -345,7 +344,6 @@ async fn a_task_that_was_handed_a_lock_which_has_ended_is_told_so() {
                 Some(guard)
             },
             LossCause::Released,
-            Entered,
         ),
         (
             |guard| {
@@ -353,19 +351,25 @@ async fn a_task_that_was_handed_a_lock_which_has_ended_is_told_so() {
                 None
             },
             LossCause::Released,
-            TimedOut,
         ),
-        (Some, LossCause::Expired, Entered),
+        (Some, LossCause::Expired),
+        // The guard of a body that was dropped because of the loss.
+        (|_| None, LossCause::Expired),
     ];
-    for (end, cause, of_others) in table {
+    for (end, cause) in table {
         let guard = manager.acquire(request().renew(false)).await.unwrap();
-        let (inherited, kept) = (guard.inherit(), end(guard));
+        let inherited = guard.inherit();
+        assert!(inherited.is_held() && inherited.ensure_held().is_ok());
         if cause == LossCause::Expired {
             advance(Duration::from_secs(20)).await;
         }
-        let error = inherited.clone().scope(manager.acquire(request().reentrant(true))).await.unwrap_err();
-        assert!(matches!(&error, LockError::Lost { cause: found, .. } if *found == cause), "{error}");
-        assert_eq!(inherited.scope(call(&manager, request())).await.0, of_others, "{cause}");
+        let kept = end(guard);
+        let is_polled = AtomicBool::new(false);
+        let scope = inherited.clone().scope(async { is_polled.store(true, Ordering::Relaxed) });
+        for error in [scope.await.unwrap_err(), inherited.ensure_held().unwrap_err(), inherited.lost().await] {
+            assert!(matches!(&error, LockError::Lost { cause: found, .. } if *found == cause), "{error}");
+        }
+        assert!(!is_polled.into_inner() && !inherited.is_held());
         drop(kept);
         advance(Duration::from_secs(20)).await;
     }

@@ -4,6 +4,7 @@ use super::*;
 use crate::{LockManager, LockRequest, LossCause};
 use std::future::poll_fn;
 use std::pin::pin;
+use std::task::Poll;
 use tokio::runtime::Builder;
 use tokio::time::advance;
 
