@@ -19,7 +19,7 @@ Environment:
 TEXT
 }
 
-targets=(urls answers wakeups detached templates options nodes)
+targets=(urls url_parts answers wakeups detached templates options nodes)
 triple=$(rustc -vV | sed -n 's/^host: //p')
 seconds=60
 case ${1:-} in

@@ -30,6 +30,11 @@ pub fn url(text: &str) {
     }
 }
 
+/// A URL that is accepted is read as the client crate reads it.
+pub fn url_parts(text: &str) {
+    wire::url_parts(text);
+}
+
 /// Whether the password stands where a URL has it, and nowhere else.
 fn has_password(url: &str) -> bool {
     // A path, as in `unix:/run/redis://`, is no scheme.
@@ -100,6 +105,7 @@ mod tests {
     fn what_fuzzers_begin_with_is_read_as_it_was_meant() {
         for text in texts("urls") {
             url(&text);
+            url_parts(&text);
         }
         for text in texts("detached") {
             assert!(text.parse::<DetachedLock>().is_ok() || OwnerToken::parse(&text).is_some(), "{text}");

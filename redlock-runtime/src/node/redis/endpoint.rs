@@ -1,13 +1,14 @@
-//! Where a node is and how to log in: a URL taken apart.
+//! Where a node is and how to log in.
 
 use super::cluster::address::{MemberAddress, fmt_host_and_port};
 use super::node_config::{Access, NodeConfig};
 use super::parameters;
 #[cfg(feature = "tls")]
 use super::tls_settings::TlsSettings;
+use super::url::{Kind, Url};
 use crate::error::{LockError, NodeError};
 use crate::node::BoxFuture;
-use redis::{ConnectionAddr, IntoConnectionInfo, RedisConnectionInfo, RedisError};
+use redis::RedisConnectionInfo;
 use std::fmt;
 use std::num::NonZeroU32;
 use std::sync::{Arc, Mutex, PoisonError};
@@ -84,59 +85,47 @@ pub(super) enum Address {
 }
 
 impl Endpoint {
-    /// Takes the URL of a node apart. No message repeats the URL, because it may hold a password.
+    /// Endpoint of a node that is one server. No message repeats the URL, because it may hold a password.
     ///
     /// # Errors
     /// [`LockError::Configuration`] saying which node's URL is wrong, and what to write. `position` counts from 1.
     pub(crate) fn new(config: &NodeConfig, position: usize) -> Result<Self, LockError> {
-        let endpoint = Self::read(config, position)?;
+        Self::of_url(config, &parse(config, position)?, position)
+    }
+
+    /// The same for a URL that is parsed already.
+    pub(super) fn of_url(config: &NodeConfig, url: &Url, position: usize) -> Result<Self, LockError> {
+        let endpoint = Self::read(config, url, position)?;
         if endpoint.access.sentinel.is_some() {
-            return Err(LockError::configuration(format!(
-                "the URL of node {position} comes with a login for Sentinels and names none: write redis+sentinel://"
-            )));
+            return Err(wrong(position, "comes with a login for Sentinels and names none: write redis+sentinel://"));
         }
         Ok(endpoint)
     }
 
-    /// The same for a URL that may name a Sentinel.
-    pub(super) fn read(config: &NodeConfig, position: usize) -> Result<Self, LockError> {
-        let wrong = |what: &str| LockError::configuration(format!("the URL of node {position} {what}"));
-        let Some(mut url) = redis::parse_redis_url(&config.url) else {
-            return Err(wrong(
-                "is not a Redis URL: write redis://[user:password@]host[:port][/database], rediss:// for TLS, \
-                 redis+cluster:// for a cluster, redis+sentinel:// for Sentinels or unix:///path for a socket, and special \
-                 characters of a password by their codes, such as %2F for a slash",
-            ));
-        };
-        let tls = matches!(url.scheme(), "rediss" | "valkeys");
-        if tls {
+    /// Endpoint at the first address of `url`, which is that of the `config`.
+    pub(super) fn read(config: &NodeConfig, url: &Url, position: usize) -> Result<Self, LockError> {
+        let wrong = |what: &str| wrong(position, what);
+        if url.is_tls {
             speaks_tls().map_err(wrong)?;
-            if url.fragment() == Some("insecure") {
-                return Err(wrong(
-                    "asks for TLS without verification: trust the server's CA instead, as with ca_file=",
-                ));
-            }
-            // The client crate parses only the schemes it can connect to itself; the TLS stream is ours.
-            if url.set_scheme("redis").is_err() {
-                return Err(wrong("cannot be read"));
-            }
         }
-        let is_socket = url.scheme().ends_with("unix");
-        let (access, rest) = parameters::read(url.query_pairs(), is_socket).map_err(wrong)?;
-        url.set_query(None);
-        if !rest.is_empty() {
-            url.query_pairs_mut().extend_pairs(rest);
+        let access = config.access.clone().or(parameters::read(&url.parameters).map_err(wrong)?);
+        access.fault(url.is_tls).map_or(Ok(()), |fault| Err(wrong(fault)))?;
+        if url.user.is_some() && url.password.is_none() && access.credentials.is_none() {
+            return Err(wrong(USER_ALONE));
         }
-        let access = config.access.clone().or(access);
-        access.fault(tls).map_or(Ok(()), |fault| Err(wrong(fault)))?;
-        let info = url.into_connection_info().map_err(|error| wrong(&fault(&error)))?;
-        if info.redis_settings().db() < 0 {
-            return Err(wrong("is wrong: the number of a database is not negative"));
-        }
-        let address = address(info.addr(), tls)
-            .ok_or_else(|| wrong("names no host, or not one alone: each URL begins with redis://"))?;
-        let (label, login) = (address.to_string(), info.redis_settings().clone());
-        Ok(Self { label, login, access, address, host: None, logged_in: Arc::default(), locator: None })
+        let login = RedisConnectionInfo::default().set_db(url.database);
+        let login = url.user.iter().fold(login, RedisConnectionInfo::set_username);
+        let login = url.password.iter().fold(login, RedisConnectionInfo::set_password);
+        let address = address(url).ok_or_else(|| wrong(NO_SOCKETS))?;
+        Ok(Self {
+            label: address.to_string(),
+            login,
+            access,
+            address,
+            host: None,
+            logged_in: Arc::default(),
+            locator: None,
+        })
     }
 
     /// The program is asked on its own runtime.
@@ -152,11 +141,7 @@ impl Endpoint {
 
     /// The same way to log in at another place that takes the same login, with TLS if this has it.
     pub(super) fn elsewhere(&self, host: &str, port: u16) -> Self {
-        let host = host.to_owned();
-        #[cfg(feature = "tls")]
-        let address = if self.is_tls() { Address::Tls { host, port } } else { Address::Tcp { host, port } };
-        #[cfg(not(feature = "tls"))]
-        let address = Address::Tcp { host, port };
+        let address = Address::of(host, port, self.is_tls());
         Self {
             label: address.to_string(),
             login: self.login.clone(),
@@ -204,17 +189,6 @@ impl Endpoint {
         self.logged_in();
         if let Some(locator) = &self.locator {
             locator.connected();
-        }
-    }
-
-    /// The port, unless it is a socket of this machine.
-    pub(super) const fn port(&self) -> Option<u16> {
-        match self.address {
-            Address::Tcp { port, .. } => Some(port),
-            #[cfg(feature = "tls")]
-            Address::Tls { port, .. } => Some(port),
-            #[cfg(unix)]
-            Address::Unix(_) => None,
         }
     }
 
@@ -302,14 +276,21 @@ impl Endpoint {
     }
 }
 
-/// What is wrong with a URL, without any part of it.
-fn fault(error: &RedisError) -> String {
-    match error.detail() {
-        // What has a detail repeats a part of the URL, and only this does.
-        Some(_) => "is wrong: leave out `?protocol=`, which is found out by itself".to_owned(),
-        None => format!("is wrong: {error}"),
-    }
+/// Parses the URL of node number `position`.
+///
+/// # Errors
+/// [`LockError::Configuration`] with what is wrong with it.
+pub(super) fn parse(config: &NodeConfig, position: usize) -> Result<Url, LockError> {
+    Url::parse(&config.url).map_err(|what| wrong(position, what))
 }
+
+fn wrong(position: usize, what: &str) -> LockError {
+    LockError::configuration(format!("the URL of node {position} {what}"))
+}
+
+const USER_ALONE: &str = "names a user and no password: write redis://user:password@host, or say where the password comes from, as \
+                          with password_file=";
+const NO_SOCKETS: &str = "names a socket, which this operating system does not have: write redis://host";
 
 /// Whether this program can speak TLS; otherwise what it lacks, after "the URL of a node".
 fn speaks_tls() -> Result<(), &'static str> {
@@ -323,16 +304,28 @@ fn speaks_tls() -> Result<(), &'static str> {
          has rustls with a provider already")
 }
 
-fn address(parsed: &ConnectionAddr, tls: bool) -> Option<Address> {
-    match parsed {
-        // Two URLs of which the second has no scheme.
-        ConnectionAddr::Tcp(host, _) if host.contains(',') => None,
-        #[cfg(feature = "tls")]
-        ConnectionAddr::Tcp(host, port) if tls => Some(Address::Tls { host: host.clone(), port: *port }),
-        ConnectionAddr::Tcp(host, port) if !tls => Some(Address::Tcp { host: host.clone(), port: *port }),
+/// `None` for a socket where there are none.
+#[cfg_attr(unix, expect(clippy::unnecessary_wraps, reason = "not every system has sockets with a path"))]
+fn address(url: &Url) -> Option<Address> {
+    if url.kind == Kind::Socket {
         #[cfg(unix)]
-        ConnectionAddr::Unix(path) => Some(Address::Unix(path.clone())),
-        _ => None,
+        return Some(Address::Unix((&*url.socket).into()));
+        #[cfg(not(unix))]
+        return None;
+    }
+    Some(Address::of(&url.host, url.port.unwrap_or(url.kind.default_port()), url.is_tls))
+}
+
+impl Address {
+    /// A host, with TLS or without.
+    #[cfg_attr(not(feature = "tls"), expect(unused_variables, reason = "no address is one of TLS then"))]
+    fn of(host: &str, port: u16, is_tls: bool) -> Self {
+        let host = host.to_owned();
+        #[cfg(feature = "tls")]
+        if is_tls {
+            return Self::Tls { host, port };
+        }
+        Self::Tcp { host, port }
     }
 }
 
@@ -376,7 +369,7 @@ mod tests {
 
     #[test]
     fn what_is_said_beside_the_url_wins_over_its_parameters() {
-        let url = "redis://user@host/3?connect_timeout_ms=500";
+        let url = "redis://user:pw@host/3?connect_timeout_ms=500";
         let endpoint = Endpoint::parse(url, 1).unwrap();
         assert_eq!((endpoint.connect_timeout(), endpoint.login.db()), (Duration::from_millis(500), 3));
         let config = NodeConfig::new(url).connect_timeout(Duration::from_secs(7));
@@ -409,6 +402,7 @@ mod tests {
             ("unix:///run/redis.sock?db=-1", "not negative"),
             ("redis://host/?protocol=hunter2", "protocol"),
             ("redis://:hunter2@host,other:6379", "begins with redis://"),
+            ("redis://hunter2@host", "no password"),
             ("redis://host/?hunter2=hunter2", "a parameter that is not known"),
             ("redis://host/?connect_timeout_ms=hunter2", "a whole number"),
             ("redis://host/?connect_timeout_ms=0", "a timeout of zero"),

@@ -1,7 +1,7 @@
 //! What the fuzz targets call (`fuzz/`) of what comes from the wire.
 #![allow(clippy::indexing_slicing, clippy::panic, reason = "a panic is what a fuzzer finds")]
 
-use super::answer;
+use super::{answer, url};
 use crate::protocol::command::{Claim, Notice, Number, Reply, Verb, Wakeup};
 use crate::time::ballot_clock::Ballot;
 use std::time::Duration;
@@ -46,6 +46,11 @@ fn is_a_number(number: Option<Number>) {
     if let Some(Number::Accepted(number)) = number {
         assert!(Ballot::NUMBERS.contains(&number), "{number}");
     }
+}
+
+/// The URL of a node, which another parser reads as well.
+pub(crate) fn url_parts(text: &str) {
+    url::compare_with_reference(text);
 }
 
 /// What somebody has published on the channel of a manager: what is understood is what was said.

@@ -65,6 +65,7 @@ mod tls_failure;
 mod tls_provider;
 #[cfg(feature = "tls")]
 mod tls_settings;
+mod url;
 mod verification;
 mod wording;
 

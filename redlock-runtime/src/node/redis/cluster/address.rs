@@ -3,7 +3,7 @@
 use std::fmt;
 
 /// Length of the longest host name. Source: RFC 1035, section 2.3.4.
-const LONGEST_HOST: usize = 255;
+pub(in crate::node::redis) const LONGEST_HOST: usize = 255;
 
 /// Host and port of a member. `Display` is the label of its node, with an IPv6 address in brackets.
 #[derive(Clone, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]

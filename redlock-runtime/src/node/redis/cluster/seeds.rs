@@ -3,19 +3,13 @@
 use super::address::MemberAddress;
 use crate::error::LockError;
 use crate::node::redis::NodeConfig;
-use crate::node::redis::endpoint::Endpoint;
+use crate::node::redis::endpoint::{Endpoint, parse};
 use std::fmt;
 use std::num::NonZeroU32;
 use tokio::runtime::Handle;
 
 /// What the scheme of a URL has behind the name of the server when it names a cluster.
 const CLUSTER: &str = "+cluster";
-
-/// The parameter that names another member; it may be there many times.
-const SEED: &str = "seed";
-
-/// The port of a seed that names none.
-const PORT: u16 = 6379;
 
 /// Members of a cluster that tell which others there are. `Debug` shows the addresses alone.
 pub(crate) struct Seeds {
@@ -34,23 +28,10 @@ impl Seeds {
     /// # Errors
     /// [`LockError::Configuration`] saying which node's URL is wrong, and what to write. `position` counts from 1.
     pub(crate) fn new(node: &NodeConfig, position: usize) -> Result<Self, LockError> {
-        let wrong = |what: &str| LockError::configuration(format!("the URL of node {position} {what}"));
-        let (url, names) = split(&node.url);
-        let first = Endpoint::new(&NodeConfig { url, access: node.access.clone() }, position)?;
-        if first.database() != 0 {
-            return Err(wrong("names a database, and a cluster has only number 0: leave it out"));
-        }
-        if first.host().is_none() {
-            return Err(wrong(
-                "names a socket, and the members of a cluster have addresses: write redis+cluster://host",
-            ));
-        }
-        let seed = |name: &String| seed(name, PORT).map(|at| first.elsewhere(&at.host, at.port));
-        let others: Option<Vec<_>> = names.iter().map(seed).collect();
-        let others = others.ok_or_else(|| {
-            wrong("has a seed that is no address: write redis+cluster://host:port?seed=host:port&seed=host:port")
-        })?;
-        Ok(Self { others: others.into(), first })
+        let url = parse(node, position)?;
+        let first = Endpoint::of_url(node, &url, position)?;
+        let others = url.others.iter().map(|at| first.elsewhere(&at.host, at.port)).collect();
+        Ok(Self { first, others })
     }
 
     /// The program is asked on its own runtime.
@@ -84,31 +65,6 @@ impl Seeds {
     pub(super) fn member(&self, at: &MemberAddress) -> Endpoint {
         self.first.elsewhere(&at.host, at.port)
     }
-}
-
-/// The URL of the first member as that of a server, and the names of the other seeds.
-fn split(url: &str) -> (String, Vec<String>) {
-    let url = url.replacen(&format!("{CLUSTER}://"), "://", 1);
-    // What is no URL at all is explained to the user elsewhere.
-    let Some(mut server) = redis::parse_redis_url(&url) else { return (url, Vec::new()) };
-    let (seeds, rest): (Vec<_>, Vec<_>) = server.query_pairs().into_owned().partition(|(name, _)| name == SEED);
-    if seeds.is_empty() {
-        return (url, Vec::new());
-    }
-    server.set_query(None);
-    if !rest.is_empty() {
-        server.query_pairs_mut().extend_pairs(rest);
-    }
-    (server.into(), seeds.into_iter().map(|(_, seed)| seed).collect())
-}
-
-/// The address that is called `name`: `host`, `host:port` or `[::1]:port`. The `default` is the port of one that names none.
-pub(in crate::node::redis) fn seed(name: &str, default: u16) -> Option<MemberAddress> {
-    let url = redis::parse_redis_url(&format!("redis://{name}"))?;
-    let is_more = !url.username().is_empty() || url.password().is_some() || !matches!(url.path(), "" | "/");
-    let host = url.host_str().filter(|host| !host.is_empty() && !is_more)?;
-    let host = host.strip_prefix('[').and_then(|host| host.strip_suffix(']')).unwrap_or(host);
-    Some(MemberAddress { host: host.into(), port: url.port().unwrap_or(default) })
 }
 
 impl fmt::Debug for Seeds {
@@ -191,11 +147,11 @@ mod tests {
             ("redis+cluster://:hunter2@h1/3", "a cluster has only number 0: leave it out"),
             ("redis+cluster://:hunter2@h1?seed=", "seed=host:port"),
             ("redis+cluster://:hunter2@h1?seed=redis://h2", "seed=host:port"),
-            ("redis+cluster://:hunter2@h1?seed=u:hunter2@h2", "seed=host:port"),
+            ("redis+cluster://:hunter2@h1?seed=u:hunter2@h2", "write %3F, %40 and %2B"),
             ("redis+cluster://:hunter2@h1?seed=h2:x", "seed=host:port"),
             ("redis+cluster://:hunter2@h1?seed=h2&hunter2=hunter2", "a parameter that is not known"),
-            ("unix+cluster:///run/redis.sock", "write redis+cluster://host"),
-            ("redis+cluster://", "Missing hostname"),
+            ("unix+cluster:///run/redis.sock", "redis+cluster:// for a cluster"),
+            ("redis+cluster://", "names no host"),
             ("http+cluster://:hunter2@h1", "redis+cluster://"),
         ];
         for (url, expected) in table {

@@ -1,90 +1,32 @@
-//! The URL of a master that Sentinels name, taken apart.
+//! The URL of a master that Sentinels name.
 
 use super::sentinels::Sentinels;
 use crate::error::LockError;
 use crate::node::redis::NodeConfig;
 use crate::node::redis::cluster::address::MemberAddress;
-use crate::node::redis::cluster::seeds::seed;
-use crate::node::redis::endpoint::Endpoint;
+use crate::node::redis::endpoint::{Endpoint, parse};
 use std::sync::Arc;
 
 /// What the scheme of a URL has behind the name of the server when it names Sentinels.
 const SENTINEL: &str = "+sentinel";
-
-/// The parameter that names another Sentinel; it may be there many times.
-const OTHER: &str = "sentinel";
-
-/// The port of a Sentinel that names none.
-const PORT: u16 = 26379;
 
 /// Whether the URL of `node` names Sentinels, as `redis+sentinel://host/name` does.
 pub(crate) fn is_watched(node: &NodeConfig) -> bool {
     node.url.split_once("://").is_some_and(|(scheme, _)| scheme.ends_with(SENTINEL))
 }
 
-/// The URL of one Sentinel as if it were the master, with what is said of the others.
-#[derive(Debug, PartialEq, Eq)]
-struct Parts {
-    url: String,
-    service: String,
-    others: Vec<String>,
-}
-
-/// Takes the URL apart: the node, and the Sentinels that say where it is. No message repeats it, because it may hold a password.
+/// The node in the URL, and the Sentinels that say where it is. No message repeats the URL, because it may hold a password.
 ///
 /// # Errors
 /// [`LockError::Configuration`] saying which node's URL is wrong, and what to write. `position` counts from 1.
 pub(crate) fn endpoint(node: &NodeConfig, position: usize) -> Result<(Endpoint, Sentinels), LockError> {
-    let wrong = |what: &str| LockError::configuration(format!("the URL of node {position} {what}"));
-    let Some(Parts { url, service, others }) = parts(&node.url) else {
-        return Err(wrong(
-            "does not say which master the Sentinels watch: write redis+sentinel://host:26379/name, or \
-             redis+sentinel://host:26379/name/3 for database 3",
-        ));
-    };
-    let master = Endpoint::read(&NodeConfig { url, access: node.access.clone() }, position)?;
-    let Some(host) = master.host() else {
-        return Err(wrong("names a socket, and Sentinels have addresses: write redis+sentinel://host:26379/name"));
-    };
-    let first = MemberAddress { host: host.into(), port: master.port().unwrap_or(PORT) };
-    let others: Option<Vec<_>> = others.iter().map(|name| seed(name, PORT)).collect();
-    let others = others.ok_or_else(|| {
-        wrong("has a sentinel that is no address: write redis+sentinel://host:port/name?sentinel=host:port")
-    })?;
-    let label = format!("{service}@{first}");
-    let sentinels = Sentinels::new(&service, master.as_sentinel(), [first].into_iter().chain(others).collect());
+    let url = parse(node, position)?;
+    let master = Endpoint::read(node, &url, position)?;
+    let first = MemberAddress { host: (&*url.host).into(), port: url.port.unwrap_or(url.kind.default_port()) };
+    let label = format!("{}@{first}", url.service);
+    let named = [first].into_iter().chain(url.others).collect();
+    let sentinels = Sentinels::new(&url.service, master.as_sentinel(), named);
     Ok((master.located_by(Arc::new(sentinels.clone()), label), sentinels))
-}
-
-/// `None` when there is no name of a master, or no database of that number. What is no URL at all is explained elsewhere.
-fn parts(url: &str) -> Option<Parts> {
-    let url = url.replacen(&format!("{SENTINEL}://"), "://", 1);
-    let Some(mut server) = redis::parse_redis_url(&url) else {
-        return Some(Parts { url, service: String::new(), others: Vec::new() });
-    };
-    let path = server.path().to_owned();
-    let (service, database) = path.strip_prefix('/').map(|path| path.split_once('/').unwrap_or((path, "")))?;
-    if service.is_empty() || !service.bytes().all(is_of_name) {
-        return None;
-    }
-    let service = service.to_owned();
-    server.set_path(database);
-    if server.port().is_none() {
-        // What has no host is explained elsewhere.
-        let _ = server.set_port(Some(PORT));
-    }
-    let (others, rest): (Vec<_>, Vec<_>) = server.query_pairs().into_owned().partition(|(name, _)| name == OTHER);
-    server.set_query(None);
-    if !rest.is_empty() {
-        server.query_pairs_mut().extend_pairs(rest);
-    }
-    let others = others.into_iter().map(|(_, other)| other).collect();
-    Some(Parts { url: server.into(), service, others })
-}
-
-/// What Sentinels take in the name of a master.
-const fn is_of_name(byte: u8) -> bool {
-    byte.is_ascii_alphanumeric() || matches!(byte, b'.' | b'-' | b'_')
 }
 
 #[cfg(test)]
@@ -154,11 +96,11 @@ mod tests {
             ("redis+sentinel://:hunter2@s1/a%20b", "redis+sentinel://host:26379/name"),
             ("redis+sentinel://:hunter2@s1/orders/x", "is wrong"),
             ("redis+sentinel://:hunter2@s1/orders?sentinel=", "sentinel=host:port"),
-            ("redis+sentinel://:hunter2@s1/orders?sentinel=u:hunter2@s2", "sentinel=host:port"),
+            ("redis+sentinel://:hunter2@s1/orders?sentinel=u:hunter2@s2", "write %3F, %40 and %2B"),
             ("redis+sentinel://:hunter2@s1/orders?hunter2=1", "a parameter that is not known"),
             ("redis+sentinel://:hunter2@s1/orders?sentinel_user=hunter2", "a password"),
             ("http+sentinel://:hunter2@s1/orders", "is not a Redis URL"),
-            ("unix+sentinel:///run/redis.sock", "redis+sentinel://host:26379/name"),
+            ("unix+sentinel:///run/redis.sock", "redis+sentinel:// for Sentinels"),
         ];
         for (url, expected) in table {
             let message = read(url).map(drop).unwrap_err();
