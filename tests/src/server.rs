@@ -201,6 +201,24 @@ impl RedisServer {
         self.restart().await;
     }
 
+    /// Starts again as [`restart`](Self::restart) does, with the append-only files that [`back_up`](Self::back_up) has copied.
+    pub async fn restart_from_backup(&self) {
+        self.kill();
+        std::fs::remove_dir_all(self.dir.join("appendonlydir")).expect("there are append-only files");
+        std::fs::rename(self.dir.join("backup"), self.dir.join("appendonlydir")).expect("there is a backup");
+        self.restart().await;
+    }
+
+    /// Copies the append-only files as they are now.
+    pub fn back_up(&self) {
+        let [files, copies] = ["appendonlydir", "backup"].map(|name| self.dir.join(name));
+        std::fs::create_dir(&copies).expect("this is the first backup");
+        for file in std::fs::read_dir(files).expect("there are append-only files") {
+            let file = file.expect("the folder can be read");
+            std::fs::copy(file.path(), copies.join(file.file_name())).expect("the file can be copied");
+        }
+    }
+
     /// Starts again on the same ports with the same settings and what data it has on disk, killing the process if it
     /// still runs.
     pub async fn restart(&self) {

@@ -215,6 +215,7 @@ impl LockManagerBuilder {
         servers.lease_of(self.policy.longest_ttl());
         Environment {
             manager: ManagerId::random(),
+            namespace: namespace::prefix(&self.namespace).into(),
             label: label::full(self.label.as_deref()).into(),
             token_clock: Arc::new(TokenClock::new(clock)),
             changed: Arc::new(Notify::new()),

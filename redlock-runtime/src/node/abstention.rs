@@ -3,25 +3,25 @@
 //! A server that was restarted, or whose data was replaced, may have forgotten locks that it had granted, and grants them
 //! again while their holders go on. So its grants do not count before the leases that it may have forgotten have ended:
 //!
-//! 1. At each connection the server says who it is and which data it has, and that is compared with the [`KnownServer`] at
-//!    the same address. A server whose data is replaced on a living connection loses it (`node::redis::verification`).
+//! 1. Each connection reads the identity of the server and a marker in its data ([`Marker`]), and compares both with the [`KnownServer`]
+//!    at the same address. A connection whose server loses its data ends (`node::redis::verification`).
 //! 2. The node votes at once in three cases. The server is the same process as before, with the same data. Or the old and the new
-//!    process are configured to write each command to disk before they answer. Or the manager trusts restarted servers
-//!    ([`AfterRestart::Trust`]). The second case checks the configuration, not the data: it is wrong for a server that comes back on an
-//!    empty data directory.
+//!    process are configured to write each command to disk before they answer, and the data has the marker and the receipt of the last
+//!    connection of this process: the data directory is neither empty nor an older copy. Or the manager trusts restarted servers ([`AfterRestart::Trust`]).
 //! 3. Otherwise the node abstains for as long as the longest lease that may have been given there, with the drift of the
 //!    clocks. After a restart that is counted from the earliest moment at which the new process was running for certain,
 //!    because it has forgotten nothing that was granted later. After a promotion or a replacement it is counted from now:
 //!    until when the server before has granted anything, nobody knows.
-//! 4. A server is *young* if its uptime is below that when the manager first connects to it: the manager does not know which locks its
-//!    predecessor had granted. It abstains for the remaining time. If so many nodes are young that the others are not a majority, no young
-//!    node abstains, so that a cold start does not wait. A server that restarts within that time after a cold start is then trusted
-//!    too early by processes that start later.
+//! 4. A server is *young* if the age of its process or of its data is below that when the manager first connects to it: the manager does
+//!    not know which locks had been granted before. A young process counts as young even if it writes every command to disk: nothing proves
+//!    that its predecessor did. A young node abstains for the remaining time if a quorum of other nodes is older by the same measure or has not
+//!    been reached yet. Otherwise it votes, so that a cold start of all nodes does not wait. Young nodes that started within [`SAME_START`] of each
+//!    other have the same age. So a node that restarts once after a cold start is not trusted, unless it restarts within that time.
 //! 5. Meanwhile the node executes commands as ever: [`worth`] turns what would prove a lease into an error, and an
 //!    extension into [`Reply::Found`], which counts for whoever can prove that nobody else has had the lock there since.
 
 use crate::error::NodeError;
-use crate::node::server_identity::{Identity, KnownServer};
+use crate::node::server_identity::{Identity, KnownServer, MEASURES};
 use crate::protocol::command::{Answer, Reply};
 use crate::protocol::rules::{Rule, Rules};
 use crate::request::AfterRestart;
@@ -31,6 +31,10 @@ use std::time::Duration;
 /// Servers count their uptime in whole seconds, from a start in whole seconds, so that it may be too long by this much.
 /// With less, a node could count again while a lease still runs that it has forgotten.
 const UPTIME_PRECISION: Duration = Duration::from_secs(1);
+
+/// Servers that start within this time of each other have started together. Too small: after a cold start in which one server is slow,
+/// that server abstains. Too large: a server that restarts without its data that soon after a cold start is trusted.
+pub(super) const SAME_START: Duration = Duration::from_secs(10);
 
 /// What counts when a server may have forgotten something.
 #[derive(Clone, Copy, Debug)]
@@ -44,27 +48,28 @@ pub(crate) struct Caution {
 pub(crate) struct Abstention {
     /// The server may have forgotten leases until then.
     pub(super) until: Option<Instant>,
-    /// It was young when the manager first met it, and is so until then.
-    pub(super) young_until: Option<Instant>,
+    /// The server was young by these measures when the manager first connected to it, and is so until then.
+    pub(super) young_until: [Option<Instant>; MEASURES],
 }
 
 impl Abstention {
     /// Whether the connection was made while the node abstained.
     pub(crate) const fn is_any(self) -> bool {
-        self.until.is_some() || self.young_until.is_some()
+        matches!(self, Self { until: Some(_), .. } | Self { young_until: [Some(_), _] | [_, Some(_)], .. })
     }
 
     /// Whether the node may abstain after `now`: only then does it matter when a command was sent.
     pub(crate) fn is_any_after(self, now: Instant) -> bool {
-        self.until.max(self.young_until).is_some_and(|until| now < until)
+        self.young_until.iter().chain([&self.until]).flatten().any(|until| now < *until)
     }
 
-    /// For how much longer than `now` the node abstains, if so. `others_suffice`: the nodes that are
-    /// not young are a majority.
-    pub(super) fn left(self, now: Instant, others_suffice: impl FnOnce() -> bool) -> Option<Duration> {
+    /// Returns the remaining time of the abstention; `None` if the node votes. `older_suffice` returns `true` if a quorum of nodes is older
+    /// than this one by the measure of that index.
+    pub(super) fn left(self, now: Instant, older_suffice: impl Fn(usize) -> bool) -> Option<Duration> {
         let left = |until: Option<Instant>| until.map(|until| until.since(now)).filter(|left| !left.is_zero());
-        let as_young = left(self.young_until).filter(|_| others_suffice());
-        left(self.until).max(as_young)
+        let as_young = self.young_until.into_iter().enumerate();
+        let as_young = as_young.filter_map(|(measure, until)| left(until).filter(|_| older_suffice(measure)));
+        left(self.until).into_iter().chain(as_young).max()
     }
 }
 
@@ -87,10 +92,9 @@ pub(super) fn abstains_until(
     longest_lease: Duration,
     now: Instant,
 ) -> Option<Instant> {
-    let has_its_data = identity.data.continues(&before.data) || !rules.apply(Rule::ReplacedDataIsForgotten);
-    let is_same = before.run_id == identity.run_id && has_its_data && before.counts;
-    let remembers = before.is_durable && identity.is_durable && before.counts;
-    let restarted = if is_same || remembers || after_restart == AfterRestart::Trust {
+    let is_same = before.run_id == identity.run_id && before.counts && before.has_kept_data(identity, rules);
+    let has_kept_data = is_same || before.has_surely_kept_data(identity, rules);
+    let restarted = if has_kept_data || after_restart == AfterRestart::Trust {
         None
     } else {
         let left = longest_lease.saturating_sub(running_for(before, identity, rules, now));
@@ -99,19 +103,21 @@ pub(super) fn abstains_until(
     before.abstains_until.max(restarted)
 }
 
-/// Until when a server that the manager meets for the first time is young, if so.
+/// Returns the times until which a server is young that the manager connects to for the first time, by each measure.
 pub(super) fn young_until(
     identity: &Identity,
     Caution { after_restart, rules }: Caution,
     longest_lease: Duration,
     now: Instant,
-) -> Option<Instant> {
+) -> [Option<Instant>; MEASURES] {
     let is_trusted = after_restart == AfterRestart::Trust || !rules.apply(Rule::YoungServersAbstain);
-    if identity.is_durable || is_trusted {
-        return None;
+    if is_trusted || identity.is_durable && !rules.apply(Rule::NewcomersTrustNoSettings) {
+        return [None; MEASURES];
     }
-    let left = longest_lease.saturating_sub(identity.uptime.saturating_sub(UPTIME_PRECISION));
-    (!left.is_zero()).then(|| now.after(left))
+    identity.ages().map(|age| {
+        let left = longest_lease.saturating_sub(age.saturating_sub(UPTIME_PRECISION));
+        (!left.is_zero()).then(|| now.after(left))
+    })
 }
 
 /// For how long, at least, the server that says that it is `identity` has been the only one at its address.
@@ -133,7 +139,7 @@ fn running_for(before: &KnownServer, identity: &Identity, rules: Rules, now: Ins
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::node::server_identity::DataSet;
+    use crate::node::server_identity::{DataSet, Marker};
     use crate::protocol::command::Number;
     use AfterRestart::{Abstain, Trust};
 
@@ -152,7 +158,12 @@ mod tests {
             uptime: Duration::from_secs(uptime),
             is_durable,
             data: DataSet { id, previous },
+            marker: None,
         }
+    }
+
+    fn known(identity: Identity, counts: bool) -> KnownServer {
+        KnownServer::new("", identity, counts, Instant::from_origin(Duration::ZERO))
     }
 
     #[test]
@@ -170,16 +181,45 @@ mod tests {
             (Abstain, false, false, 9999, 31, Some(LONGEST)),
             (Abstain, true, false, 0, 0, Some(LONGEST)),
             (Abstain, false, true, 0, 0, Some(LONGEST)),
-            (Abstain, true, true, 0, 0, None),
+            // Nothing proves that the data is the same: see `only_the_marker_proves_that_data_was_kept`.
+            (Abstain, true, true, 0, 0, Some(LONGEST)),
             (Trust, false, false, 0, 0, None),
         ];
         for (rule, was_durable, is_durable, uptime, lost, expected) in table {
             let lost_at = Some(Instant::from_origin(Duration::from_secs(1000 - lost)));
-            let before =
-                KnownServer { lost_at, ..KnownServer::new("", identity("1", 0, was_durable, ["a", ""]), true) };
+            let before = KnownServer { lost_at, ..known(identity("1", 0, was_durable, ["a", ""]), true) };
             let identity = identity("2", uptime, is_durable, ["b", ""]);
             let left = abstains_until(&before, &identity, caution(rule), LONGEST, now).map(|until| until.since(now));
             assert_eq!(left, expected, "{rule:?} {was_durable} {is_durable} {uptime} {lost}");
+        }
+    }
+
+    #[expect(clippy::unnecessary_wraps, reason = "as it stands in an identity")]
+    fn marker(id: &str, receipt: u64, follows: Option<u64>) -> Option<Marker> {
+        Some(Marker { id: id.into(), age: None, receipt, follows })
+    }
+
+    #[test]
+    fn only_the_marker_proves_that_data_was_kept() {
+        let now = Instant::from_origin(Duration::from_secs(1000));
+        // The process, whether its settings are durable, its marker. It was the first process before, with the marker `m` and the receipt 5.
+        let table = [
+            ("restarted with its data", "2", true, marker("m", 6, Some(5)), None),
+            ("restarted empty", "2", true, marker("n", 1, None), Some(LONGEST)),
+            ("restarted on an old copy", "2", true, marker("m", 5, Some(4)), Some(LONGEST)),
+            ("restarted on an old copy that has served others", "2", true, marker("m", 9, None), Some(LONGEST)),
+            ("the marker cannot be read", "2", true, None, Some(LONGEST)),
+            ("restarted without an append-only file", "2", false, marker("m", 6, Some(5)), Some(LONGEST)),
+            ("the same process", "1", true, marker("m", 6, Some(5)), None),
+            ("the same process, not durable", "1", false, marker("m", 6, Some(5)), None),
+            ("the same process, whose marker cannot be read any more", "1", true, None, None),
+            ("flushed", "1", true, marker("n", 1, None), Some(LONGEST)),
+        ];
+        for (name, run_id, is_durable, marker_now, expected) in table {
+            let before = Identity { marker: marker("m", 5, None), ..identity("1", 0, true, ["a", ""]) };
+            let identity = Identity { marker: marker_now, ..identity(run_id, 0, is_durable, ["a", ""]) };
+            let until = abstains_until(&known(before, true), &identity, caution(Abstain), LONGEST, now);
+            assert_eq!(until.map(|until| until.since(now)), expected, "{name}");
         }
     }
 
@@ -197,7 +237,7 @@ mod tests {
         ];
         for (name, counts, run_id, uptime, data, expected) in table {
             let lost_at = Some(Instant::from_origin(Duration::from_secs(980)));
-            let before = KnownServer { lost_at, ..KnownServer::new("", identity("1", 0, false, ["a", ""]), counts) };
+            let before = KnownServer { lost_at, ..known(identity("1", 0, false, ["a", ""]), counts) };
             let identity = identity(run_id, uptime, false, data);
             let left = abstains_until(&before, &identity, caution(Abstain), LONGEST, now).map(|until| until.since(now));
             assert_eq!(left, expected, "{name}");
@@ -211,13 +251,13 @@ mod tests {
             (Abstain, false, 0, Some(LONGEST)),
             (Abstain, false, 6, Some(REST)),
             (Abstain, false, 32, None),
-            (Abstain, true, 0, None),
+            (Abstain, true, 0, Some(LONGEST)),
             (Trust, false, 0, None),
         ];
         for (rule, is_durable, uptime, expected) in table {
             let identity = identity("1", uptime, is_durable, ["a", ""]);
-            let left = young_until(&identity, caution(rule), LONGEST, now).map(|until| until.since(now));
-            assert_eq!(left, expected, "{rule:?} {is_durable} {uptime}");
+            let left = young_until(&identity, caution(rule), LONGEST, now);
+            assert_eq!(left.map(|until| Some(until?.since(now))), [expected; 2], "{rule:?} {is_durable} {uptime}");
         }
     }
 
@@ -225,7 +265,7 @@ mod tests {
     fn what_is_left_of_an_abstention() {
         let at = |seconds: u64| Instant::from_origin(Duration::from_secs(seconds));
         let second = |seconds: u64| Some(Duration::from_secs(seconds));
-        // Until when for certain, and until when as a young one; whether the others are a majority.
+        // Until when for certain, and until when as a young one; whether older nodes are a quorum.
         let table = [
             (None, None, true, None),
             (Some(9), None, false, second(4)),
@@ -235,9 +275,13 @@ mod tests {
             (Some(7), Some(9), true, second(4)),
             (Some(7), Some(9), false, second(2)),
         ];
-        for (until, young_until, others_suffice, expected) in table {
-            let abstention = Abstention { until: until.map(at), young_until: young_until.map(at) };
-            assert_eq!(abstention.left(at(5), || others_suffice), expected, "{abstention:?} {others_suffice}");
+        for (until, young_until, older_suffice, expected) in table {
+            for measure in 0..MEASURES {
+                let mut abstention = Abstention { until: until.map(at), ..Abstention::default() };
+                abstention.young_until[measure] = young_until.map(at);
+                let older_suffice = |asked| asked == measure && older_suffice;
+                assert_eq!(abstention.left(at(5), older_suffice), expected, "{abstention:?} {expected:?}");
+            }
         }
     }
 

@@ -103,6 +103,11 @@ impl ServerFacts {
         self.servers.connected(&self.address, self.node(), identity)
     }
 
+    /// Returns the number of the last receipt of this process in the data of the server.
+    pub(crate) fn receipt(&self) -> Option<u64> {
+        self.servers.receipt(&self.address)
+    }
+
     /// The server says that it is `identity`, and a replica.
     pub(crate) fn is_replica(&self, identity: Identity) {
         self.servers.is_replica(&self.address, self.node(), identity);
@@ -120,7 +125,7 @@ impl ServerFacts {
 
     /// For how much longer than `at` the node abstains, if so.
     pub(crate) fn abstains_for(&self, abstention: Abstention, at: Instant) -> Option<Duration> {
-        abstention.left(at, || self.servers.others_suffice(at))
+        abstention.left(at, |measure| self.servers.older_suffice(&self.address, measure, at))
     }
 
     /// A connection is about to be made. What was heard on the one before may have come after that was said to be broken.

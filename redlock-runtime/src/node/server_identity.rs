@@ -1,5 +1,6 @@
 //! What a server says of itself, and what is remembered of it.
 
+use crate::protocol::rules::{Rule, Rules};
 use crate::time::clock::Instant;
 use std::time::Duration;
 
@@ -12,9 +13,17 @@ pub(crate) struct Identity {
     /// `true` if its settings promise that its data survives a crash. They do not prove that the data directory is the old one.
     pub(crate) is_durable: bool,
     pub(crate) data: DataSet,
+    /// `None` if it could not be read or written, and for members of a cluster.
+    pub(crate) marker: Option<Marker>,
 }
 
 impl Identity {
+    /// Returns the ages of the process and of its data. The data may be younger, if it was deleted or replaced while the process went on.
+    pub(crate) fn ages(&self) -> Ages {
+        let of_data = self.marker.as_ref().and_then(|marker| marker.age);
+        [self.uptime, of_data.unwrap_or(self.uptime)]
+    }
+
     /// It has been the one that takes locks for so long, if that is known: before, it was a replica and may have missed some.
     pub(crate) fn in_office_for(self, time: Option<Duration>) -> Self {
         Self { uptime: time.map_or(self.uptime, |time| time.min(self.uptime)), ..self }
@@ -22,9 +31,40 @@ impl Identity {
 
     /// That of a server about which nothing is known but its address.
     pub(crate) fn unknown() -> Self {
-        Self { run_id: "".into(), uptime: Duration::ZERO, is_durable: false, data: DataSet::default() }
+        Self { run_id: "".into(), uptime: Duration::ZERO, is_durable: false, data: DataSet::default(), marker: None }
     }
 }
+
+/// What a connection finds in the data of a server: a marker that all processes share, and the receipt of the last connection of this
+/// process. Both are lost with the data, and an older copy of the data has an older receipt.
+///
+/// Settings cannot prove that: a server that writes every command to disk may come back on an empty disk, or on a backup.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Marker {
+    /// Chosen at random by the process that found no marker.
+    pub(crate) id: Box<str>,
+    /// Time since the marker was written, by the server's clock; `None` if the user may not run `TIME`.
+    pub(crate) age: Option<Duration>,
+    /// Number of the receipt that this connection has left.
+    pub(crate) receipt: u64,
+    /// Number of the last receipt of this process, if it was found.
+    pub(crate) follows: Option<u64>,
+}
+
+impl Marker {
+    /// Returns `true` if the data includes all that was written before `earlier` was read.
+    fn continues(&self, earlier: &Self, rules: Rules) -> bool {
+        let has_receipt = self.follows == Some(earlier.receipt) || !rules.apply(Rule::OlderDataIsForgotten);
+        self.id == earlier.id && has_receipt
+    }
+}
+
+/// Times for which a server may have remembered what it granted, each by a measure of its own. Ages of different servers are compared by
+/// the same measure: a marker may have been written long after the process started, when the servers were first used.
+pub(crate) type Ages = [Duration; MEASURES];
+
+/// The age of the process, and of the marker in its data.
+pub(crate) const MEASURES: usize = 2;
 
 /// Which data a server has: the replication ids that it gives to it. One that does not tell them has always the same.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -53,30 +93,58 @@ pub(super) struct KnownServer {
     pub(super) run_id: Box<str>,
     pub(super) is_durable: bool,
     pub(super) data: DataSet,
+    pub(super) marker: Option<Marker>,
     /// Whether its votes count. They do not when another address leads to the same server and counts, or when it is a
     /// replica.
     pub(super) counts: bool,
     /// When the last connection broke.
     pub(super) lost_at: Option<Instant>,
     pub(super) abstains_until: Option<Instant>,
-    /// When it has been running for the longest lease, if it had not yet when we first met it.
-    pub(super) young_until: Option<Instant>,
+    /// When each of its ages reaches the longest lease, if it had not when this process first connected.
+    pub(super) young_until: [Option<Instant>; MEASURES],
+    /// Its ages at the time of the last connection.
+    pub(super) ages: (Ages, Instant),
 }
 
 impl KnownServer {
-    /// The server that is `identity`, of whom nothing else is known.
-    pub(super) fn new(node: &str, identity: Identity, counts: bool) -> Self {
-        let Identity { run_id, is_durable, data, .. } = identity;
+    /// A server that connected `now` and is `identity`.
+    pub(super) fn new(node: &str, identity: Identity, counts: bool, now: Instant) -> Self {
+        let ages = (identity.ages(), now);
+        let Identity { run_id, is_durable, data, marker, .. } = identity;
         Self {
             node: node.into(),
             run_id,
             is_durable,
             data,
+            marker,
+            ages,
             counts,
             lost_at: None,
             abstains_until: None,
-            young_until: None,
+            young_until: [None; MEASURES],
         }
+    }
+
+    /// Returns the ages at the given time.
+    pub(super) fn ages_at(&self, at: Instant) -> Ages {
+        let (ages, then) = self.ages;
+        ages.map(|age| age + at.since(then))
+    }
+
+    /// Returns `true` unless the server that is now `identity` is known to have lost data since the last connection.
+    pub(super) fn has_kept_data(&self, identity: &Identity, rules: Rules) -> bool {
+        let markers = self.marker.as_ref().zip(identity.marker.as_ref());
+        let is_continued = identity.data.continues(&self.data) || !rules.apply(Rule::ReplacedDataIsForgotten);
+        is_continued && markers.is_none_or(|(earlier, later)| earlier.id == later.id)
+    }
+
+    /// Returns `true` if the server that is now `identity`, perhaps in another process, has certainly kept all data: it was and is
+    /// configured to write every command to disk, and its data has the marker and the receipt of the last connection.
+    pub(super) fn has_surely_kept_data(&self, identity: &Identity, rules: Rules) -> bool {
+        let mut markers = self.marker.iter().zip(&identity.marker);
+        let is_proven = markers.any(|(earlier, later)| later.continues(earlier, rules));
+        let is_proven = is_proven || !rules.apply(Rule::DurabilityIsProven);
+        self.counts && self.is_durable && identity.is_durable && is_proven
     }
 }
 

@@ -4,11 +4,11 @@
 //! Whether a server abstains that was restarted, promoted or is new is decided in `abstention`.
 
 use crate::error::NodeError;
-use crate::node::abstention::{Abstention, Caution, abstains_until, young_until};
+use crate::node::abstention::{Abstention, Caution, SAME_START, abstains_until, young_until};
 use crate::node::clock_offsets::ClockOffsets;
 use crate::node::far_numbers::FarNumbers;
 use crate::node::round_trips::RoundTrips;
-use crate::node::server_identity::{DataSet, Identity, KnownServer};
+use crate::node::server_identity::{DataSet, Identity, KnownServer, MEASURES};
 use crate::observe::events;
 use crate::protocol::command::{Number, Proposal, Reply};
 use crate::protocol::lease;
@@ -151,29 +151,37 @@ impl ServerRegister {
         let twin = twin.map(|other| other.node.clone());
         let (abstains_until, young_until) = match &before {
             Some(before) => (abstains_until(before, &identity, self.caution, longest, now), before.young_until),
-            None => (None, young_until(&identity, self.caution, longest, now).filter(|_| twin.is_none())),
+            None if twin.is_some() => (None, [None; MEASURES]),
+            None => (None, young_until(&identity, self.caution, longest, now)),
         };
-        let current = KnownServer { abstains_until, young_until, ..KnownServer::new(node, identity, twin.is_none()) };
+        let current = KnownServer::new(node, identity, twin.is_none(), now);
+        let current = KnownServer { abstains_until, young_until, ..current };
         let abstention = abstention(&current);
         // Of an abstention, the beginning is told, and not each further connection. A server that counts under another address
         // is told of as that.
-        let begins = before
-            .as_ref()
-            .map_or(young_until, |before| abstains_until.filter(|_| abstains_until > before.abstains_until));
+        let begins = before.as_ref().map_or(young_until.into_iter().max().flatten(), |before| {
+            abstains_until.filter(|_| abstains_until > before.abstains_until)
+        });
         known.insert(address.into(), current);
         drop(known);
-        let left = abstention.left(now, || self.others_suffice(now));
+        let left = abstention.left(now, |measure| self.older_suffice(address, measure, now));
         if twin.is_none() && (is_another || begins.is_some() && left.is_some()) {
             events::node_restarted(address, left.unwrap_or_default());
         }
         twin.map_or(Ok(abstention), |twin| Err(NodeError::SameServer(twin)))
     }
 
+    /// Returns the number of the receipt that the last connection to `address` has left.
+    pub(crate) fn receipt(&self, address: &str) -> Option<u64> {
+        self.known().get(address)?.marker.as_ref().map(|marker| marker.receipt)
+    }
+
     /// The server at `address` says that it is `identity`, and a replica. Once it is promoted, it may not have all that
     /// its master had.
     pub(crate) fn is_replica(&self, address: &str, node: &str, identity: Identity) {
         // Of a server that is known, what it was as a master is compared with what it will be.
-        self.known().entry(address.into()).or_insert_with(|| KnownServer::new(node, identity, false));
+        let now = self.clock.now();
+        self.known().entry(address.into()).or_insert_with(|| KnownServer::new(node, identity, false, now));
     }
 
     /// The members of the cluster that is `node` have these ids.
@@ -207,17 +215,23 @@ impl ServerRegister {
         has_kept
     }
 
-    /// Whether the nodes that were not young when the manager first met them, or are not any more `at` that time, are a
-    /// majority.
-    pub(crate) fn others_suffice(&self, at: Instant) -> bool {
+    /// Returns `true` if a quorum of nodes is older than the young server at `address` by that `measure`, or has not been reached yet.
+    pub(crate) fn older_suffice(&self, address: &str, measure: usize, at: Instant) -> bool {
         let known = self.known();
-        let is_young = |known: &&KnownServer| known.young_until.is_some_and(|until| at < until);
-        let mut young: Vec<&str> = known.values().filter(is_young).map(|known| &*known.node).collect();
+        let Some(young) = known.get(address) else { return true };
+        let age = |server: &KnownServer| server.ages_at(at).get(measure).copied().unwrap_or_default();
+        let young_until = |server: &KnownServer| server.young_until.get(measure).copied().flatten();
+        let is_old = |other: &KnownServer| young_until(other).is_none_or(|until| until <= at);
+        let started_before = |other: &KnownServer| age(other) > age(young) + SAME_START;
+        let compares_ages = self.rules().apply(Rule::OlderServersOutvoteYoung);
+        let is_older = |other: &KnownServer| is_old(other) || compares_ages && started_before(other);
+        let may_be_as_young = |other: &&KnownServer| other.counts && !is_older(other);
+        let mut nodes: Vec<&str> = known.values().filter(may_be_as_young).map(|known| &*known.node).collect();
         // A node that has parts counts once.
-        young.sort_unstable();
-        young.dedup();
-        self.quorum.nodes.saturating_sub(young.len()) >= self.quorum.needed
-            || !self.caution.rules.apply(Rule::ColdStartsAreTrusted)
+        nodes.sort_unstable();
+        nodes.dedup();
+        self.quorum.nodes.saturating_sub(nodes.len()) >= self.quorum.needed
+            || !self.rules().apply(Rule::ColdStartsAreTrusted)
     }
 
     /// The connection to `address`, which is `node` or a part of it, broke.
@@ -287,6 +301,7 @@ impl fmt::Debug for ServerRegister {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::node::server_identity::Marker;
 
     const TTL: Duration = Duration::from_secs(30);
     /// The longest lease with the drift.
@@ -310,14 +325,22 @@ mod tests {
     #[expect(clippy::unnecessary_wraps, reason = "as it is when the server may be asked")]
     fn identity(run_id: &str, uptime: u64, is_durable: bool) -> Option<Identity> {
         let data = data(run_id, None);
-        Some(Identity { run_id: run_id.into(), uptime: Duration::from_secs(uptime), is_durable, data })
+        Some(Identity { run_id: run_id.into(), uptime: Duration::from_secs(uptime), is_durable, data, marker: None })
+    }
+
+    /// A durable server in whose data this connection has left the receipt of that number.
+    fn marked(run_id: &str, uptime: u64, receipt: u64) -> Option<Identity> {
+        let marker = Some(Marker { id: "m".into(), age: None, receipt, follows: receipt.checked_sub(1) });
+        identity(run_id, uptime, true).map(|identity| Identity { marker, ..identity })
     }
 
     impl ServerRegister {
         /// There is a connection; for how much longer the node abstains.
         fn left(&self, address: &str, identity: Option<Identity>) -> Result<Option<Duration>, NodeError> {
             let now = self.clock.now();
-            Ok(self.connected(address, address, identity)?.left(now, || self.others_suffice(now)))
+            Ok(self
+                .connected(address, address, identity)?
+                .left(now, |measure| self.older_suffice(address, measure, now)))
         }
     }
 
@@ -335,9 +358,9 @@ mod tests {
     async fn it_abstains_over_further_connections() {
         let servers = servers(AfterRestart::Abstain);
         servers.connected("a", "a", identity("1", OLD, false)).unwrap();
-        assert_eq!(servers.left("a", identity("2", 0, true)), Ok(Some(WINDOW)));
+        assert_eq!(servers.left("a", marked("2", 0, 1)), Ok(Some(WINDOW)));
         pass(5).await;
-        for identity in [identity("2", 5, true), None, identity("3", 0, true)] {
+        for identity in [marked("2", 5, 2), None, marked("3", 0, 3)] {
             let left = servers.left("a", identity.clone());
             assert_eq!(left, rest_after(5), "{identity:?}");
         }
@@ -357,18 +380,51 @@ mod tests {
     }
 
     #[tokio::test(start_paused = true)]
-    async fn a_minority_that_is_young_abstains_and_a_majority_does_not() {
+    async fn a_young_server_abstains_if_a_quorum_is_older_or_unknown() {
         let servers = servers(AfterRestart::Abstain);
         assert_eq!(servers.left("a", identity("1", 5, false)), rest_after(4), "the others may be older");
         assert_eq!(servers.left("b", identity("2", OLD, false)), Ok(None));
         pass(2).await;
-        assert_eq!(servers.left("a", identity("1", 7, false)), rest_after(6), "also on another connection");
-        assert_eq!(servers.left("c", identity("3", 11, false)), Ok(None), "two of three are young");
-        assert_eq!(servers.left("a", None), Ok(None), "which counts for all of them");
-        pass(22).await;
-        assert_eq!(servers.left("a", None), rest_after(28), "the third one is old enough");
-        pass(3).await;
-        assert_eq!(servers.left("a", None), Ok(None));
+        assert_eq!(servers.left("a", identity("1", 7, false)), rest_after(6), "on another connection");
+        assert_eq!(servers.left("c", identity("3", 18, false)), Ok(None), "only one is older");
+        assert_eq!(servers.left("a", None), rest_after(6), "two are older");
+        assert_eq!(servers.left("c", identity("4", 0, false)), Ok(Some(WINDOW)), "it was restarted");
+        assert_eq!(servers.left("a", None), Ok(None), "only one is older now");
+    }
+
+    /// All start times of servers in a cold start, all times of one restart without data, and all sets of reached nodes.
+    #[tokio::test(start_paused = true)]
+    async fn one_restart_after_a_cold_start_is_not_trusted_and_a_cold_start_does_not_wait() {
+        const NAMES: [&str; 5] = ["a", "b", "c", "d", "e"];
+        let starts = || (0..=SAME_START.as_secs()).flat_map(|start| [11, 12, 30].map(move |running| (start, running)));
+        for (nodes, (last_start, running)) in
+            [3, 4, 5].into_iter().flat_map(|nodes| starts().map(move |at| (nodes, at)))
+        {
+            let quorum = Quorum::of(nodes, 0);
+            for reached in (0..1_u32 << nodes).filter(|set| set.count_ones() as usize >= quorum.needed) {
+                let caution = Caution { after_restart: AfterRestart::Abstain, rules: Rules::default() };
+                let [cold, restarted] = [(); 2].map(|()| ServerRegister::new(Clock::tokio(), caution, quorum, 0.01));
+                // In seconds since the first half of the nodes started. The first node restarts three seconds before.
+                let now = last_start + running + 3;
+                for (node, name) in NAMES.iter().enumerate().take(nodes).filter(|(node, _)| reached & 1 << node != 0) {
+                    let uptime = if node < nodes / 2 { now } else { now - last_start };
+                    cold.lease_of(4 * TTL);
+                    restarted.lease_of(4 * TTL);
+                    cold.connected(name, name, identity(name, uptime, true)).unwrap();
+                    let uptime = if node == 0 { 3 } else { uptime };
+                    restarted.connected(name, name, identity(name, uptime, true)).unwrap();
+                }
+                let at = cold.clock.now();
+                let is_reached = |name: &&&str| cold.known().contains_key(**name);
+                for name in NAMES.iter().filter(is_reached) {
+                    assert!(!cold.older_suffice(name, 0, at), "{nodes} {last_start} {reached:b}: {name} waits");
+                }
+                if reached & 1 != 0 {
+                    let is_trusted = !restarted.older_suffice("a", 0, at);
+                    assert!(!is_trusted, "{nodes} {last_start} {running} {reached:b}");
+                }
+            }
+        }
     }
 
     #[tokio::test(start_paused = true)]

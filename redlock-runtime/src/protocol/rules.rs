@@ -116,8 +116,17 @@ pub(crate) enum Rule {
     /// A server abstains that was started shortly before the process that asks it: its predecessor may have granted
     /// leases.
     YoungServersAbstain,
-    /// Where so many servers are young that the others are no majority, nobody waits: a cold start would never be quick.
+    /// A young server votes unless a quorum of other servers is older or unknown: a cold start would never be quick.
     ColdStartsAreTrusted,
+    /// Young servers are compared by age, and do not all vote because they are many: one that restarts soon after a cold start has
+    /// forgotten what it granted since.
+    OlderServersOutvoteYoung,
+    /// A server that writes every command to disk remembers only if its marker is still there: it may come back on an empty disk.
+    DurabilityIsProven,
+    /// A marker that has counted fewer connections than before belongs to an older copy of the data.
+    OlderDataIsForgotten,
+    /// The settings of a young server do not prove to a newcomer that its predecessor kept its data.
+    NewcomersTrustNoSettings,
     /// A manager that is shut down ends the waits in its lines at once.
     ClosingEndsTheLines,
     /// A shutdown waits until the releases are answered.

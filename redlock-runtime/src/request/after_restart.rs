@@ -9,19 +9,18 @@
 /// [`longest_ttl`](crate::LockManagerBuilder::longest_ttl). If the node still knows a held lock, the lock is renewed there, so a
 /// fail-over that kept the data loses no lock.
 ///
-/// A node with `appendonly yes` and `appendfsync always`, before and after the restart, does not abstain. Its settings promise that
-/// its data survives. Snapshots and `appendfsync everysec` lose the latest locks.
+/// A node with `appendonly yes` and `appendfsync always`, before and after the restart, does not abstain if a marker in its data shows that
+/// nothing is lost. Snapshots and `appendfsync everysec` lose the latest locks. Nodes behind Sentinels and clusters always abstain.
 ///
 /// A process that starts after the restart cannot compare. For such a process, a node abstains while its uptime is below one
-/// `longest_ttl`. If so many nodes are young that the others are not a majority, none of them abstains, so a cold start does not wait.
+/// `longest_ttl`, if a majority of the nodes is older by more than 10 s or not reached yet. After a cold start of all nodes, none abstains.
 ///
 /// # When it does not help
 ///
 /// In these cases two holders are possible:
 ///
-/// - A node with `appendonly yes` and `appendfsync always` comes back *empty*, for example without a volume or with a new disk. The
-///   manager looks at the settings, not at the data. Keep such a server down for one `longest_ttl` before you start it.
-/// - A node restarts within one `longest_ttl` after a cold start of all nodes.
+/// - A node restarts within 10 s after a cold start of all nodes, or two nodes within one `longest_ttl`.
+/// - A machine is reset to a snapshot, and its server continues with older data.
 /// - Managers of the same keys use different values of `longest_ttl` or of this setting.
 /// - The user lacks `+info`. A restart then looks like a broken connection.
 /// - A replica was promoted before the process first connected to it.

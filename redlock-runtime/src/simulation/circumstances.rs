@@ -311,6 +311,29 @@ pub(super) fn failed_over() -> Profile {
     Profile { faults: Faults { fail_overs: 6, forgets: 0, ..forgetful().faults }, ..forgetful() }
 }
 
+/// Servers that are configured to write every command to disk come back on an empty one.
+pub(super) fn empty_disks() -> Profile {
+    Profile { are_durable: true, ..forgetful() }
+}
+
+/// Servers that are configured to write every command to disk come back with an old copy of their data.
+pub(super) fn old_copies() -> Profile {
+    Profile { has_backups: true, ..empty_disks() }
+}
+
+/// Processes start after a minority has come back on empty disks.
+pub(super) fn late_starts_on_empty_disks() -> Profile {
+    Profile { are_durable: true, ..late_starts() }
+}
+
+/// Soon after all servers have started together, one of them restarts without its data, and processes start after that.
+pub(super) fn early_restarts() -> Profile {
+    let (cuts, away) = (12, 3000);
+    let faults = Faults { forgets: 1, cuts, away, after: 10_500, until: 10_000, longest: 300, ..Faults::NONE };
+    let (ttls, bodies, late) = (vec![30_000], 2000..=9000, 20_000);
+    Profile { is_cold: true, nodes: vec![3], faults, ttls, bodies, late, bound: 30_000, ..late_starts() }
+}
+
 /// Processes start after a minority has forgotten what it had granted.
 pub(super) fn late_starts() -> Profile {
     let faults = Faults { cuts: 6, is_minority: true, ..forgetful().faults };

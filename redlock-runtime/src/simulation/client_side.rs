@@ -92,7 +92,7 @@ impl World {
 
     pub(super) fn connect(&mut self, entry: Entry, index: usize, now: Instant) {
         let (link, client) = (&self.links[index], &self.clients[self.links[index].client]);
-        let server = &self.servers[link.server];
+        let server = &mut self.servers[link.server];
         if client.is_crashed {
             return;
         }
@@ -103,8 +103,9 @@ impl World {
         }
         let wire = self.wires.len();
         self.wires.push(Wire::new(index, now));
-        let (identity, time) = (server.identity(now), server.time(now));
         let link = &mut self.links[index];
+        let identity = server.identity(link.client, link.server_facts.receipt(), now);
+        let time = server.time(now);
         link.server_facts.told(time, link.server_facts.now());
         // No server is behind two addresses.
         link.abstention = link.server_facts.connected(Some(identity)).unwrap_or_default();

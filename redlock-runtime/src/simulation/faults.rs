@@ -53,7 +53,9 @@ pub(super) struct Faults {
     pub(super) targets: Option<fn(Verb) -> bool>,
     /// The most that a connection takes to come back after a cut, in milliseconds.
     pub(super) away: u64,
-    /// Until when it can begin, in milliseconds.
+    /// Earliest time of a fault, in milliseconds from the beginning of the run.
+    pub(super) after: u64,
+    /// Faults happen within this time from the earliest one, in milliseconds.
     pub(super) until: u64,
     /// The longest time that a freeze or a pause takes, in milliseconds.
     pub(super) longest: u64,
@@ -145,6 +147,7 @@ impl Faults {
         steps: 0,
         targets: None,
         away: 0,
+        after: 0,
         until: 0,
         longest: 0,
         is_minority: false,

@@ -3,11 +3,12 @@
 use super::breaking::{breaks, broken_banks, heard_breaks, prompt_breaks};
 use super::circumstances::{
     away_while_waiting, blinking, calm_delivery, clock_steps, cold_start, crashed_holder, crowd_with_crashes,
-    cut_acquisitions, cut_extensions, cut_tries, cut_yields, cut_yields_and_others, cuts, double_delivery, failed_over,
-    families_with_cuts, fenced_rolling, fenced_with_cuts, fenced_with_thefts, forged_messages, forgetful,
-    forgetful_crowd, frozen_minority, frozen_servers, late_shutdowns, late_starts, long_bodies, long_holds,
-    lowered_rolling, one_forgets, one_freezes, poisoned_registers, promoted, replaced, rolling, shutdowns, slow_crowd,
-    steps_while_waiting, thefts, thefts_of_a_moment, troubled_minority, unrenewed, windows, wrong_clocks,
+    cut_acquisitions, cut_extensions, cut_tries, cut_yields, cut_yields_and_others, cuts, double_delivery,
+    early_restarts, empty_disks, failed_over, families_with_cuts, fenced_rolling, fenced_with_cuts, fenced_with_thefts,
+    forged_messages, forgetful, forgetful_crowd, frozen_minority, frozen_servers, late_shutdowns, late_starts,
+    late_starts_on_empty_disks, long_bodies, long_holds, lowered_rolling, old_copies, one_forgets, one_freezes,
+    poisoned_registers, promoted, replaced, rolling, shutdowns, slow_crowd, steps_while_waiting, thefts,
+    thefts_of_a_moment, troubled_minority, unrenewed, windows, wrong_clocks,
 };
 use super::claims::{late_announcements, steps_before_claims};
 use super::faults::Faults;
@@ -43,7 +44,7 @@ const LONG_BODY: u64 = 1500;
 /// A rule, the circumstances in which it matters, and what breaks without it.
 type Case = (Rule, fn() -> Profile, &'static [Promise]);
 
-const CASES: [Case; 95] = [
+const CASES: [Case; 99] = [
     (Rule::TokensFollowTheLatest, wrong_clocks, &[Promise::Fairness]),
     (Rule::ReleasedTokensAreDead, cut_yields, &[Promise::Exclusion, Promise::Owned, Promise::Clean]),
     (Rule::OwnTurnIsALease, crowd_with_crashes, &[Promise::Exclusion, Promise::Owned]),
@@ -98,6 +99,10 @@ const CASES: [Case; 95] = [
     (Rule::PromotionsAreNoRestarts, promoted, &[Promise::Exclusion]),
     (Rule::YoungServersAbstain, late_starts, &[Promise::Exclusion]),
     (Rule::ColdStartsAreTrusted, cold_start, &[Promise::Progress]),
+    (Rule::OlderServersOutvoteYoung, early_restarts, &[Promise::Exclusion]),
+    (Rule::DurabilityIsProven, empty_disks, &[Promise::Exclusion]),
+    (Rule::OlderDataIsForgotten, old_copies, &[Promise::Exclusion]),
+    (Rule::NewcomersTrustNoSettings, late_starts_on_empty_disks, &[Promise::Exclusion]),
     (Rule::RecallAfterKnown, lingering, &[Promise::Progress]),
     (Rule::WantedIsNotKept, lingering, &[Promise::Progress]),
     (Rule::IdleEnds, lingering, &[Promise::Clean]),

@@ -114,7 +114,7 @@ impl Network {
             targets: profile.faults.targets,
             quorum: Quorum::of(servers.len(), profile.amnesia),
             rules: profile.rules,
-            is_minority: profile.faults.is_minority,
+            is_minority: profile.faults.is_minority || profile.is_cold,
             is_cold: profile.is_cold,
             is_deaf: profile.is_deaf,
             away: profile.faults.away.max(99),

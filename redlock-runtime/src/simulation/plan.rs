@@ -78,7 +78,7 @@ impl Faults {
         let mut end = self.plan_restarts(random, network, longest_ttl);
         for (most, draw) in kinds {
             for _ in 0..random.u32(0..=*most) {
-                let at = network.now().after(Duration::from_millis(random.u64(0..=self.until)));
+                let at = network.now().after(Duration::from_millis(self.after + random.u64(0..=self.until)));
                 let (fault, lasts) = draw(random);
                 network.plan(at, fault);
                 end = end.max(at.after(lasts));

@@ -63,6 +63,10 @@ pub(super) struct Profile {
     pub(super) faults: Faults,
     /// What nodes are worth that come back without their data, see [`Faults::forgets`].
     pub(super) after_restart: AfterRestart,
+    /// Servers are configured to write every command to disk, and come back without their data all the same.
+    pub(super) are_durable: bool,
+    /// Servers that have lost their data come back with an old copy of it.
+    pub(super) has_backups: bool,
     /// How many of them may do so at once.
     pub(super) amnesia: usize,
     /// Whether all servers are started just now.
@@ -162,6 +166,8 @@ impl Profile {
             faults: Faults::NONE,
             after_restart: AfterRestart::Trust,
             amnesia: 0,
+            are_durable: false,
+            has_backups: false,
             is_cold: false,
             late: 0,
             is_sure_of_counters: false,
@@ -203,6 +209,7 @@ impl Profile {
             steps: if forgets > 0 { 0 } else { maybe(2) },
             targets: None,
             away: 0,
+            after: 0,
             is_minority: maybe(1) == 1,
             until: 1500,
             longest: 1500,

@@ -226,11 +226,12 @@ fn drift(random: &mut Rng, profile: &Profile) -> i32 {
 }
 
 fn server(number: usize, profile: &Profile, random: &mut Rng, now: Instant) -> Server {
-    let is_durable = profile.faults.forget() == 0 && !profile.is_cold;
+    let is_durable = profile.are_durable || profile.faults.forget() == 0 && !profile.is_cold;
     let mut server = Server::new(number, drift(random, profile), is_durable, profile, now);
     server.has_wall_clock = !profile.has_no_wall_clocks;
     if !profile.is_cold {
         server.age();
+        server.has_old_data();
     }
     server
 }
@@ -249,6 +250,7 @@ fn manager(network: &Arc<Network>, profile: &Profile, servers: usize, random: &m
     let policy = Policy { default_ttl: profile.longest_ttl(), tolerated_amnesia: profile.amnesia, ..Policy::default() };
     let environment = Environment {
         manager: manager_id(random.u128(..), profile.of_old),
+        namespace: Arc::from(""),
         label: Arc::from(""),
         token_clock: Arc::new(TokenClock::new(clock)),
         changed: Arc::new(Notify::new()),

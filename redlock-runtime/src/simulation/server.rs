@@ -3,7 +3,7 @@
 use super::profile::Profile;
 use crate::lock::slot::slot_of;
 use crate::lock::{LockKey, OwnerToken};
-use crate::node::server_identity::{DataSet, Identity};
+use crate::node::server_identity::{DataSet, Identity, Marker};
 use crate::protocol::command::{Claim, Command, Notice, Reply, Verb, Wakeup};
 use crate::protocol::node_state::NodeState;
 use crate::protocol::rules::Rules;
@@ -35,6 +35,11 @@ pub(super) struct Server {
     data_sets: u64,
     /// Whether it says of itself that it forgets nothing.
     is_durable: bool,
+    marker: Option<StoredMarker>,
+    /// Number of markers that were written to it.
+    markers: u64,
+    /// Whether it comes back with an old copy of its data instead of with nothing.
+    has_backup: bool,
     /// It executes nothing until then.
     pub(super) frozen_until: Instant,
     /// It cannot be reached until then.
@@ -46,6 +51,22 @@ pub(super) struct Server {
     ghosts: HashSet<OwnerToken>,
     /// Tokens whose last command lets them stand for a while.
     kept: HashSet<OwnerToken>,
+}
+
+/// The marker in the data of a server.
+struct StoredMarker {
+    id: u64,
+    /// Time of writing by the wall clock; `None` if that was long ago.
+    born: Option<Instant>,
+    /// Number of the last receipt, and of that of each client.
+    last_receipt: u64,
+    receipts: HashMap<usize, u64>,
+}
+
+impl StoredMarker {
+    fn new(id: u64, born: Option<Instant>) -> Self {
+        Self { id, born, last_receipt: 0, receipts: HashMap::new() }
+    }
 }
 
 /// A connection that a channel is open on, as far as the server knows.
@@ -82,6 +103,9 @@ impl Server {
             data: DataSet::default(),
             data_sets: 0,
             is_durable,
+            marker: None,
+            markers: 0,
+            has_backup: profile.has_backups,
             frozen_until: origin,
             down_until: origin,
             subscribers: Vec::new(),
@@ -112,12 +136,25 @@ impl Server {
     }
 
     /// What it says of itself to whoever connects. It counts its uptime in whole seconds, by its wall clock.
-    pub(super) fn identity(&self, now: Instant) -> Identity {
+    /// The last receipt of `client` was `last`.
+    pub(super) fn identity(&mut self, client: usize, last: Option<u64>, now: Instant) -> Identity {
         let seconds = |at: Instant| at.since_origin().as_secs();
         let uptime = seconds(self.wall(now)).saturating_sub(seconds(self.started_at)) + self.ran_before.as_secs();
         let run_id = format!("{}.{}", self.number, self.starts).into();
         let (is_durable, data) = (self.is_durable, self.data.clone());
-        Identity { run_id, uptime: Duration::from_secs(uptime), is_durable, data }
+        let marker = Some(self.read_marker(client, last, now));
+        Identity { run_id, uptime: Duration::from_secs(uptime), is_durable, data, marker }
+    }
+
+    fn read_marker(&mut self, client: usize, last: Option<u64>, now: Instant) -> Marker {
+        let wall = self.wall(now);
+        self.markers += u64::from(self.marker.is_none());
+        let stored = self.marker.get_or_insert_with(|| StoredMarker::new(self.markers, Some(wall)));
+        stored.last_receipt += 1;
+        let found = stored.receipts.insert(client, stored.last_receipt);
+        let age = stored.born.map(|born| wall.since(born));
+        let follows = last.filter(|_| found == last);
+        Marker { id: stored.id.to_string().into(), age, receipt: stored.last_receipt, follows }
     }
 
     /// Another process from then on.
@@ -131,6 +168,11 @@ impl Server {
     /// It has been running for a day already.
     pub(super) fn age(&mut self) {
         self.ran_before = Duration::from_secs(86_400);
+    }
+
+    /// It has been used for as long as it has been running.
+    pub(super) fn has_old_data(&mut self) {
+        self.marker = Some(StoredMarker::new(0, None));
     }
 
     /// It was the replica of another server, whose data it has now, and is a master again.
@@ -217,6 +259,8 @@ impl Server {
     /// Loses its memory.
     pub(super) fn wipe(&mut self) {
         self.state = NodeState::in_groups_of(self.group, self.rules);
+        self.marker =
+            self.marker.take().filter(|_| self.has_backup).map(|marker| StoredMarker::new(marker.id, marker.born));
     }
 
     /// Whether it would answer now.

@@ -87,6 +87,7 @@ impl Server {
             uptime: self.clock.now().since(inner.started_at) + ran_before,
             is_durable: false,
             data: DataSet::default(),
+            marker: None,
         }
     }
 

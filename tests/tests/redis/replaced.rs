@@ -181,30 +181,35 @@ async fn a_fail_over_that_kept_the_data_loses_no_held_lock() {
 
 #[tokio::test]
 async fn a_process_that_starts_after_a_minority_has_forgotten_its_locks_is_no_second_owner() {
-    let nodes = Nodes::start(3).await;
-    let proxies = nodes.proxied().await;
-    let described = |urls: Vec<String>| builder(urls).default_ttl(LONGEST).longest_ttl(LONGEST).node_timeout(TTL);
-    wait_until_old(&nodes).await;
-    // The third node is well, but not for us.
-    proxies[2].refuse(true).await;
-    let ours = described(proxies.iter().map(Proxy::url).collect()).build().unwrap();
-    let guard = ours.acquire(LockRequest::new(KEY).renew(false)).await.unwrap();
-    // The owner hears nothing of it, and goes by what was proven before.
-    proxies[0].refuse(true).await;
-    nodes[0].restart_empty().await;
+    for settings in [&[][..], &[("appendonly", "yes"), ("appendfsync", "always")]] {
+        let nodes = Nodes::start_with(3, |_, builder| {
+            settings.iter().fold(builder, |builder, (name, value)| builder.config(name, &[value]))
+        })
+        .await;
+        let proxies = nodes.proxied().await;
+        let described = |urls: Vec<String>| builder(urls).default_ttl(LONGEST).longest_ttl(LONGEST).node_timeout(TTL);
+        wait_until_old(&nodes).await;
+        // The third node is well, but not for us.
+        proxies[2].refuse(true).await;
+        let ours = described(proxies.iter().map(Proxy::url).collect()).build().unwrap();
+        let guard = ours.acquire(LockRequest::new(KEY).renew(false)).await.unwrap();
+        // The owner hears nothing of it, and goes by what was proven before.
+        proxies[0].refuse(true).await;
+        nodes[0].restart_empty().await;
 
-    let theirs = described(nodes.urls()).build().unwrap();
-    wait_until_abstaining(&theirs, 1).await;
-    theirs.ready().await.unwrap();
-    let error = theirs.try_acquire(KEY).await.expect_err("the first node and the third are free");
-    assert!(guard.is_held() && abstaining(&error)[0] <= LONGEST + TTL, "{error}");
-    let warnings = theirs.check().await.warnings().join("\n");
-    assert!(warnings.contains("does not count for another ") && warnings.contains("longest_ttl"), "{warnings}");
+        let theirs = described(nodes.urls()).build().unwrap();
+        wait_until_abstaining(&theirs, 1).await;
+        theirs.ready().await.unwrap();
+        let error = theirs.try_acquire(KEY).await.expect_err("the first node and the third are free");
+        assert!(guard.is_held() && abstaining(&error)[0] <= LONGEST + TTL, "{error}");
+        let warnings = theirs.check().await.warnings().join("\n");
+        assert!(warnings.contains("does not count for another ") && warnings.contains("longest_ttl"), "{warnings}");
 
-    // Two nodes are enough for other keys, and in the end all of them count.
-    theirs.try_acquire("order:8").await.unwrap().release().await.unwrap();
-    drop(guard);
-    eventually_eq(PATIENCE, "every node counts", Vec::new(), async || theirs.check().await.warnings()).await;
+        // Two nodes are enough for other keys, and in the end all of them count.
+        theirs.try_acquire("order:8").await.unwrap().release().await.unwrap();
+        drop(guard);
+        eventually_eq(PATIENCE, "every node counts", Vec::new(), async || theirs.check().await.warnings()).await;
+    }
 }
 
 #[tokio::test]

@@ -258,6 +258,60 @@ async fn only_a_server_that_writes_before_it_answers_is_trusted_with_its_data() 
     }
 }
 
+async fn durable_nodes() -> Nodes {
+    Nodes::start_with(3, |_, builder| builder.config("appendonly", &["yes"]).config("appendfsync", &["always"])).await
+}
+
+/// The settings of a server promise that it forgets nothing, and do not prove it.
+#[tokio::test]
+async fn a_durable_node_that_comes_back_on_an_empty_disk_or_an_old_copy_lets_no_second_owner_in() {
+    for is_empty in [true, false] {
+        let nodes = durable_nodes().await;
+        let proxies = nodes.proxied().await;
+        let [theirs, others] =
+            [connected(builder(nodes.urls()), &nodes).await, connected(builder(nodes.urls()), &nodes).await];
+        nodes[1].back_up();
+        // The third node is well, but not for us.
+        proxies[2].refuse(true).await;
+        let ours = builder(proxies.iter().map(Proxy::url)).build().unwrap();
+        let guard = ours.acquire(LockRequest::new(KEY).renew(false)).await.unwrap();
+        cut_off(&proxies[1..]).await;
+        if is_empty {
+            nodes[1].restart_empty().await;
+        } else {
+            nodes[1].restart_from_backup().await;
+        }
+        for manager in [&theirs, &others] {
+            wait_until_abstaining(manager, 1).await;
+            assert!(guard.is_held(), "long before the end of its ttl");
+        }
+        // Two nodes are enough for other keys.
+        theirs.try_acquire("order:8").await.unwrap().release().await.unwrap();
+    }
+}
+
+/// All servers are young then, and one of them has forgotten what it granted.
+#[tokio::test]
+async fn a_node_that_restarts_soon_after_a_cold_start_is_not_trusted_by_a_process_that_starts_later() {
+    let nodes = Nodes::start(3).await;
+    let proxies = nodes.proxied().await;
+    proxies[2].refuse(true).await;
+    let ours = builder(proxies.iter().map(Proxy::url)).build().unwrap();
+    let guard = ours.acquire(LockRequest::new(KEY).renew(false)).await.expect("a cold start waits for nothing");
+    cut_off(&proxies[1..]).await;
+    // Servers that start within ten seconds of each other have started together.
+    eventually(PATIENCE, "the other nodes are older", async || {
+        let uptime = nodes[2].inspect().info("server", "uptime_in_seconds").await.unwrap_or_default();
+        if uptime.parse::<u64>().is_ok_and(|uptime| uptime > 12) { Ok(()) } else { Err(uptime) }
+    })
+    .await;
+    nodes[1].restart_empty().await;
+    let theirs = builder(nodes.urls()).build().unwrap();
+    wait_until_abstaining(&theirs, 1).await;
+    assert!(guard.is_held());
+    theirs.try_acquire("order:8").await.unwrap().release().await.unwrap();
+}
+
 #[tokio::test]
 async fn who_may_not_ask_for_the_identity_cannot_tell_a_restart() {
     let nodes =

@@ -37,13 +37,15 @@ impl Info {
         self.field("valkey_version").map(|version| format!("Valkey {version}")).or_else(of_redis)
     }
 
-    /// Who the server is; `None` when it does not say which run it is. `fsync` is its `appendfsync`, if that is known.
-    pub(crate) fn identity(&self, fsync: Option<&str>) -> Option<Identity> {
+    /// Returns the identity of the server, without its marker; `None` if the server does not return its `run_id`. `settings` are those
+    /// for persistence, as far as the user may read them.
+    pub(crate) fn identity(&self, settings: &HashMap<String, String>) -> Option<Identity> {
         Some(Identity {
             run_id: self.field("run_id")?.into(),
             uptime: Duration::from_secs(self.number("uptime_in_seconds").unwrap_or(0)),
-            is_durable: self.is_durable(fsync),
+            is_durable: self.is_durable(settings),
             data: self.data(),
+            marker: None,
         })
     }
 
@@ -66,12 +68,14 @@ impl Info {
         self.number("cluster_enabled") == Some(1)
     }
 
-    /// Whether every answer is on disk before it is given. A replica that took over has lost what its master had not
-    /// passed on, whatever it writes itself.
-    fn is_durable(&self, fsync: Option<&str>) -> bool {
+    /// Returns `true` if the server writes every command to disk before it answers, and stands alone. A promoted replica has lost what its
+    /// master had not passed on, and a server with replicas may be followed by one of them.
+    fn is_durable(&self, settings: &HashMap<String, String>) -> bool {
         let was_replica = self.field("master_replid2").is_none_or(|id| id.contains(|digit| digit != '0'));
+        let stands_alone = !was_replica && self.number("connected_slaves").is_none_or(|replicas| replicas == 0);
         let writes = self.field("aof_enabled") == Some("1") && self.field("aof_last_write_status") != Some("err");
-        writes && fsync == Some("always") && !was_replica
+        let is = |name, value: &str| settings.get(name).is_some_and(|setting| setting == value);
+        writes && is("appendfsync", "always") && !is("no-appendfsync-on-rewrite", "yes") && stands_alone
     }
 }
 
@@ -110,30 +114,39 @@ mod tests {
 
     #[test]
     fn identities() {
-        let identity = Info::parse(INFO).identity(Some("always")).unwrap();
+        let identity = Info::parse(INFO).identity(&settings(&[("appendfsync", "always")])).unwrap();
         let data = DataSet { id: Some("7a1e".into()), previous: None };
-        let expected = Identity { run_id: "2f0c".into(), uptime: Duration::from_secs(12), is_durable: true, data };
+        let expected =
+            Identity { run_id: "2f0c".into(), uptime: Duration::from_secs(12), is_durable: true, data, marker: None };
         assert_eq!(identity, expected);
         let promoted = Info::parse(&INFO.replace("replid2:0000", "replid2:00f0"));
         assert_eq!(promoted.data().previous.as_deref(), Some("00f0"));
         assert!(!promoted.is_replica() && Info::parse("role:slave").is_replica());
-        assert_eq!(Info::parse("").identity(Some("always")), None);
+        assert_eq!(Info::parse("").identity(&settings(&[])), None);
     }
 
     #[test]
     fn only_what_is_on_disk_before_the_answer_is_durable() {
-        let table = [
-            ("", "", Some("always"), true),
-            ("", "", Some("everysec"), false),
-            ("", "", None, false),
-            ("aof_enabled:1", "aof_enabled:0", Some("always"), false),
-            ("status:ok", "status:err", Some("always"), false),
-            ("replid2:0000", "replid2:00f0", Some("always"), false),
-            ("master_replid2", "other", Some("always"), false),
+        let always = ("appendfsync", "always");
+        let table: [(_, _, &[_], _); 10] = [
+            ("", "", &[always], true),
+            ("", "", &[always, ("no-appendfsync-on-rewrite", "no")], true),
+            ("", "", &[always, ("no-appendfsync-on-rewrite", "yes")], false),
+            ("", "", &[("appendfsync", "everysec")], false),
+            ("", "", &[], false),
+            ("aof_enabled:1", "aof_enabled:0", &[always], false),
+            ("status:ok", "status:err", &[always], false),
+            ("replid2:0000", "replid2:00f0", &[always], false),
+            ("master_replid2", "other", &[always], false),
+            ("role:master", "connected_slaves:1", &[always], false),
         ];
-        for (from, to, fsync, expected) in table {
+        for (from, to, pairs, expected) in table {
             let info = Info::parse(&INFO.replace(from, to));
-            assert_eq!(info.is_durable(fsync), expected, "{to} {fsync:?}");
+            assert_eq!(info.is_durable(&settings(pairs)), expected, "{to} {pairs:?}");
         }
+    }
+
+    fn settings(pairs: &[(&str, &str)]) -> HashMap<String, String> {
+        pairs.iter().map(|(name, value)| ((*name).into(), (*value).into())).collect()
     }
 }

@@ -37,6 +37,7 @@ mod inspect;
 mod list;
 mod live_connection;
 mod lost_script;
+mod marker;
 mod movable;
 mod node_config;
 mod outbox;

@@ -6,6 +6,7 @@ use super::channels::Channels;
 use super::courier::{Connection, Courier};
 use super::info::Info;
 use super::live_connection::LiveConnection;
+use super::marker::{marker, read_marker};
 use super::script::Scripts;
 use super::verification::{Doubt, Verification};
 use crate::error::NodeError;
@@ -13,6 +14,7 @@ use crate::node::environment::Environment;
 use crate::node::inspection::client_name;
 use crate::node::report::CLUSTER_MEMBER;
 use crate::node::server_facts::ServerFacts;
+use crate::node::server_identity::Identity;
 use redis::{FromRedisValue, Pipeline, Value};
 use std::collections::HashMap;
 use std::future::poll_fn;
@@ -20,8 +22,8 @@ use std::pin::pin;
 use std::sync::Arc;
 use std::task::Poll;
 
-/// The setting that says when a server writes its append-only file to disk.
-const FSYNC: &str = "appendfsync";
+/// The settings that say whether a server writes every command to disk. Redis 6.2 takes one pattern and no list of names.
+const PERSISTENCE: &str = "*append*";
 
 /// What is wrong with a server that only watches over others.
 const SENTINEL: &str =
@@ -41,7 +43,7 @@ pub(super) async fn prepare(
 ) -> Result<(Arc<LiveConnection>, Courier), NodeError> {
     let channels = if server.is_member() { own_channels(&mut connection).await? } else { Channels::of_server() };
     server.has_channels(channels.are_own());
-    let sent = server.now();
+    let (sent, receipt) = (server.now(), server.receipt());
     let mut answers = ask(&mut connection, &questions(&channels, environment, server)).await?.into_iter();
     let answered = server.now();
     let mut digests = answers.by_ref().take(Scripts::SOURCES.len()).collect::<Vec<_>>().into_iter();
@@ -58,10 +60,14 @@ pub(super) async fn prepare(
     }
     let scripts = Scripts::loaded(channels, || digest(digests.next()))?;
     let settings: HashMap<String, String> = permitted(answers.next()).unwrap_or_default();
-    let identity = info.identity(settings.get(FSYNC).map(String::as_str));
-    let since = connection.control.located.get().and_then(|located| located.since);
-    let identity = identity.map(|identity| identity.in_office_for(since));
     let time = answers.next().map(time_told);
+    let marker = if has_marker(server) { answers.next().and_then(|reply| marker(reply, receipt)) } else { None };
+    let located = connection.control.located.get();
+    let identity = info.identity(&settings).map(|identity| {
+        // A name or a Sentinel may lead to a replica next, which has the marker of its master.
+        let is_durable = identity.is_durable && located.is_none() && !server.is_member();
+        Identity { is_durable, marker, ..identity.in_office_for(located.and_then(|located| located.since)) }
+    });
     if info.is_replica() {
         if let Some(identity) = identity {
             server.is_replica(identity);
@@ -117,13 +123,21 @@ fn questions(channels: &Channels, environment: &Environment, server: &ServerFact
         pipeline.cmd("CLIENT").arg("TRACKING").arg("ON").arg("OPTIN");
     }
     pipeline.cmd("INFO");
-    pipeline.cmd("CONFIG").arg("GET").arg(FSYNC);
+    pipeline.cmd("CONFIG").arg("GET").arg(PERSISTENCE);
     pipeline.cmd("TIME");
+    if has_marker(server) {
+        pipeline.add_command(read_marker(&environment.namespace, environment.manager, server.receipt()));
+    }
     if environment.replicas.is_some() {
         // For none: only whether it is permitted. A refusal later would come when the lock has been taken.
         pipeline.cmd("WAIT").arg(0).arg(1);
     }
     pipeline
+}
+
+/// Returns `true` if the connection keeps a marker in the data of the server. In a cluster, the key would move with its slot.
+fn has_marker(server: &ServerFacts) -> bool {
+    server.is_distrusted() && !server.is_member()
 }
 
 /// The answers, one for each question. The connection is driven from here, because it has no task yet.
