@@ -52,7 +52,7 @@ pub(crate) struct Shared {
     pub(crate) policy: Policy,
     pub(crate) quorum: Quorum,
     /// Empty, or the namespace with its separator.
-    pub(crate) namespace: Box<str>,
+    pub(crate) namespace: Arc<str>,
     pub(crate) nodes: Box<[NodeHandle]>,
     /// What tells the servers of this manager from those of others, databases included; `None` for nodes that no other
     /// manager has.
@@ -104,11 +104,10 @@ impl Shared {
         environment: Environment,
         clock: Clock,
         policy: Policy,
-        namespace: Box<str>,
         nodes: Box<[NodeHandle]>,
         rules: Rules,
     ) -> Self {
-        let Environment { manager: id, label, token_clock, changed, servers, .. } = environment;
+        let Environment { manager: id, namespace, label, token_clock, changed, servers, .. } = environment;
         let (hot_keys, kept_tokens) = (HotKeys::new(), KeptTokens::default());
         let [known_locks, known_leases, full_keys] = [(); 3].map(|()| RecentKeys::remembered_for(KNOWN_LOCK));
         let quorum = policy.quorum(nodes.len());

@@ -215,6 +215,7 @@ impl LockManagerBuilder {
         servers.lease_of(self.policy.longest_ttl());
         Environment {
             manager: ManagerId::random(),
+            namespace: namespace::prefix(&self.namespace).into(),
             label: label::full(self.label.as_deref()).into(),
             token_clock: Arc::new(TokenClock::new(clock)),
             changed: Arc::new(Notify::new()),
@@ -226,8 +227,7 @@ impl LockManagerBuilder {
     }
 
     fn finish(self, clock: Clock, environment: Environment, nodes: Box<[NodeHandle]>) -> Shared {
-        let namespace = namespace::prefix(&self.namespace);
-        Shared::new(environment, clock, self.policy, namespace.into(), nodes, Rules::default())
+        Shared::new(environment, clock, self.policy, nodes, Rules::default())
     }
 
     fn check(&self) -> Result<(), LockError> {

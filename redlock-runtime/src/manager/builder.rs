@@ -126,8 +126,11 @@ impl LockManagerBuilder {
     /// Prefixes every key with `namespace` and a colon, so that several applications can share a server.
     /// Default: none; the key is the name in Redis, so that other Redlock clients can use the same lock.
     ///
-    /// At most 256 bytes. Different namespaces have no lock in common: `:` and `%` in a namespace are `%3A` and `%25` in Redis. A manager
-    /// without a namespace can use any key, including the keys below a namespace. A namespace is not a security boundary.
+    /// At most 256 bytes. Different namespaces have no lock in common: special characters in a namespace are escaped in Redis, such as
+    /// `:` as `%3A`, and each counts as three bytes. A manager without a namespace can use any key, including the keys below a namespace.
+    ///
+    /// The wake-up channels (`redlock:<namespace>:..`) and the fencing registers of a namespace have names of their own. So a namespace is
+    /// a security boundary for users that may only use its names. All managers that share locks need the same namespace.
     ///
     /// Locks and data share the key names of a database: the lock `order:7` cannot be taken while data is stored under `order:7`. A
     /// namespace such as `locks` separates them.

@@ -25,6 +25,8 @@ pub(crate) type Connected = Arc<dyn Fn() + Send + Sync>;
 #[derive(Clone)]
 pub(crate) struct Environment {
     pub(crate) manager: ManagerId,
+    /// Prefix of the keys, channels and fencing registers of the manager: empty, or the namespace with its separator.
+    pub(crate) namespace: Arc<str>,
     /// What the process is called, for whoever looks at the clients of a server.
     pub(crate) label: Arc<str>,
     /// Takes in the times of the tokens that answers mention.
@@ -63,6 +65,7 @@ impl Environment {
         let caution = Caution { after_restart: AfterRestart::Trust, rules: Rules::default() };
         Self {
             manager,
+            namespace: Arc::from(""),
             label: Arc::from(""),
             token_clock: Arc::new(TokenClock::new(clock)),
             changed: Arc::default(),

@@ -249,6 +249,7 @@ fn manager(network: &Arc<Network>, profile: &Profile, servers: usize, random: &m
     let policy = Policy { default_ttl: profile.longest_ttl(), tolerated_amnesia: profile.amnesia, ..Policy::default() };
     let environment = Environment {
         manager: manager_id(random.u128(..), profile.of_old),
+        namespace: Arc::from(""),
         label: Arc::from(""),
         token_clock: Arc::new(TokenClock::new(clock)),
         changed: Arc::new(Notify::new()),
@@ -275,7 +276,7 @@ fn manager(network: &Arc<Network>, profile: &Profile, servers: usize, random: &m
         NodeHandle::in_background(node, clock, &Handle::current())
     });
     let nodes = nodes.collect();
-    let shared = Shared::new(environment, clock, policy, "".into(), nodes, profile.rules);
+    let shared = Shared::new(environment, clock, policy, nodes, profile.rules);
     let local = Arc::new(LocalQueue::new(Arc::new(shared), None));
     watch_clocks(&local);
     router.connect(&local);

@@ -46,7 +46,7 @@ async fn channel(manager: &LockManager, nodes: &Nodes) -> String {
     manager.acquire(LockRequest::new(KEY).wait(Duration::from_secs(2))).await.unwrap_err();
     taken.release().await.unwrap();
     held.release().await.unwrap();
-    let channel = format!("redlock:{id}");
+    let channel = format!("redlock:locks:{id}");
     eventually(PATIENCE, "it listens", async || {
         let listening: Vec<String> = nodes[0].inspect().command(&["PUBSUB", "CHANNELS"]).await;
         if listening.contains(&channel) { Ok(()) } else { Err(listening) }
@@ -62,12 +62,12 @@ async fn message_about_the_lock_of_another_manager_does_not_release_it() {
     let channel = channel(&bystander, &nodes).await;
     let guard = holder.acquire(KEY).await.unwrap();
 
-    let mut spy = stranger(&nodes, &["+get", "%R~locks:*", "+publish", "&redlock:*"]).await;
+    let mut spy = stranger(&nodes, &["+get", "%R~locks:*", "+publish", "&redlock:locks:*"]).await;
     let deleted: Result<(), _> = redis::cmd("DEL").arg("locks:order:1").query_async(&mut spy).await;
     assert_eq!(deleted.unwrap_err().code(), Some("NOPERM"), "the spy itself may not delete the lock");
     let token: String = redis::cmd("GET").arg("locks:order:1").query_async(&mut spy).await.unwrap();
     assert_eq!(token, guard.token().as_str());
-    let bystanders = channel.strip_prefix("redlock:").unwrap();
+    let bystanders = channel.strip_prefix("redlock:locks:").unwrap();
     let by = format!("{}@{bystanders}", token.split_once('@').unwrap().0);
     let messages = [
         format!("granted {token} locks:order:1"),
@@ -96,13 +96,13 @@ async fn message_about_the_lock_of_another_manager_does_not_release_it() {
 #[tokio::test]
 async fn messages_with_made_up_tokens_do_not_stop_a_process() {
     let nodes = Nodes::start(1).await;
-    let rules = ["service", "reset", "on", ">service", "~locks:*", "~{locks:*", "&redlock:*", "+@all"];
+    let rules = ["service", "reset", "on", ">service", "~locks:*", "~{locks:*", "&redlock:locks:*", "+@all"];
     set_user(&nodes, &rules).await;
     let service = manager_at(url_of(&nodes, "service", "service")).await;
     let channel = channel(&service, &nodes).await;
-    let id = channel.strip_prefix("redlock:").unwrap();
+    let id = channel.strip_prefix("redlock:locks:").unwrap();
 
-    let mut spy = stranger(&nodes, &["+publish", "&redlock:*"]).await;
+    let mut spy = stranger(&nodes, &["+publish", "&redlock:locks:*"]).await;
     let flooding = tokio::spawn({
         let (channel, id) = (channel.clone(), id.to_owned());
         async move {

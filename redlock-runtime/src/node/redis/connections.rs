@@ -180,7 +180,7 @@ mod tests {
         let environment = Environment::of_lone_node(ManagerId::numbered(7), Clock::Boot);
         let connections = Connections::new("server:6379", environment);
         let live = [(); 2].map(|()| {
-            let Ok(scripts) = Scripts::loaded(Channels::of_server(), || Ok::<_, Infallible>(String::new()));
+            let Ok(scripts) = Scripts::loaded(Channels::of_server(""), || Ok::<_, Infallible>(String::new()));
             let (server, environment) = (Arc::clone(&connections.server), connections.environment.clone());
             Arc::new(LiveConnection::new(scripts, true, Abstention::default(), server, environment))
         });

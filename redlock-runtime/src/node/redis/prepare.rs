@@ -39,7 +39,12 @@ pub(super) async fn prepare(
     server: &Arc<ServerFacts>,
     environment: &Environment,
 ) -> Result<(Arc<LiveConnection>, Courier), NodeError> {
-    let channels = if server.is_member() { own_channels(&mut connection).await? } else { Channels::of_server() };
+    let namespace = &*environment.namespace;
+    let channels = if server.is_member() {
+        own_channels(&mut connection, namespace).await?
+    } else {
+        Channels::of_server(namespace)
+    };
     server.has_channels(channels.are_own());
     let sent = server.now();
     let mut answers = ask(&mut connection, &questions(&channels, environment, server)).await?.into_iter();
@@ -92,16 +97,16 @@ pub(super) async fn prepare(
 ///
 /// # Errors
 /// [`NodeError::Refused`] to a user who may not ask: others may, and would publish on other channels than this one listens to.
-async fn own_channels(connection: &mut Connection) -> Result<Channels, NodeError> {
+async fn own_channels(connection: &mut Connection, namespace: &str) -> Result<Channels, NodeError> {
     let answers = ask(connection, redis::pipe().cmd("CLUSTER").arg("MYID")).await?;
     let said = match answers.into_iter().next().unwrap_or(Value::Nil).extract_error() {
         Err(error) if error.code() == Some("NOPERM") => return Err(refused(&error)),
-        Err(_) => return Ok(Channels::of_server()),
+        Err(_) => return Ok(Channels::of_server(namespace)),
         Ok(said) => said,
     };
     let id: String = redis::from_redis_value(said)
         .map_err(|_| NodeError::Unintelligible("something else than an id to CLUSTER MYID".into()))?;
-    Channels::of_member(&id)
+    Channels::of_member(namespace, &id)
 }
 
 /// What is asked, in the order in which [`prepare`] takes the answers.
