@@ -33,7 +33,7 @@ pub(super) struct LiveConnection {
     pub(super) outbox: Outbox,
     /// With their digests on this server.
     scripts: Scripts,
-    /// Whether wake-ups can come on this connection: it speaks RESP3.
+    /// Whether wake-ups can come on this connection: it speaks RESP3, and no message was too long before.
     has_pushes: bool,
     /// Whether the server has confirmed the subscription on this connection.
     is_listening: AtomicBool,

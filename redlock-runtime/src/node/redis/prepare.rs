@@ -3,6 +3,7 @@
 
 use super::answer::{refused, time_told};
 use super::channels::Channels;
+use super::connections::Connections;
 use super::courier::{Connection, Courier};
 use super::info::Info;
 use super::live_connection::LiveConnection;
@@ -36,9 +37,9 @@ const SENTINEL: &str =
 pub(super) async fn prepare(
     mut connection: Connection,
     (has_pushes, doubt): (bool, Doubt),
-    server: &Arc<ServerFacts>,
-    environment: &Environment,
+    connections: &Connections,
 ) -> Result<(Arc<LiveConnection>, Courier), NodeError> {
+    let Connections { server, environment, .. } = connections;
     let namespace = &*environment.namespace;
     let channels = if server.is_member() {
         own_channels(&mut connection, namespace).await?
@@ -88,7 +89,9 @@ pub(super) async fn prepare(
     if server.abstains_for(abstention, answered).is_none() {
         server.answered(sent, answered);
     }
-    let live = Arc::new(LiveConnection::new(scripts, has_pushes, abstention, Arc::clone(server), environment.clone()));
+    let brings_wakeups = has_pushes && !connections.listens_apart();
+    let live =
+        Arc::new(LiveConnection::new(scripts, brings_wakeups, abstention, Arc::clone(server), environment.clone()));
     Ok((Arc::clone(&live), Courier::new(live, connection, Verification::new(doubt, is_tracking))))
 }
 
