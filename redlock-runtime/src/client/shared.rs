@@ -10,6 +10,7 @@ use crate::client::node_handle::NodeHandle;
 use crate::client::recent_keys::RecentKeys;
 use crate::client::release::PendingRelease;
 use crate::client::revocations::{Revocations, Stopped};
+use crate::client::waiting_calls::WaitingCalls;
 use crate::error::{LockError, NodeFailure};
 use crate::lock::LockKey;
 use crate::lock::OwnerToken;
@@ -65,6 +66,8 @@ pub(crate) struct Shared {
     pub(crate) known_locks: RecentKeys,
     /// The same keys until the leases end that the nodes told of.
     pub(crate) known_leases: RecentKeys,
+    /// How many calls wait for each key, if that is limited.
+    pub(crate) waiting_calls: WaitingCalls,
     /// Keys of which all permits were found taken, and since when.
     pub(crate) full_keys: RecentKeys,
     /// Tokens that live on although no call here has them.
@@ -133,6 +136,7 @@ impl Shared {
             known_leases,
             full_keys,
             kept_tokens,
+            waiting_calls: WaitingCalls::default(),
             lock_order: LockOrder::default(),
             revocations: Revocations::default(),
             sites: Sites::new(),

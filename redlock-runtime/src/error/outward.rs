@@ -25,7 +25,7 @@ impl Outward {
     /// What to tell of `error`, which goes to the log where the service is to blame: its sender hears nothing of the cause.
     pub(super) fn of(error: &LockError) -> Self {
         let outward = match error {
-            LockError::Contended { .. } | LockError::TimedOut { .. } => Self::Busy,
+            LockError::Contended { .. } | LockError::TimedOut { .. } | LockError::TooManyWaiting { .. } => Self::Busy,
             LockError::WindowTaken { .. } => Self::Done,
             LockError::NoQuorum { .. } | LockError::Closed => Self::Unavailable,
             LockError::Lost { .. } => Self::Interrupted,
@@ -112,6 +112,7 @@ pub(super) mod tests {
                 Outward::Busy,
                 Some(2),
             ),
+            (LockError::TooManyWaiting { key: key(), limit: 16 }, Outward::Busy, None),
             (
                 LockError::WindowTaken { key: key(), window: 5, ends_in: Duration::from_millis(411_500) },
                 Outward::Done,

@@ -17,6 +17,7 @@ impl LockError {
         match &mut told {
             Self::Contended { key, .. }
             | Self::TimedOut { key, .. }
+            | Self::TooManyWaiting { key, .. }
             | Self::WindowTaken { key, .. }
             | Self::Lost { key, .. } => *key = ToldKey::new(key, true).into_key(),
             Self::WouldDeadlock { key, held } => {
@@ -49,6 +50,7 @@ mod tests {
         let all = [
             LockError::Contended { key: key(), lease_left: None, holder: None },
             LockError::TimedOut { key: key(), waited: Duration::ZERO, lease_left: None, holder: None },
+            LockError::TooManyWaiting { key: key(), limit: 7 },
             LockError::WindowTaken { key: key(), window: 7, ends_in: Duration::ZERO },
             LockError::Lost { key: key(), held_for: Duration::ZERO, cause: LossCause::Taken },
             LockError::WouldDeadlock { key: key(), held: Box::new(held) },

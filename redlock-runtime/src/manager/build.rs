@@ -243,6 +243,11 @@ impl LockManagerBuilder {
         if let Some(fault) = self.label.as_deref().and_then(label::fault) {
             return Err(LockError::configuration(fault));
         }
+        if self.policy.max_waiting == Some(0) {
+            return Err(LockError::configuration(
+                "a max_waiting of 0 lets no call wait: write `default_wait(Wait::None)`, or a larger number",
+            ));
+        }
         self.policy.check_longest_ttl()?;
         self.policy.checked_ttl(default_ttl)?;
         namespace::fault(&self.namespace).map_or(Ok(()), |fault| Err(LockError::configuration(fault)))

@@ -231,6 +231,25 @@ impl LockManagerBuilder {
         self
     }
 
+    /// Maximum number of calls of this manager that wait for one key. One more call fails at once with
+    /// [`LockError::TooManyWaiting`](crate::LockError::TooManyWaiting). At least 1. Default: no limit.
+    ///
+    /// The limit protects a service from a crowd that wants one key: without it, each request of the crowd waits for its full `wait`. Not
+    /// counted: the holder, the call that waits on behalf of the others, and calls that do not wait.
+    /// Calls for several keys are counted for their combination of keys.
+    ///
+    /// # Examples
+    /// ```
+    /// # use redlock_runtime::{LockError, LockManager};
+    /// # #[tokio::main(flavor = "current_thread")] async fn main() -> Result<(), LockError> {
+    /// let manager = LockManager::builder().max_waiting(100).in_memory()?;
+    /// # drop(manager); Ok(()) }
+    /// ```
+    pub fn max_waiting(mut self, calls: usize) -> Self {
+        self.policy.max_waiting = Some(calls);
+        self
+    }
+
     /// What is done when locks are taken in one order here and in another one there; see [`OrderCheck`].
     /// Default: [`OrderCheck::Warn`] with debug assertions, and otherwise [`OrderCheck::Off`].
     pub fn order_check(mut self, check: OrderCheck) -> Self {

@@ -34,6 +34,8 @@ pub(crate) struct Policy {
     pub(crate) linger: Duration,
     /// How many locks may do so at once.
     pub(crate) most_idle: usize,
+    /// Maximum number of calls of the manager that wait for one key, if it is limited.
+    pub(crate) max_waiting: Option<usize>,
     /// What is done about locks that are taken in different orders.
     pub(crate) order_check: OrderCheck,
     /// Whether keys are kept from whoever observes the process.
@@ -55,6 +57,7 @@ impl Default for Policy {
             local_budget: LocalBudget::default(),
             linger: Duration::ZERO,
             most_idle: MOST_IDLE,
+            max_waiting: None,
             order_check: OrderCheck::default(),
             redacts_keys: false,
             tolerated_amnesia: 0,

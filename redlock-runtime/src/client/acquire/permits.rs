@@ -30,6 +30,7 @@ use crate::protocol::hold_options::HoldOptions;
 use crate::protocol::timing::LONGEST_SILENCE;
 use crate::request::Wait;
 use std::pin::pin;
+use std::sync::OnceLock;
 use std::time::Duration;
 use tokio::time::timeout;
 
@@ -148,6 +149,7 @@ impl Call<'_> {
             way: Way::default(),
             begun: self.begun,
             latest: None,
+            waiting: OnceLock::new(),
         }
     }
 
