@@ -115,9 +115,12 @@ impl Shared {
         let [known_locks, known_leases, full_keys] = [(); 3].map(|()| RecentKeys::remembered_for(KNOWN_LOCK));
         let quorum = policy.quorum(nodes.len());
         let [started, listening, closed] = [const { AtomicBool::new(false) }; 3];
-        if policy.redacts_keys {
-            observe::redact();
-            nodes.iter().for_each(|node| node.ledger().redacts_keys.store(true, Ordering::Relaxed));
+        if !policy.redaction.is_none() {
+            observe::redact(policy.redaction);
+            // Set here alone.
+            for node in &nodes {
+                let _ = node.ledger().redaction.set(policy.redaction);
+            }
         }
         Self {
             id,
@@ -163,7 +166,7 @@ impl Shared {
 
     /// What whoever observes the process is told in place of `key`.
     pub(crate) const fn told<'k>(&self, key: &'k LockKey) -> ToldKey<'k> {
-        ToldKey::new(key, self.policy.redacts_keys)
+        ToldKey::new(key, self.policy.redaction)
     }
 
     /// Whether the locks of both managers are the same ones, as far as is known: those of equal names.

@@ -2,7 +2,7 @@
 //! error itself is for the log.
 
 use super::lock_error::LockError;
-use crate::observe::{events, is_any_redacted};
+use crate::observe::{events, redaction_of_process};
 
 /// What has become of a request, in as many kinds as its sender can tell apart.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -36,7 +36,7 @@ impl Outward {
             | LockError::NotInstalled => Self::Broken,
         };
         // Of which manager an error is, it does not say.
-        let told = || error.told(is_any_redacted());
+        let told = || error.told(redaction_of_process());
         match outward {
             Self::Busy | Self::Done => {}
             Self::Invalid => events::request_invalid(told()),

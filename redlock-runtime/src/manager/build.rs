@@ -216,7 +216,7 @@ impl LockManagerBuilder {
         Environment {
             manager: ManagerId::random(),
             namespace: namespace::prefix(&self.namespace).into(),
-            label: label::full(self.label.as_deref()).into(),
+            label: label::full(self.label.as_deref(), self.instance.as_deref()).into(),
             token_clock: Arc::new(TokenClock::new(clock)),
             changed: Arc::new(Notify::new()),
             deliver: Arc::new(|_| {}),
@@ -240,7 +240,8 @@ impl LockManagerBuilder {
                 "a drift factor of {drift_factor} is out of range: write a fraction between 0.0 and 0.5, such as 0.01"
             )));
         }
-        if let Some(fault) = self.label.as_deref().and_then(label::fault) {
+        let of_instance = || self.instance.as_deref().and_then(label::instance_fault);
+        if let Some(fault) = self.label.as_deref().and_then(label::fault).or_else(of_instance) {
             return Err(LockError::configuration(fault));
         }
         if self.policy.max_waiting == Some(0) {

@@ -1,6 +1,7 @@
 //! What a manager has decided for all requests.
 
 use crate::error::LockError;
+use crate::observe::Redaction;
 use crate::protocol::lease;
 use crate::protocol::local_budget::LocalBudget;
 use crate::protocol::quorum::Quorum;
@@ -39,7 +40,7 @@ pub(crate) struct Policy {
     /// What is done about locks that are taken in different orders.
     pub(crate) order_check: OrderCheck,
     /// Whether keys are kept from whoever observes the process.
-    pub(crate) redacts_keys: bool,
+    pub(crate) redaction: Redaction,
     /// How many nodes may forget their data without anybody noticing.
     pub(crate) tolerated_amnesia: usize,
     /// If the user has said.
@@ -59,7 +60,7 @@ impl Default for Policy {
             most_idle: MOST_IDLE,
             max_waiting: None,
             order_check: OrderCheck::default(),
-            redacts_keys: false,
+            redaction: Redaction::None,
             tolerated_amnesia: 0,
             after_restart: None,
         }

@@ -85,7 +85,7 @@ impl Call<'_> {
         }
         if let Some(held) = of_callers(true) {
             let shared = self.shared();
-            events::deadlock(shared.told(&self.key), held.told(shared.policy.redacts_keys));
+            events::deadlock(shared.told(&self.key), held.told(shared.policy.redaction));
         }
         Ok(())
     }
@@ -119,7 +119,7 @@ impl Call<'_> {
         }
         if let Some(held) = of_callers(true).filter(|_| !std::mem::replace(is_told, true)) {
             let shared = self.shared();
-            events::deadlock(shared.told(&self.key), held.told(shared.policy.redacts_keys));
+            events::deadlock(shared.told(&self.key), held.told(shared.policy.redaction));
         }
         Ok(())
     }
