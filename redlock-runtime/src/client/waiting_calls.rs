@@ -49,17 +49,22 @@ impl Drop for WaitingCall {
 
 #[cfg(test)]
 mod tests {
-    use crate::{LockError, LockManager, LockRequest, Wait};
+    use crate::{LockError, LockManager, LockRequest};
+    use std::time::Duration;
     use tokio::task::JoinSet;
 
     /// Number of calls for the same locks, beside their holder.
     const CALLS: usize = 10;
     const LIMIT: usize = 2;
+    type Request = fn() -> LockRequest;
+
+    /// In virtual time.
+    const PATIENCE: Duration = Duration::from_secs(60);
 
     #[tokio::test(start_paused = true)]
     async fn calls_beyond_the_limit_fail_at_once_and_the_others_are_served() {
         // One more call waits for permits: the one that waits in the turnstile on behalf of the others.
-        let table: [(&str, fn() -> LockRequest, fn() -> LockRequest, usize); 4] = [
+        let table: [(&str, Request, Request, usize); 4] = [
             ("exclusive", || LockRequest::new("a"), || LockRequest::new("a"), LIMIT),
             ("permits", || LockRequest::new("a").permits(1), || LockRequest::new("a").permits(1), LIMIT + 1),
             ("several keys", || LockRequest::all(["a", "b"]), || LockRequest::all(["a", "b"]), LIMIT),
@@ -71,7 +76,7 @@ mod tests {
             let mut calls = JoinSet::new();
             for _ in 0..CALLS {
                 let manager = manager.clone();
-                calls.spawn(async move { manager.acquire(request().wait(Wait::Forever)).await.map(drop) });
+                calls.spawn(async move { manager.acquire(request().wait(PATIENCE)).await.map(drop) });
             }
             for _ in 0..CALLS - served {
                 let error = calls.join_next().await.unwrap().unwrap().unwrap_err();
@@ -95,7 +100,7 @@ mod tests {
         let _holder = manager.acquire("a").await.unwrap();
         let call = || {
             let manager = manager.clone();
-            tokio::spawn(async move { manager.acquire(LockRequest::new("a").wait(Wait::Forever)).await })
+            tokio::spawn(async move { manager.acquire(LockRequest::new("a").wait(PATIENCE)).await })
         };
         let first = call();
         let second = call().await.unwrap().unwrap_err();
