@@ -13,7 +13,8 @@ Runs these checks, or those that are named:
   features  redlock-runtime builds without a warning with every two of its features, with none and with all
   plain     the library's own tests pass without the test kit, which adds to what calls do
   minimal   both crates build with the oldest versions of their dependencies that their manifests allow
-  deny      licenses, sources and duplicates of all dependencies, by deny.toml
+  deny      advisories, licenses, sources and duplicates of all dependencies, by deny.toml. Without a network, the advisories of
+            the last download are used; without any, they are left out with a warning
 
 Needs cargo-hack for the first and cargo-deny for the last: cargo install --locked cargo-hack cargo-deny
 TEXT
@@ -75,6 +76,13 @@ minimal() {
 deny() {
     need deny
     cargo deny --all-features check bans licenses sources
+    # The database of advisories comes from the network.
+    if cargo deny fetch db; then
+        cargo deny --all-features check advisories
+    elif ! cargo deny --all-features check --disable-fetch advisories; then
+        [[ -n $(find "${CARGO_HOME:-$HOME/.cargo}" -maxdepth 1 -name 'advisory-db*' -print -quit) ]] && fail "advisories"
+        printf 'WARNING: the database of advisories cannot be reached: advisories were not checked\n' >&2
+    fi
 }
 
 for check in "${checks[@]}"; do

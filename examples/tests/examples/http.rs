@@ -17,10 +17,22 @@ pub(crate) struct Reply {
 
 /// Sends a request and keeps the connection: dropping it is how a client hangs up.
 pub(crate) async fn send(address: SocketAddr, method: &str, path: &str, body: &str) -> TcpStream {
+    send_as(None, address, method, path, body).await
+}
+
+/// Does the same as a client with this `token`.
+pub(crate) async fn send_as(
+    token: Option<&str>,
+    address: SocketAddr,
+    method: &str,
+    path: &str,
+    body: &str,
+) -> TcpStream {
+    let authorization = token.map(|token| format!("authorization: Bearer {token}\r\n")).unwrap_or_default();
     let mut stream = TcpStream::connect(address).await.unwrap();
     let length = body.len();
     let request = format!(
-        "{method} {path} HTTP/1.1\r\nhost: {address}\r\nconnection: close\r\n\
+        "{method} {path} HTTP/1.1\r\nhost: {address}\r\nconnection: close\r\n{authorization}\
          content-type: application/json\r\ncontent-length: {length}\r\n\r\n{body}"
     );
     stream.write_all(request.as_bytes()).await.unwrap();

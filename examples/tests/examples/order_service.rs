@@ -231,13 +231,6 @@ async fn it_says_what_it_needs() {
     );
 }
 
-/// The text of a page.
-async fn text(service: &Service, path: &str) -> String {
-    let reply = service.request("GET", path, "").await;
-    assert_eq!(reply.status, 200, "{reply:?}");
-    reply.body.as_str().expect("no JSON").to_owned()
-}
-
 #[tokio::test]
 async fn the_locks_of_the_service_can_be_looked_at() {
     let _alone = alone().await;
@@ -247,10 +240,13 @@ async fn the_locks_of_the_service_can_be_looked_at() {
     let paying = service.send("POST", &format!("/orders/{order}/capture"), "").await;
     wait_until_locked(&server, order).await;
     assert_busy(&service.capture(order).await, TTL);
-    let page = text(&service, "/locks").await;
+    for path in ["/locks", "/metrics"] {
+        assert_eq!(service.request("GET", path, "").await.status, 404, "clients see no pages");
+    }
+    let page = service.page("/locks").await;
     assert!(page.contains("<p>1 held, 0 waiting</p>") && page.contains(&format!("<td>order:{order}<td>")), "{page}");
     assert!(page.contains("<td>order:{id}<td>") && page.contains("api.rs:"), "{page}");
-    let metrics = text(&service, "/metrics").await;
+    let metrics = service.page("/metrics").await;
     let of_template = |line: &&str| line.contains("lock=\"order:{id}\"");
     let counted = |name: &str, end: &str| {
         metrics.lines().filter(of_template).any(|line| line.starts_with(name) && line.ends_with(end))
@@ -263,8 +259,25 @@ async fn the_locks_of_the_service_can_be_looked_at() {
     drop(paying);
     assert_no_lock(&server).await;
     eventually(PATIENCE, "nothing is held", async || {
-        let page = text(&service, "/locks").await;
+        let page = service.page("/locks").await;
         if page.contains("<p>0 held, 0 waiting</p>") { Ok(()) } else { Err(page) }
     })
     .await;
+}
+
+#[tokio::test]
+async fn clients_without_the_token_take_no_lock() {
+    let _alone = alone().await;
+    let server = RedisServer::start().await;
+    let service = Service::start_with(&server.url(), SOON, Some("open-sesame")).await;
+    let before = server.inspect().calls("set").await;
+    for (method, path) in [("POST", "/orders/7/capture"), ("PATCH", "/orders/7"), ("GET", "/orders/7")] {
+        for token in [None, Some("open"), Some("")] {
+            let reply = http::receive(http::send_as(token, service.address(), method, path, "{}").await).await;
+            assert_eq!(reply.status, 401, "{method} {path} {token:?}");
+        }
+    }
+    assert_eq!(server.inspect().calls("set").await, before, "no lock was taken");
+    let stream = http::send_as(Some("open-sesame"), service.address(), "POST", "/orders", r#"{"amount": 5}"#).await;
+    assert_eq!(http::receive(stream).await.status, 201);
 }

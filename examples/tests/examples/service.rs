@@ -17,19 +17,41 @@ pub(crate) struct Service {
     process: Child,
     stdout: Lines<BufReader<ChildStdout>>,
     address: SocketAddr,
+    /// Listener for operators.
+    pages: SocketAddr,
 }
 
 impl Service {
     pub(crate) async fn start(nodes: &str, payment: Duration) -> Self {
+        Self::start_with(nodes, payment, None).await
+    }
+
+    /// Starts a process that wants this `token` of its clients.
+    pub(crate) async fn start_with(nodes: &str, payment: Duration, token: Option<&str>) -> Self {
         let mut command = command(env!("CARGO_BIN_EXE_order_service"), Some(nodes));
-        command.args(["--port", "0"]).env("PAYMENT_MS", payment.as_millis().to_string());
+        command.args(["--port", "0", "--pages", "0"]).env("PAYMENT_MS", payment.as_millis().to_string());
+        match token {
+            Some(token) => command.env("API_TOKEN", token),
+            None => command.env_remove("API_TOKEN"),
+        };
         let mut process = command.spawn().unwrap();
         tokio::spawn(show(process.stderr.take().unwrap()));
         let mut stdout = BufReader::new(process.stdout.take().unwrap()).lines();
-        let first = timeout(PATIENCE, stdout.next_line()).await.expect("it starts").unwrap();
-        let first = first.expect("it says where it listens");
-        let address = first.strip_prefix("order_service: listening on http://");
-        Self { process, stdout, address: address.unwrap_or_else(|| panic!("{first:?}")).parse().unwrap() }
+        let mut address = async |what: &str| -> SocketAddr {
+            let line = timeout(PATIENCE, stdout.next_line()).await.expect("it starts").unwrap();
+            let line = line.expect("it says where it listens");
+            line.strip_prefix(what).unwrap_or_else(|| panic!("{line:?}")).parse().unwrap()
+        };
+        let clients = address("order_service: listening on http://").await;
+        let pages = address("order_service: pages on http://").await;
+        Self { process, stdout, address: clients, pages }
+    }
+
+    /// The text of a page for operators.
+    pub(crate) async fn page(&self, path: &str) -> String {
+        let reply = http::receive(http::send(self.pages, "GET", path, "").await).await;
+        assert_eq!(reply.status, 200, "{reply:?}");
+        reply.body.as_str().expect("no JSON").to_owned()
     }
 
     pub(crate) const fn address(&self) -> SocketAddr {

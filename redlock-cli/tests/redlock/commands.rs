@@ -67,8 +67,8 @@ async fn a_lock_is_broken_once_and_its_holder_knows() {
     });
     eventually(PATIENCE, "it listens everywhere", async || {
         for node in nodes.iter() {
-            let channels: Vec<String> = node.inspect().command(&["PUBSUB", "CHANNELS", "redlock:*"]).await;
-            if !channels.iter().any(|channel| token.ends_with(&channel["redlock:".len()..])) {
+            let channels: Vec<String> = node.inspect().command(&["PUBSUB", "CHANNELS", "redlock::*"]).await;
+            if !channels.iter().any(|channel| token.ends_with(&channel["redlock::".len()..])) {
                 return Err(channels);
             }
         }

@@ -23,6 +23,7 @@ use crate::client::acquisition::{Acquisition, TakenUp, Unnumbered};
 use crate::client::enclosing::View;
 use crate::client::local_queue::{Entered, LineClosed, LocalQueue, LocalTurn, LocalWait, Superseded};
 use crate::client::shared::Shared;
+use crate::client::waiting_calls::WaitingCall;
 use crate::error::LockError;
 use crate::lock::parts::Parts;
 use crate::lock::slot::slot_of;
@@ -35,7 +36,7 @@ use crate::protocol::timing::LONGEST_SILENCE;
 use crate::request::{LockRequest, Place, Wait};
 use crate::stats::Known;
 use crate::time::clock::Instant;
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 use tokio::time::timeout;
 
@@ -132,6 +133,8 @@ struct Call<'c> {
     begun: Instant,
     /// A lock that is had later than this is of no use.
     latest: Option<Instant>,
+    /// Set when the call begins to wait, if the number of such calls is limited.
+    waiting: OnceLock<WaitingCall>,
 }
 
 /// Why a turn has not become a lock.
@@ -197,6 +200,7 @@ impl<'c> Call<'c> {
             way,
             begun,
             latest,
+            waiting: OnceLock::new(),
         })
     }
 
@@ -265,6 +269,23 @@ impl<'c> Call<'c> {
         self.mode.is_shared() || !self.parts.is_single()
     }
 
+    /// Counts the call among those that wait for its key, if their number is limited. A call for a permit waits for its key, even while it
+    /// waits for the turnstile.
+    ///
+    /// # Errors
+    /// [`LockError::TooManyWaiting`] if the limit is reached.
+    fn begins_to_wait(&self) -> Result<(), LockError> {
+        let Some(limit) = self.shared().policy.max_waiting else { return Ok(()) };
+        let call = self.permit.unwrap_or(self);
+        if call.waits() && call.waiting.get().is_none() {
+            let waiting = self.shared().waiting_calls.begin(&call.key, limit);
+            let waiting = waiting.ok_or_else(|| LockError::TooManyWaiting { key: call.key.clone(), limit })?;
+            // Set here alone, and the call is one task.
+            let _ = call.waiting.set(waiting);
+        }
+        Ok(())
+    }
+
     /// Takes the turn for the key, waiting for whoever has it.
     async fn enter(&self) -> Result<LocalTurn, LockError> {
         if self.stands_beside() {
@@ -273,6 +294,7 @@ impl<'c> Call<'c> {
         match self.local.enter(&self.key, self.wanted, self.waits(), self.begun) {
             Entered::First(turn) => Ok(turn),
             Entered::Behind(place) => {
+                self.begins_to_wait()?;
                 self.way.stands_behind(place.others());
                 // Whoever has the lock passes it on here until it hears of others: so it must be able to hear.
                 self.shared().listen();
@@ -392,6 +414,10 @@ impl<'c> Call<'c> {
     /// Stands in the queues until the lock is ours, with another token where the present one cannot win any more.
     async fn wait(&self, mut turn: LocalTurn) -> Result<LocalTurn, Setback> {
         let limit = self.limit();
+        // The first call of the local queue waits for all calls behind it, and is not one of them.
+        if self.waits() && self.stands_beside() {
+            self.begins_to_wait().map_err(Setback::Failed)?;
+        }
         loop {
             let acquisition = turn.acquisition();
             match acquisition.wait(limit).await {

@@ -89,7 +89,7 @@ impl HookedNode {
     pub(crate) fn shared_of<const N: usize>(nodes: [Arc<Self>; N], clock: Clock) -> Shared {
         let environment = Environment::of_lone_node(ManagerId::numbered(7), clock);
         let nodes = Box::new(nodes.map(|node| NodeHandle::at_once(node, clock)));
-        Shared::new(environment, clock, Policy::default(), "".into(), nodes, Rules::default())
+        Shared::new(environment, clock, Policy::default(), nodes, Rules::default())
     }
 }
 

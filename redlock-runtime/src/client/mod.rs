@@ -31,6 +31,7 @@ pub(crate) mod release;
 mod revocations;
 pub(crate) mod revoked;
 pub(crate) mod shared;
+pub(crate) mod waiting_calls;
 pub(crate) mod wakeup_router;
 mod watchdog;
 pub(crate) mod window;

@@ -10,6 +10,7 @@ use crate::client::node_handle::NodeHandle;
 use crate::client::recent_keys::RecentKeys;
 use crate::client::release::PendingRelease;
 use crate::client::revocations::{Revocations, Stopped};
+use crate::client::waiting_calls::WaitingCalls;
 use crate::error::{LockError, NodeFailure};
 use crate::lock::LockKey;
 use crate::lock::OwnerToken;
@@ -52,7 +53,7 @@ pub(crate) struct Shared {
     pub(crate) policy: Policy,
     pub(crate) quorum: Quorum,
     /// Empty, or the namespace with its separator.
-    pub(crate) namespace: Box<str>,
+    pub(crate) namespace: Arc<str>,
     pub(crate) nodes: Box<[NodeHandle]>,
     /// What tells the servers of this manager from those of others, databases included; `None` for nodes that no other
     /// manager has.
@@ -65,6 +66,8 @@ pub(crate) struct Shared {
     pub(crate) known_locks: RecentKeys,
     /// The same keys until the leases end that the nodes told of.
     pub(crate) known_leases: RecentKeys,
+    /// How many calls wait for each key, if that is limited.
+    pub(crate) waiting_calls: WaitingCalls,
     /// Keys of which all permits were found taken, and since when.
     pub(crate) full_keys: RecentKeys,
     /// Tokens that live on although no call here has them.
@@ -104,18 +107,20 @@ impl Shared {
         environment: Environment,
         clock: Clock,
         policy: Policy,
-        namespace: Box<str>,
         nodes: Box<[NodeHandle]>,
         rules: Rules,
     ) -> Self {
-        let Environment { manager: id, label, token_clock, changed, servers, .. } = environment;
+        let Environment { manager: id, namespace, label, token_clock, changed, servers, .. } = environment;
         let (hot_keys, kept_tokens) = (HotKeys::new(), KeptTokens::default());
         let [known_locks, known_leases, full_keys] = [(); 3].map(|()| RecentKeys::remembered_for(KNOWN_LOCK));
         let quorum = policy.quorum(nodes.len());
         let [started, listening, closed] = [const { AtomicBool::new(false) }; 3];
-        if policy.redacts_keys {
-            observe::redact();
-            nodes.iter().for_each(|node| node.ledger().redacts_keys.store(true, Ordering::Relaxed));
+        if !policy.redaction.is_none() {
+            observe::redact(policy.redaction);
+            // Set here alone.
+            for node in &nodes {
+                let _ = node.ledger().redaction.set(policy.redaction);
+            }
         }
         Self {
             id,
@@ -134,6 +139,7 @@ impl Shared {
             known_leases,
             full_keys,
             kept_tokens,
+            waiting_calls: WaitingCalls::default(),
             lock_order: LockOrder::default(),
             revocations: Revocations::default(),
             sites: Sites::new(),
@@ -160,7 +166,7 @@ impl Shared {
 
     /// What whoever observes the process is told in place of `key`.
     pub(crate) const fn told<'k>(&self, key: &'k LockKey) -> ToldKey<'k> {
-        ToldKey::new(key, self.policy.redacts_keys)
+        ToldKey::new(key, self.policy.redaction)
     }
 
     /// Whether the locks of both managers are the same ones, as far as is known: those of equal names.

@@ -103,7 +103,9 @@ mod tests {
             let (text, documented) = (
                 error.to_string(),
                 match &error {
-                    LockError::Contended { .. } | LockError::TimedOut { .. } => Code::Aborted,
+                    LockError::Contended { .. } | LockError::TimedOut { .. } | LockError::TooManyWaiting { .. } => {
+                        Code::Aborted
+                    }
                     LockError::WindowTaken { .. } => Code::AlreadyExists,
                     LockError::InvalidKey { .. } => Code::InvalidArgument,
                     LockError::NoQuorum { .. } | LockError::Closed => Code::Unavailable,

@@ -2,7 +2,7 @@
 
 use crate::error::source_line::SourceLine;
 use crate::lock::LockKey;
-use crate::observe::ToldKey;
+use crate::observe::{Redaction, ToldKey};
 use std::fmt;
 
 /// The lock of a caller that waits for the call, in a [`LockError::WouldDeadlock`](crate::LockError::WouldDeadlock).
@@ -73,8 +73,8 @@ impl HeldLock {
     }
 
     /// The same about what is told in place of the key, if that `is_redacted`.
-    pub(crate) fn told(&self, is_redacted: bool) -> Self {
-        let told = |key: &LockKey| ToldKey::new(key, is_redacted).into_key();
+    pub(crate) fn told(&self, redaction: Redaction) -> Self {
+        let told = |key: &LockKey| ToldKey::new(key, redaction).into_key();
         Self { key: told(&self.key), part: self.part.as_ref().map(told), ..self.clone() }
     }
 

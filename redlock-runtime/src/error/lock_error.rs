@@ -14,6 +14,7 @@ use std::time::Duration;
 /// | variant | the caller |
 /// |---|---|
 /// | [`Contended`](Self::Contended), [`TimedOut`](Self::TimedOut) | tries again later: somebody else is at work (HTTP 409) |
+/// | [`TooManyWaiting`](Self::TooManyWaiting) | tries again later: too many calls wait already (HTTP 409) |
 /// | [`WindowTaken`](Self::WindowTaken) | has nothing to do: the job of this window is another call's (HTTP 409) |
 /// | [`NoQuorum`](Self::NoQuorum) | tries again later: Redis is not available (HTTP 503) |
 /// | [`Refused`](Self::Refused) | calls somebody who mends it: no later try will do better (HTTP 500) |
@@ -73,6 +74,15 @@ pub enum LockError {
         lease_left: Option<Duration>,
         /// Under which token that owner has it, if a majority of the nodes has said so. See [`holder`](Self::holder).
         holder: Option<Box<OwnerToken>>,
+    },
+    /// As many calls of this manager wait for the key as [`max_waiting`](crate::LockManagerBuilder::max_waiting) allows. The call failed at
+    /// once.
+    #[non_exhaustive]
+    TooManyWaiting {
+        /// The key of the call.
+        key: LockKey,
+        /// Maximum number of waiting calls for one key.
+        limit: usize,
     },
     /// The window of a [`once_per`](crate::LockRequest::once_per) is another call's, which is at work or was.
     #[non_exhaustive]
@@ -190,6 +200,7 @@ impl LockError {
         match self {
             Self::Contended { key, .. }
             | Self::TimedOut { key, .. }
+            | Self::TooManyWaiting { key, .. }
             | Self::WindowTaken { key, .. }
             | Self::Lost { key, .. }
             | Self::WouldDeadlock { key, .. } => Some(key),
@@ -225,7 +236,7 @@ impl LockError {
     }
 
     /// Whether the same call may succeed later, without anybody mending anything: [`Contended`](Self::Contended),
-    /// [`TimedOut`](Self::TimedOut), [`NoQuorum`](Self::NoQuorum), and [`WindowTaken`](Self::WindowTaken) in the next window. After [`Lost`](Self::Lost) it may as well, but what
+    /// [`TimedOut`](Self::TimedOut), [`TooManyWaiting`](Self::TooManyWaiting), [`NoQuorum`](Self::NoQuorum), and [`WindowTaken`](Self::WindowTaken) in the next window. After [`Lost`](Self::Lost) it may as well, but what
     /// the body had done comes first.
     ///
     /// # Examples
@@ -249,11 +260,14 @@ impl LockError {
         self.is_contended() || matches!(self, Self::NoQuorum { .. })
     }
 
-    /// Whether it is somebody else's: [`Contended`](Self::Contended), [`TimedOut`](Self::TimedOut) or
-    /// [`WindowTaken`](Self::WindowTaken).
+    /// Returns `true` if other calls hold the lock or wait for it: [`Contended`](Self::Contended), [`TimedOut`](Self::TimedOut),
+    /// [`TooManyWaiting`](Self::TooManyWaiting) or [`WindowTaken`](Self::WindowTaken).
     #[must_use]
     pub const fn is_contended(&self) -> bool {
-        matches!(self, Self::Contended { .. } | Self::TimedOut { .. } | Self::WindowTaken { .. })
+        matches!(
+            self,
+            Self::Contended { .. } | Self::TimedOut { .. } | Self::TooManyWaiting { .. } | Self::WindowTaken { .. }
+        )
     }
 }
 
@@ -263,6 +277,13 @@ impl fmt::Display for LockError {
             Self::Contended { key, .. } => write!(f, "{} is held by another owner", key.quoted()),
             Self::TimedOut { key, waited, .. } => {
                 write!(f, "{} was still held by another owner after a wait of {waited:.1?}", key.quoted())
+            }
+            Self::TooManyWaiting { key, limit } => {
+                write!(
+                    f,
+                    "{} has too many waiting calls in this process, the limit is {limit}: try again later",
+                    key.quoted()
+                )
             }
             Self::WindowTaken { key, ends_in, .. } => write!(
                 f,

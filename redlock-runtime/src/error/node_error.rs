@@ -52,8 +52,8 @@ pub enum NodeError {
     Refused(Box<str>),
     /// The node answered with something that is no answer to the command, which may or may not have been executed.
     Unintelligible(Box<str>),
-    /// The node granted the lock and no fencing number: a key `redlock:f:{..}`, in which it keeps the largest one, holds something
-    /// else, or the user may not use it.
+    /// The node granted the lock and no fencing number: a key `redlock:f:{..}` below the namespace, which stores the largest one,
+    /// holds something else, or the user may not use it.
     Unnumbered,
     /// The key holds data on this node and is no lock of anybody: a value without an expiry, or of another type than text.
     /// A [`namespace`](crate::LockManagerBuilder::namespace) keeps locks and data apart.
@@ -130,8 +130,8 @@ impl fmt::Display for NodeError {
                 write!(f, "answered {}, which is no answer to the command", SingleLine(answer))
             },
             Self::Unnumbered => f.write_str(
-                "granted the lock without a fencing number: a key `redlock:f:*` holds something else, or the user lacks \
-                 `+zadd +zscore ~redlock:f:*`",
+                "granted the lock without a fencing number: a key `redlock:f:*` below the namespace holds something else, \
+                 or the user lacks `+zadd +zscore` for it",
             ),
             Self::HoldsData => f.write_str("the key holds data and is no lock"),
             Self::Held => f.write_str("held by another owner"),

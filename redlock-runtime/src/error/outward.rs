@@ -2,7 +2,7 @@
 //! error itself is for the log.
 
 use super::lock_error::LockError;
-use crate::observe::{events, is_any_redacted};
+use crate::observe::{events, redaction_of_process};
 
 /// What has become of a request, in as many kinds as its sender can tell apart.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -25,7 +25,7 @@ impl Outward {
     /// What to tell of `error`, which goes to the log where the service is to blame: its sender hears nothing of the cause.
     pub(super) fn of(error: &LockError) -> Self {
         let outward = match error {
-            LockError::Contended { .. } | LockError::TimedOut { .. } => Self::Busy,
+            LockError::Contended { .. } | LockError::TimedOut { .. } | LockError::TooManyWaiting { .. } => Self::Busy,
             LockError::WindowTaken { .. } => Self::Done,
             LockError::NoQuorum { .. } | LockError::Closed => Self::Unavailable,
             LockError::Lost { .. } => Self::Interrupted,
@@ -36,7 +36,7 @@ impl Outward {
             | LockError::NotInstalled => Self::Broken,
         };
         // Of which manager an error is, it does not say.
-        let told = || error.told(is_any_redacted());
+        let told = || error.told(redaction_of_process());
         match outward {
             Self::Busy | Self::Done => {}
             Self::Invalid => events::request_invalid(told()),
@@ -112,6 +112,7 @@ pub(super) mod tests {
                 Outward::Busy,
                 Some(2),
             ),
+            (LockError::TooManyWaiting { key: key(), limit: 16 }, Outward::Busy, None),
             (
                 LockError::WindowTaken { key: key(), window: 5, ends_in: Duration::from_millis(411_500) },
                 Outward::Done,

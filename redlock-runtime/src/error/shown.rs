@@ -20,6 +20,9 @@ impl fmt::Debug for LockError {
                 shown.field("key", key).field("waited", waited).field("lease_left", lease_left);
                 shown.field("holder", holder).finish()
             }
+            Self::TooManyWaiting { key, limit } => {
+                f.debug_struct("TooManyWaiting").field("key", key).field("limit", limit).finish()
+            }
             Self::WindowTaken { key, window, ends_in } => {
                 let mut shown = f.debug_struct("WindowTaken");
                 shown.field("key", key).field("window", window).field("ends_in", ends_in).finish()

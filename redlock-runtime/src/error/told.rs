@@ -1,7 +1,7 @@
 //! Errors as they are told to whoever observes the process, who may not be shown keys.
 
 use crate::error::LockError;
-use crate::observe::ToldKey;
+use crate::observe::{Redaction, ToldKey};
 use std::borrow::Cow;
 
 /// What is told of an error whose text may have a key in it.
@@ -9,22 +9,23 @@ const UNTOLD: &str = "what is wrong may have a key in its text, and is told to t
 
 impl LockError {
     /// The same error about what is told in place of its key, if that `is_redacted`.
-    pub(crate) fn told(&self, is_redacted: bool) -> Cow<'_, Self> {
-        if !is_redacted {
+    pub(crate) fn told(&self, redaction: Redaction) -> Cow<'_, Self> {
+        if redaction.is_none() {
             return Cow::Borrowed(self);
         }
         let mut told = self.clone();
         match &mut told {
             Self::Contended { key, .. }
             | Self::TimedOut { key, .. }
+            | Self::TooManyWaiting { key, .. }
             | Self::WindowTaken { key, .. }
-            | Self::Lost { key, .. } => *key = ToldKey::new(key, true).into_key(),
+            | Self::Lost { key, .. } => *key = ToldKey::new(key, redaction).into_key(),
             Self::WouldDeadlock { key, held } => {
-                *key = ToldKey::new(key, true).into_key();
-                **held = held.told(true);
+                *key = ToldKey::new(key, redaction).into_key();
+                **held = held.told(redaction);
             }
             Self::NoQuorum { key, .. } | Self::Refused { key, .. } => {
-                *key = key.as_ref().map(|key| ToldKey::new(key, true).into_key());
+                *key = key.as_ref().map(|key| ToldKey::new(key, redaction).into_key());
             }
             Self::InvalidKey { cause } => **cause = cause.untold(UNTOLD),
             Self::Configuration { message } => *message = UNTOLD.into(),
@@ -49,6 +50,7 @@ mod tests {
         let all = [
             LockError::Contended { key: key(), lease_left: None, holder: None },
             LockError::TimedOut { key: key(), waited: Duration::ZERO, lease_left: None, holder: None },
+            LockError::TooManyWaiting { key: key(), limit: 7 },
             LockError::WindowTaken { key: key(), window: 7, ends_in: Duration::ZERO },
             LockError::Lost { key: key(), held_for: Duration::ZERO, cause: LossCause::Taken },
             LockError::WouldDeadlock { key: key(), held: Box::new(held) },
@@ -59,9 +61,9 @@ mod tests {
         ];
         for error in all {
             assert!(error.to_string().contains("4711"), "{error}");
-            let told = error.told(true).to_string();
+            let told = error.told(Redaction::Hash).to_string();
             assert!(!told.contains("4711") && (told.contains('#') || told == UNTOLD), "{told}");
-            assert_eq!(error.told(false).to_string(), error.to_string());
+            assert_eq!(error.told(Redaction::None).to_string(), error.to_string());
         }
     }
 }

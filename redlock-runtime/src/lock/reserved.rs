@@ -5,7 +5,8 @@
 use crate::lock::OwnerToken;
 use std::borrow::Cow;
 
-/// How the names of fencing registers begin. They are the same for all locks of a slot, and do not expire.
+/// Beginning of the names of fencing registers, below the namespace. All locks of a slot in one namespace share a register, which does
+/// not expire.
 pub(crate) const REGISTER: &str = "redlock:f:";
 
 /// What a process calls a token by that stands in the line of no key, because others share its lock. It begins as no name of a
@@ -17,11 +18,36 @@ pub(crate) fn line_of(token: &OwnerToken) -> String {
 /// How the names of queues go on behind the first closing brace, those of the counters of such versions, and those of turnstiles.
 pub(crate) const SIDE_KINDS: [&str; 3] = [":q", ":f", ":t"];
 
-/// Whether something beside a lock may have this `name` in Redis: `{order:7}:q`, or `redlock:f:{9}`.
+/// Returns `true` if something beside a lock may have this `name` in Redis: `{order:7}:q`, `redlock:f:{9}`, or `shop:redlock:f:{9}`.
 pub(crate) fn is_reserved(name: &str) -> bool {
     let is_of = |rest: &str, kind| rest.strip_prefix(kind).is_some_and(|rest| rest.is_empty() || rest.starts_with(':'));
     let behind_tag = name.strip_prefix('{').and_then(|rest| rest.split_once('}'));
-    name.starts_with(REGISTER) || behind_tag.is_some_and(|(_, rest)| SIDE_KINDS.iter().any(|kind| is_of(rest, kind)))
+    name.starts_with(REGISTER)
+        || below_namespace(name).starts_with(REGISTER)
+        || behind_tag.is_some_and(|(_, rest)| SIDE_KINDS.iter().any(|kind| is_of(rest, kind)))
+}
+
+/// The part of `name` that is below a namespace, if it has one. Empty if it has none.
+fn below_namespace(name: &str) -> &str {
+    name.split_once(':').map_or("", |(_, rest)| rest)
+}
+
+/// `text` with the first character of `rest`, which is its end, escaped once more if `rest` begins like a register or like an escaped one.
+fn unlike_register<'t>(text: &'t str, rest: &str) -> Cow<'t, str> {
+    let mut unescaped = rest.strip_prefix('%').unwrap_or_default();
+    while let Some(shorter) = unescaped.strip_prefix("25") {
+        unescaped = shorter;
+    }
+    let code = match unescaped
+        .strip_prefix("72")
+        .and_then(|rest| REGISTER.get(1..).map(|register| rest.starts_with(register)))
+    {
+        Some(true) => "%25",
+        _ if rest.starts_with(REGISTER) => "%72",
+        _ => return text.into(),
+    };
+    let start = text.get(..text.len() - rest.len()).unwrap_or_default();
+    [start, code, rest.get(1..).unwrap_or_default()].concat().into()
 }
 
 /// The `text` of a template as one that is not reserved: with the first character by its code where it is, or could be taken
@@ -29,9 +55,9 @@ pub(crate) fn is_reserved(name: &str) -> bool {
 pub(crate) fn unreserved(text: &str) -> Cow<'_, str> {
     let code = match text.as_bytes() {
         [b'{', ..] if is_reserved(text) => "%7B",
-        [b'r', ..] if is_reserved(text) => "%72",
+        [b'r', ..] if text.starts_with(REGISTER) => "%72",
         [b'%', b'7', b'B' | b'2', ..] | [b'%', b'2', b'5', ..] => "%25",
-        _ => return text.into(),
+        _ => return unlike_register(text, below_namespace(text)),
     };
     [code, text.get(1..).unwrap_or_default()].concat().into()
 }
@@ -43,9 +69,20 @@ mod tests {
 
     #[test]
     fn ordinary_names_stay_what_they_are() {
-        for name in
-            ["order:7", "order:{7}", "{7}:order", "{7}:queue", "{7}:fq", "{7}", "a{b}:q", "%3Aa", "redlock:fence"]
-        {
+        for name in [
+            "order:7",
+            "order:{7}",
+            "{7}:order",
+            "{7}:queue",
+            "{7}:fq",
+            "{7}",
+            "a{b}:q",
+            "%3Aa",
+            "redlock:fence",
+            "a:%25",
+            "a:%72",
+            "a:b:redlock:f:{9}",
+        ] {
             assert!(!is_reserved(name), "{name}");
             assert_eq!(unreserved(name), name);
         }
@@ -60,6 +97,12 @@ mod tests {
             "{}:f",
             "redlock:f:{9}",
             "redlock:f:9",
+            "shop:redlock:f:{9}",
+            "shop:%72edlock:f:{9}",
+            "shop:%2572edlock:f:{9}",
+            "shop:%252572edlock:f:{9}",
+            "redlock:redlock:f:{9}",
+            ":redlock:f:",
             "%7Border:7}:q",
             "%72edlock:f:9",
             "%257Border:7}:q",

@@ -216,7 +216,7 @@ impl LockManagerBuilder {
         Environment {
             manager: ManagerId::random(),
             namespace: namespace::prefix(&self.namespace).into(),
-            label: label::full(self.label.as_deref()).into(),
+            label: label::full(self.label.as_deref(), self.instance.as_deref()).into(),
             token_clock: Arc::new(TokenClock::new(clock)),
             changed: Arc::new(Notify::new()),
             deliver: Arc::new(|_| {}),
@@ -227,8 +227,7 @@ impl LockManagerBuilder {
     }
 
     fn finish(self, clock: Clock, environment: Environment, nodes: Box<[NodeHandle]>) -> Shared {
-        let namespace = namespace::prefix(&self.namespace);
-        Shared::new(environment, clock, self.policy, namespace.into(), nodes, Rules::default())
+        Shared::new(environment, clock, self.policy, nodes, Rules::default())
     }
 
     fn check(&self) -> Result<(), LockError> {
@@ -241,8 +240,14 @@ impl LockManagerBuilder {
                 "a drift factor of {drift_factor} is out of range: write a fraction between 0.0 and 0.5, such as 0.01"
             )));
         }
-        if let Some(fault) = self.label.as_deref().and_then(label::fault) {
+        let of_instance = || self.instance.as_deref().and_then(label::instance_fault);
+        if let Some(fault) = self.label.as_deref().and_then(label::fault).or_else(of_instance) {
             return Err(LockError::configuration(fault));
+        }
+        if self.policy.max_waiting == Some(0) {
+            return Err(LockError::configuration(
+                "a max_waiting of 0 lets no call wait: write `default_wait(Wait::None)`, or a larger number",
+            ));
         }
         self.policy.check_longest_ttl()?;
         self.policy.checked_ttl(default_ttl)?;

@@ -2,6 +2,7 @@
 
 use super::LockManager;
 use crate::node::redis::NodeConfig;
+use crate::observe::Redaction;
 use crate::protocol::local_budget::LocalBudget;
 use crate::request::AfterRestart;
 use crate::request::{OrderCheck, Policy, Wait};
@@ -29,6 +30,7 @@ pub struct LockManagerBuilder {
     pub(super) namespace: String,
     /// `None` for the name of the program.
     pub(super) label: Option<String>,
+    pub(super) instance: Option<String>,
     pub(super) policy: Policy,
 }
 
@@ -126,8 +128,11 @@ impl LockManagerBuilder {
     /// Prefixes every key with `namespace` and a colon, so that several applications can share a server.
     /// Default: none; the key is the name in Redis, so that other Redlock clients can use the same lock.
     ///
-    /// At most 256 bytes. Different namespaces have no lock in common: `:` and `%` in a namespace are `%3A` and `%25` in Redis. A manager
-    /// without a namespace can use any key, including the keys below a namespace. A namespace is not a security boundary.
+    /// At most 256 bytes. Different namespaces have no lock in common: special characters in a namespace are escaped in Redis, such as
+    /// `:` as `%3A`, and each counts as three bytes. A manager without a namespace can use any key, including the keys below a namespace.
+    ///
+    /// The wake-up channels (`redlock:<namespace>:..`) and the fencing registers of a namespace have names of their own. So a namespace is
+    /// a security boundary for users that may only use its names. All managers that share locks need the same namespace.
     ///
     /// Locks and data share the key names of a database: the lock `order:7` cannot be taken while data is stored under `order:7`. A
     /// namespace such as `locks` separates them.
@@ -153,6 +158,26 @@ impl LockManagerBuilder {
     /// ```
     pub fn label(mut self, label: impl Into<String>) -> Self {
         self.label = Some(label.into());
+        self
+    }
+
+    /// Name of this process among those with the same [`label`](Self::label). It replaces the host and the process id, as in
+    /// `redlock-<id>;order-service;blue-3`. An empty text removes both. Default: the host and the process id.
+    ///
+    /// All clients of a server with `CLIENT LIST` see this name, and `inspect` shows it. At most 64 bytes, printable ASCII without spaces
+    /// and semicolons.
+    ///
+    /// # Examples
+    /// ```
+    /// # use redlock_runtime::{LockError, LockManager};
+    /// # #[tokio::main(flavor = "current_thread")] async fn main() -> Result<(), LockError> {
+    /// let manager = LockManager::builder().label("order-service").instance("blue-3").in_memory()?;
+    /// let _guard = manager.acquire("order:7").await?;
+    /// assert!(manager.inspect("order:7").await.to_string().contains("held by order-service;blue-3"));
+    /// # Ok(()) }
+    /// ```
+    pub fn instance(mut self, instance: impl Into<String>) -> Self {
+        self.instance = Some(instance.into());
         self
     }
 
@@ -228,6 +253,25 @@ impl LockManagerBuilder {
         self
     }
 
+    /// Maximum number of calls of this manager that wait for one key. One more call fails at once with
+    /// [`LockError::TooManyWaiting`](crate::LockError::TooManyWaiting). At least 1. Default: no limit.
+    ///
+    /// The limit protects a service from a crowd that wants one key: without it, each request of the crowd waits for its full `wait`. Not
+    /// counted: the holder, the call that waits on behalf of the others, and calls that do not wait.
+    /// Calls for several keys are counted for their combination of keys.
+    ///
+    /// # Examples
+    /// ```
+    /// # use redlock_runtime::{LockError, LockManager};
+    /// # #[tokio::main(flavor = "current_thread")] async fn main() -> Result<(), LockError> {
+    /// let manager = LockManager::builder().max_waiting(100).in_memory()?;
+    /// # drop(manager); Ok(()) }
+    /// ```
+    pub fn max_waiting(mut self, calls: usize) -> Self {
+        self.policy.max_waiting = Some(calls);
+        self
+    }
+
     /// What is done when locks are taken in one order here and in another one there; see [`OrderCheck`].
     /// Default: [`OrderCheck::Warn`] with debug assertions, and otherwise [`OrderCheck::Off`].
     pub fn order_check(mut self, check: OrderCheck) -> Self {
@@ -239,11 +283,30 @@ impl LockManagerBuilder {
     /// [`label`](crate::LockRequest::label), in the place of the key, and a short hash where there is none. For keys with names
     /// of people in them. Default: `false`.
     ///
-    /// The hash is the same everywhere, so that events of one lock can be brought together. It is no secret from whoever can
-    /// guess the key. Errors and [`held`](LockManager::held) have the key as ever: they are for the program, which has made it. What
+    /// The hash is the same everywhere, so that events of one lock can be brought together. Anyone who can guess the key can compute it: use
+    /// [`redact_keys_with`](Self::redact_keys_with) for short keys such as numbers. Errors and [`held`](LockManager::held) have the key as ever: they are for the program, which has made it. What
     /// the handlers of axum and tonic tell of an error is redacted as soon as any manager of the process says so.
     pub fn redact_keys(mut self, is_redacted: bool) -> Self {
-        self.policy.redacts_keys = is_redacted;
+        self.policy.redaction = if is_redacted { Redaction::Hash } else { Redaction::None };
+        self
+    }
+
+    /// Redacts keys like [`redact_keys`](Self::redact_keys), with a keyed hash: HMAC-SHA-256 with `secret`. Without the secret, a guess of a
+    /// short key, such as a number, cannot be compared with the hash. Of this and `redact_keys`, the last call is used.
+    ///
+    /// Services with equal secrets have equal hashes for one key, so that their logs can be searched together. Use at least 16 random bytes.
+    /// `Debug` does not show the secret.
+    ///
+    /// # Examples
+    /// ```
+    /// # use redlock_runtime::{LockError, LockManager};
+    /// # #[tokio::main(flavor = "current_thread")] async fn main() -> Result<(), LockError> {
+    /// # let secret_of_logs = b"0123456789abcdef";
+    /// let manager = LockManager::builder().redact_keys_with(secret_of_logs).in_memory()?;
+    /// # drop(manager); Ok(()) }
+    /// ```
+    pub fn redact_keys_with(mut self, secret: impl AsRef<[u8]>) -> Self {
+        self.policy.redaction = Redaction::keyed(secret.as_ref());
         self
     }
 
@@ -273,6 +336,7 @@ impl fmt::Debug for LockManagerBuilder {
             .field("nodes", &self.nodes.len())
             .field("namespace", &self.namespace)
             .field("label", &self.label)
+            .field("instance", &self.instance)
             .field("policy", &self.policy)
             .finish()
     }

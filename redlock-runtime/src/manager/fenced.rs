@@ -22,7 +22,7 @@ impl LockManager {
     ///
     /// # What the nodes keep
     ///
-    /// Each has at most 16 384 keys `redlock:f:{..}` in a database, for all names of locks together, 161 bytes each. They do
+    /// Each has at most 16 384 keys `redlock:f:{..}` for each namespace, for all names of locks together, about 161 bytes each. They do
     /// not expire.
     ///
     /// Tokens grow in the order of the holders, as long as no node loses these keys. A holder sends its number to nodes that come back

@@ -30,7 +30,7 @@ impl LockManager {
     ///
     /// The user needs `+eval` and what locks need anyway (of [shared](crate::LockRequest::shared) ones also `+time`, or it is told of
     /// those whose shares have just ended, too), `+client|list` to be told of processes, and `+zscore` on
-    /// `~redlock:f:*` for fencing numbers. What is missing is said in the answer.
+    /// `~redlock:f:*` below the namespace for fencing numbers. What is missing is said in the answer.
     ///
     /// # Panics
     /// Outside of a tokio runtime with time enabled.

@@ -17,11 +17,30 @@ pub(super) fn fault(label: &str) -> Option<String> {
     })
 }
 
-/// The label, or the name of the program, with the host and the process id: `order-service;host7;1234`.
-pub(super) fn full(label: Option<&str>) -> String {
+/// Returns the error for an instance that a server does not accept in the name of a client.
+pub(super) fn instance_fault(instance: &str) -> Option<String> {
+    let is_fit = instance.len() <= LONGEST && instance.bytes().all(is_fit);
+    (!is_fit).then(|| {
+        format!(
+            "the instance {instance:?} cannot be a part of the name of a client: write up to {LONGEST} printable ASCII \
+             characters without spaces and semicolons, such as \"blue-3\""
+        )
+    })
+}
+
+/// Name of a process: the label, or the name of the program, and behind it the instance, or the host and the process id, as in
+/// `order-service;host7;1234`. Only the label if the instance is empty.
+pub(super) fn full(label: Option<&str>, instance: Option<&str>) -> String {
     let program = || std::env::current_exe().ok()?.file_stem()?.to_str().map(fitted);
     let label = label.map(str::to_owned).or_else(program).unwrap_or_else(|| UNKNOWN.to_owned());
-    format!("{label};{};{}", host().as_deref().map_or_else(|| UNKNOWN.to_owned(), fitted), std::process::id())
+    match instance {
+        Some("") => label,
+        Some(instance) => format!("{label};{instance}"),
+        None => {
+            let host = host().as_deref().map_or_else(|| UNKNOWN.to_owned(), fitted);
+            format!("{label};{host};{}", std::process::id())
+        }
+    }
 }
 
 /// `name` as a part of a label.
@@ -63,13 +82,23 @@ mod tests {
 
     #[test]
     fn the_process_can_be_found() {
-        let text = full(Some("shop"));
+        let text = full(Some("shop"), None);
         let parts: Vec<_> = text.split(';').collect();
         assert!(
             matches!(parts[..], ["shop", host, id] if !host.is_empty() && id == std::process::id().to_string()),
             "{text}"
         );
-        assert_eq!(full(None).split(';').count(), 3);
+        assert_eq!(full(None, None).split(';').count(), 3);
+    }
+
+    #[test]
+    fn instance_replaces_host_and_process_id() {
+        assert_eq!(full(Some("shop"), Some("blue-3")), "shop;blue-3");
+        assert_eq!(full(Some("shop"), Some("")), "shop");
+        assert_eq!((instance_fault(""), instance_fault("blue-3")), (None, None));
+        for instance in ["a b", "a;b", &"x".repeat(LONGEST + 1)] {
+            assert!(instance_fault(instance).is_some(), "{instance}");
+        }
     }
 
     #[test]

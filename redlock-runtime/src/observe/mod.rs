@@ -17,8 +17,8 @@ mod told_key;
 pub(crate) use self::named::Named;
 pub(crate) use self::throttle::Throttle;
 #[cfg(any(feature = "axum", feature = "tonic"))]
-pub(crate) use self::told_key::is_any_redacted;
-pub(crate) use self::told_key::{ToldKey, redact};
+pub(crate) use self::told_key::redaction_of_process;
+pub(crate) use self::told_key::{Redaction, ToldKey, redact};
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::time::Duration;

@@ -63,18 +63,19 @@ impl fmt::Display for SiteText<'_> {
 mod tests {
     use super::*;
     use crate::lock::LockKey;
+    use crate::observe::Redaction;
 
     #[test]
     fn a_redacted_key_is_its_template_or_a_hash() {
         let key = LockKey::from("order:4711");
-        let told = |key: &LockKey, is_redacted, template| {
-            let (key, mode) = (ToldKey::new(key, is_redacted), Mode::Exclusive);
+        let told = |key: &LockKey, redaction, template| {
+            let (key, mode) = (ToldKey::new(key, redaction), Mode::Exclusive);
             Named { key, template, mode, file: "a.rs", line: 7 }.key().to_string()
         };
-        assert_eq!(told(&key, false, Some("order:{id}")), "order:4711");
-        assert_eq!(told(&key, true, Some("order:{id}")), "order:{id}");
-        let hash = told(&key, true, None);
-        assert!(!hash.contains("4711") && hash == told(&key, true, None), "{hash}");
-        assert_ne!(hash, told(&"order:4712".into(), true, None));
+        assert_eq!(told(&key, Redaction::None, Some("order:{id}")), "order:4711");
+        assert_eq!(told(&key, Redaction::Hash, Some("order:{id}")), "order:{id}");
+        let hash = told(&key, Redaction::Hash, None);
+        assert!(!hash.contains("4711") && hash == told(&key, Redaction::Hash, None), "{hash}");
+        assert_ne!(hash, told(&"order:4712".into(), Redaction::Hash, None));
     }
 }

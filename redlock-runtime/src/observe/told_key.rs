@@ -7,58 +7,144 @@
 
 use crate::lock::LockKey;
 use crate::text::SingleLine;
-use hmac_sha256::Hash as Sha256;
+use hmac_sha256::{HMAC, Hash as Sha256};
 use std::fmt;
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{PoisonError, RwLock};
 
 /// So many bytes of the hash stand for a key that is not told. Fewer, and two keys of one service look like one; more, and it is
 /// harder to read.
 const HASH_BYTES: usize = 6;
 
-/// Whether any manager of this process does not tell keys.
-static IS_ANY_REDACTED: AtomicBool = AtomicBool::new(false);
-
-/// A manager does not tell keys.
-pub(crate) fn redact() {
-    IS_ANY_REDACTED.store(true, Ordering::Relaxed);
+/// Representation of keys in spans, events and logs.
+#[derive(Clone, Copy, Default, PartialEq, Eq)]
+pub(crate) enum Redaction {
+    /// Keys are shown.
+    #[default]
+    None,
+    /// A hash replaces each key. It is the same in every process, and can be computed from a guessed key.
+    Hash,
+    /// A hash with a secret replaces each key. This is the SHA-256 of the secret, so that it has a fixed size.
+    Keyed([u8; 32]),
 }
 
-/// Whether whoever does not know of which manager a key is may not tell it.
+impl Redaction {
+    /// Hashes keys with `secret`.
+    pub(crate) fn keyed(secret: &[u8]) -> Self {
+        Self::Keyed(Sha256::hash(secret))
+    }
+
+    pub(crate) fn is_none(self) -> bool {
+        self == Self::None
+    }
+
+    /// The redaction that reveals less.
+    const fn stronger(self, other: Self) -> Self {
+        match (self, other) {
+            (Self::Keyed(_), _) | (Self::Hash, Self::None | Self::Hash) | (Self::None, Self::None) => self,
+            (Self::Hash, Self::Keyed(_)) | (Self::None, _) => other,
+        }
+    }
+
+    /// The hash of `text`.
+    fn digest(self, text: &str) -> [u8; 32] {
+        match self {
+            Self::None | Self::Hash => Sha256::hash(text.as_bytes()),
+            Self::Keyed(secret) => HMAC::mac(text.as_bytes(), secret),
+        }
+    }
+}
+
+impl fmt::Debug for Redaction {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::None => "None",
+            Self::Hash => "Hash",
+            Self::Keyed(_) => "Keyed",
+        })
+    }
+}
+
+/// The strongest redaction of the managers of this process.
+static OF_PROCESS: RwLock<Redaction> = RwLock::new(Redaction::None);
+
+/// A manager with this `redaction` was built.
+pub(crate) fn redact(redaction: Redaction) {
+    let mut of_process = OF_PROCESS.write().unwrap_or_else(PoisonError::into_inner);
+    *of_process = of_process.stronger(redaction);
+}
+
+/// Redaction for a key of an unknown manager.
 #[cfg(any(feature = "axum", feature = "tonic"))]
-pub(crate) fn is_any_redacted() -> bool {
-    IS_ANY_REDACTED.load(Ordering::Relaxed)
+pub(crate) fn redaction_of_process() -> Redaction {
+    *OF_PROCESS.read().unwrap_or_else(PoisonError::into_inner)
 }
 
-/// What is told in the place of a key: the key, or a hash if it `is_redacted`. The hash is the same in every process; whoever
-/// can guess the key can compare it.
+/// Key as it is shown: its text, or a hash if it is redacted.
 #[derive(Clone, Copy)]
 pub(crate) struct ToldKey<'k> {
     key: &'k LockKey,
-    is_redacted: bool,
+    redaction: Redaction,
 }
 
 impl<'k> ToldKey<'k> {
-    pub(crate) const fn new(key: &'k LockKey, is_redacted: bool) -> Self {
-        Self { key, is_redacted }
+    pub(crate) const fn new(key: &'k LockKey, redaction: Redaction) -> Self {
+        Self { key, redaction }
     }
 
-    pub(super) const fn is_redacted(self) -> bool {
-        self.is_redacted
+    pub(super) fn is_redacted(self) -> bool {
+        !self.redaction.is_none()
     }
 
     /// A key that consists of what is told.
     pub(crate) fn into_key(self) -> LockKey {
-        if self.is_redacted { self.to_string().into() } else { self.key.clone() }
+        if self.is_redacted() { self.to_string().into() } else { self.key.clone() }
     }
 }
 
 impl fmt::Display for ToldKey<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        if !self.is_redacted {
+        if !self.is_redacted() {
             return SingleLine(self.key).fmt(f);
         }
-        let digest = Sha256::hash(self.key.as_str().as_bytes());
+        let digest = self.redaction.digest(self.key.as_str());
         f.write_str("#")?;
         digest.iter().take(HASH_BYTES).try_for_each(|byte| write!(f, "{byte:02x}"))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn keyed_hash_needs_the_secret() {
+        let key = LockKey::from("customer:4711");
+        let told = |redaction| ToldKey::new(&key, redaction).to_string();
+        let secret = || Redaction::keyed(b"0123456789abcdef");
+        assert_eq!(told(Redaction::None), "customer:4711");
+        let all =
+            [told(Redaction::Hash), told(secret()), told(Redaction::keyed(b"another")), told(Redaction::keyed(b""))];
+        for (number, one) in all.iter().enumerate() {
+            assert!(one.starts_with('#') && one.len() == 1 + 2 * HASH_BYTES, "{one}");
+            assert!(!all[..number].contains(one), "{all:?}");
+        }
+        assert_eq!(told(secret()), told(secret()), "equal secrets have equal hashes");
+        assert_eq!(format!("{:?}", secret()), "Keyed", "the secret is not shown");
+    }
+
+    #[test]
+    fn strongest_redaction_of_a_process_is_kept() {
+        let (none, hash, keyed) = (Redaction::None, Redaction::Hash, Redaction::keyed(b"secret"));
+        let table = [
+            (none, none, none),
+            (none, hash, hash),
+            (hash, none, hash),
+            (hash, keyed, keyed),
+            (keyed, hash, keyed),
+            (keyed, none, keyed),
+        ];
+        for (one, other, expected) in table {
+            assert_eq!(one.stronger(other), expected, "{one:?} {other:?}");
+        }
     }
 }

@@ -19,7 +19,7 @@ fn confirmed(guard: LockGuard) -> Pin<Box<dyn Future<Output = ()> + Send>> {
     Box::pin(async move {
         if let Err(error) = released.await {
             let shared = guard.held().acquisition().shared();
-            events::release_unconfirmed(shared.told(guard.key()), error.told(shared.policy.redacts_keys));
+            events::release_unconfirmed(shared.told(guard.key()), error.told(shared.policy.redaction));
         }
     })
 }

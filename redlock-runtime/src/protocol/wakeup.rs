@@ -1,5 +1,5 @@
-//! Wake-ups as they travel: on one channel for each manager, as a line of text. A member of a cluster has channels of its own
-//! (`node/redis/channels.rs`).
+//! Wake-ups as they travel: on one channel for each manager, as a line of text. The names of the channels contain the namespace, and at
+//! a member of a cluster its id (`node/redis/channels.rs`).
 //!
 //! `granted <token> <key>`, `contended <token> <by> <key>` and `wanted <token> <by> <key>` come from the node, and
 //! `claimed <milliseconds> <seconds>.<microseconds> <token> <key>` in place of `granted` to managers that can read it: for how
@@ -13,12 +13,12 @@ use crate::lock::OwnerToken;
 use crate::protocol::command::{Claim, Notice, Subject, Wakeup};
 use std::time::Duration;
 
-/// What the names of channels begin with; the id of the manager follows.
+/// Beginning of the names of all channels. The namespace, a colon, and the id of the manager follow.
 pub(crate) const CHANNEL: &str = "redlock:";
 
-/// The channel that a manager listens to. `manager` is the text of its id.
+/// The channel that a manager without a namespace listens to. `manager` is the text of its id.
 pub(crate) fn channel(manager: &str) -> String {
-    [CHANNEL, manager].concat()
+    [CHANNEL, ":", manager].concat()
 }
 
 /// What tells the manager of the token in `subject` that a body runs under the lock.

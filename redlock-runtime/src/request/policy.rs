@@ -1,6 +1,7 @@
 //! What a manager has decided for all requests.
 
 use crate::error::LockError;
+use crate::observe::Redaction;
 use crate::protocol::lease;
 use crate::protocol::local_budget::LocalBudget;
 use crate::protocol::quorum::Quorum;
@@ -34,10 +35,12 @@ pub(crate) struct Policy {
     pub(crate) linger: Duration,
     /// How many locks may do so at once.
     pub(crate) most_idle: usize,
+    /// Maximum number of calls of the manager that wait for one key, if it is limited.
+    pub(crate) max_waiting: Option<usize>,
     /// What is done about locks that are taken in different orders.
     pub(crate) order_check: OrderCheck,
     /// Whether keys are kept from whoever observes the process.
-    pub(crate) redacts_keys: bool,
+    pub(crate) redaction: Redaction,
     /// How many nodes may forget their data without anybody noticing.
     pub(crate) tolerated_amnesia: usize,
     /// If the user has said.
@@ -55,8 +58,9 @@ impl Default for Policy {
             local_budget: LocalBudget::default(),
             linger: Duration::ZERO,
             most_idle: MOST_IDLE,
+            max_waiting: None,
             order_check: OrderCheck::default(),
-            redacts_keys: false,
+            redaction: Redaction::None,
             tolerated_amnesia: 0,
             after_restart: None,
         }

@@ -277,7 +277,7 @@ fn manager(network: &Arc<Network>, profile: &Profile, servers: usize, random: &m
         NodeHandle::in_background(node, clock, &Handle::current())
     });
     let nodes = nodes.collect();
-    let shared = Shared::new(environment, clock, policy, "".into(), nodes, profile.rules);
+    let shared = Shared::new(environment, clock, policy, nodes, profile.rules);
     let local = Arc::new(LocalQueue::new(Arc::new(shared), None));
     watch_clocks(&local);
     router.connect(&local);

@@ -40,6 +40,12 @@ pub fn timed_out(key: impl Into<LockKey>, waited: Duration, lease_left: Option<D
     LockError::TimedOut { key: key.into(), waited, lease_left, holder: None }
 }
 
+/// [`LockError::TooManyWaiting`]: `limit` calls of this process wait for the key already.
+#[must_use]
+pub fn too_many_waiting(key: impl Into<LockKey>, limit: usize) -> LockError {
+    LockError::TooManyWaiting { key: key.into(), limit }
+}
+
 /// The same [`Contended`](LockError::Contended) or [`TimedOut`](LockError::TimedOut) error with a
 /// [`holder`](LockError::holder); any other as it is.
 #[must_use]

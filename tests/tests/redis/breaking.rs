@@ -26,7 +26,7 @@ fn outcomes(report: &BreakReport) -> Vec<BreakOutcome> {
 
 /// Waits until the manager of `token` listens on every node.
 pub(crate) async fn wait_until_listening(nodes: &Nodes, token: &str) {
-    let channel = format!("redlock:{}", token.split_once('@').unwrap().1);
+    let channel = format!("redlock::{}", token.split_once('@').unwrap().1);
     for node in nodes.iter() {
         eventually(PATIENCE, "it listens", async || {
             let (_, listeners): (String, u64) = node.inspect().command(&["PUBSUB", "NUMSUB", &channel]).await;
@@ -243,7 +243,7 @@ async fn who_says_that_a_lock_is_broken_makes_its_holder_ask_and_no_more() {
     // Nothing is renewed for minutes.
     let guard = manager.acquire(LockRequest::new("order:7").ttl(Duration::from_secs(900))).await.unwrap();
     let other = waiting(&manager);
-    let channel = format!("redlock:{}", guard.token().as_str().split_once('@').unwrap().1);
+    let channel = format!("redlock::{}", guard.token().as_str().split_once('@').unwrap().1);
     let line = format!("revoked {0} {0} order:7", guard.token());
     let before = server.inspect().calls("pexpire").await;
     eventually(PATIENCE, "the holder asks", async || {

@@ -134,7 +134,7 @@ async fn what_the_user_may_not_ask_is_said_with_what_to_grant() {
 #[tokio::test]
 async fn a_process_that_may_not_name_its_connections_is_known_by_its_channel() {
     let server = RedisServer::start().await;
-    let rules = "~* &redlock:* +set +get +del +pttl +pexpire +zadd +zcard +zpopmin +zrange +zrank +zrem +evalsha +eval \
+    let rules = "~* &redlock::* +set +get +del +pttl +pexpire +zadd +zcard +zpopmin +zrange +zrank +zrem +evalsha +eval \
                  +script|load +publish +subscribe";
     let holder = user(&server, rules).await;
     holder.ready().await.unwrap();

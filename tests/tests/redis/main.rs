@@ -60,6 +60,7 @@ mod soak;
 mod storm;
 mod strangers;
 mod support;
+mod tenants;
 mod tls;
 mod waiters;
 mod waiting;

@@ -1,6 +1,7 @@
 //! Users of the same Redis who may not write to our keys: the commands that they may run change nothing for others.
 
-use crate::support::{answered, barrier, builder};
+use crate::support::{answered, barrier, builder, wait_until_queued};
+use crate::waiters::{obtained, patient, waiting};
 use redis::aio::MultiplexedConnection;
 use redlock_runtime::{LockError, LockManager, LockRequest};
 use redlock_tests::{Nodes, PATIENCE, eventually};
@@ -46,7 +47,7 @@ async fn channel(manager: &LockManager, nodes: &Nodes) -> String {
     manager.acquire(LockRequest::new(KEY).wait(Duration::from_secs(2))).await.unwrap_err();
     taken.release().await.unwrap();
     held.release().await.unwrap();
-    let channel = format!("redlock:{id}");
+    let channel = format!("redlock:locks:{id}");
     eventually(PATIENCE, "it listens", async || {
         let listening: Vec<String> = nodes[0].inspect().command(&["PUBSUB", "CHANNELS"]).await;
         if listening.contains(&channel) { Ok(()) } else { Err(listening) }
@@ -62,12 +63,12 @@ async fn message_about_the_lock_of_another_manager_does_not_release_it() {
     let channel = channel(&bystander, &nodes).await;
     let guard = holder.acquire(KEY).await.unwrap();
 
-    let mut spy = stranger(&nodes, &["+get", "%R~locks:*", "+publish", "&redlock:*"]).await;
+    let mut spy = stranger(&nodes, &["+get", "%R~locks:*", "+publish", "&redlock:locks:*"]).await;
     let deleted: Result<(), _> = redis::cmd("DEL").arg("locks:order:1").query_async(&mut spy).await;
     assert_eq!(deleted.unwrap_err().code(), Some("NOPERM"), "the spy itself may not delete the lock");
     let token: String = redis::cmd("GET").arg("locks:order:1").query_async(&mut spy).await.unwrap();
     assert_eq!(token, guard.token().as_str());
-    let bystanders = channel.strip_prefix("redlock:").unwrap();
+    let bystanders = channel.strip_prefix("redlock:locks:").unwrap();
     let by = format!("{}@{bystanders}", token.split_once('@').unwrap().0);
     let messages = [
         format!("granted {token} locks:order:1"),
@@ -96,13 +97,13 @@ async fn message_about_the_lock_of_another_manager_does_not_release_it() {
 #[tokio::test]
 async fn messages_with_made_up_tokens_do_not_stop_a_process() {
     let nodes = Nodes::start(1).await;
-    let rules = ["service", "reset", "on", ">service", "~locks:*", "~{locks:*", "&redlock:*", "+@all"];
+    let rules = ["service", "reset", "on", ">service", "~locks:*", "~{locks:*", "&redlock:locks:*", "+@all"];
     set_user(&nodes, &rules).await;
     let service = manager_at(url_of(&nodes, "service", "service")).await;
     let channel = channel(&service, &nodes).await;
-    let id = channel.strip_prefix("redlock:").unwrap();
+    let id = channel.strip_prefix("redlock:locks:").unwrap();
 
-    let mut spy = stranger(&nodes, &["+publish", "&redlock:*"]).await;
+    let mut spy = stranger(&nodes, &["+publish", "&redlock:locks:*"]).await;
     let flooding = tokio::spawn({
         let (channel, id) = (channel.clone(), id.to_owned());
         async move {
@@ -135,6 +136,47 @@ async fn messages_with_made_up_tokens_do_not_stop_a_process() {
     // Each message costs one script at most.
     let rejected = nodes[0].inspect().rejected("evalsha").await;
     assert!(rejected <= FLOOD as u64, "{rejected} scripts for {FLOOD} messages");
+}
+
+/// A message that is longer than any answer cuts the connection that it comes on, before memory is spent on it. The first one cuts the
+/// connection for commands, and the others one for wake-ups alone.
+#[tokio::test]
+async fn messages_that_are_too_long_cut_the_connection_for_commands_once() {
+    let nodes = Nodes::start(1).await;
+    let service = manager_at(nodes[0].url()).await;
+    let channel = channel(&service, &nodes).await;
+    let held = service.acquire(LockRequest::new("held").ttl(Duration::from_secs(6))).await.unwrap();
+    let connections = || service.stats().nodes[0].reconnections;
+    let before = connections();
+
+    let mut spy = stranger(&nodes, &["+publish", "&redlock:locks:*"]).await;
+    let message = format!("granted {} locks:{}", held.token(), "k".repeat(1_500_000));
+    let mut heard = 0;
+    for call in 0..100_000 {
+        let listeners: u64 = redis::cmd("PUBLISH").arg(&channel).arg(&message).query_async(&mut spy).await.unwrap();
+        heard += listeners;
+        let guard = service.acquire(KEY).await.unwrap_or_else(|error| panic!("call {call}: {error}"));
+        guard.release().await.unwrap();
+        if heard >= 30 {
+            break;
+        }
+    }
+    assert!(heard >= 30, "{heard} messages were heard");
+    assert!(held.is_held());
+    assert_eq!(connections() - before, 1, "the connection for commands is cut by the first message alone");
+    // Wake-ups come all the same.
+    let other = manager_at(nodes[0].url()).await;
+    let taken = other.acquire(KEY).await.unwrap();
+    let call = waiting(&service, patient(KEY));
+    wait_until_queued(&nodes, "locks:order:1", 1).await;
+    eventually(PATIENCE, "it listens", async || {
+        let listening: Vec<String> = nodes[0].inspect().command(&["PUBSUB", "CHANNELS"]).await;
+        if listening.contains(&channel) { Ok(()) } else { Err(listening) }
+    })
+    .await;
+    taken.release().await.unwrap();
+    obtained(call).await.release().await.unwrap();
+    held.release().await.unwrap();
 }
 
 /// The users of the page "Security" of the guide: the service takes, waits for and renews locks, the watcher sees them and changes nothing.

@@ -224,14 +224,14 @@ async fn what_is_said_of_a_token_that_is_gone_is_answered_by_a_release_unless_on
         let (rest, last) = attempt.split_at(attempt.len() - 1);
         let stranger = format!("{rest}{}@{id}", u8::from(last == "0"));
         let before = asked(&proxies);
-        inspect.command::<u64>(&["PUBLISH", &format!("redlock:{id}"), &format!("granted {stranger} order:9")]).await;
+        inspect.command::<u64>(&["PUBLISH", &format!("redlock::{id}"), &format!("granted {stranger} order:9")]).await;
         wait_until_asked(&proxies, &before).await;
         proxy.pass();
         answered(&waiter).await;
         assert_eq!(most_scripts(&nodes).await, 4, "a release of each token");
         // As a command would do it that arrives late.
         inspect.command::<()>(&["SET", KEY, &token, "PX", "600000"]).await;
-        inspect.command::<u64>(&["PUBLISH", &format!("redlock:{id}"), &format!("granted {token} {KEY}")]).await;
+        inspect.command::<u64>(&["PUBLISH", &format!("redlock::{id}"), &format!("granted {token} {KEY}")]).await;
         assert_all_gone(&waiter, &nodes).await;
     })
     .await;

@@ -2,9 +2,10 @@
 
 use crate::error::ApiError;
 use crate::orders::{Order, Orders, Status};
-use axum::extract::{Path, State};
+use axum::extract::{FromRequestParts, Path, State};
 use axum::http::StatusCode;
-use axum::http::header::CONTENT_TYPE;
+use axum::http::header::{AUTHORIZATION, CONTENT_TYPE};
+use axum::http::request::Parts;
 use axum::middleware::map_response;
 use axum::response::{Html, IntoResponse, Response};
 use axum::routing::{get, post};
@@ -12,22 +13,45 @@ use axum::{Json, Router};
 use redlock_examples::{locks_page, prometheus};
 use redlock_runtime::{LockError, LockManager, distributed_lock};
 use serde::Deserialize;
+use std::sync::Arc;
 
 #[derive(Clone)]
 pub(crate) struct AppState {
     pub(crate) locks: LockManager,
     pub(crate) orders: Orders,
+    /// Token that clients must send. `None` lets every client in.
+    pub(crate) token: Option<Arc<str>>,
 }
 
+/// Routes for clients.
 pub(crate) fn router(state: AppState) -> Router {
     Router::new()
         .route("/orders", post(create))
         .route("/orders/{id}", get(show).patch(change))
         .route("/orders/{id}/capture", post(capture))
-        .route("/metrics", get(metrics))
-        .route("/locks", get(locks))
         .layer(map_response(log_lock_error))
         .with_state(state)
+}
+
+/// Routes for operators, on a listener of their own: the pages show keys and file names.
+pub(crate) fn pages(state: AppState) -> Router {
+    Router::new().route("/metrics", get(metrics)).route("/locks", get(locks)).with_state(state)
+}
+
+/// Proof that a client may use the service.
+///
+/// Extractors run before the lock is taken, and the body runs after. A check in the body would be too late: a client without rights would
+/// hold the lock meanwhile, and would learn from a 409 that an order is being paid.
+struct Authorized;
+
+impl FromRequestParts<AppState> for Authorized {
+    type Rejection = StatusCode;
+
+    async fn from_request_parts(parts: &mut Parts, state: &AppState) -> Result<Self, StatusCode> {
+        let Some(token) = &state.token else { return Ok(Self) };
+        let sent = parts.headers.get(AUTHORIZATION).and_then(|value| value.to_str().ok()?.strip_prefix("Bearer "));
+        if sent == Some(token) { Ok(Self) } else { Err(StatusCode::UNAUTHORIZED) }
+    }
 }
 
 /// A client learns whether, and when, to try again; what went wrong inside is for the log.
@@ -44,7 +68,7 @@ async fn metrics(State(state): State<AppState>) -> impl IntoResponse {
     ([(CONTENT_TYPE, "text/plain; version=0.0.4")], prometheus::page(&state.locks.stats()))
 }
 
-/// The locks of this process, for people. It shows keys: a service on the internet keeps it to itself.
+/// The locks of this process, for people.
 async fn locks(State(state): State<AppState>) -> Html<String> {
     Html(locks_page::page(&state.locks.stats(), &state.locks.held()))
 }
@@ -57,6 +81,7 @@ struct Amount {
 
 /// A new order needs no lock: nobody else knows its number yet.
 async fn create(
+    _client: Authorized,
     State(state): State<AppState>,
     Json(body): Json<Amount>,
 ) -> Result<(StatusCode, Json<Order>), ApiError> {
@@ -64,17 +89,25 @@ async fn create(
     Ok((StatusCode::CREATED, Json(order)))
 }
 
-async fn show(State(state): State<AppState>, Path(id): Path<u64>) -> Result<Json<Order>, ApiError> {
+async fn show(
+    _client: Authorized,
+    State(state): State<AppState>,
+    Path(id): Path<u64>,
+) -> Result<Json<Order>, ApiError> {
     Ok(Json(state.orders.find(id).await?))
 }
 
 /// Takes the payment of an open order. Of several calls, one does; the others are told at once to come back later.
 ///
 /// `{id}` and `state` are the names bound inside the extractors' patterns. The extractors run before the lock is taken,
-/// so a malformed request takes none. A client that hangs up drops the call, which stops the body and gives the lock
+/// so a malformed or unauthorised request takes none. A client that hangs up drops the call, which stops the body and gives the lock
 /// back.
 #[distributed_lock(key = "order:{id}", ttl = 30, wait = none, manager = state.locks)]
-async fn capture(State(state): State<AppState>, Path(id): Path<u64>) -> Result<Json<Order>, ApiError> {
+async fn capture(
+    _client: Authorized,
+    State(state): State<AppState>,
+    Path(id): Path<u64>,
+) -> Result<Json<Order>, ApiError> {
     // Look, then act: correct only because nobody else can come in between.
     let mut order = open_order(&state, id).await?;
     state.orders.charge(&order).await?;
@@ -87,6 +120,7 @@ async fn capture(State(state): State<AppState>, Path(id): Path<u64>) -> Result<J
 /// a change waits for the payment, and then finds the order closed.
 #[distributed_lock(key = "order:{id}", ttl = 30, wait = 2, manager = state.locks)]
 async fn change(
+    _client: Authorized,
     State(state): State<AppState>,
     Path(id): Path<u64>,
     Json(body): Json<Amount>,
@@ -121,6 +155,7 @@ mod tests {
         [(); 2].map(|()| AppState {
             locks: servers.manager_with(LockManager::builder().namespace("locks")),
             orders: orders.clone(),
+            token: None,
         })
     }
 
@@ -129,10 +164,13 @@ mod tests {
         let (redis, servers) = (RedisServer::start().await, TestServers::new(3));
         let [ours, theirs] = processes(&redis, &servers).await;
         let id = ours.orders.create(1999).await.unwrap().id;
-        let (first, second) = tokio::join!(capture(State(ours), Path(id)), capture(State(theirs.clone()), Path(id)));
+        let (first, second) = tokio::join!(
+            capture(Authorized, State(ours), Path(id)),
+            capture(Authorized, State(theirs.clone()), Path(id))
+        );
         let losers: Vec<_> = [first, second].into_iter().filter_map(Result::err).collect();
         assert!(matches!(&losers[..], [ApiError::Lock(error)] if error.is_contended()), "{losers:?}");
-        let again = capture(State(theirs), Path(id)).await.err();
+        let again = capture(Authorized, State(theirs), Path(id)).await.err();
         assert!(matches!(again, Some(ApiError::Captured(_))), "{again:?}");
         assert_eq!(servers.log().max_together("order:{id}"), 1);
     }
@@ -143,9 +181,9 @@ mod tests {
         let [ours, theirs] = processes(&redis, &servers).await;
         let id = ours.orders.create(1999).await.unwrap().id;
         servers.hold(format!("locks:order:{id}")).await;
-        let refused = capture(State(ours.clone()), Path(id)).await.err();
+        let refused = capture(Authorized, State(ours.clone()), Path(id)).await.err();
         assert!(matches!(&refused, Some(ApiError::Lock(error)) if error.is_contended()), "{refused:?}");
-        let change = change(State(ours.clone()), Path(id), Json(Amount { amount: 1 }));
+        let change = change(Authorized, State(ours.clone()), Path(id), Json(Amount { amount: 1 }));
         let release = async {
             while theirs.locks.inspect(format!("order:{id}")).await.waiters().is_empty() {
                 tokio::task::yield_now().await;

@@ -89,7 +89,9 @@ pub(super) fn failure(error: &LockError, is_of_window: bool) -> Failure {
     match error {
         // Who has the window is at work, or was: that is what the call wanted to know.
         error if is_of_window && is_taken(error) => Failure::Contended,
-        LockError::Contended { .. } | LockError::WindowTaken { .. } => Failure::Contended,
+        LockError::Contended { .. } | LockError::TooManyWaiting { .. } | LockError::WindowTaken { .. } => {
+            Failure::Contended
+        }
         LockError::TimedOut { .. } => Failure::TimedOut,
         LockError::NoQuorum { .. } => Failure::NoQuorum,
         _ => Failure::Refused,

@@ -205,7 +205,7 @@ impl Call<'_> {
     fn does_not_wait_for_itself(&self) -> Result<(), LockError> {
         if let Some(held) = self.caller_that_may_end()? {
             let shared = self.shared();
-            events::deadlock(shared.told(&self.key), held.told(shared.policy.redacts_keys));
+            events::deadlock(shared.told(&self.key), held.told(shared.policy.redaction));
         }
         Ok(())
     }
@@ -252,7 +252,7 @@ impl Call<'_> {
             return Err(Setback::Failed(LockError::WouldDeadlock { key: self.key.clone(), held: Box::new(held) }));
         }
         let shared = self.shared();
-        events::deadlock(shared.told(&self.key), held.told(shared.policy.redacts_keys));
+        events::deadlock(shared.told(&self.key), held.told(shared.policy.redaction));
         drop(error);
         Box::pin(self.wait(self.enter().await.map_err(Setback::Failed)?)).await
     }

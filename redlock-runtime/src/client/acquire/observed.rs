@@ -125,7 +125,7 @@ impl Call<'_> {
             Ok(_) => {}
             // Whoever has asked for the window tells what has become of it.
             Err(error) if self.is_of_window() && failure(error, true) == Failure::Contended => {}
-            Err(LockError::Contended { .. }) => events::skipped(self.named()),
+            Err(LockError::Contended { .. } | LockError::TooManyWaiting { .. }) => events::skipped(self.named()),
             Err(LockError::TimedOut { waited, .. }) => events::timed_out(self.named(), *waited),
             Err(error) => tell_no_quorum(self.shared(), self.named(), error),
         }

@@ -26,7 +26,7 @@ impl Call<'_> {
             None => Ok(()),
             Some(held) if is_kept => {
                 let shared = self.shared();
-                events::lock_order(shared.told(&self.key), held.told(shared.policy.redacts_keys));
+                events::lock_order(shared.told(&self.key), held.told(shared.policy.redaction));
                 Ok(())
             }
             Some(held) => Err(LockError::WouldDeadlock { key: self.key.clone(), held: Box::new(held) }),

@@ -30,6 +30,7 @@ use crate::protocol::hold_options::HoldOptions;
 use crate::protocol::timing::LONGEST_SILENCE;
 use crate::request::Wait;
 use std::pin::pin;
+use std::sync::OnceLock;
 use std::time::Duration;
 use tokio::time::timeout;
 
@@ -84,7 +85,7 @@ impl Call<'_> {
         }
         if let Some(held) = of_callers(true) {
             let shared = self.shared();
-            events::deadlock(shared.told(&self.key), held.told(shared.policy.redacts_keys));
+            events::deadlock(shared.told(&self.key), held.told(shared.policy.redaction));
         }
         Ok(())
     }
@@ -118,7 +119,7 @@ impl Call<'_> {
         }
         if let Some(held) = of_callers(true).filter(|_| !std::mem::replace(is_told, true)) {
             let shared = self.shared();
-            events::deadlock(shared.told(&self.key), held.told(shared.policy.redacts_keys));
+            events::deadlock(shared.told(&self.key), held.told(shared.policy.redaction));
         }
         Ok(())
     }
@@ -148,6 +149,7 @@ impl Call<'_> {
             way: Way::default(),
             begun: self.begun,
             latest: None,
+            waiting: OnceLock::new(),
         }
     }
 

@@ -45,6 +45,7 @@ impl Call<'_> {
     /// When the wait is over, or so many nodes refuse that waiting for them is of no use. How long nodes may be silent is for the
     /// token of the call to judge.
     async fn gather(&self, mut place: ReaderWait) -> Result<News, LockError> {
+        self.begins_to_wait()?;
         let longest = self.left().map_or(LONGEST_GATHERING, |left| LONGEST_GATHERING.min(left / 2));
         let first = self.local.gathered_by(&self.key);
         let in_time = timeout(longest, &mut place).await;

@@ -124,7 +124,7 @@ impl Acquisition {
         Box::new(News {
             key: self.key().clone(),
             mode: self.subject.mode,
-            is_redacted: self.shared.policy.redacts_keys,
+            redaction: self.shared.policy.redaction,
             template,
             line,
             what,

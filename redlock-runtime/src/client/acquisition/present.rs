@@ -2,7 +2,7 @@
 
 use crate::error::LossCause;
 use crate::lock::{LockKey, Mode};
-use crate::observe::{Named, ToldKey, events, spans};
+use crate::observe::{Named, Redaction, ToldKey, events, spans};
 use crate::stats::SiteId;
 use std::sync::Arc;
 use std::time::Duration;
@@ -42,7 +42,7 @@ impl Present {
 pub(crate) struct News {
     pub(super) key: LockKey,
     pub(super) mode: Mode,
-    pub(super) is_redacted: bool,
+    pub(super) redaction: Redaction,
     pub(super) template: Option<&'static str>,
     pub(super) line: (&'static str, u32),
     pub(super) what: Option<What>,
@@ -60,7 +60,7 @@ pub(super) enum What {
 impl Drop for News {
     fn drop(&mut self) {
         let (file, line) = self.line;
-        let (key, template, mode) = (ToldKey::new(&self.key, self.is_redacted), self.template, self.mode);
+        let (key, template, mode) = (ToldKey::new(&self.key, self.redaction), self.template, self.mode);
         let lock = Named { key, template, mode, file, line };
         if let Some((span, outcome)) = self.span.take() {
             spans::ended(&span, outcome);

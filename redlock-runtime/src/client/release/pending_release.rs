@@ -80,7 +80,7 @@ impl PendingRelease {
     fn tell(&self, tell: impl FnOnce(&str, ToldKey<'_>) + Send + 'static) {
         let (ledger, subject) = (Arc::clone(&self.ledger), Arc::clone(&self.subject));
         held_back::tell(move || {
-            let key = ToldKey::new(&subject.key, ledger.redacts_keys.load(Ordering::Relaxed));
+            let key = ToldKey::new(&subject.key, ledger.redaction.get().copied().unwrap_or_default());
             tell(&ledger.label, key);
         });
     }

@@ -3,11 +3,12 @@
 use super::leaving_tokens::LeavingTokens;
 use super::owed::Owed;
 use crate::error::NodeError;
+use crate::observe::Redaction;
 use crate::protocol::last_command::{LastCommand, MOST_STRAYS};
 use crate::time::clock::{Clock, Instant};
 use crate::time::wait_until::wait_until;
-use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
+use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 use tokio::sync::Notify;
 
@@ -45,8 +46,8 @@ pub(crate) struct ReleaseLedger {
     matters_until: AtomicU64,
     answered: Notify,
     pub(crate) leaving: LeavingTokens,
-    /// Whether keys are kept from whoever observes the process.
-    pub(crate) redacts_keys: AtomicBool,
+    /// How keys are shown in events. Not set: as they are.
+    pub(crate) redaction: OnceLock<Redaction>,
     pub(crate) not_owner: AtomicU64,
     pub(crate) sent_again: AtomicU64,
     pub(crate) abandoned: AtomicU64,
@@ -70,7 +71,7 @@ impl ReleaseLedger {
             matters_until,
             answered,
             leaving,
-            redacts_keys: AtomicBool::new(false),
+            redaction: OnceLock::new(),
             not_owner,
             sent_again,
             abandoned,
@@ -84,8 +85,8 @@ impl ReleaseLedger {
 
     /// A new one for a part of the node.
     pub(crate) fn of_part(&self) -> Self {
-        let redacts_keys = AtomicBool::new(self.redacts_keys.load(Ordering::Relaxed));
-        Self { redacts_keys, ..Self::of_parts(&self.label, self.clock) }
+        let redaction = self.redaction.clone();
+        Self { redaction, ..Self::of_parts(&self.label, self.clock) }
     }
 
     /// Returns `true` if a release of an unknown token may be sent.

@@ -29,7 +29,7 @@ pub struct BreakReport {
     pub is_told: bool,
     /// Whether the holder has said that it has stopped. Whoever waits is served then.
     ///
-    /// This is not proof. The message is not authenticated: a client that can read the key and publish on the channels `redlock:*` can
+    /// This is not proof. The message is not authenticated: a client that can read the key and publish on the channels of the namespace can
     /// send it while the body still runs. Use [fencing tokens](crate::LockManager::acquire_fenced) against two bodies.
     pub has_stopped: bool,
     /// What has the place of a holder that has not said so: nobody else gets the lock until that is over. `None` by force.

@@ -64,7 +64,7 @@ impl Received {
         Err(io::Error::new(
             io::ErrorKind::InvalidData,
             format!(
-                "the server has sent more than {} MB as one answer: look whether it is a Redis server",
+                "the server has sent more than {} MB as one answer or message: look whether it is a Redis server",
                 longest / LONGEST_ANSWER
             ),
         ))

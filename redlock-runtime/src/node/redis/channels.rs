@@ -1,37 +1,47 @@
 //! The channels of a server on which managers are woken.
 
 use crate::error::NodeError;
-use crate::protocol::wakeup::CHANNEL;
+use crate::protocol::wakeup::{CHANNEL, channel};
 use std::borrow::Cow;
 
-/// One channel for each manager, at one server.
+/// Names of the channels at one server: one channel for each manager of one namespace.
 ///
-/// A cluster passes on to all its members what is published at one of them, and a manager listens at each, because only who
-/// listens at the member that publishes counts as a receiver. So the names of the channels of a member say whose they are: else
-/// each wake-up would be read once from every member, and which of the copies is the first one, nobody could say.
+/// 1. The names begin with `redlock:`, the namespace and a colon: `redlock:shop:` for the namespace `shop`, and `redlock::` without
+///    one. So a user with the pattern `&redlock:shop:*` can reach no manager of another namespace.
+/// 2. A cluster forwards each message to all members, and a manager subscribes at each member, because only a subscriber at the
+///    member that publishes counts as a receiver. So the names at a member contain the id of this member: otherwise a manager would receive
+///    each message once from every member, in no particular order.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Channels {
-    /// What their names begin with; the id of the manager follows.
-    prefix: Cow<'static, str>,
-    /// The id of the member; empty where they are those of a server.
+    /// Beginning of the names; the id of the manager follows.
+    prefix: Box<str>,
+    /// Id of the member. Empty at a server that is not a member.
     member: Box<str>,
+    /// Prefix of the keys in the namespace.
+    namespace: Box<str>,
 }
 
 impl Channels {
-    /// Those of a server that is a node by itself.
-    pub(super) fn of_server() -> Self {
-        Self { prefix: Cow::Borrowed(CHANNEL), member: "".into() }
+    /// Channels at a server that is a node by itself, for the namespace with this prefix.
+    pub(super) fn of_server(namespace: &str) -> Self {
+        Self { prefix: prefix(namespace).into(), member: "".into(), namespace: namespace.into() }
     }
 
-    /// Those of the member of a cluster that is called `id` there.
+    /// Channels at the member of a cluster with this `id`, for the namespace with this prefix.
     ///
     /// # Errors
-    /// [`NodeError::Unintelligible`] when that is no id: it becomes a part of the scripts.
-    pub(super) fn of_member(id: &str) -> Result<Self, NodeError> {
+    /// [`NodeError::Unintelligible`] for a text that is not an id: it becomes a part of the scripts.
+    pub(super) fn of_member(namespace: &str, id: &str) -> Result<Self, NodeError> {
         if id.is_empty() || !id.bytes().all(|byte| byte.is_ascii_alphanumeric() || b"-_.".contains(&byte)) {
             return Err(NodeError::Unintelligible("no id to CLUSTER MYID".into()));
         }
-        Ok(Self { prefix: [CHANNEL, id, ":"].concat().into(), member: id.into() })
+        let prefix = [&prefix(namespace), id, ":"].concat().into();
+        Ok(Self { prefix, member: id.into(), namespace: namespace.into() })
+    }
+
+    /// Prefix of the keys in their namespace.
+    pub(super) fn namespace(&self) -> &str {
+        &self.namespace
     }
 
     /// Whether they are of a member, and nobody else brings what is published on them.
@@ -49,14 +59,21 @@ impl Channels {
         [&self.prefix, manager].concat()
     }
 
-    /// The `source` of a script that publishes on those of a server, made to publish on these.
+    /// The `source` of a script that publishes on channels without a namespace, changed to publish on these channels. The prefix needs
+    /// no quoting in Lua: see [`namespace::prefix`](crate::lock::namespace::prefix).
     pub(super) fn in_script(&self, source: &'static str) -> Cow<'static, str> {
-        let quoted = format!("'{CHANNEL}'");
-        if self.prefix == CHANNEL || !source.contains(&quoted) {
+        let quoted = format!("'{}'", channel(""));
+        if *self.prefix == *channel("") || !source.contains(&quoted) {
             return Cow::Borrowed(source);
         }
         source.replace(&quoted, &format!("'{}'", self.prefix)).into()
     }
+}
+
+/// Beginning of the names of all channels of the namespace with this prefix.
+fn prefix(namespace: &str) -> String {
+    let separator = if namespace.is_empty() { ":" } else { "" };
+    [CHANNEL, namespace, separator].concat()
 }
 
 #[cfg(test)]
@@ -64,30 +81,33 @@ mod tests {
     use super::*;
 
     #[test]
-    fn those_of_a_member_say_whose_they_are() {
+    fn names_contain_the_namespace_and_the_member() {
+        let member = |namespace| Channels::of_member(namespace, "0af3").unwrap();
         let table = [
-            (Channels::of_server(), "redlock:m7", "publish('redlock:' .. id)"),
-            (Channels::of_member("0af3").unwrap(), "redlock:0af3:m7", "publish('redlock:0af3:' .. id)"),
+            (Channels::of_server(""), "redlock::m7", "publish('redlock::' .. id)"),
+            (Channels::of_server("shop:"), "redlock:shop:m7", "publish('redlock:shop:' .. id)"),
+            (member(""), "redlock::0af3:m7", "publish('redlock::0af3:' .. id)"),
+            (member("shop:"), "redlock:shop:0af3:m7", "publish('redlock:shop:0af3:' .. id)"),
         ];
         for (channels, channel, script) in table {
             assert_eq!(channels.of("m7"), channel);
-            assert_eq!(channels.in_script("publish('redlock:' .. id)"), script);
+            assert_eq!(channels.in_script("publish('redlock::' .. id)"), script);
             assert!(matches!(channels.in_script("nothing"), Cow::Borrowed("nothing")));
         }
     }
 
     #[test]
     fn a_member_that_was_reset_has_others() {
-        let ours = Channels::of_member("0af3").unwrap();
+        let ours = Channels::of_member("", "0af3").unwrap();
         assert!(ours.are_own() && ours.are_of("0af3") && ours.are_of("") && !ours.are_of("0af4"));
-        let of_all = Channels::of_server();
+        let of_all = Channels::of_server("");
         assert!(!of_all.are_own() && of_all.are_of("0af3"));
     }
 
     #[test]
     fn what_is_no_id_does_not_become_a_part_of_a_script() {
         for id in ["", "a'b", "a b", "a:b", "a\\b"] {
-            assert!(matches!(Channels::of_member(id), Err(NodeError::Unintelligible(_))), "{id:?}");
+            assert!(matches!(Channels::of_member("", id), Err(NodeError::Unintelligible(_))), "{id:?}");
         }
     }
 }

@@ -1,6 +1,7 @@
 //! Makes one connection for commands: socket and handshake.
 
 use super::answer::wakeup;
+use super::connections::Connections;
 use super::courier::{Connection, Courier};
 use super::endpoint::Endpoint;
 use super::farewell::farewell;
@@ -10,7 +11,6 @@ use super::reach::{Failure, cut, reach};
 use super::socket::{self, Control, Opened};
 use super::verification::Doubt;
 use crate::error::NodeError;
-use crate::node::environment::Environment;
 use crate::node::server_facts::ServerFacts;
 use crate::protocol::command::{Deliver, Wakeup};
 use crate::text::excerpt;
@@ -26,9 +26,9 @@ use std::sync::Arc;
 /// [`prepare`].
 pub(super) async fn connect(
     endpoint: &Endpoint,
-    server: &Arc<ServerFacts>,
-    environment: &Environment,
+    connections: &Connections,
 ) -> Result<(Arc<LiveConnection>, Courier), NodeError> {
+    let Connections { server, environment, .. } = connections;
     server.connecting();
     let doubt = Doubt::default();
     let pushes = Pushes {
@@ -48,7 +48,7 @@ pub(super) async fn connect(
         greeted => greeted?,
     };
     let control = Arc::clone(&connection.control);
-    let prepared = prepare(connection, (protocol == ProtocolVersion::RESP3, doubt), server, environment).await;
+    let prepared = prepare(connection, (protocol == ProtocolVersion::RESP3, doubt), connections).await;
     let (live, courier) = prepared.map_err(|error| cut(&control).unwrap_or(error))?;
     if let Some(located) = control.located.get() {
         live.located_at(located.clone());

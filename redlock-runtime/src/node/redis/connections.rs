@@ -20,6 +20,8 @@ pub(super) struct Connections {
     is_wanted: AtomicBool,
     /// Whether the connection for wake-ups stands, where there is one.
     is_subscribed: AtomicBool,
+    /// Whether wake-ups have a connection of their own although the server speaks RESP3; it never becomes `false` again.
+    listens_apart: AtomicBool,
     /// Where commands go that a member of a cluster sends elsewhere.
     redirect: Option<Arc<dyn Redirect>>,
 }
@@ -57,6 +59,7 @@ impl Connections {
             epoch: AtomicU64::new(0),
             is_wanted: AtomicBool::new(false),
             is_subscribed: AtomicBool::new(false),
+            listens_apart: AtomicBool::new(false),
         }
     }
 
@@ -124,6 +127,17 @@ impl Connections {
         }
     }
 
+    /// A connection that carried commands and wake-ups was cut because of a message that was too long. From the next connection on,
+    /// wake-ups have one of their own, so that another such message does not delay commands.
+    pub(super) fn listen_apart(&self) {
+        self.listens_apart.store(true, Ordering::Release);
+    }
+
+    /// Returns `true` if wake-ups have a connection of their own at every server.
+    pub(super) fn listens_apart(&self) -> bool {
+        self.listens_apart.load(Ordering::Acquire)
+    }
+
     /// Whether wake-ups arrive.
     pub(super) fn is_listening(&self) -> bool {
         match &*self.state() {
@@ -180,7 +194,7 @@ mod tests {
         let environment = Environment::of_lone_node(ManagerId::numbered(7), Clock::Boot);
         let connections = Connections::new("server:6379", environment);
         let live = [(); 2].map(|()| {
-            let Ok(scripts) = Scripts::loaded(Channels::of_server(), || Ok::<_, Infallible>(String::new()));
+            let Ok(scripts) = Scripts::loaded(Channels::of_server(""), || Ok::<_, Infallible>(String::new()));
             let (server, environment) = (Arc::clone(&connections.server), connections.environment.clone());
             Arc::new(LiveConnection::new(scripts, true, Abstention::default(), server, environment))
         });

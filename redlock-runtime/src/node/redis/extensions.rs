@@ -184,7 +184,7 @@ mod tests {
         for left_alone in [vec![], vec![Value::Int(1)]] {
             let environment = Environment::of_lone_node(ManagerId::numbered(7), Clock::tokio());
             let server = Arc::new(ServerFacts::new("node", Arc::clone(&environment.servers)));
-            let Ok(scripts) = Scripts::loaded(Channels::of_server(), || Ok::<_, Infallible>("digest".to_owned()));
+            let Ok(scripts) = Scripts::loaded(Channels::of_server(""), || Ok::<_, Infallible>("digest".to_owned()));
             let live = LiveConnection::new(scripts, true, Abstention::default(), Arc::clone(&server), environment);
             // No time is earlier than the origin of the clock.
             advance(TTL).await;

@@ -69,7 +69,7 @@ async fn look_at_all(label: &str, live: &LiveConnection, keys: &[LockKey]) -> Ve
 
 /// What the server says of `key`. The questions are on their way when this returns.
 fn look(label: &str, live: &LiveConnection, key: &LockKey) -> impl Future<Output = NodeInspection> + use<> {
-    let (key, queue, register) = (key.name(), queue_name(key.name()), register_name(key.name()));
+    let (key, queue, register) = (key.name(), queue_name(key.name()), register_name(live.namespace(), key.name()));
     let (longest, most, share) = (LONGEST_VALUE.to_string(), MOST_WAITERS.to_string(), SHARE.to_string());
     let state = live.probe(&["EVAL", SCRIPT, "2", key, &queue, &longest, &most, &share]);
     // By itself, because a user without fencing may not read it.

@@ -33,7 +33,7 @@ pub(super) struct LiveConnection {
     pub(super) outbox: Outbox,
     /// With their digests on this server.
     scripts: Scripts,
-    /// Whether wake-ups can come on this connection: it speaks RESP3.
+    /// Whether wake-ups can come on this connection: it speaks RESP3, and no message was too long before.
     has_pushes: bool,
     /// Whether the server has confirmed the subscription on this connection.
     is_listening: AtomicBool,
@@ -223,7 +223,10 @@ impl LiveConnection {
             return leave_queue(&question.command);
         }
         let script = self.scripts.of(&question.command);
-        script.map_or_else(|| set_nx(&question.command), |script| script.by_digest(question).into())
+        script.map_or_else(
+            || set_nx(&question.command, self.namespace()),
+            |script| script.by_digest(question, self.channels()).into(),
+        )
     }
 
     /// Whether it matters when `command` was sent: to an abstention, or to what its answer says of the server's clock. Of some
@@ -244,6 +247,11 @@ impl LiveConnection {
     /// Where managers of this server are woken.
     pub(super) const fn channels(&self) -> &Channels {
         &self.scripts.channels
+    }
+
+    /// Prefix of the keys of our manager.
+    pub(super) fn namespace(&self) -> &str {
+        self.channels().namespace()
     }
 
     /// The channel of our manager.
@@ -287,7 +295,7 @@ impl LiveConnection {
         let said = value.extract_error();
         if said.as_ref().is_err_and(is_script_lost) {
             // It is loaded for the next ones.
-            drop(self.probe(&["SCRIPT", "LOAD", self.scripts.extend_many.source()]));
+            drop(self.probe(&["SCRIPT", "LOAD", &self.scripts.extend_many.source(self.channels())]));
         }
         let answers = self.together.read(questions.len(), said);
         for (mut question, answer) in questions.into_iter().zip(answers) {

@@ -40,7 +40,7 @@ pub(super) fn repeat(outbox: &Outbox, scripts: &Scripts, mut question: Question,
         return false;
     };
     question.is_late = question.command.verb.may_be_late();
-    let wire = script.by_source(&question);
+    let wire = script.by_source(&question, &scripts.channels);
     question.is_repeated = true;
     // Behind an `ASKING`, if it was sent so.
     outbox.put_if(question, wire.into(), |question| !is_abandoned(question))
@@ -89,7 +89,7 @@ mod tests {
     }
 
     fn repeat(outbox: &Outbox, question: Question) -> bool {
-        let scripts = Scripts::loaded(Channels::of_server(), || Ok::<_, Infallible>(String::new())).unwrap();
+        let scripts = Scripts::loaded(Channels::of_server(""), || Ok::<_, Infallible>(String::new())).unwrap();
         let error = RedisError::from((ErrorKind::Server(ServerErrorKind::NoScript), "no matching script"));
         super::repeat(outbox, &scripts, question, &error)
     }

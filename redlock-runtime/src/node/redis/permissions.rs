@@ -30,7 +30,7 @@ pub(super) fn ask(
     channel: &str,
 ) -> impl Future<Output = Result<Permissions, NodeError>> + use<> {
     let key = key.name();
-    let (queue, register) = (queue_name(key), register_name(key));
+    let (queue, register) = (queue_name(key), register_name(live.namespace(), key));
     let questions = questions(key, &queue, &register, channel, live.replicas().is_some());
     let send = |(purpose, words): (Purpose, Vec<&str>)| {
         let command = words.first().copied().unwrap_or_default();

@@ -3,6 +3,7 @@
 
 use super::answer::{refused, time_told};
 use super::channels::Channels;
+use super::connections::Connections;
 use super::courier::{Connection, Courier};
 use super::info::Info;
 use super::live_connection::LiveConnection;
@@ -38,10 +39,15 @@ const SENTINEL: &str =
 pub(super) async fn prepare(
     mut connection: Connection,
     (has_pushes, doubt): (bool, Doubt),
-    server: &Arc<ServerFacts>,
-    environment: &Environment,
+    connections: &Connections,
 ) -> Result<(Arc<LiveConnection>, Courier), NodeError> {
-    let channels = if server.is_member() { own_channels(&mut connection).await? } else { Channels::of_server() };
+    let Connections { server, environment, .. } = connections;
+    let namespace = &*environment.namespace;
+    let channels = if server.is_member() {
+        own_channels(&mut connection, namespace).await?
+    } else {
+        Channels::of_server(namespace)
+    };
     server.has_channels(channels.are_own());
     let (sent, receipt) = (server.now(), server.receipt());
     let mut answers = ask(&mut connection, &questions(&channels, environment, server)).await?.into_iter();
@@ -89,7 +95,9 @@ pub(super) async fn prepare(
     if server.abstains_for(abstention, answered).is_none() {
         server.answered(sent, answered);
     }
-    let live = Arc::new(LiveConnection::new(scripts, has_pushes, abstention, Arc::clone(server), environment.clone()));
+    let brings_wakeups = has_pushes && !connections.listens_apart();
+    let live =
+        Arc::new(LiveConnection::new(scripts, brings_wakeups, abstention, Arc::clone(server), environment.clone()));
     Ok((Arc::clone(&live), Courier::new(live, connection, Verification::new(doubt, is_tracking))))
 }
 
@@ -98,16 +106,16 @@ pub(super) async fn prepare(
 ///
 /// # Errors
 /// [`NodeError::Refused`] to a user who may not ask: others may, and would publish on other channels than this one listens to.
-async fn own_channels(connection: &mut Connection) -> Result<Channels, NodeError> {
+async fn own_channels(connection: &mut Connection, namespace: &str) -> Result<Channels, NodeError> {
     let answers = ask(connection, redis::pipe().cmd("CLUSTER").arg("MYID")).await?;
     let said = match answers.into_iter().next().unwrap_or(Value::Nil).extract_error() {
         Err(error) if error.code() == Some("NOPERM") => return Err(refused(&error)),
-        Err(_) => return Ok(Channels::of_server()),
+        Err(_) => return Ok(Channels::of_server(namespace)),
         Ok(said) => said,
     };
     let id: String = redis::from_redis_value(said)
         .map_err(|_| NodeError::Unintelligible("something else than an id to CLUSTER MYID".into()))?;
-    Channels::of_member(&id)
+    Channels::of_member(namespace, &id)
 }
 
 /// What is asked, in the order in which [`prepare`] takes the answers.

@@ -23,7 +23,8 @@ use std::time::Duration;
 /// A script: its source here, its digest as the server computed it.
 #[derive(Debug)]
 pub(super) struct Script {
-    source: Cow<'static, str>,
+    /// Publishes on the channels of a server without a namespace, until [`Channels::in_script`] changes it.
+    source: &'static str,
     digest: String,
 }
 
@@ -56,12 +57,16 @@ fn with_constants(parts: &str) -> String {
     constants.iter().fold(parts.to_owned(), |source, (name, value)| source.replace(name, value))
 }
 
-/// The `parts` without their comments and their indentation. Before a user has said who he is, a server takes no text of more than 16 KiB and ends the
+/// The `parts` without their comments, their indentation, and the spaces behind commas and around `=`. Before a user has said who he is, a server takes no text of more than 16 KiB and ends the
 /// connection instead: then nobody would hear that the password is wrong.
 fn without_comments(parts: &str) -> String {
     let is_code = |line: &&str| !line.starts_with("--") && !line.is_empty();
-    parts.lines().map(str::trim).filter(is_code).flat_map(|line| [line, "\n"]).collect()
+    let code: String = parts.lines().map(str::trim).filter(is_code).flat_map(|line| [line, "\n"]).collect();
+    SPACED.iter().fold(code, |code, (spaced, dense)| code.replace(spaced, dense))
 }
+
+/// What is written without spaces, and how. No text in a script contains the first.
+const SPACED: [(&str, &str); 2] = [(", ", ","), (" = ", "=")];
 
 /// What stands behind the token of a holder while others may wait for its lock, as Lua writes it; see `lua/lock.lua`.
 const MARK: &str = "'+'";
@@ -199,8 +204,8 @@ macro_rules! scripts {
                 mut digest: impl FnMut() -> Result<String, E>,
             ) -> Result<Self, E> {
                 Ok(Self {
-                    $several: Script { source: channels.in_script(&source::$several), digest: digest()? },
-                    $($name: Script { source: channels.in_script(&source::$name), digest: digest()? },)+
+                    $several: Script { source: &source::$several, digest: digest()? },
+                    $($name: Script { source: &source::$name, digest: digest()? },)+
                     channels,
                 })
             }
@@ -353,9 +358,9 @@ scripts! {
 }
 
 impl Script {
-    /// The call by digest.
-    pub(super) fn by_digest(&self, question: &Question) -> Cmd {
-        call("EVALSHA", &self.digest, question)
+    /// The call by digest, in the namespace of `channels`.
+    pub(super) fn by_digest(&self, question: &Question, channels: &Channels) -> Cmd {
+        call("EVALSHA", &self.digest, question, channels)
     }
 
     /// Its digest on the server.
@@ -363,20 +368,20 @@ impl Script {
         &self.digest
     }
 
-    /// What is loaded.
-    pub(super) fn source(&self) -> &str {
-        &self.source
+    /// The text that is loaded for a manager with these `channels`.
+    pub(super) fn source(&self, channels: &Channels) -> Cow<'static, str> {
+        channels.in_script(self.source)
     }
 
     /// The call by source, which also loads the script: for a server that has lost it.
-    pub(super) fn by_source(&self, question: &Question) -> Cmd {
-        call("EVAL", &self.source, question)
+    pub(super) fn by_source(&self, question: &Question, channels: &Channels) -> Cmd {
+        call("EVAL", &self.source(channels), question, channels)
     }
 }
 
 /// The call of a script by `eval`, with what that takes: its digest or its source. Keys and arguments are those that
 /// the heads of the `.lua` files name.
-fn call(eval: &str, script: &str, question: &Question) -> Cmd {
+fn call(eval: &str, script: &str, question: &Question, channels: &Channels) -> Cmd {
     let Question { command, form, is_late, .. } = question;
     let (key, token, turnstile) = (command.key(), command.token(), turnstile_of(command));
     let mut call = Cmd::with_capacity(8, 2 * key.len() + token.len() + script.len() + 48);
@@ -393,7 +398,7 @@ fn call(eval: &str, script: &str, question: &Question) -> Cmd {
         };
     }
     for slot in numbered.iter().flat_map(|(_, slots)| slots.iter()) {
-        call.arg(register_of(*slot));
+        call.arg(register_of(channels.namespace(), *slot));
     }
     call.arg(turnstile);
     call.arg(token);
@@ -445,6 +450,7 @@ pub(super) fn millis(ttl: Duration) -> u64 {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::lock::namespace::{MAX_LEN, prefix};
     use std::collections::BTreeSet;
     use std::fs;
     use std::path::Path;
@@ -478,14 +484,27 @@ mod tests {
         }
     }
 
-    /// Smaller than what a server takes of a user who has not said who he is; also with the channels of a member of a cluster.
+    /// Smaller than what a server takes of a user who has not said who he is; also with the channels of a member of a cluster, and with
+    /// the longest namespace.
     #[test]
     fn no_script_is_too_long_for_a_user_with_a_wrong_password() {
-        let channels = Channels::of_member(&"0".repeat(40)).unwrap();
+        let namespace = prefix(&"n".repeat(MAX_LEN));
+        let channels = Channels::of_member(&namespace, &"0".repeat(40)).unwrap();
         for (name, source) in Scripts::SOURCES {
             let source = channels.in_script(source);
             assert!(source.len() < 16 * 1024, "{name}: {} bytes", source.len());
             assert!(!source.contains("--"), "{name}");
+        }
+    }
+
+    /// Otherwise the text would be changed, too.
+    #[test]
+    fn no_text_in_a_script_contains_what_is_written_without_spaces() {
+        for (name, parts) in Scripts::PARTS {
+            let code = parts.lines().map(str::trim).filter(|line| !line.starts_with("--"));
+            for text in code.flat_map(|line| line.split('\'').skip(1).step_by(2)) {
+                assert!(SPACED.iter().all(|(spaced, _)| !text.contains(spaced)), "{name}: {text:?}");
+            }
         }
     }
 
@@ -497,7 +516,7 @@ mod tests {
             ("string.sub(largest, 1, TIME_LEN)", "string.sub(largest, 1, 18)"),
             ("string.byte(to, VERSION_AT) == CLAIMS_VERSION", "string.byte(to, 50) == 56"),
             ("to .. MARK", "to .. '+'"),
-            ("CHANNEL .. id", "'redlock:' .. id"),
+            ("CHANNEL .. id", "'redlock::' .. id"),
             ("{QUEUE_EXPIRY, MEMBER}", "{30000, 'n'}"),
         ];
         for (part, expected) in table {

@@ -10,15 +10,16 @@ pub(crate) fn queue_name(lock: &str) -> String {
     side_key(lock, "}:q")
 }
 
-/// The fencing register: `redlock:f:{4438}` for `order:7`, and for all other locks of its slot. A register outlives its locks, so
-/// that there must not be one for each of them.
-pub(super) fn register_name(lock: &str) -> String {
-    register_of(slot_of(lock))
+/// The fencing register for `lock` and all other locks of its slot in the same namespace: `redlock:f:{4438}` for `order:7`, and
+/// `shop:redlock:f:{..}` for `shop:order:7` with the prefix `shop:`. A register outlives its locks, so there must not be one for each.
+pub(super) fn register_name(namespace: &str, lock: &str) -> String {
+    register_of(namespace, slot_of(lock))
 }
 
-/// The register of a slot.
-pub(super) fn register_of(slot: u16) -> String {
-    format!("{REGISTER}{{{}}}", number_in(slot))
+/// The register of a slot in the namespace with this prefix. Its name has that slot, because the prefix contains a complete hash tag, which
+/// all names in the namespace have, or none.
+pub(super) fn register_of(namespace: &str, slot: u16) -> String {
+    format!("{namespace}{REGISTER}{{{}}}", number_in(slot))
 }
 
 #[cfg(test)]
@@ -71,15 +72,21 @@ mod tests {
         for (lock, expected) in table {
             assert_eq!(queue_name(lock), expected);
         }
-        assert_eq!([register_name("order:7"), register_name("{order:7}:state")], ["redlock:f:{4438}"; 2]);
+        let [one, other] = ["order:7", "{order:7}:state"].map(|lock| register_name("", lock));
+        assert_eq!([one.as_str(), &other], ["redlock:f:{4438}"; 2]);
+        assert_eq!(register_name("shop:", "{order:7}:state"), "shop:redlock:f:{4438}");
     }
 
     #[test]
     fn a_side_key_has_the_slot_of_its_lock_and_a_name_of_its_own() {
         let mut names = HashMap::new();
         for lock in KEYS {
-            let register = register_name(lock);
-            assert!(slot_of(&register) == slot_of(lock) && is_reserved(&register), "{lock}: {register}");
+            for namespace in NAMESPACES.map(namespace::prefix) {
+                let lock = [&namespace, lock].concat();
+                let register = register_name(&namespace, &lock);
+                assert!(slot_of(&register) == slot_of(&lock) && is_reserved(&register), "{lock}: {register}");
+                assert!(register.starts_with(&namespace), "{lock}: {register}");
+            }
         }
         for (lock, name) in KEYS.map(|lock| (lock, queue_name(lock))) {
             assert_eq!(slot_of(&name), slot_of(lock), "{lock}: {name}");
@@ -94,7 +101,7 @@ mod tests {
     const PIECES: [&str; 16] =
         ["{", "}", ":", "q", "f", ":q", "}:f", "}:q:", "a", "7", "%", "%7B", "%72", "redlock", "f:{9", "\0é"];
 
-    const NAMESPACES: [&str; 8] = ["", "", "", "{", "{a}", "redlock", "a:{b", "%7Ba}"];
+    const NAMESPACES: [&str; 10] = ["", "", "", "{", "{a}", "redlock", "a:{b", "%7Ba}", "{}", "}{a}"];
 
     fn nasty(random: &mut Rng) -> String {
         (0..random.usize(..5)).map(|_| PIECES[random.usize(..PIECES.len())]).collect()
@@ -122,10 +129,10 @@ mod tests {
     }
 
     impl Database {
-        fn add(&mut self, lock: &str) {
+        fn add(&mut self, namespace: &str, lock: &str) {
             let other = self.beside.insert(queue_name(lock), lock.to_owned());
             assert!(other.as_deref().is_none_or(|other| other == lock), "{lock} and {other:?} share a queue");
-            self.registers.insert(register_name(lock));
+            self.registers.insert(register_name(namespace, lock));
             self.locks.insert(lock.to_owned());
         }
 
@@ -143,12 +150,12 @@ mod tests {
         for _ in 0..50_000 {
             let (text, raw) = text(&mut random);
             let prefix = namespace::prefix(NAMESPACES[random.usize(..NAMESPACES.len())]);
-            careless.add(&(prefix.clone() + &raw));
+            careless.add(&prefix, &(prefix.clone() + &raw));
             let key = LockKey::from_template(text).below(&prefix);
             for key in [key.in_window(random.i64(-2..20)), key] {
                 // Where the namespace makes the name of a side key, the call is refused.
                 if key.fault().is_none() {
-                    kept.add(key.name());
+                    kept.add(&prefix, key.name());
                 }
             }
         }

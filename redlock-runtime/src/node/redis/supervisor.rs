@@ -5,6 +5,7 @@ use super::complaints::{Complaints, LASTING};
 use super::connect;
 use super::connections::Connections;
 use super::endpoint::Endpoint;
+use super::reach::cut;
 use super::relief;
 use crate::error::NodeError;
 use crate::observe::events;
@@ -18,13 +19,14 @@ pub(super) async fn supervise(endpoint: Arc<Endpoint>, supervised: Supervised, m
     let connections = &supervised.0;
     let (mut backoff, mut complaints) = (Backoff::new(), Complaints::default());
     loop {
-        let connected = connect::connect(&endpoint, &connections.server, &connections.environment);
+        let connected = connect::connect(&endpoint, connections);
         match timeout(endpoint.connect_timeout(), connected).await {
             Ok(Ok((live, courier))) => {
                 let has_pushes = live.has_pushes();
                 let up = |times| events::node_up(endpoint.label(), has_pushes, times);
                 complaints.times_up().into_iter().for_each(up);
                 connections.server.counters.connected();
+                let (control, listener) = (Arc::clone(courier.control()), Arc::clone(&live));
                 connections.up(live);
                 endpoint.connected();
                 backoff.connected();
@@ -37,6 +39,10 @@ pub(super) async fn supervise(endpoint: Arc<Endpoint>, supervised: Supervised, m
                     Some(error) => error,
                     None => driving.await,
                 };
+                // An answer that is too long has the same effect on a connection that listens. That costs one connection.
+                if listener.is_listening() && cut(&control).is_some() {
+                    connections.listen_apart();
+                }
                 // Until now, whatever was changed meanwhile.
                 endpoint.logged_in();
                 connections.server.disconnected();

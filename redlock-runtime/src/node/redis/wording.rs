@@ -8,8 +8,8 @@ use crate::time::ballot_clock::Ballot;
 use redis::{Cmd, Value};
 
 /// The plain `SET key token NX PX ttl`, which needs no script; and behind it the ballot, if there is one, which needs none
-/// either: whether the lock was free does not matter to it.
-pub(super) fn set_nx(command: &Command) -> Wire {
+/// either: whether the lock was free does not matter to it. `namespace` is the prefix of the keys of the manager.
+pub(super) fn set_nx(command: &Command, namespace: &str) -> Wire {
     let (key, token) = (command.key(), command.token());
     let mut set = Cmd::with_capacity(6, key.len() + token.len() + 32);
     set.arg("SET").arg(key).arg(token).arg("NX");
@@ -17,7 +17,7 @@ pub(super) fn set_nx(command: &Command) -> Wire {
         set.arg("PX").arg(millis(ttl));
     }
     let Some(ballot) = command.fence else { return set.into() };
-    let register = register_name(key);
+    let register = register_name(namespace, key);
     let (mut propose, mut read) = (Cmd::new(), Cmd::new());
     propose.arg("ZADD").arg(&register);
     if ballot == Ballot::LOOK {

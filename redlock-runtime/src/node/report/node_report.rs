@@ -4,7 +4,7 @@ use super::capabilities::Capabilities;
 use super::clock_offset::ClockOffset;
 use super::deployment::Deployment;
 use super::persistence::Persistence;
-use super::refusal::{Purpose, Refusal, pattern, text};
+use super::refusal::{Purpose, Refusal, channels, pattern, registers, text};
 use super::remedy::remedy;
 use super::replication::Replication;
 use crate::error::NodeError;
@@ -203,11 +203,13 @@ impl NodeReport {
             [Purpose::WakeUps, Purpose::Fencing, Purpose::Sharing, Purpose::LostScripts, Purpose::MovingSlots]
                 .map(|purpose| text(&self.refusals, purpose, &self.trial_name));
         let listens = (wake_ups == Some(false) && publishes.is_none()).then(|| {
-            "waiting callers are not woken and ask again and again: grant the user `&redlock:* +publish +subscribe`"
-                .to_owned()
+            format!(
+                "waiting callers are not woken and ask again and again: grant the user `{} +publish +subscribe`",
+                channels(&self.trial_name)
+            )
         });
         let no_fences = (fencing == Some(false) && locks == Some(true) && fences.is_none())
-            .then(|| "fenced locks fail: see what stands under the keys redlock:f:*".to_owned());
+            .then(|| format!("fenced locks fail: see what is stored in the keys {}", registers(&self.trial_name)));
         let time = (!time).then(|| "the user may not ask for the time, so that steps of the server's clock are not noticed: grant it `+time`".to_owned());
         let identity = (!identity).then(|| {
             "the user may not ask who the server is, so that restarts are not noticed: grant it `+info`".to_owned()

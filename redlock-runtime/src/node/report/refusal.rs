@@ -2,7 +2,9 @@
 
 use super::remedy::remedy;
 use crate::error::NodeError;
+use crate::lock::reserved::REGISTER;
 use crate::protocol::trial::TRIAL_NAME;
+use crate::protocol::wakeup::{CHANNEL, channel};
 use std::fmt::Write as _;
 
 /// A command that locks need and the server refuses to this user, or does not know.
@@ -86,7 +88,7 @@ pub(crate) fn text(refusals: &[Refusal], purpose: Purpose, name: &str) -> Option
         parts.push(keys(purpose, is_lock, name));
     }
     if of(Refused::Channel).next().is_some() {
-        parts.push("the user may not publish on channels: grant it `&redlock:*`".to_owned());
+        parts.push(format!("the user may not publish on channels: grant it `{}`", channels(name)));
     }
     if of(Refused::Unknown).next().is_some() {
         let unknown = commands(Refused::Unknown);
@@ -100,7 +102,7 @@ pub(crate) fn text(refusals: &[Refusal], purpose: Purpose, name: &str) -> Option
 /// may only read.
 fn keys(purpose: Purpose, is_lock: bool, name: &str) -> String {
     if purpose == Purpose::Fencing {
-        return "the user may not use the keys of fencing numbers: grant it `~redlock:f:*`".to_owned();
+        return format!("the user may not use the keys of fencing numbers: grant it `~{}`", registers(name));
     }
     let mut text = String::new();
     let pattern = pattern(name);
@@ -117,10 +119,28 @@ fn keys(purpose: Purpose, is_lock: bool, name: &str) -> String {
 
 /// The pattern of all names that a manager uses, as far as the `name` of its trial tells.
 pub(crate) fn pattern(name: &str) -> String {
-    match name.split_once(TRIAL_NAME) {
-        Some((namespace, _)) if !namespace.is_empty() => format!("{namespace}*"),
-        _ => format!("{TRIAL_NAME}*"),
+    match namespace(name) {
+        "" => format!("{TRIAL_NAME}*"),
+        namespace => format!("{namespace}*"),
     }
+}
+
+/// The pattern of all channels of a manager whose trial has this `name`.
+pub(crate) fn channels(name: &str) -> String {
+    match namespace(name) {
+        "" => format!("&{}*", channel("")),
+        namespace => format!("&{CHANNEL}{namespace}*"),
+    }
+}
+
+/// The pattern of all fencing registers of a manager whose trial has this `name`.
+pub(crate) fn registers(name: &str) -> String {
+    [namespace(name), REGISTER, "*"].concat()
+}
+
+/// The prefix of all keys of a manager whose trial has this `name`.
+fn namespace(name: &str) -> &str {
+    name.split_once(TRIAL_NAME).map_or("", |(namespace, _)| namespace)
 }
 
 impl Refusal {
@@ -153,6 +173,8 @@ mod tests {
     const TO_RUN: &str = "NOPERM this user has no permissions to run the 'keys' command";
     const KEY: &str = "NOPERM this user has no permissions to access one of the keys used as arguments";
 
+    const CHANNEL_REFUSED: &str = "NOPERM No permissions to access a channel";
+
     #[test]
     fn the_kinds_of_refusals() {
         let table = [
@@ -161,7 +183,7 @@ mod tests {
             (KEY, Refused::Key),
             ("NOPERM No permissions to access a key", Refused::Key),
             ("NOPERM this user has no permissions to access one of the channels used as arguments", Refused::Channel),
-            ("NOPERM No permissions to access a channel", Refused::Channel),
+            (CHANNEL_REFUSED, Refused::Channel),
             ("ERR unknown command 'EVALSHA', with args beginning with: '0' 'key' ", Refused::Unknown),
             ("OOM command not allowed when used memory > 'maxmemory'.", Refused::Other),
         ];
@@ -193,7 +215,14 @@ mod tests {
             locks.contains("`~{redlock:check:*` beside `~redlock:check:*`, and the like for every lock"),
             "{locks}"
         );
-        assert!(text(Purpose::Fencing, "").unwrap().ends_with("grant it `~redlock:f:*`"));
+        for (name, registers) in [("", "`~redlock:f:*`"), ("shop:redlock:check:1", "`~shop:redlock:f:*`")] {
+            assert!(text(Purpose::Fencing, name).unwrap().ends_with(&format!("grant it {registers}")));
+        }
+        let publish = [Refusal::new("PUBLISH", Purpose::WakeUps, CHANNEL_REFUSED.into())];
+        for (name, channels) in [("redlock:check:1", "`&redlock::*`"), ("shop:redlock:check:1", "`&redlock:shop:*`")] {
+            let text = super::text(&publish, Purpose::WakeUps, name).unwrap();
+            assert!(text.ends_with(&format!("grant it {channels}")), "{text}");
+        }
         assert!(text(Purpose::LostScripts, "").unwrap().contains("SET was answered OOM command not allowed: raise"));
         assert_eq!(text(Purpose::WakeUps, ""), None);
     }

@@ -7,7 +7,7 @@ use redlock_runtime::{LockError, LockGuard, LockManager, LockPart, LockRequest};
 use redlock_tests::{Nodes, PATIENCE, eventually_eq};
 
 /// What every lock needs, and wake-ups.
-const OF_ALL: &str = "resetchannels ~config* ~{config* &redlock:* +set +get +del +pttl +pexpire +zadd +zcard +zpopmin +zrange \
+const OF_ALL: &str = "resetchannels ~config* ~{config* &redlock::* +set +get +del +pttl +pexpire +zadd +zcard +zpopmin +zrange \
                       +zrank +zrem +evalsha +eval +script|load +client|setname +publish +subscribe";
 
 /// What shared ones need beside that.
@@ -77,8 +77,8 @@ async fn wait_until_there(nodes: &Nodes, name: &str) {
 #[tokio::test]
 async fn permits_of_a_key_with_a_hash_tag_take_the_pattern_of_its_turnstile() {
     const TAGGED: &str = "config:{7}";
-    const QUEUES: &str = "~*:q:config*";
-    const TURNSTILES: &str = "~*:t:config*";
+    const QUEUES: &str = "~{*}:q:config*";
+    const TURNSTILES: &str = "~{*}:t:config*";
     let guide = include_str!("../../../../redlock-runtime/docs/guide/deploying.md");
     let row = guide.lines().find(|line| line.starts_with("| permits |")).unwrap();
     assert!(row.contains(&TURNSTILES.replace("config", "order:")), "{row}");

@@ -16,7 +16,7 @@ use std::task::{Context, Waker};
 pub(in crate::node::redis) fn live() -> LiveConnection {
     let environment = Environment::of_lone_node(ManagerId::numbered(7), Clock::Boot);
     let server = Arc::new(ServerFacts::new("member", Arc::clone(&environment.servers)));
-    let Ok(scripts) = Scripts::loaded(Channels::of_server(), || Ok::<_, Infallible>("digest".to_owned()));
+    let Ok(scripts) = Scripts::loaded(Channels::of_server(""), || Ok::<_, Infallible>("digest".to_owned()));
     LiveConnection::new(scripts, true, Abstention::default(), server, environment)
 }
 

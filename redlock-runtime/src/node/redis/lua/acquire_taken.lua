@@ -12,7 +12,7 @@ if not is_among and owner ~= token and is_token(owner) and (value == owner .. MA
     redis.call('SET', lock, owner .. MARK, 'KEEPTTL')
   end
   local kind = ARGV[4] == 'holds' and 'wanted ' or 'contended '
-  redis.pcall('PUBLISH', CHANNEL .. string.sub(owner, ATTEMPT_LEN + 2), kind .. owner .. ' ' .. token .. ' ' .. lock)
+  redis.pcall('PUBLISH', channels .. string.sub(owner, ATTEMPT_LEN + 2), kind .. owner .. ' ' .. token .. ' ' .. lock)
   local largest = last and is_before(owner, last) and last or owner
   local newest = is_before(token, largest) and string.sub(largest, 1, TIME_LEN) or nil
   local time = '@' .. table.concat(redis.pcall('TIME'), '.')

@@ -5,7 +5,7 @@ local function notify(to, text)
   if not is_token(to) then
     return 0
   end
-  local received = redis.pcall('PUBLISH', CHANNEL .. string.sub(to, ATTEMPT_LEN + 2), text)
+  local received = redis.pcall('PUBLISH', channels .. string.sub(to, ATTEMPT_LEN + 2), text)
   return type(received) == 'number' and received or 0
 end
 

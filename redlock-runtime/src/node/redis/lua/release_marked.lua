@@ -10,7 +10,7 @@ if not is_among and value == token .. MARK then
     redis.call('ZREM', queue, token)
     local begun = redis.pcall('TIME')
     redis.call('SET', lock, first == last and first or first .. MARK, 'PX', ARGV[2])
-    local channel = CHANNEL .. string.sub(first, ATTEMPT_LEN + 2)
+    local channel = channels .. string.sub(first, ATTEMPT_LEN + 2)
     local received = redis.pcall('PUBLISH', channel, claimed(first, ARGV[2], begun))
     if type(received) == 'number' and received > 0 then
       redis.call('ZREM', queue, first)

@@ -78,7 +78,7 @@ const QUEUE: &str = "+pttl +zadd +zcard +zpopmin +zrange +zrank +zrem";
 #[tokio::test]
 async fn a_user_needs_these_permissions_to_be_woken_and_no_others() {
     for builder in [RedisServer::builder(), RedisServer::builder().without_command("HELLO")] {
-        let server = with_user(builder, &format!("{QUEUE} &redlock:* +publish +subscribe")).start().await;
+        let server = with_user(builder, &format!("{QUEUE} &redlock::* +publish +subscribe")).start().await;
         let mut peers = [Peer::listening(&server).await, Peer::listening(&server).await];
         let [holder, waiter] = &mut peers;
         assert_eq!(pass_on(holder, waiter).await, Notice::Granted, "without the time, nothing is known of a claim");

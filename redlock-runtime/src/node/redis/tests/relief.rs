@@ -9,7 +9,6 @@ use crate::node::redis::live_connection::LiveConnection;
 use crate::node::redis::movable::Side;
 use crate::node::redis::relief::drive_shared;
 use crate::node::redis::shared_courier::SharedCourier;
-use crate::node::server_facts::ServerFacts;
 use crate::time::clock::Clock;
 use redlock_tests::{PATIENCE, RedisServer, eventually_eq};
 use std::sync::{Arc, mpsc};
@@ -28,11 +27,11 @@ impl Scene {
     async fn start() -> Self {
         let server = RedisServer::start().await;
         let environment = Environment::of_lone_node(ManagerId::random(), Clock::Boot);
-        let facts = Arc::new(ServerFacts::new("node", Arc::clone(&environment.servers)));
+        let connections = Arc::new(Connections::new("node", environment));
         let endpoint = Endpoint::parse(&server.url(), 1).unwrap();
-        let (live, courier) = connect(&endpoint, &facts, &environment).await.unwrap();
+        let (live, courier) = connect(&endpoint, &connections).await.unwrap();
         let host = Builder::new_multi_thread().worker_threads(1).enable_all().build().unwrap();
-        let courier = Arc::new(SharedCourier::new(courier, Arc::new(Connections::new("node", environment))));
+        let courier = Arc::new(SharedCourier::new(courier, connections));
         let (driven, handle) = (Arc::clone(&courier), host.handle().clone());
         tokio::spawn(async move { drive_shared(&driven, Some(&handle)).await });
         Self { server, host: Some(host), live, courier }

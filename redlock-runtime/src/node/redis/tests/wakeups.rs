@@ -184,7 +184,7 @@ async fn what_is_no_wake_up_is_ignored() {
         let mut peers = [Peer::listening(&server).await, Peer::listening(&server).await];
         for peer in &peers {
             for payload in ["", "granted", "granted token order:7", "lost everything"] {
-                let channel = format!("redlock:{}", peer.environment.manager);
+                let channel = format!("redlock::{}", peer.environment.manager);
                 let receivers: i64 = server.inspect().command(&["PUBLISH", &channel, payload]).await;
                 assert_eq!(receivers, 1);
             }

@@ -29,6 +29,9 @@ local answer = (function()
 local value = redis.pcall('GET', lock)
 -- The part of the scripts that tells tokens from other texts, and which one of two comes first.
 
+-- What the names of channels begin with.
+local channels = 'redlock::'
+
 -- Whether a value is a token. Those of other programs hold no time and name no channel, and must not be changed.
 local function is_token(value)
   return type(value) == 'string' and #value == 60
@@ -73,7 +76,7 @@ if not is_among and owner ~= token and is_token(owner) and (value == owner .. '+
     redis.call('SET', lock, owner .. '+', 'KEEPTTL')
   end
   local kind = ARGV[4] == 'holds' and 'wanted ' or 'contended '
-  redis.pcall('PUBLISH', 'redlock:' .. string.sub(owner, 36 + 2), kind .. owner .. ' ' .. token .. ' ' .. lock)
+  redis.pcall('PUBLISH', channels .. string.sub(owner, 36 + 2), kind .. owner .. ' ' .. token .. ' ' .. lock)
   local largest = last and is_before(owner, last) and last or owner
   local newest = is_before(token, largest) and string.sub(largest, 1, 18) or nil
   local time = '@' .. table.concat(redis.pcall('TIME'), '.')
@@ -98,7 +101,7 @@ local function notify(to, text)
   if not is_token(to) then
     return 0
   end
-  local received = redis.pcall('PUBLISH', 'redlock:' .. string.sub(to, 36 + 2), text)
+  local received = redis.pcall('PUBLISH', channels .. string.sub(to, 36 + 2), text)
   return type(received) == 'number' and received or 0
 end
 

@@ -48,6 +48,9 @@ if value == ARGV[3] or value == ARGV[3] .. '+' then
 end
 -- The part of the scripts that tells tokens from other texts, and which one of two comes first.
 
+-- What the names of channels begin with.
+local channels = 'redlock::'
+
 -- Whether a value is a token. Those of other programs hold no time and name no channel, and must not be changed.
 local function is_token(value)
   return type(value) == 'string' and #value == 60

@@ -38,6 +38,9 @@ if ARGV[3] == 'late' or ARGV[4] == 'late' then
 end
 -- The part of the scripts that tells tokens from other texts, and which one of two comes first.
 
+-- What the names of channels begin with.
+local channels = 'redlock::'
+
 -- Whether a value is a token. Those of other programs hold no time and name no channel, and must not be changed.
 local function is_token(value)
   return type(value) == 'string' and #value == 60

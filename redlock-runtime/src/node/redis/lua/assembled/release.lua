@@ -17,6 +17,9 @@ if value == token then
 end
 -- The part of the scripts that tells tokens from other texts, and which one of two comes first.
 
+-- What the names of channels begin with.
+local channels = 'redlock::'
+
 -- Whether a value is a token. Those of other programs hold no time and name no channel, and must not be changed.
 local function is_token(value)
   return type(value) == 'string' and #value == 60
@@ -70,7 +73,7 @@ if not is_among and value == token .. '+' then
     redis.call('ZREM', queue, token)
     local begun = redis.pcall('TIME')
     redis.call('SET', lock, first == last and first or first .. '+', 'PX', ARGV[2])
-    local channel = 'redlock:' .. string.sub(first, 36 + 2)
+    local channel = channels .. string.sub(first, 36 + 2)
     local received = redis.pcall('PUBLISH', channel, claimed(first, ARGV[2], begun))
     if type(received) == 'number' and received > 0 then
       redis.call('ZREM', queue, first)
@@ -85,7 +88,7 @@ local function notify(to, text)
   if not is_token(to) then
     return 0
   end
-  local received = redis.pcall('PUBLISH', 'redlock:' .. string.sub(to, 36 + 2), text)
+  local received = redis.pcall('PUBLISH', channels .. string.sub(to, 36 + 2), text)
   return type(received) == 'number' and received or 0
 end
 

@@ -55,6 +55,9 @@ end
 local value = value_of(lock)
 -- The part of the scripts that tells tokens from other texts, and which one of two comes first.
 
+-- What the names of channels begin with.
+local channels = 'redlock::'
+
 -- Whether a value is a token. Those of other programs hold no time and name no channel, and must not be changed.
 local function is_token(value)
   return type(value) == 'string' and #value == 60
@@ -92,7 +95,7 @@ local function notify(to, text)
   if not is_token(to) then
     return 0
   end
-  local received = redis.pcall('PUBLISH', 'redlock:' .. string.sub(to, 36 + 2), text)
+  local received = redis.pcall('PUBLISH', channels .. string.sub(to, 36 + 2), text)
   return type(received) == 'number' and received or 0
 end
 

@@ -1,0 +1,281 @@
+//! Tenants of one Redis: programs that do not trust each other, each with a namespace and exactly the rights that the guide gives it.
+
+use crate::support::{builder, wait_until_queued};
+use crate::waiters::{Waiting, obtained, patient, waiting};
+use redis::aio::MultiplexedConnection;
+use redis::{FromRedisValue, RedisResult, Value};
+use redlock_runtime::{LockManager, LockPart, LockRequest};
+use redlock_tests::{Cluster, Inspector, Nodes, PATIENCE, eventually};
+use std::time::Duration;
+
+const PAGE: &str = include_str!("../../../redlock-runtime/docs/guide/security.md");
+
+/// Rules of a service in this namespace, as on the page "Security": the user, shared locks and permits, fencing, hash tags.
+fn rules(namespace: &str) -> Vec<String> {
+    let (_, service) = PAGE.split_once("```text\nACL SETUSER orders ").unwrap();
+    let (service, lines) = service.split_once("```").unwrap();
+    let (lines, _) = lines.trim_start().split_once("\n\n").unwrap();
+    let additions =
+        lines.lines().filter(|line| line.starts_with("- For ")).flat_map(|line| line.split('`').skip(1).step_by(2));
+    let words = service.split_whitespace().chain(additions.flat_map(str::split_whitespace));
+    words.map(|word| word.replace("order:", &format!("{namespace}:"))).collect()
+}
+
+async fn set_tenant(inspect: &Inspector, namespace: &str) {
+    let rules = rules(namespace);
+    let rules: Vec<_> =
+        ["ACL", "SETUSER", namespace, "reset"].into_iter().chain(rules.iter().map(String::as_str)).collect();
+    inspect.command::<()>(&rules).await;
+}
+
+fn url_of(url: &str, user: &str) -> String {
+    url.replacen("://", &format!("://{user}:password@"), 1)
+}
+
+async fn manager(url: &str, namespace: &str) -> LockManager {
+    let manager = builder([url_of(url, namespace)]).namespace(namespace).build().unwrap();
+    eventually(PATIENCE, "it is ready", async || manager.ready().await).await;
+    manager
+}
+
+/// Connection of a tenant, to do what no manager does.
+async fn connection(url: &str, user: &str) -> MultiplexedConnection {
+    redis::Client::open(url_of(url, user)).unwrap().get_multiplexed_async_connection().await.unwrap()
+}
+
+async fn send<T: FromRedisValue>(connection: &mut MultiplexedConnection, words: &[&str]) -> RedisResult<T> {
+    redis::cmd(words[0]).arg(&words[1..]).query_async(connection).await
+}
+
+/// Entries of the log of refused commands.
+async fn refused(inspect: &Inspector) -> Vec<Value> {
+    inspect.command(&["ACL", "LOG"]).await
+}
+
+async fn reset_refused(inspect: &Inspector) {
+    inspect.command::<()>(&["ACL", "LOG", "RESET"]).await;
+}
+
+/// A call that waits until the lock is handed over, which it has with all of its rights.
+async fn hand_over(holder: &LockManager, waiter: &LockManager, nodes: &Nodes, namespace: &str, request: LockRequest) {
+    let held = holder.acquire(request.clone()).await.unwrap();
+    let call: Waiting = waiting(waiter, request.wait(PATIENCE));
+    wait_until_queued(nodes, &format!("{namespace}:7"), 1).await;
+    held.extend().await.unwrap();
+    held.release().await.unwrap();
+    obtained(call).await.release().await.unwrap();
+}
+
+/// Uses each kind of lock.
+async fn use_all(holder: &LockManager, waiter: &LockManager, nodes: &Nodes, namespace: &str) {
+    hand_over(holder, waiter, nodes, namespace, patient("7")).await;
+    let first = holder.acquire_fenced("7").await.unwrap();
+    let call = tokio::spawn({
+        let waiter = waiter.clone();
+        async move { waiter.acquire_fenced(patient("7")).await.unwrap() }
+    });
+    wait_until_queued(nodes, &format!("{namespace}:7"), 1).await;
+    let number = first.fencing_token();
+    drop(first);
+    assert!(call.await.unwrap().fencing_token() > number);
+    let readers = [
+        holder.acquire(LockRequest::shared("7")).await.unwrap(),
+        waiter.acquire(LockRequest::shared("7")).await.unwrap(),
+    ];
+    let writer = waiting(holder, patient("7"));
+    wait_until_queued(nodes, &format!("{namespace}:7"), 1).await;
+    for reader in readers {
+        reader.release().await.unwrap();
+    }
+    obtained(writer).await.release().await.unwrap();
+    for key in ["7", "order:{7}"] {
+        let permit = || patient(key).permits(1);
+        let held = holder.acquire(permit()).await.unwrap();
+        let call = waiting(waiter, permit());
+        eventually(PATIENCE, "it waits", async || {
+            let names = nodes[0].inspect().keys().await;
+            names.iter().any(|name| name.contains(":t")).then_some(()).ok_or(names)
+        })
+        .await;
+        held.release().await.unwrap();
+        obtained(call).await.release().await.unwrap();
+    }
+    let several = || LockRequest::all([LockPart::key("7"), LockPart::key("8"), LockPart::shared("9")]);
+    let held = holder.acquire(several()).await.unwrap();
+    let call = waiting(waiter, several().wait(PATIENCE));
+    wait_until_queued(nodes, &format!("{namespace}:7"), 1).await;
+    held.release().await.unwrap();
+    obtained(call).await.release().await.unwrap();
+    holder.acquire(LockRequest::path("/customer/7")).await.unwrap().release().await.unwrap();
+    holder
+        .acquire(LockRequest::new("report").once_per(Duration::from_secs(60)))
+        .await
+        .unwrap()
+        .release()
+        .await
+        .unwrap();
+    let detached = holder.acquire("7").await.unwrap().detach();
+    waiter.attach(detached).await.unwrap().release().await.unwrap();
+}
+
+#[tokio::test]
+async fn tenant_with_the_rights_of_its_namespace_runs_every_kind_of_lock() {
+    let nodes = Nodes::start(1).await;
+    let inspect = nodes[0].inspect();
+    for namespace in ["shop", "bank"] {
+        set_tenant(inspect, namespace).await;
+        let managers = [manager(&nodes[0].url(), namespace).await, manager(&nodes[0].url(), namespace).await];
+        let report = managers[0].check().await;
+        let warnings: Vec<_> = report.warnings().into_iter().filter(|warning| warning.contains("grant")).collect();
+        assert!(warnings.is_empty(), "{warnings:?}");
+        // `check` tries what some locks need, and the connection asks for settings of the server.
+        reset_refused(inspect).await;
+        use_all(&managers[0], &managers[1], &nodes, namespace).await;
+        assert!(managers[0].shutdown().await && managers[1].shutdown().await);
+        assert!(refused(inspect).await.is_empty(), "{namespace}: {:?}", refused(inspect).await);
+        let left = inspect.keys().await;
+        let is_below = |name: &&String| name.starts_with(&format!("{namespace}:"));
+        assert!(left.iter().all(|name| is_below(&name)), "{left:?}");
+        inspect.flush_all().await;
+    }
+}
+
+#[tokio::test]
+async fn tenant_reaches_no_channel_register_or_lock_of_another_namespace() {
+    let nodes = Nodes::start(1).await;
+    let inspect = nodes[0].inspect();
+    for namespace in ["shop", "bank"] {
+        set_tenant(inspect, namespace).await;
+    }
+    let (bank, other) = (manager(&nodes[0].url(), "bank").await, manager(&nodes[0].url(), "bank").await);
+    let held = bank.acquire_fenced("7").await.unwrap();
+    let call = waiting(&other, patient("7"));
+    wait_until_queued(&nodes, "bank:7", 1).await;
+    let register = inspect.keys().await.into_iter().find(|name| name.contains("redlock:f:")).unwrap();
+    assert!(register.starts_with("bank:"), "{register}");
+    let token = inspect.get("bank:7").await.unwrap();
+    let channel = format!("redlock:bank:{}", token.trim_end_matches('+').split_once('@').unwrap().1);
+    let score: String = inspect.command(&["ZSCORE", &register, "n"]).await;
+    let own = [channel.replace("bank", "shop"), register.replace("bank", "shop")];
+
+    let mut shop = connection(&nodes[0].url(), "shop").await;
+    let attacks: [&[&str]; 12] = [
+        &["PUBLISH", &channel, "granted"],
+        &["SUBSCRIBE", &channel],
+        &["PSUBSCRIBE", "redlock:*"],
+        &["PSUBSCRIBE", "redlock:bank:*"],
+        &["SUBSCRIBE", "redlock::0"],
+        &["ZADD", &register, "140737488355325", "n"],
+        &["ZSCORE", &register, "n"],
+        &["DEL", &register],
+        &["GET", "bank:7"],
+        &["ZREM", "{bank:7}:q", "x"],
+        &["EVAL", "return redis.call('ZADD', KEYS[1], ARGV[1], 'n')", "1", &register, "140737488355325"],
+        &["EVAL", "return redis.call('PUBLISH', ARGV[1], 'granted')", "0", &channel],
+    ];
+    for attack in attacks {
+        let error = send::<Value>(&mut shop, attack).await.expect_err(&attack.join(" "));
+        assert!(
+            error.to_string().contains("permission")
+                || error.to_string().contains("can't")
+                || error.code() == Some("NOPERM"),
+            "{attack:?}: {error}"
+        );
+    }
+    // Of its own namespace, it may do the same.
+    let mut shop = connection(&nodes[0].url(), "shop").await;
+    send::<Value>(&mut shop, &["PUBLISH", &own[0], "granted"]).await.unwrap();
+    send::<Value>(&mut shop, &["ZADD", &own[1], "1", "n"]).await.unwrap();
+
+    assert!(held.is_held());
+    assert_eq!(inspect.command::<String>(&["ZSCORE", &register, "n"]).await, score);
+    held.release().await.unwrap();
+    obtained(call).await.release().await.unwrap();
+}
+
+/// Messages on all channels of the library since the last call.
+fn published(messages: &mut redis::PubSub<'_>, sender: &mut redis::Connection) -> Vec<(String, String)> {
+    redis::cmd("PUBLISH").arg("redlock:end").arg("end").exec(sender).unwrap();
+    let mut published = Vec::new();
+    loop {
+        let message = messages.get_message().unwrap();
+        let (channel, text) = (message.get_channel_name().to_owned(), message.get_payload().unwrap());
+        if channel == "redlock:end" {
+            return published;
+        }
+        published.push((channel, text));
+    }
+}
+
+#[tokio::test]
+async fn managers_of_one_namespace_are_woken_on_its_channels_alone() {
+    let nodes = Nodes::start(1).await;
+    let client = redis::Client::open(nodes[0].url()).unwrap();
+    let [mut listener, mut sender] = [(); 2].map(|()| client.get_connection().unwrap());
+    let mut messages = listener.as_pubsub();
+    messages.psubscribe("redlock:*").unwrap();
+    // The last two need escaping, in patterns of Redis and in Lua.
+    for (namespace, prefix) in
+        [("", ":"), ("shop", "shop:"), ("bank", "bank:"), ("s'h\\*p", "s%27h%5C%2Ap:"), ("{a}", "{a}:")]
+    {
+        let manager = || builder(nodes.urls()).namespace(namespace).build().unwrap();
+        let (holder, waiter) = (manager(), manager());
+        let held = holder.acquire("7").await.unwrap();
+        let call = waiting(&waiter, patient("7"));
+        eventually(PATIENCE, "it waits", async || {
+            let names = nodes[0].inspect().keys().await;
+            names.iter().any(|name| name.contains(":q")).then_some(()).ok_or(names)
+        })
+        .await;
+        held.release().await.unwrap();
+        obtained(call).await.release().await.unwrap();
+        assert!(holder.shutdown().await && waiter.shutdown().await);
+        let published = published(&mut messages, &mut sender);
+        let channels = format!("redlock:{prefix}");
+        assert!(
+            !published.is_empty() && published.iter().all(|(channel, _)| channel.starts_with(&channels)),
+            "{published:?}"
+        );
+    }
+}
+
+/// In a cluster, the channels of a member and the registers of each slot are below the namespace, too.
+#[tokio::test]
+async fn tenants_of_a_cluster_are_apart() {
+    let cluster = Cluster::start(3, 0).await;
+    for number in 0..3 {
+        for namespace in ["shop", "bank"] {
+            set_tenant(cluster.member(number).inspect(), namespace).await;
+            let may_ask = ["ACL", "SETUSER", namespace, "+cluster|slots", "+cluster|myid", "+cluster|info", "+asking"];
+            cluster.member(number).inspect().command::<()>(&may_ask).await;
+        }
+    }
+    let (bank, other) = (manager(&cluster.url(), "bank").await, manager(&cluster.url(), "bank").await);
+    for number in 0..3 {
+        let inspect = cluster.member(number).inspect();
+        let name = cluster.key_on(number, "bank:order").await;
+        let key = name.strip_prefix("bank:").unwrap();
+        let held = bank.acquire_fenced(key).await.unwrap();
+        let call = waiting(&other, patient(key));
+        eventually(PATIENCE, "it waits", async || {
+            let waiters: u64 = inspect.command(&["ZCARD", &format!("{{{name}}}:q")]).await;
+            (waiters == 1).then_some(()).ok_or(waiters)
+        })
+        .await;
+        let register = inspect.keys().await.into_iter().find(|name| name.contains("redlock:f:")).unwrap();
+        assert!(register.starts_with("bank:"), "{register}");
+        let mut shop = connection(&cluster.member(number).url(), "shop").await;
+        let channels: Vec<String> = inspect.command(&["PUBSUB", "CHANNELS", "redlock:*"]).await;
+        assert!(
+            !channels.is_empty() && channels.iter().all(|channel| channel.starts_with("redlock:bank:")),
+            "{channels:?}"
+        );
+        for attack in [["PUBLISH", &channels[0], "granted"], ["ZSCORE", &register, "n"]] {
+            send::<Value>(&mut shop, &attack).await.expect_err(&attack.join(" "));
+        }
+        held.release().await.unwrap();
+        let guard = obtained(call).await;
+        guard.release().await.unwrap();
+    }
+    assert!(bank.shutdown().await && other.shutdown().await);
+}
