@@ -62,8 +62,11 @@ impl LockManagerBuilder {
     /// useful; an even number survives no more failures than the odd one below it.
     ///
     /// All processes must use the same nodes. Two lists that are used at the same time, as in a rolling deploy, may differ by one added
-    /// or removed node. With larger differences, such as 1 and 3 nodes or one replaced URL of three, two callers can hold one lock. A
-    /// name must not lead to another server while the old one still runs. The manager detects neither.
+    /// or removed node. With larger differences, such as 1 and 3 nodes or one replaced URL of three, two callers can hold one lock. The
+    /// manager does not detect that.
+    ///
+    /// A name must not lead to another server while the old one still runs. The manager looks a name up every 30 s, and leaves a server
+    /// whose name leads to another one. Until all managers have done that, two callers can hold one lock.
     ///
     /// The same address twice is refused by [`build`](Self::build). Of two *names* of one server, such as `localhost` and
     /// `127.0.0.1`, the second counts as down ([`NodeError::SameServer`](crate::NodeError::SameServer)), as long as the

@@ -27,7 +27,13 @@ const PAUSE: Duration = Duration::from_millis(50);
 
 pub(super) async fn check(shared: &Shared) -> CheckReport {
     shared.heard_of_all().await;
-    let nodes = reports(shared, |_| false).await.into_iter().flatten().collect();
+    let names = shared.nodes.iter().map(|node| node.node().servers_of_name(PATIENCE)).collect();
+    let names = outputs(names, |_| false);
+    let (reports, names) = tokio::join!(reports(shared, |_| false), names);
+    let named = |(report, servers): (Option<NodeReport>, Option<_>)| {
+        Some(NodeReport { servers_of_name: servers.unwrap_or_default(), ..report? })
+    };
+    let nodes = reports.into_iter().zip(names).filter_map(named).collect();
     let deployment = deployment(shared);
     CheckReport { nodes, needed: shared.quorum.needed, node_timeout: deployment.node_timeout, deployment }
 }

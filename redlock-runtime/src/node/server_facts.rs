@@ -134,6 +134,16 @@ impl ServerFacts {
         self.servers.disconnected(&self.address, self.node());
     }
 
+    /// The name of the node leads to another server, and the connection to this one has ended.
+    pub(crate) fn was_left(&self) {
+        self.servers.leave(&self.address, self.node());
+    }
+
+    /// Returns the run id of the server that was last connected, if it is known.
+    pub(crate) fn run_id(&self) -> Option<Box<str>> {
+        self.servers.run_id(&self.address)
+    }
+
     /// The server, which votes, has answered to what was `sent`.
     pub(crate) fn answered(&self, sent: Instant, received: Instant) {
         self.servers.round_trips.measured(self.node(), &self.address, received.since(sent));

@@ -20,6 +20,8 @@ pub(super) struct Connections {
     is_wanted: AtomicBool,
     /// Whether the connection for wake-ups stands, where there is one.
     is_subscribed: AtomicBool,
+    /// Number of servers that were left because the name of the node led to another one.
+    left: AtomicU64,
     /// Where commands go that a member of a cluster sends elsewhere.
     redirect: Option<Arc<dyn Redirect>>,
 }
@@ -57,6 +59,7 @@ impl Connections {
             epoch: AtomicU64::new(0),
             is_wanted: AtomicBool::new(false),
             is_subscribed: AtomicBool::new(false),
+            left: AtomicU64::new(0),
         }
     }
 
@@ -109,6 +112,17 @@ impl Connections {
             self.epoch.fetch_add(1, Ordering::AcqRel);
         }
         self.environment.changed.notify_waiters();
+    }
+
+    /// The name of the node leads to another server. The connection for wake-ups still leads to the one before.
+    pub(super) fn left(&self) {
+        self.left.fetch_add(1, Ordering::AcqRel);
+        self.environment.changed.notify_waiters();
+    }
+
+    /// Returns the number of servers that were left.
+    pub(super) fn times_left(&self) -> u64 {
+        self.left.load(Ordering::Acquire)
     }
 
     /// Wants wake-ups, on the present connection and on all that follow.
