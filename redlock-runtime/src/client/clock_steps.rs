@@ -8,6 +8,9 @@ use crate::protocol::rules::Rule;
 use std::sync::Arc;
 use std::time::Duration;
 
+/// Smallest step that is logged. Too small: a clock that is slewed logs again and again. Too large: steps that end leases are not explained.
+const LOGGED_STEP: Duration = Duration::from_millis(100);
+
 /// Shortens leases of `local` from now on.
 pub(crate) fn watch_clocks(local: &Arc<LocalQueue>) {
     let weak = Arc::downgrade(local);
@@ -30,7 +33,9 @@ fn shorten(local: &Arc<LocalQueue>, address: &str, cut: LeaseCut) {
     // What has become urgent is renewed at once.
     local.change_all(shared.clock.now(), |acquisition| acquisition.clock_stepped(index, by));
     // Only now: whoever is told may take a while.
-    if let LeaseCut::ClockStep(step) = cut {
+    if let LeaseCut::ClockStep(step) = cut
+        && step > LOGGED_STEP
+    {
         events::clock_step(address, step);
     }
 }

@@ -199,6 +199,8 @@ impl LiveConnection {
         let sent = is_timed.then(|| self.server.now());
         if let Some(now) = command.fence.and_then(|ballot| ballot.drawn_at()) {
             self.keep_time_fresh(now);
+        } else if command.verb.takes_the_lock() {
+            self.look_for_a_step();
         }
         let question = Question { abstains_until, ..Question::new(command, sent, recipient) };
         self.server.counters.sent();
@@ -214,6 +216,14 @@ impl LiveConnection {
         if self.server.is_time_due(now) {
             // Not `now`, which may be earlier: a ballot goes out again to nodes that are asked later.
             self.outbox.ask_time(self.server.now());
+        }
+    }
+
+    /// Asks the server for its time if its clock was last compared too long ago: short locks are never renewed, and show no step.
+    fn look_for_a_step(&self) {
+        let now = self.server.now();
+        if self.server.is_step_check_due(now) {
+            self.outbox.ask_time(now);
         }
     }
 
