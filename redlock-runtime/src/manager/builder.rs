@@ -99,9 +99,9 @@ impl LockManagerBuilder {
 
     /// The `ttl` of a request without one. Default: 30 s.
     ///
-    /// With several nodes, a value above 60 s raises [`longest_ttl`](Self::longest_ttl) in this manager only. Other managers of the same
-    /// keys then trust a restarted node too early, and two callers can hold one lock. First set `longest_ttl` to this value in all of
-    /// them.
+    /// With several nodes, a value above 60 s needs a [`longest_ttl`](Self::longest_ttl) of at least this value; otherwise
+    /// [`build`](Self::build) fails. First set `longest_ttl` in all managers of the same keys, then this value in the next deploy. Managers
+    /// that do not know the longer value count a restarted node too early, and two callers can hold one lock.
     pub fn default_ttl(mut self, ttl: Duration) -> Self {
         self.policy.default_ttl = ttl;
         self
@@ -109,8 +109,8 @@ impl LockManagerBuilder {
 
     /// The longest `ttl` of all managers of the same keys: 13 ms to 30 days. All of them need the same value; the manager does not
     /// check that. A longer `ttl` is refused with [`LockError::Configuration`](crate::LockError::Configuration), even that of a lock to
-    /// [`attach`](LockManager::attach). Default: 60 s, or the [`default_ttl`](Self::default_ttl) if that is longer; 30 days if
-    /// restarted nodes are trusted, as with one node.
+    /// [`attach`](LockManager::attach). Default: 60 s; 30 days with one node that is
+    /// trusted after a restart, since nobody waits for its leases.
     ///
     /// A node that may have lost locks does not vote for this time: a node that was restarted, whose data was replaced, or whose uptime
     /// is shorter when a process first connects; see [`AfterRestart::Abstain`]. The value limits the `ttl`, not the time for which a
