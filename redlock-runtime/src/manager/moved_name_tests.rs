@@ -15,6 +15,7 @@ fn at(server: &RedisServer) -> SocketAddr {
     (Ipv4Addr::LOCALHOST, server.port()).into()
 }
 
+#[expect(clippy::unnecessary_wraps, reason = "an answer can be a failure")]
 fn to(server: &RedisServer) -> Answer {
     Some(vec![at(server)])
 }
@@ -47,9 +48,9 @@ fn reconnections(manager: &LockManager) -> u64 {
 async fn server_whose_name_moves_is_left_while_it_lives() {
     // Without RESP3, wake-ups come on a connection of their own.
     for (name, has_hello) in [("moved-3.test", true), ("moved-2.test", false)] {
-        let builder = || match has_hello {
-            true => RedisServer::builder(),
-            false => RedisServer::builder().without_command("HELLO"),
+        let builder = || {
+            let builder = RedisServer::builder();
+            if has_hello { builder } else { builder.without_command("HELLO") }
         };
         let (before, after) = (builder().start().await, builder().start().await);
         let ours = manager_of_name(name, &before).await;

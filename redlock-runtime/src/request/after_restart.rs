@@ -21,6 +21,7 @@
 ///
 /// - A node with `appendonly yes` and `appendfsync always` comes back *empty*, for example without a volume or with a new disk. The
 ///   manager looks at the settings, not at the data. Keep such a server down for one `longest_ttl` before you start it.
+/// - The virtual machine of a node is reset to a snapshot: the server continues with old data under its old identity.
 /// - A node restarts within one `longest_ttl` after a cold start of all nodes.
 /// - Managers of the same keys use different values of `longest_ttl` or of this setting.
 /// - The user lacks `+info`. A restart then looks like a broken connection.
