@@ -36,6 +36,7 @@ use crate::protocol::timing::LONGEST_SILENCE;
 use crate::request::{LockRequest, Place, Wait};
 use crate::stats::Known;
 use crate::time::clock::Instant;
+use std::sync::atomic::Ordering;
 use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 use tokio::time::timeout;
@@ -175,6 +176,9 @@ impl<'c> Call<'c> {
             local.linger();
         }
         let is_kept = request.hold.min_hold.is_some() || request.hold.window_rest.is_some();
+        if is_kept {
+            shared.has_kept_keys.store(true, Ordering::Relaxed);
+        }
         let wanted = Wanted { ttl, is_fenced: request.is_fenced, is_kept, linger };
         let place = request.place.unwrap_or_else(Place::unknown);
         let LockRequest { hold, is_reentrant, has_ordered_lock, label, .. } = *request;

@@ -1,30 +1,41 @@
-//! What follows when the clock of a server was set forward: the leases that it gave before end earlier.
+//! Shortens leases that end earlier than they were granted for: the clock of a server was set forward, or the server was left because its
+//! name leads to another one.
 
 use crate::client::local_queue::LocalQueue;
+use crate::node::LeaseCut;
 use crate::observe::events;
 use crate::protocol::rules::Rule;
 use std::sync::Arc;
 use std::time::Duration;
 
-/// Listens for steps from now on.
+/// Smallest step that is logged. Too small: a clock that is slewed logs again and again. Too large: steps that end leases are not explained.
+const LOGGED_STEP: Duration = Duration::from_millis(100);
+
+/// Shortens leases of `local` from now on.
 pub(crate) fn watch_clocks(local: &Arc<LocalQueue>) {
     let weak = Arc::downgrade(local);
-    local.shared().servers.on_step(Box::new(move |address, step| {
+    local.shared().servers.on_cut(Box::new(move |address, cut| {
         if let Some(local) = weak.upgrade() {
-            clock_stepped(&local, address, step);
+            shorten(&local, address, cut);
         }
     }));
 }
 
-/// The clock of the server at `address` went ahead by at most `step`, or ours has stood still.
-fn clock_stepped(local: &Arc<LocalQueue>, address: &str, step: Duration) {
+/// Shortens the leases of the server at `address`. A step of its clock looks the same as a pause of this process by its hypervisor.
+fn shorten(local: &Arc<LocalQueue>, address: &str, cut: LeaseCut) {
     let shared = local.shared();
     let Some(index) = shared.nodes.iter().position(|node| node.label() == address) else { return };
-    if !shared.rules.apply(Rule::StepsShortenLeases) {
-        return;
-    }
+    let by = match cut {
+        LeaseCut::ClockStep(_) if !shared.rules.apply(Rule::StepsShortenLeases) => return,
+        LeaseCut::ClockStep(step) => step,
+        LeaseCut::ServerLeft => Duration::MAX,
+    };
     // What has become urgent is renewed at once.
-    local.change_all(shared.clock.now(), |acquisition| acquisition.clock_stepped(index, step));
+    local.change_all(shared.clock.now(), |acquisition| acquisition.clock_stepped(index, by));
     // Only now: whoever is told may take a while.
-    events::clock_step(address, step);
+    if let LeaseCut::ClockStep(step) = cut
+        && step > LOGGED_STEP
+    {
+        events::clock_step(address, step);
+    }
 }

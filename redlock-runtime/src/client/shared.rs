@@ -94,6 +94,8 @@ pub(crate) struct Shared {
     pub(crate) stays: Stays,
     /// The terms of the last acquisition.
     terms: Mutex<Option<Arc<LeaseTerms>>>,
+    /// Whether a call has asked for keys that stay taken after its body: by `min_hold` or `once_per`.
+    pub(crate) has_kept_keys: AtomicBool,
     /// How many bodies have gone on without their lock.
     pub(crate) outlived: AtomicU64,
     /// Set once enough nodes were heard of; from then on a node that is down is an immediate "no".
@@ -114,7 +116,7 @@ impl Shared {
         let (hot_keys, kept_tokens) = (HotKeys::new(), KeptTokens::default());
         let [known_locks, known_leases, full_keys] = [(); 3].map(|()| RecentKeys::remembered_for(KNOWN_LOCK));
         let quorum = policy.quorum(nodes.len());
-        let [started, listening, closed] = [const { AtomicBool::new(false) }; 3];
+        let [started, listening, closed, has_kept_keys] = [const { AtomicBool::new(false) }; 4];
         if !policy.redaction.is_none() {
             observe::redact(policy.redaction);
             // Set here alone.
@@ -132,6 +134,7 @@ impl Shared {
             namespace,
             nodes,
             servers_are: None,
+            has_kept_keys,
             servers,
             changed,
             hot_keys,

@@ -21,7 +21,8 @@ use std::time::Duration;
 /// background: so a drop works anywhere, also while panicking and outside of the runtime. It is written when the runtime of
 /// the manager next drives the connection, or by a thread of this library 20 to 50 ms later when all threads are blocked.
 ///
-/// The existence of a guard does not prove exclusion: the lease ends at the nodes even if this process is suspended.
+/// The existence of a guard does not prove exclusion: the lease ends at the nodes even if this process is suspended. If a hypervisor pauses
+/// the virtual machine, the clocks of the machine stand still, and the guard counts as held until the next renewal is answered.
 /// Call [`is_held`](Self::is_held), or let [`with_lock`](crate::LockManager::with_lock) and the attribute drop the body at its next
 /// `.await`.
 ///

@@ -118,12 +118,13 @@ impl LockManagerBuilder {
     ///
     /// # Errors
     /// [`LockError::Configuration`] when a URL is wrong or asks for TLS that this program cannot speak, no node or the same
-    /// server twice is given, a default is out of range, more nodes would have to agree than there are, there is no tokio
+    /// server twice is given, a default is out of range or needs a [`longest_ttl`](Self::longest_ttl), more nodes would have to agree than there are, there is no tokio
     /// runtime, or the system gives no thread.
     pub fn build(self) -> Result<LockManager, LockError> {
-        self.check()?;
-        let places = self.places()?;
-        self.policy.check_quorum(places.len())?;
+        let builder = self.of_nodes(None);
+        builder.check()?;
+        let places = builder.places()?;
+        builder.policy.check_quorum(places.len())?;
         let host = Handle::try_current().map_err(|_| {
             LockError::configuration("a lock manager needs a tokio runtime: build it inside of async code")
         })?;
@@ -131,7 +132,6 @@ impl LockManagerBuilder {
             LockError::configuration(format!("the thread of the lock manager cannot start: {error}"))
         })?;
         let (clock, nodes, servers_are) = (Clock::Boot, places.len(), servers_are(&places));
-        let builder = Self { policy: self.policy.of_nodes(nodes), ..self };
         let environment = builder.environment(clock, nodes);
         let patience = builder.policy.node_timeout.map_or(REPLICAS_PATIENCE, |timeout| timeout / 3);
         let router = WakeupRouter::default();
@@ -155,10 +155,17 @@ impl LockManagerBuilder {
     /// # Errors
     /// [`LockError::Configuration`] when nodes were given as well, or a default is out of range.
     pub fn in_memory(self) -> Result<LockManager, LockError> {
-        self.check()?;
-        self.has_no_nodes()?;
-        self.policy.check_quorum(1)?;
-        Ok(self.build_in_memory())
+        let builder = self.of_nodes(Some(1));
+        builder.check()?;
+        builder.has_no_nodes()?;
+        builder.policy.check_quorum(1)?;
+        Ok(builder.build_in_memory())
+    }
+
+    /// Applies the policy for so many nodes; for those of the builder, if no number is given.
+    fn of_nodes(self, nodes: Option<usize>) -> Self {
+        let nodes = nodes.unwrap_or(self.nodes.len());
+        Self { policy: self.policy.of_nodes(nodes), ..self }
     }
 
     fn has_no_nodes(&self) -> Result<(), LockError> {
@@ -170,7 +177,7 @@ impl LockManagerBuilder {
 
     pub(super) fn build_in_memory(self) -> LockManager {
         let clock = Clock::tokio();
-        let builder = Self { policy: self.policy.of_nodes(1), ..self };
+        let builder = self.of_nodes(Some(1));
         let (environment, router) = (builder.environment(clock, 1), WakeupRouter::default());
         let of_node = Environment { deliver: router.of_node(0), ..environment.clone() };
         let node = Arc::new(MemoryNode::new(clock, of_node));
@@ -189,11 +196,11 @@ impl LockManagerBuilder {
         made: Made<'_>,
         nodes: Vec<impl FnOnce(Environment) -> Arc<dyn Node>>,
     ) -> Result<LockManager, LockError> {
-        self.check()?;
-        self.has_no_nodes()?;
+        let builder = self.of_nodes(Some(nodes.len()));
+        builder.check()?;
+        builder.has_no_nodes()?;
         let Made { id, clock, servers_are, is_replayed, notebook } = made;
-        self.policy.check_quorum(nodes.len())?;
-        let builder = Self { policy: self.policy.of_nodes(nodes.len()), ..self };
+        builder.policy.check_quorum(nodes.len())?;
         let environment = Environment { manager: id, ..builder.environment(clock, nodes.len()) };
         let router = WakeupRouter::default();
         let nodes = nodes.into_iter().enumerate().map(|(index, node)| {
@@ -231,7 +238,7 @@ impl LockManagerBuilder {
     }
 
     fn check(&self) -> Result<(), LockError> {
-        let Policy { node_timeout, drift_factor, default_ttl, .. } = self.policy;
+        let Policy { node_timeout, drift_factor, .. } = self.policy;
         if node_timeout.is_some_and(|timeout| timeout.is_zero()) {
             return Err(LockError::configuration("a node timeout of zero lets no node answer"));
         }
@@ -250,7 +257,7 @@ impl LockManagerBuilder {
             ));
         }
         self.policy.check_longest_ttl()?;
-        self.policy.checked_ttl(default_ttl)?;
+        self.policy.check_default_ttl()?;
         namespace::fault(&self.namespace).map_or(Ok(()), |fault| Err(LockError::configuration(fault)))
     }
 

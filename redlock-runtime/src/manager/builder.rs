@@ -64,8 +64,11 @@ impl LockManagerBuilder {
     /// useful; an even number survives no more failures than the odd one below it.
     ///
     /// All processes must use the same nodes. Two lists that are used at the same time, as in a rolling deploy, may differ by one added
-    /// or removed node. With larger differences, such as 1 and 3 nodes or one replaced URL of three, two callers can hold one lock. A
-    /// name must not lead to another server while the old one still runs. The manager detects neither.
+    /// or removed node. With larger differences, such as 1 and 3 nodes or one replaced URL of three, two callers can hold one lock. The
+    /// manager does not detect that.
+    ///
+    /// A name must not lead to another server while the old one still runs. The manager looks a name up every 30 s, and leaves a server
+    /// whose name leads to another one. Until all managers have done that, two callers can hold one lock.
     ///
     /// The same address twice is refused by [`build`](Self::build). Of two *names* of one server, such as `localhost` and
     /// `127.0.0.1`, the second counts as down ([`NodeError::SameServer`](crate::NodeError::SameServer)), as long as the
@@ -98,9 +101,9 @@ impl LockManagerBuilder {
 
     /// The `ttl` of a request without one. Default: 30 s.
     ///
-    /// With several nodes, a value above 60 s raises [`longest_ttl`](Self::longest_ttl) in this manager only. Other managers of the same
-    /// keys then trust a restarted node too early, and two callers can hold one lock. First set `longest_ttl` to this value in all of
-    /// them.
+    /// With several nodes, a value above 60 s needs a [`longest_ttl`](Self::longest_ttl) of at least this value; otherwise
+    /// [`build`](Self::build) fails. First set `longest_ttl` in all managers of the same keys, then this value in the next deploy. Managers
+    /// that do not know the longer value count a restarted node too early, and two callers can hold one lock.
     pub fn default_ttl(mut self, ttl: Duration) -> Self {
         self.policy.default_ttl = ttl;
         self
@@ -108,8 +111,8 @@ impl LockManagerBuilder {
 
     /// The longest `ttl` of all managers of the same keys: 13 ms to 30 days. All of them need the same value; the manager does not
     /// check that. A longer `ttl` is refused with [`LockError::Configuration`](crate::LockError::Configuration), even that of a lock to
-    /// [`attach`](LockManager::attach). Default: 60 s, or the [`default_ttl`](Self::default_ttl) if that is longer; 30 days if
-    /// restarted nodes are trusted, as with one node.
+    /// [`attach`](LockManager::attach). Default: 60 s; 30 days with one node that is
+    /// trusted after a restart, since nobody waits for its leases.
     ///
     /// A node that may have lost locks does not vote for this time: a node that was restarted, whose data was replaced, or whose uptime
     /// is shorter when a process first connects; see [`AfterRestart::Abstain`]. The value limits the `ttl`, not the time for which a

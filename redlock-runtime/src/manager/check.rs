@@ -9,6 +9,7 @@ use crate::node::report::{CheckReport, Deployment, NodeReport, explained, may_pa
 use crate::node::{BoxFuture, Status};
 use crate::request::AfterRestart;
 use std::future::poll_fn;
+use std::sync::atomic::Ordering;
 use std::task::Poll;
 use std::time::Duration;
 use tokio::time::{sleep, timeout};
@@ -27,7 +28,13 @@ const PAUSE: Duration = Duration::from_millis(50);
 
 pub(super) async fn check(shared: &Shared) -> CheckReport {
     shared.heard_of_all().await;
-    let nodes = reports(shared, |_| false).await.into_iter().flatten().collect();
+    let names = shared.nodes.iter().map(|node| node.node().servers_of_name(PATIENCE)).collect();
+    let names = outputs(names, |_| false);
+    let (reports, names) = tokio::join!(reports(shared, |_| false), names);
+    let with_servers = |(report, servers): (Option<NodeReport>, Option<_>)| {
+        Some(NodeReport { servers_of_name: servers.unwrap_or_default(), ..report? })
+    };
+    let nodes = reports.into_iter().zip(names).filter_map(with_servers).collect();
     let deployment = deployment(shared);
     CheckReport { nodes, needed: shared.quorum.needed, node_timeout: deployment.node_timeout, deployment }
 }
@@ -100,6 +107,7 @@ fn deployment(shared: &Shared) -> Deployment {
     Deployment {
         node_timeout: shared.node_timeout(policy.default_ttl),
         tolerated_amnesia: policy.tolerated_amnesia,
+        has_kept_keys: shared.has_kept_keys.load(Ordering::Relaxed),
         trusts_restarts: policy.after_restart(shared.nodes.len()) == AfterRestart::Trust,
     }
 }

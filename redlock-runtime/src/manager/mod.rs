@@ -17,6 +17,8 @@ mod installed;
 mod label;
 mod last_handle;
 mod lingering;
+#[cfg(test)]
+mod moved_name_tests;
 #[cfg(feature = "testing")]
 mod replaced;
 mod stats;

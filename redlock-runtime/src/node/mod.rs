@@ -28,7 +28,7 @@ pub(crate) use self::environment::{Connected, Environment, Replicas};
 use self::inspection::{Names, NodeInspection};
 pub(crate) use self::pending::{Pending, Recipient};
 use self::report::NodeReport;
-pub(crate) use self::server_register::ServerRegister;
+pub(crate) use self::server_register::{LeaseCut, ServerRegister};
 pub(crate) use self::status::Status;
 use crate::error::NodeError;
 use crate::lock::{LockKey, OwnerToken};
@@ -168,6 +168,12 @@ pub(crate) trait Node: fmt::Debug + Send + Sync {
         _within: Duration,
     ) -> BoxFuture<'a, Result<Names, NodeError>> {
         Box::pin(std::future::ready(Err(NodeError::Unfit("the locks of a manager in memory are not listed".into()))))
+    }
+
+    /// Returns the addresses of the servers behind the name of the node, one for each server. Empty if the name leads to one server, or is
+    /// none. Each answer is waited for in `patience`.
+    fn servers_of_name(&self, _patience: Duration) -> BoxFuture<'_, Vec<Box<str>>> {
+        Box::pin(std::future::ready(Vec::new()))
     }
 
     /// What the node is like, as far as that can be found out within about `patience`. The `key` is that of a lock which

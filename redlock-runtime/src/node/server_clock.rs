@@ -8,11 +8,13 @@
 //! otherwise the clock was set forward in between.
 //!
 //! Two steps stay hidden. An announcement hides a step that is at most as long as the announcement was on its way, until the next answer.
-//! The allowance for drift, 1 % of the time since the last answer by default, hides a step that is smaller: 3 s after 300 s.
+//! The allowance for the drift of healthy clocks hides a step that is smaller: 2 ms and 200 ppm of the time since the last answer. While locks
+//! are taken, that time is at most about 10 s ([`FRESH`](super::server_facts::FRESH)). What a lease proves allows for the larger drift factor.
 
 use crate::protocol::lease;
 use crate::protocol::rules::{Rule, Rules};
-use crate::time::ballot_clock::Ahead;
+use crate::protocol::timing::EXPIRY_PRECISION;
+use crate::time::ballot_clock::{Ahead, USUAL_DRIFT};
 use crate::time::clock::Instant;
 use std::time::Duration;
 
@@ -73,13 +75,13 @@ impl ServerClock {
 
     /// Takes in the `time` of the server, since 1970, from an answer that was `received` to what was `sent`.
     ///
-    /// When its clock has gone ahead by more than drift can explain, the result is by how much at the most.
+    /// When its clock has gone ahead by more than the drift of healthy clocks can explain, the result is by how much at the most.
     pub(crate) fn observe(&mut self, time: Duration, sent: Instant, received: Instant) -> Option<Duration> {
         let now = Offset::between(time, sent, received);
         self.latest = Some(now);
         self.compare(now);
         let last = self.last.replace(now)?;
-        let last = last.widened(micros(lease::drift(sent.since(last.seen), self.drift_factor)));
+        let last = last.widened(self.usual_drift(sent.since(last.seen)));
         if last.most < now.least {
             return u64::try_from(now.most.saturating_sub(last.least)).ok().map(Duration::from_micros);
         }
@@ -103,10 +105,21 @@ impl ServerClock {
         }
         // Not what is left of several answers: a step that one of them has shown would be hidden by those before.
         let latest = self.latest.filter(|latest| now.since(latest.seen) <= OLDEST)?;
-        let latest = latest.widened(micros(lease::drift(now.since(latest.seen), self.drift_factor)));
-        let since_origin = u64::try_from(micros(time).saturating_sub(latest.most)).ok()?;
-        let earliest = Instant::from_origin(Duration::from_micros(since_origin));
-        (earliest <= now || !rules.apply(Rule::StepVoidsProof)).then_some(earliest)
+        let age = now.since(latest.seen);
+        let at_earliest = |drift| {
+            let since_origin = u64::try_from(micros(time).saturating_sub(latest.widened(drift).most)).ok()?;
+            Some(Instant::from_origin(Duration::from_micros(since_origin)))
+        };
+        // A step is more than healthy clocks drift apart. What is proven allows for clocks that are worse.
+        let is_stepped = at_earliest(self.usual_drift(age)).is_some_and(|earliest| earliest > now);
+        let earliest = at_earliest(micros(lease::drift(age, self.drift_factor)))?;
+        (!is_stepped || !rules.apply(Rule::StepVoidsProof)).then_some(earliest)
+    }
+
+    /// Returns by how many microseconds two healthy clocks drift apart in `time`, at most.
+    fn usual_drift(&self, time: Duration) -> i64 {
+        let usual = micros(time) / USUAL_DRIFT + micros(EXPIRY_PRECISION);
+        usual.min(micros(lease::drift(time, self.drift_factor)))
     }
 }
 
@@ -155,21 +168,23 @@ mod tests {
 
     #[test]
     fn steps_are_told_from_drift_and_from_slow_answers() {
-        let table: [Case<u64>; 9] = [
+        let table: [Case<u64>; 11] = [
             ("even", &[(0, 0, 1), (1000, 1000, 1001), (9000, 9000, 9001)], &[None; 3]),
-            ("drift", &[(0, 0, 1), (10_100, 10_000, 10_001), (20_200, 20_000, 20_001)], &[None; 3]),
-            ("slow drift", &[(0, 0, 1), (9_900, 10_000, 10_001), (19_800, 20_000, 20_001)], &[None; 3]),
+            ("drift", &[(0, 0, 1), (10_002, 10_000, 10_001), (20_004, 20_000, 20_001)], &[None; 3]),
+            ("slow drift", &[(0, 0, 1), (9_998, 10_000, 10_001), (19_996, 20_000, 20_001)], &[None; 3]),
             // At most the step, the drift and both round trips.
-            ("forward", &[(0, 0, 1), (6000, 1000, 1001)], &[None, Some(5013)]),
-            ("once", &[(0, 0, 1), (6000, 1000, 1001), (7000, 2000, 2001)], &[None, Some(5013), None]),
-            ("backward", &[(9000, 0, 1), (1000, 1000, 1001), (6000, 2000, 2001)], &[None, None, Some(4013)]),
+            ("forward", &[(0, 0, 1), (6000, 1000, 1001)], &[None, Some(5003)]),
+            ("once", &[(0, 0, 1), (6000, 1000, 1001), (7000, 2000, 2001)], &[None, Some(5003), None]),
+            ("backward", &[(9000, 0, 1), (1000, 1000, 1001), (6000, 2000, 2001)], &[None, None, Some(4003)]),
+            ("after a long pause", &[(0, 0, 1), (302_500, 300_000, 300_001)], &[None, Some(2563)]),
+            ("a clock that is slewed by 1 %", &[(0, 0, 1), (10_100, 10_000, 10_001)], &[None, Some(105)]),
             ("a slow answer", &[(0, 0, 1), (1000, 1000, 9000), (9000, 9000, 9001)], &[None; 3]),
             (
                 "a step behind a slow answer",
                 &[(0, 0, 1), (3000, 1000, 9000), (14_000, 9000, 9001)],
-                &[None, None, Some(5095)],
+                &[None, None, Some(5006)],
             ),
-            ("too small", &[(0, 0, 1), (1011, 1000, 1001)], &[None; 2]),
+            ("too small", &[(0, 0, 1), (1002, 1000, 1001)], &[None; 2]),
         ];
         for (name, observations, expected) in table {
             assert_eq!(steps(observations), expected, "{name}");

@@ -18,8 +18,9 @@ use std::time::Duration;
 /// that tells the time would be compared with those of the other servers; larger, and owners that take turns faster than that are refused.
 const NEWS: u64 = 100;
 
-/// For so long the time of a server counts that was told last: it is asked with the next ballot, if nothing has told it meanwhile. Smaller,
-/// more commands; larger, and clocks that run apart make ballots smaller than those of others.
+/// Age from which the last time of a server is too old: the next ballot, or the next command that takes a lock, asks for it. Too small: more
+/// commands. Too large: clocks that run apart make ballots smaller than those of others, and a step of the clock is noticed later if no lock
+/// is renewed.
 pub(crate) const FRESH: Duration = Duration::from_secs(10);
 
 /// For so long it is not told again that a server refuses the subscription. Smaller, a server whose connections break says it with
@@ -36,6 +37,8 @@ pub(crate) struct ServerFacts {
     clock: Mutex<ServerClock>,
     /// When it is asked for its time.
     time_due: DueTime,
+    /// When a command that takes a lock asks for it. In contrast to a ballot, that command is served by the answer of the handshake.
+    step_check_due: DueTime,
     pub(crate) counters: NodeCounters,
     /// Whether a member of a cluster has channels of its own.
     has_own_channels: AtomicBool,
@@ -52,6 +55,7 @@ impl ServerFacts {
             servers,
             clock,
             time_due: DueTime::default(),
+            step_check_due: DueTime::default(),
             counters: NodeCounters::default(),
             has_own_channels: AtomicBool::new(false),
             refusals: Throttle::default(),
@@ -139,6 +143,16 @@ impl ServerFacts {
         self.servers.disconnected(&self.address, self.node());
     }
 
+    /// The name of the node leads to another server, and the connection to this one has ended.
+    pub(crate) fn was_left(&self) {
+        self.servers.leave(&self.address, self.node());
+    }
+
+    /// Returns the run id of the server that was last connected, if it is known.
+    pub(crate) fn run_id(&self) -> Option<Box<str>> {
+        self.servers.run_id(&self.address)
+    }
+
     /// The server, which votes, has answered to what was `sent`.
     pub(crate) fn answered(&self, sent: Instant, received: Instant) {
         self.servers.round_trips.measured(self.node(), &self.address, received.since(sent));
@@ -160,6 +174,7 @@ impl ServerFacts {
     pub(crate) fn told(&self, time: Duration, sent: Instant) {
         let received = self.now();
         self.time_due.done(received, FRESH);
+        self.step_check_due.done(received, FRESH);
         self.told_at(received, time, sent);
     }
 
@@ -167,6 +182,7 @@ impl ServerFacts {
     /// the server is asked with the next ballot.
     pub(crate) fn told_first(&self, received: Instant, time: Duration, sent: Instant) {
         self.time_due.reset();
+        self.step_check_due.done(received, FRESH);
         self.told_at(received, time, sent);
     }
 
@@ -188,10 +204,17 @@ impl ServerFacts {
         self.time_due.is_now(now, FRESH)
     }
 
+    /// Returns `true` if a command that takes a lock asks the server for its time `now`, since its clock was last compared too long ago. The
+    /// caller asks then.
+    pub(crate) fn is_step_check_due(&self, now: Instant) -> bool {
+        self.step_check_due.is_now(now, FRESH)
+    }
+
     /// The user may not ask for the time of the server, which counts as if that were ours. It is asked again on the next connection: the
     /// server notes each refusal.
     pub(crate) fn tells_no_time(&self, now: Instant) {
         self.time_due.done(now, Duration::MAX);
+        self.step_check_due.done(now, Duration::MAX);
         self.clock().untold();
         self.servers.is_ahead(&self.address, self.node(), None);
     }
@@ -354,6 +377,25 @@ mod tests {
         assert_eq!([is_due(), is_due()], [true, false]);
         advance(FRESH).await;
         assert!(is_due(), "it has not answered");
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn command_that_takes_a_lock_asks_for_a_time_that_is_too_old() {
+        let process = Process::new([0, 0]);
+        let is_due = || process.facts.is_step_check_due(process.facts.now());
+        process.facts.told_first(process.facts.now(), process.time_there(), process.facts.now());
+        assert!(!is_due(), "the handshake has told it");
+        advance(FRESH / 2).await;
+        process.hears_the_time([0, 0]).await;
+        advance(FRESH / 2).await;
+        assert!(!is_due(), "a renewal has told it");
+        advance(FRESH / 2).await;
+        assert_eq!([is_due(), is_due()], [true, false], "it is asked once");
+        advance(FRESH).await;
+        assert!(is_due(), "it has not answered");
+        process.facts.tells_no_time(process.facts.now());
+        advance(100 * FRESH).await;
+        assert!(!is_due(), "it may not be asked");
     }
 
     #[tokio::test(start_paused = true)]

@@ -32,7 +32,7 @@ pub(crate) struct ServerRegister {
     pub(crate) round_trips: RoundTrips,
     caution: Caution,
     quorum: Quorum,
-    on_step: OnceLock<OnStep>,
+    on_cut: OnceLock<OnCut>,
     /// The longest lease that a server may have granted before it was restarted, in milliseconds: the `longest_ttl` that
     /// all managers share, or a longer `min_hold` of this one.
     longest_lease: AtomicU64,
@@ -45,14 +45,23 @@ pub(crate) struct ServerRegister {
     clusters: Mutex<HashMap<Box<str>, Box<str>>>,
 }
 
-/// Is told the node whose clock, or that of a part of which, was set forward, and by how much at the most.
-pub(crate) type OnStep = Box<dyn Fn(&str, Duration) + Send + Sync>;
+/// Reason why the leases of a node end earlier than they were granted for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum LeaseCut {
+    /// The clock of the node, or of a part of it, was set forward by at most this.
+    ClockStep(Duration),
+    /// The name of the node leads to another server: no vote of the server before counts.
+    ServerLeft,
+}
+
+/// Shortens the leases of the node that is named.
+pub(crate) type OnCut = Box<dyn Fn(&str, LeaseCut) + Send + Sync>;
 
 impl ServerRegister {
     pub(crate) fn new(clock: Clock, caution: Caution, quorum: Quorum, drift_factor: f64) -> Self {
         let (ballots, longest_lease) = (BallotClock::new(clock), AtomicU64::new(0));
         let (ahead, known, clusters) = (Mutex::default(), Mutex::default(), Mutex::default());
-        let (round_trips, on_step) = (RoundTrips::new(quorum.needed), OnceLock::new());
+        let (round_trips, on_cut) = (RoundTrips::new(quorum.needed), OnceLock::new());
         Self {
             clock,
             drift_factor,
@@ -60,7 +69,7 @@ impl ServerRegister {
             round_trips,
             caution,
             quorum,
-            on_step,
+            on_cut,
             longest_lease,
             far_numbers: FarNumbers::default(),
             ahead,
@@ -69,16 +78,20 @@ impl ServerRegister {
         }
     }
 
-    /// Says who is told of steps of a server's clock. Only the first call has an effect.
-    pub(crate) fn on_step(&self, on_step: OnStep) {
-        let _ = self.on_step.set(on_step);
+    /// Sets what shortens leases. Only the first call has an effect.
+    pub(crate) fn on_cut(&self, on_cut: OnCut) {
+        let _ = self.on_cut.set(on_cut);
+    }
+
+    fn cut(&self, node: &str, cut: LeaseCut) {
+        if let Some(on_cut) = self.on_cut.get() {
+            on_cut(node, cut);
+        }
     }
 
     /// The clock of `node`, or of a part of it, went ahead by at most `step`.
     pub(crate) fn stepped(&self, node: &str, step: Duration) {
-        if let Some(on_step) = self.on_step.get() {
-            on_step(node, step);
-        }
+        self.cut(node, LeaseCut::ClockStep(step));
     }
 
     /// Records a server's reply to a command that proposed a ballot. If the server refused it, the next ballot is larger in all registers
@@ -241,6 +254,20 @@ impl ServerRegister {
         if let Some(known) = self.known().get_mut(address) {
             known.lost_at = Some(now);
         }
+    }
+
+    /// The name `address` of `node` leads to another server, and the connection to the server before has ended. The votes of that server
+    /// are void. Whichever server is connected there next is a replacement, as a promoted replica is.
+    pub(crate) fn leave(&self, address: &str, node: &str) {
+        if let Some(known) = self.known().get_mut(address) {
+            known.counts = false;
+        }
+        self.cut(node, LeaseCut::ServerLeft);
+    }
+
+    /// Returns the run id of the server that was last connected at `address`, if it is known.
+    pub(crate) fn run_id(&self, address: &str) -> Option<Box<str>> {
+        self.known().get(address).map(|known| known.run_id.clone())
     }
 
     /// The parts of `node` are at the addresses that `are_there`. What is known of others is forgotten when every lease that

@@ -172,6 +172,12 @@ pub(crate) fn master_changed(node: &str, master: impl Display) {
     tell!(INFO, "master_changed", { node = %line(node), master = %line(master) }, "the Sentinels have made another server the master");
 }
 
+/// The name of a node leads to another server, at `address`.
+pub(crate) fn name_moved(node: &str, address: impl Display) {
+    tell!(WARN, "name_moved", { node = %line(node), address = %line(address) },
+        "the name leads to another server: the server before is left, and its votes are void");
+}
+
 /// Another process answers for a node than before, or one that was started lately.
 pub(crate) fn node_restarted(node: &str, abstains_for: Duration) {
     tell!(WARN, "node_restarted", { node = %line(node), abstains_ms = millis(abstains_for) },

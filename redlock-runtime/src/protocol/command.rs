@@ -225,6 +225,11 @@ impl Verb {
         }
     }
 
+    /// Returns `true` if the command takes a lock that the token does not hold yet.
+    pub(crate) const fn takes_the_lock(self) -> bool {
+        matches!(self, Self::SetNx { .. } | Self::Acquire { .. })
+    }
+
     /// Whether the answer may tell the time of the server.
     pub(crate) const fn tells_time(self) -> bool {
         matches!(self, Self::Acquire { .. }) || self.is_extension()

@@ -20,7 +20,7 @@
 /// In these cases two holders are possible:
 ///
 /// - A node restarts within 10 s after a cold start of all nodes, or two nodes within one `longest_ttl`.
-/// - A machine is reset to a snapshot, and its server continues with older data.
+/// - The virtual machine of a node is reset to a snapshot: the server continues with old data under its old identity.
 /// - Managers of the same keys use different values of `longest_ttl` or of this setting.
 /// - The user lacks `+info`. A restart then looks like a broken connection.
 /// - A replica was promoted before the process first connected to it.

@@ -13,8 +13,8 @@ use crate::request::lock_request::{LockRequest, Wait};
 use crate::request::{AfterRestart, OrderCheck};
 use std::time::Duration;
 
-/// The longest `ttl` of managers that say nothing else. Shorter, more requests are refused; longer, a node that has
-/// forgotten its locks abstains for longer.
+/// The longest `ttl` of managers that set no other. All managers assume the same value, whatever else they set. Too small: more requests are
+/// refused. Too large: a node that has forgotten its locks abstains for longer.
 const LONGEST_TTL: Duration = Duration::from_secs(60);
 
 /// How many locks a manager keeps without a call. Fewer, and keys are given back that are about to be used again; more, and
@@ -80,12 +80,13 @@ impl Policy {
 
     /// The longest `ttl` of any manager of the same keys: for so long, a node that has forgotten its locks abstains.
     pub(crate) fn longest_ttl(&self) -> Duration {
-        self.longest_ttl.unwrap_or_else(|| self.default_ttl.max(LONGEST_TTL))
+        self.longest_ttl.unwrap_or(LONGEST_TTL)
     }
 
-    /// The policy for that many `nodes`: where none abstains, nobody needs to know the longest `ttl`.
+    /// Returns the policy for that many `nodes`. A single node that is trusted after a restart needs no longest `ttl`. Several nodes always
+    /// need it: another manager may make them abstain.
     pub(crate) fn of_nodes(self, nodes: usize) -> Self {
-        let is_needless = self.after_restart(nodes) == AfterRestart::Trust;
+        let is_needless = nodes == 1 && self.after_restart(nodes) == AfterRestart::Trust;
         Self { longest_ttl: self.longest_ttl.or(is_needless.then_some(MAX_TTL)), ..self }
     }
 
@@ -150,6 +151,22 @@ impl Policy {
         }
     }
 
+    /// Checks the default `ttl`. One that exceeds the longest `ttl` that other managers assume does not raise it in this manager alone.
+    ///
+    /// # Errors
+    /// [`LockError::Configuration`] when the default `ttl` is out of range, or needs a longest `ttl` that is not set.
+    pub(crate) fn check_default_ttl(&self) -> Result<(), LockError> {
+        let ttl = self.default_ttl;
+        if self.longest_ttl.is_none() && ttl > LONGEST_TTL && ttl <= MAX_TTL {
+            return Err(LockError::configuration(format!(
+                "a default_ttl of {ttl:?} needs a longest_ttl of {ttl:?} in all managers of the same keys: first set `longest_ttl` in all \
+                 of them, and in the next deploy this `default_ttl`; without it, they assume {LONGEST_TTL:?} and count a restarted \
+                 node too early"
+            )));
+        }
+        self.checked_ttl(ttl).map(drop)
+    }
+
     /// `ttl` as Redis counts it, in whole milliseconds.
     ///
     /// # Errors
@@ -161,7 +178,7 @@ impl Policy {
         if ttl > self.longest_ttl() {
             return Err(LockError::configuration(format!(
                 "a ttl of {ttl:?} is longer than the longest_ttl of {:?}: raise `longest_ttl` in all managers of the \
-                 same keys, since a restarted node abstains for so long",
+                 same keys first, and use the ttl from the next deploy on, since a restarted node abstains for so long",
                 self.longest_ttl()
             )));
         }
@@ -216,8 +233,17 @@ mod tests {
         // How many nodes there are, what is set, and whether an hour is refused.
         let cautious = Policy { after_restart: Some(AfterRestart::Abstain), ..Policy::default() };
         let bounded = Policy { longest_ttl: Some(hour / 2), ..Policy::default() };
-        let table =
-            [(1, Policy::default(), false), (3, Policy::default(), true), (1, cautious, true), (1, bounded, true)];
+        // Others may abstain.
+        let trusting = Policy { after_restart: Some(AfterRestart::Trust), ..Policy::default() };
+        let forgetful = Policy { tolerated_amnesia: 1, ..Policy::default() };
+        let table = [
+            (1, Policy::default(), false),
+            (3, Policy::default(), true),
+            (1, cautious, true),
+            (1, bounded, true),
+            (3, trusting, true),
+            (5, forgetful, true),
+        ];
         for (nodes, policy, is_refused) in table {
             assert_eq!(policy.clone().of_nodes(nodes).checked_ttl(hour).is_err(), is_refused, "{nodes} {policy:?}");
         }
@@ -226,18 +252,54 @@ mod tests {
     #[test]
     fn a_ttl_is_no_longer_than_the_longest() {
         let (second, hour) = (Duration::from_secs(1), Duration::from_secs(3600));
-        // The default and what is set; the longest that is allowed.
-        let table = [(second, None, 60 * second), (hour, None, hour), (second, Some(5 * second), 5 * second)];
-        for (default_ttl, longest_ttl, longest) in table {
-            let policy = Policy { default_ttl, longest_ttl, ..Policy::default() };
+        // What is set; the longest that is allowed.
+        let table = [(None, 60 * second), (Some(hour), hour), (Some(5 * second), 5 * second)];
+        for (longest_ttl, longest) in table {
+            let policy = Policy { longest_ttl, ..Policy::default() };
             assert_eq!(policy.checked_ttl(longest).unwrap(), longest);
             let error = policy.checked_ttl(longest + second).unwrap_err();
             let expected = format!(
                 "a ttl of {:?} is longer than the longest_ttl of {longest:?}: raise `longest_ttl` in all managers of the \
-                 same keys, since a restarted node abstains for so long",
+                 same keys first, and use the ttl from the next deploy on, since a restarted node abstains for so long",
                 longest + second
             );
             assert_eq!(error.to_string(), expected);
+        }
+    }
+
+    #[test]
+    fn default_ttl_does_not_raise_the_longest_ttl_of_one_manager() {
+        let second = Duration::from_secs(1);
+        let of = |default_ttl, longest_ttl| Policy { default_ttl, longest_ttl, ..Policy::default() };
+        let trusting = Policy { after_restart: Some(AfterRestart::Trust), ..of(180 * second, None) };
+        let forgetful = Policy { tolerated_amnesia: 1, ..of(180 * second, None) };
+        let cautious = Policy { after_restart: Some(AfterRestart::Abstain), ..of(180 * second, None) };
+        let needs = Some(
+            "a default_ttl of 180s needs a longest_ttl of 180s in all managers of the same keys: first set `longest_ttl`",
+        );
+        let table = [
+            ("as long as all assume", 3, of(60 * second, None), None),
+            ("longer", 3, of(180 * second, None), needs),
+            ("longer, and set", 3, of(180 * second, Some(180 * second)), None),
+            (
+                "longer than what is set",
+                3,
+                of(180 * second, Some(90 * second)),
+                Some("a ttl of 180s is longer than the longest_ttl of 90s"),
+            ),
+            ("restarts are trusted", 3, trusting, needs),
+            ("nodes may forget", 3, forgetful, needs),
+            ("one node, which abstains", 1, cautious, needs),
+            ("one node", 1, of(180 * second, None), None),
+            ("out of range", 3, of(Duration::MAX, None), Some("at most 30 days")),
+        ];
+        for (name, nodes, policy, expected) in table {
+            let error = policy.of_nodes(nodes).check_default_ttl().err().map(|error| error.to_string());
+            let is_expected = match (&error, expected) {
+                (Some(error), Some(expected)) => error.contains(expected),
+                (error, expected) => error.is_none() && expected.is_none(),
+            };
+            assert!(is_expected, "{name}: {error:?}");
         }
     }
 

@@ -38,7 +38,7 @@ const MOST_AHEAD: u64 = 3_600_000 * PER_MILLI;
 
 /// Maximum drift between two healthy clocks, as 1/n: 200 ppm. A quartz has up to 100 ppm. Too large an n: numbers run ahead of the servers'
 /// clocks. Too small: of two owners that take turns, the one with the older answer is refused.
-const USUAL_DRIFT: i64 = 5000;
+pub(crate) const USUAL_DRIFT: i64 = 5000;
 
 /// Stored in place of an offset while no server has returned its time.
 const UNKNOWN: i64 = i64::MAX;

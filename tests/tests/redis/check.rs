@@ -1,7 +1,7 @@
 //! What a manager says about its nodes.
 
 use crate::support::{GENEROUS, SIZES, assert_nothing_left, builder, connected, manager, warnings};
-use redlock_runtime::{LockManager, NodeError, NodeReport, Persistence};
+use redlock_runtime::{LockManager, LockRequest, NodeError, NodeReport, Persistence};
 use redlock_tests::{Builder, Nodes, PATIENCE, RedisServer, eventually};
 use std::time::Duration;
 
@@ -37,6 +37,31 @@ async fn healthy_nodes_have_a_line_each_and_no_warning() {
         assert_eq!(node.run_id.as_deref(), nodes[0].inspect().info("server", "run_id").await.as_deref());
         assert_nothing_left(&manager, &nodes).await;
     }
+}
+
+#[tokio::test]
+async fn process_with_windows_warns_if_too_few_servers_keep_data() {
+    let nodes = Nodes::start(3).await;
+    let manager = manager(&nodes).await;
+    let warned = async || {
+        let warnings = manager.check().await.warnings();
+        assert!(warnings.iter().all(|warning| warning.contains("windows of once_per")), "{warnings:?}");
+        warnings.into_iter().next()
+    };
+    assert_eq!(warned().await, None, "no window was used");
+    manager
+        .acquire(LockRequest::new("report").once_per(Duration::from_secs(60)))
+        .await
+        .unwrap()
+        .release()
+        .await
+        .unwrap();
+    let warning = warned().await.unwrap();
+    assert!(warning.starts_with("3 of 3 servers keep no data over a restart"), "{warning}");
+    for node in &nodes[..2] {
+        node.inspect().command::<()>(&["CONFIG", "SET", "appendonly", "yes"]).await;
+    }
+    assert_eq!(warned().await, None, "a majority keeps its data");
 }
 
 /// What the server is called, by its own word.

@@ -204,6 +204,23 @@ async fn a_step_is_noticed_over_a_restart() {
     tokio::time::timeout(TTL, other.lost()).await.expect("without a renewal");
 }
 
+#[tokio::test]
+async fn step_is_noticed_while_short_locks_alone_are_taken() {
+    for size in [1, 3] {
+        let nodes = clocked(size).await;
+        let manager = locks(&nodes).await;
+        let other = manager.acquire(LockRequest::new("other").ttl(10 * TTL).renew(false)).await.unwrap();
+        nodes[..majority(size)].iter().for_each(|node| node.set_clock(HOUR));
+        // None of them is renewed. Without a question for the time, the other lock counts for its whole `ttl`.
+        eventually(PATIENCE, "the other lock is lost", async || {
+            let _ = manager.try_acquire(KEY).await.unwrap().release().await;
+            if other.is_held() { Err(other.remaining()) } else { Ok(()) }
+        })
+        .await;
+        assert!(matches!(other.lost().await, LockError::Lost { .. }));
+    }
+}
+
 fn folder() -> LockRequest {
     LockRequest::path("/A").mode(Mode::Shared)
 }

@@ -238,6 +238,14 @@ async fn a_ttl_above_the_longest_is_refused() {
     }
     let too_short = brief(&nodes).default_ttl(2 * TTL).build().unwrap_err();
     assert!(too_short.to_string().contains("longest_ttl"), "{too_short}");
+    let nodes = Nodes::start(3).await;
+    let long = || builder(nodes.urls()).default_ttl(100 * TTL);
+    let unset = long().build().unwrap_err().to_string();
+    assert!(
+        unset.contains("first set `longest_ttl` in all of them, and in the next deploy this `default_ttl`"),
+        "{unset}"
+    );
+    long().longest_ttl(100 * TTL).build().unwrap();
     let too_long = brief(&nodes).longest_ttl(Duration::MAX).build().unwrap_err();
     assert!(too_long.to_string().contains("at most 30 days"), "{too_long}");
 }

@@ -17,6 +17,7 @@ use crate::text::excerpt;
 use redis::aio::MultiplexedConnection;
 use redis::{AsyncConnectionConfig, ErrorKind, ProtocolVersion, PushInfo, PushKind, RedisConnectionInfo};
 use std::convert::Infallible;
+use std::net::SocketAddr;
 use std::sync::Arc;
 
 /// Makes a connection that is ready for commands, and the task that drives it.
@@ -50,6 +51,9 @@ pub(super) async fn connect(
     let control = Arc::clone(&connection.control);
     let prepared = prepare(connection, (protocol == ProtocolVersion::RESP3, doubt), connections).await;
     let (live, courier) = prepared.map_err(|error| cut(&control).unwrap_or(error))?;
+    if let Some(peer) = control.peer.get() {
+        live.connected_to(*peer);
+    }
     if let Some(located) = control.located.get() {
         live.located_at(located.clone());
     }
@@ -84,7 +88,19 @@ pub(super) async fn greet(
 /// # Errors
 /// As [`connect`].
 pub(super) async fn connect_plainly(endpoint: &Endpoint) -> Result<Connection, NodeError> {
-    let opened = socket::open(endpoint).await.map_err(Failure::Socket)?;
+    shake_hands_plainly(endpoint, None).await
+}
+
+/// Makes such a connection to the address `at`, which is one of the name of `endpoint`.
+///
+/// # Errors
+/// As [`connect`].
+pub(super) async fn connect_plainly_at(endpoint: &Endpoint, at: SocketAddr) -> Result<Connection, NodeError> {
+    shake_hands_plainly(endpoint, Some(at)).await
+}
+
+async fn shake_hands_plainly(endpoint: &Endpoint, at: Option<SocketAddr>) -> Result<Connection, NodeError> {
+    let opened = socket::open_at(endpoint, at).await.map_err(Failure::Socket)?;
     let login = endpoint.login().await.map_err(Failure::Before)?;
     Ok(handshake(opened, login.set_protocol(ProtocolVersion::RESP2), None).await?)
 }

@@ -22,6 +22,8 @@ pub(super) struct Connections {
     is_subscribed: AtomicBool,
     /// Whether wake-ups have a connection of their own although the server speaks RESP3; it never becomes `false` again.
     listens_apart: AtomicBool,
+    /// Number of servers that were left because the name of the node led to another one.
+    left: AtomicU64,
     /// Where commands go that a member of a cluster sends elsewhere.
     redirect: Option<Arc<dyn Redirect>>,
 }
@@ -60,6 +62,7 @@ impl Connections {
             is_wanted: AtomicBool::new(false),
             is_subscribed: AtomicBool::new(false),
             listens_apart: AtomicBool::new(false),
+            left: AtomicU64::new(0),
         }
     }
 
@@ -112,6 +115,17 @@ impl Connections {
             self.epoch.fetch_add(1, Ordering::AcqRel);
         }
         self.environment.changed.notify_waiters();
+    }
+
+    /// The name of the node leads to another server. The connection for wake-ups still leads to the one before.
+    pub(super) fn left(&self) {
+        self.left.fetch_add(1, Ordering::AcqRel);
+        self.environment.changed.notify_waiters();
+    }
+
+    /// Returns the number of servers that were left.
+    pub(super) fn times_left(&self) -> u64 {
+        self.left.load(Ordering::Acquire)
     }
 
     /// Wants wake-ups, on the present connection and on all that follow.

@@ -115,7 +115,8 @@ impl Courier {
 
     /// Hands out what has been answered. Returns whether the connection can be used on.
     fn deliver(&mut self) -> bool {
-        if !self.verification.is_passed(&self.live) {
+        // What a server has answered that was left meanwhile counts for nothing.
+        if self.live.is_left() || !self.verification.is_passed(&self.live) {
             return false;
         }
         while !self.verification.holds_back(&self.live)

@@ -20,7 +20,27 @@ const STAGGER: Duration = Duration::from_millis(250);
 ///
 /// Source: RFC 8305, "Happy Eyeballs Version 2", without its rules for answers that come one by one.
 pub(super) async fn dial(host: &str, port: u16) -> io::Result<TcpStream> {
-    first_of(interleaved(lookup_host((host, port)).await?.collect())).await
+    first_of(interleaved(addresses(host, port).await?)).await
+}
+
+/// Connects to `address`, which is one of a name.
+///
+/// # Errors
+/// If there is no connection.
+pub(super) async fn dial_at(address: SocketAddr) -> io::Result<TcpStream> {
+    TcpStream::connect(address).await
+}
+
+/// Returns the addresses of `host`, in the order in which they came.
+///
+/// # Errors
+/// That of the look-up.
+pub(super) async fn addresses(host: &str, port: u16) -> io::Result<Vec<SocketAddr>> {
+    #[cfg(test)]
+    if let Some(found) = made_up::addresses(host) {
+        return found;
+    }
+    Ok(lookup_host((host, port)).await?.collect())
 }
 
 /// The addresses of both families in turns, in the order in which each came: where one family does not work, the second try
@@ -64,6 +84,40 @@ async fn first_success(
         }
     }
     None
+}
+
+/// Names that tests make up.
+#[cfg(test)]
+pub(crate) mod made_up {
+    use super::{SocketAddr, io};
+    use std::collections::HashMap;
+    use std::sync::{LazyLock, Mutex};
+
+    /// Addresses of a name, or a failure.
+    pub(crate) type Answer = Option<Vec<SocketAddr>>;
+
+    /// The answers about a name, in turn, and how many were given.
+    type Answers = HashMap<String, (Vec<Answer>, usize)>;
+
+    static NAMES: LazyLock<Mutex<Answers>> = LazyLock::new(Mutex::default);
+
+    /// Sets the next answers about the name `host`. The last of them is given to all further look-ups.
+    pub(crate) fn lead(host: &str, answers: impl Into<Vec<Answer>>) {
+        NAMES.lock().unwrap().insert(host.to_owned(), (answers.into(), 0));
+    }
+
+    /// Returns the number of look-ups of `host` since its answers were set.
+    pub(crate) fn looks(host: &str) -> usize {
+        NAMES.lock().unwrap()[host].1
+    }
+
+    pub(super) fn addresses(host: &str) -> Option<io::Result<Vec<SocketAddr>>> {
+        let mut names = NAMES.lock().unwrap();
+        let (answers, looks) = names.get_mut(host)?;
+        let answer = answers.get(*looks).or(answers.last()).cloned().flatten();
+        *looks += 1;
+        Some(answer.ok_or_else(|| io::Error::other("the name server does not answer")))
+    }
 }
 
 #[cfg(test)]

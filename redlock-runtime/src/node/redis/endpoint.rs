@@ -153,6 +153,19 @@ impl Endpoint {
         }
     }
 
+    /// The same server at the same address, for a task of its own.
+    pub(super) fn at_itself(&self) -> Self {
+        Self {
+            address: self.address.clone(),
+            label: self.label.clone(),
+            login: self.login.clone(),
+            access: self.access.clone(),
+            host: self.host.clone(),
+            logged_in: Arc::clone(&self.logged_in),
+            locator: None,
+        }
+    }
+
     /// A Sentinel at the same address: without a database, and with the login that Sentinels take.
     pub(super) fn as_sentinel(&self) -> Self {
         let (login, credentials) = self.access.sentinel.clone().unwrap_or_default().parts();
@@ -192,6 +205,17 @@ impl Endpoint {
         }
     }
 
+    /// Returns the port; `None` for a socket.
+    pub(super) const fn port(&self) -> Option<u16> {
+        match self.address {
+            Address::Tcp { port, .. } => Some(port),
+            #[cfg(feature = "tls")]
+            Address::Tls { port, .. } => Some(port),
+            #[cfg(unix)]
+            Address::Unix(_) => None,
+        }
+    }
+
     /// The host, unless it is a socket of this machine.
     pub(super) fn host(&self) -> Option<&str> {
         match &self.address {
@@ -201,6 +225,11 @@ impl Endpoint {
             #[cfg(unix)]
             Address::Unix(_) => None,
         }
+    }
+
+    /// Returns `true` if something else than the address says where the server is.
+    pub(super) const fn is_located(&self) -> bool {
+        self.locator.is_some()
     }
 
     pub(super) const fn address(&self) -> &Address {

@@ -20,6 +20,7 @@ use crate::node::server_identity::DataSet;
 use crate::protocol::command::{Answer, Command};
 use crate::time::clock::Instant;
 use redis::{Cmd, RedisError, Value};
+use std::net::SocketAddr;
 use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
 use std::sync::{Arc, OnceLock};
 use std::time::Duration;
@@ -44,6 +45,10 @@ pub(super) struct LiveConnection {
     /// Why the connection is to end, although it does not break: the server takes no locks, or is not the master any more.
     /// Whoever it is, the next handshake shall find out.
     end: OnceLock<NodeError>,
+    /// The address at the other end, if it is a TCP connection.
+    peer: OnceLock<SocketAddr>,
+    /// Whether the server was left: its name leads to another one.
+    is_left: AtomicBool,
     together: Together,
     /// How many commands were sent.
     sent: AtomicU32,
@@ -62,9 +67,9 @@ impl LiveConnection {
         server: Arc<ServerFacts>,
         environment: Environment,
     ) -> Self {
-        let [is_listening, is_refused] = [const { AtomicBool::new(false) }; 2];
+        let [is_listening, is_refused, is_left] = [const { AtomicBool::new(false) }; 3];
         let (outbox, sent, redirect) = (Outbox::default(), AtomicU32::new(0), OnceLock::new());
-        let (located, end) = (OnceLock::new(), OnceLock::new());
+        let (located, end, peer) = (OnceLock::new(), OnceLock::new(), OnceLock::new());
         Self {
             outbox,
             scripts,
@@ -73,6 +78,8 @@ impl LiveConnection {
             is_refused,
             located,
             end,
+            peer,
+            is_left,
             together: Together::default(),
             sent,
             abstention,
@@ -104,6 +111,28 @@ impl LiveConnection {
         let _ = self.end.set(error);
         // The courier looks at it when it has something to do.
         drop(self.probe(&["PING"]));
+    }
+
+    /// The connection leads to the address `peer`.
+    pub(super) fn connected_to(&self, peer: SocketAddr) {
+        // It is said once.
+        let _ = self.peer.set(peer);
+    }
+
+    /// The address at the other end, if it is a TCP connection.
+    pub(super) fn peer(&self) -> Option<SocketAddr> {
+        self.peer.get().copied()
+    }
+
+    /// Ends the connection because of `error`: its server is not the node any more.
+    pub(super) fn leave(&self, error: NodeError) {
+        self.is_left.store(true, Ordering::Release);
+        self.end(error);
+    }
+
+    /// Returns `true` if the server was left.
+    pub(super) fn is_left(&self) -> bool {
+        self.is_left.load(Ordering::Acquire)
     }
 
     /// Why the connection is to end, if it is.
@@ -170,6 +199,8 @@ impl LiveConnection {
         let sent = is_timed.then(|| self.server.now());
         if let Some(now) = command.fence.and_then(|ballot| ballot.drawn_at()) {
             self.keep_time_fresh(now);
+        } else if command.verb.takes_the_lock() {
+            self.look_for_a_step();
         }
         let question = Question { abstains_until, ..Question::new(command, sent, recipient) };
         self.server.counters.sent();
@@ -185,6 +216,14 @@ impl LiveConnection {
         if self.server.is_time_due(now) {
             // Not `now`, which may be earlier: a ballot goes out again to nodes that are asked later.
             self.outbox.ask_time(self.server.now());
+        }
+    }
+
+    /// Asks the server for its time if its clock was last compared too long ago: short locks are never renewed, and show no step.
+    fn look_for_a_step(&self) {
+        let now = self.server.now();
+        if self.server.is_step_check_due(now) {
+            self.outbox.ask_time(now);
         }
     }
 

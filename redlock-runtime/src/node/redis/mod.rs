@@ -7,7 +7,7 @@
 //! The way of a command: `RedisNode` finds the connection in `connections`; `live_connection` words the command with
 //! `script` and puts it into the `outbox`; the `courier` sends it in a `batch`. The answer comes back the same way, and
 //! `answer` reads it. The `supervisor` makes a new connection whenever one has broken: `connect` opens it with `socket`
-//! and `prepare` makes it ready. All that runs on the library's thread, but the courier is driven by the runtime of the
+//! and `prepare` makes it ready. `names` ends the connection when the name of the server leads to another one. All that runs on the library's thread, but the courier is driven by the runtime of the
 //! application while that is well: `shared_courier` is what both can drive, `relief` decides who does, by `pulse`; the
 //! socket goes with it (`movable`). What a server may send is `bounded`. Where a server speaks only RESP2, a `subscriber` has a second one for wake-ups.
 
@@ -39,6 +39,7 @@ mod live_connection;
 mod lost_script;
 mod marker;
 mod movable;
+mod names;
 mod node_config;
 mod outbox;
 mod parameters;
@@ -71,6 +72,8 @@ mod verification;
 mod wording;
 
 pub use self::credentials::Credentials;
+#[cfg(test)]
+pub(crate) use self::dial::made_up;
 pub use self::node_config::NodeConfig;
 #[cfg(any(test, fuzzing))]
 pub(crate) use self::{script::SHARE, side_key::queue_name};
@@ -166,6 +169,9 @@ impl RedisNode {
         let mut tasks = vec![handle.spawn(supervisor).abort_handle(), handle.spawn(subscriber).abort_handle()];
         if let Some(sentinels) = sentinels {
             let watch = sentinel::watch(sentinels, Arc::clone(&connections));
+            tasks.push(handle.spawn(watch).abort_handle());
+        } else if !connections.server.is_member() && names::is_named(&endpoint) {
+            let watch = names::watch(Arc::clone(&endpoint), Arc::clone(&connections));
             tasks.push(handle.spawn(watch).abort_handle());
         }
         let (label, host) = (endpoint.label().into(), endpoint.host().unwrap_or_default().into());
@@ -272,6 +278,10 @@ impl Node for RedisNode {
 
     fn list<'a>(&'a self, pattern: &'a str, most: usize, within: Duration) -> BoxFuture<'a, Result<Names, NodeError>> {
         Box::pin(list::list(&self.endpoint, pattern, most, within))
+    }
+
+    fn servers_of_name(&self, patience: Duration) -> BoxFuture<'_, Vec<Box<str>>> {
+        Box::pin(names::servers(&self.endpoint, patience))
     }
 
     fn report<'a>(&'a self, key: &'a LockKey, patience: Duration) -> BoxFuture<'a, NodeReport> {

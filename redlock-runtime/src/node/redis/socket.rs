@@ -1,12 +1,13 @@
 //! Opens a connection to a server, up to where the Redis protocol begins.
 
 use super::bounded::{Bounded, Received};
-use super::dial::dial;
+use super::dial::{dial, dial_at};
 use super::endpoint::{Address, Endpoint, Located};
 use super::movable::{Movable, Place, Transport};
 use super::stream::Stream;
 use socket2::{SockRef, TcpKeepalive};
 use std::io;
+use std::net::SocketAddr;
 use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 use tokio::net::TcpStream;
@@ -34,17 +35,30 @@ pub(super) struct Control {
     pub(super) received: Arc<Received>,
     /// Where the server was said to be, if it is not at an address of its own.
     pub(super) located: OnceLock<Located>,
+    /// The address at the other end, if it is a TCP connection.
+    pub(super) peer: OnceLock<SocketAddr>,
 }
 
 /// Opens a socket to `endpoint`.
 pub(super) async fn open(endpoint: &Endpoint) -> io::Result<Opened> {
+    open_at(endpoint, None).await
+}
+
+/// Opens a socket to `endpoint`; to the address `at` of its name, if that is given.
+pub(super) async fn open_at(endpoint: &Endpoint, at: Option<SocketAddr>) -> io::Result<Opened> {
     let control = Arc::<Control>::default();
     let movable = |transport| Movable::new(transport, Arc::clone(&control.place));
+    let connected = async |host: &str, port| {
+        let stream = tcp(host, port, at).await?;
+        // It is set here alone.
+        let _ = control.peer.set(stream.peer_addr()?);
+        io::Result::Ok(movable(Transport::Tcp(stream)))
+    };
     let socket = match endpoint.address() {
-        Address::Tcp { host, port } => bounded(movable(Transport::Tcp(tcp(host, *port).await?)), &control),
+        Address::Tcp { host, port } => bounded(connected(host, *port).await?, &control),
         #[cfg(feature = "tls")]
         Address::Tls { host, port } => {
-            let transport = movable(Transport::Tcp(tcp(host, *port).await?));
+            let transport = connected(host, *port).await?;
             bounded(super::tls::client(host, endpoint.tls(), transport).await?, &control)
         }
         #[cfg(unix)]
@@ -60,8 +74,11 @@ fn bounded(stream: impl Stream + 'static, control: &Control) -> Socket {
 }
 
 /// A TCP connection that sends at once and notices a peer that has vanished.
-async fn tcp(host: &str, port: u16) -> io::Result<TcpStream> {
-    let stream = dial(host, port).await?;
+async fn tcp(host: &str, port: u16, at: Option<SocketAddr>) -> io::Result<TcpStream> {
+    let stream = match at {
+        Some(address) => dial_at(address).await?,
+        None => dial(host, port).await?,
+    };
     stream.set_nodelay(true)?;
     let socket = SockRef::from(&stream);
     socket.set_tcp_keepalive(&TcpKeepalive::new().with_time(SILENCE / 2).with_interval(SILENCE / 10))?;

@@ -33,11 +33,12 @@ pub(super) async fn listen(endpoint: Arc<Endpoint>, connections: Arc<Connections
         wait_until(&connections.environment.changed, || connections.needs_subscriber()).await;
         // It may just have ended.
         let Ok(channel) = connections.live().map(|live| live.own_channel()) else { continue };
+        let left = connections.times_left();
         match timeout(endpoint.connect_timeout(), subscribe(&endpoint, &channel)).await {
             Ok(Ok((messages, control))) => {
                 connections.subscribed(true);
                 backoff.connected();
-                receive(messages, (&control, &channel), &connections).await;
+                receive(messages, (&control, &channel, left), &connections).await;
                 connections.subscribed(false);
             }
             Ok(Err(error)) => {
@@ -81,8 +82,12 @@ async fn messages(endpoint: &Endpoint, socket: Socket, channel: &str) -> Result<
 }
 
 /// Takes in messages until the connection breaks, or the one for commands leads to another server: this one need not break.
-async fn receive(mut messages: PubSubStream, (control, channel): (&Control, &str), connections: &Connections) {
-    let is_elsewhere = || is_elsewhere(control, channel, connections);
+async fn receive(
+    mut messages: PubSubStream,
+    (control, channel, left): (&Control, &str, u64),
+    connections: &Connections,
+) {
+    let is_elsewhere = || connections.times_left() != left || is_elsewhere(control, channel, connections);
     let mut left = pin!(wait_until(&connections.environment.changed, is_elsewhere));
     let mut next = async || {
         poll_fn(|cx| match Pin::new(&mut messages).poll_next(cx) {

@@ -27,7 +27,7 @@ pub(super) async fn supervise(endpoint: Arc<Endpoint>, supervised: Supervised, m
                 complaints.times_up().into_iter().for_each(up);
                 connections.server.counters.connected();
                 let (control, listener) = (Arc::clone(courier.control()), Arc::clone(&live));
-                connections.up(live);
+                connections.up(Arc::clone(&live));
                 endpoint.connected();
                 backoff.connected();
                 let mut driving = pin!(relief::drive(courier, connections, &mut host));
@@ -46,6 +46,11 @@ pub(super) async fn supervise(endpoint: Arc<Endpoint>, supervised: Supervised, m
                 // Until now, whatever was changed meanwhile.
                 endpoint.logged_in();
                 connections.server.disconnected();
+                if live.is_left() {
+                    // Not before the connection has ended: no answer of this server comes after it.
+                    connections.server.was_left();
+                    connections.left();
+                }
                 if let Some(times) = complaints.times("broke") {
                     events::node_down(endpoint.label(), &error, times);
                 }

@@ -2,6 +2,7 @@
 
 use super::deployment::Deployment;
 use super::node_report::NodeReport;
+use super::persistence::Persistence;
 use crate::text::SingleLine;
 use std::fmt;
 use std::time::Duration;
@@ -37,7 +38,11 @@ impl CheckReport {
                 .collect::<Vec<_>>()
         };
         let wasted = self.deployment.wasted_node(self.nodes.len());
-        self.nodes.iter().flat_map(about).chain(wasted).chain(self.too_few()).collect()
+        // The node in memory has no run, and is never restarted.
+        let is_forgetful = |node: &&NodeReport| node.persistence == Some(Persistence::None) && node.run_id.is_some();
+        let forgetful = self.nodes.iter().filter(is_forgetful).count();
+        let windows = self.deployment.forgotten_windows(forgetful, self.nodes.len());
+        self.nodes.iter().flat_map(about).chain(wasted).chain(windows).chain(self.too_few()).collect()
     }
 
     /// What follows when fewer nodes count than have to agree.

@@ -16,6 +16,8 @@ pub(crate) struct Deployment {
     pub(crate) node_timeout: Duration,
     /// How many nodes may forget their data without anybody noticing.
     pub(crate) tolerated_amnesia: usize,
+    /// Whether the manager has asked for keys that stay taken after a body: by `min_hold` or `once_per`.
+    pub(crate) has_kept_keys: bool,
     /// Whether a node counts at once when it was restarted, whatever it has forgotten.
     pub(crate) trusts_restarts: bool,
 }
@@ -62,6 +64,22 @@ impl Deployment {
         ))
     }
 
+    /// Returns what restarts cost the keys that stay taken after a body, if `forgetful` of `nodes` servers keep no data over a restart.
+    ///
+    /// A restart in good order keeps what snapshots and append-only files hold, whatever their settings.
+    pub(super) fn forgotten_windows(&self, forgetful: usize, nodes: usize) -> Option<String> {
+        let keep = nodes.saturating_sub(forgetful);
+        // A single server that is trusted has a warning of its own.
+        let is_warned = nodes == 1 && self.trusts_restarts;
+        let are_lost = self.has_kept_keys && !is_warned && keep < Quorum::of(nodes, self.tolerated_amnesia).needed;
+        are_lost.then(|| {
+            format!(
+                "{forgetful} of {nodes} servers keep no data over a restart: if they restart one after the other, windows of once_per and \
+                 times of min_hold are forgotten, and a job may run twice. Set `appendonly yes` there"
+            )
+        })
+    }
+
     /// Why one of so many nodes is of no use, if so.
     pub(super) fn wasted_node(&self, nodes: usize) -> Option<String> {
         let spare = |nodes| {
@@ -89,7 +107,12 @@ mod tests {
     use super::*;
 
     fn deployment() -> Deployment {
-        Deployment { node_timeout: Duration::from_millis(50), tolerated_amnesia: 0, trusts_restarts: true }
+        Deployment {
+            node_timeout: Duration::from_millis(50),
+            tolerated_amnesia: 0,
+            has_kept_keys: true,
+            trusts_restarts: true,
+        }
     }
 
     #[test]
@@ -112,6 +135,19 @@ mod tests {
             let deployment = Deployment { tolerated_amnesia, ..deployment() };
             assert_eq!(deployment.wasted_node(nodes).is_some(), expected, "{nodes} nodes, {tolerated_amnesia} forget");
         }
+    }
+
+    #[test]
+    fn windows_are_forgotten_if_too_few_servers_keep_data() {
+        let table = [(0, 3, false), (1, 3, false), (2, 3, true), (3, 3, true), (1, 1, false)];
+        for (forgetful, nodes, expected) in table {
+            let warning = deployment().forgotten_windows(forgetful, nodes);
+            assert_eq!(warning.is_some(), expected, "{forgetful} of {nodes}");
+        }
+        let careful = Deployment { trusts_restarts: false, ..deployment() };
+        assert!(careful.forgotten_windows(1, 1).is_some(), "a single server that is not trusted");
+        let unused = Deployment { has_kept_keys: false, ..deployment() };
+        assert_eq!(unused.forgotten_windows(3, 3), None);
     }
 
     #[test]

@@ -51,6 +51,8 @@ pub struct NodeReport {
     pub members: Vec<ClusterMember>,
     /// The name of the lock that is tried there.
     pub(crate) trial_name: Box<str>,
+    /// Addresses of the servers behind the name of the node, if they are several.
+    pub(crate) servers_of_name: Vec<Box<str>>,
     /// Whether the user may use that name: if not, nothing can be said of others.
     pub(crate) may_use_name: bool,
 }
@@ -93,6 +95,7 @@ impl NodeReport {
             refusals: Vec::new(),
             members: Vec::new(),
             trial_name: "".into(),
+            servers_of_name: Vec::new(),
             may_use_name: true,
         }
     }
@@ -229,7 +232,15 @@ impl NodeReport {
             )
         });
         let replication = self.replication.and_then(Replication::risk);
-        [replication, eviction, clock].into_iter().flatten()
+        let names = (!self.servers_of_name.is_empty()).then(|| {
+            format!(
+                "its name leads to {} different servers, at {}: processes use either of them, and two callers can hold one \
+                 lock. Give each server a name of its own",
+                self.servers_of_name.len(),
+                self.servers_of_name.join(" and ")
+            )
+        });
+        [names, replication, eviction, clock].into_iter().flatten()
     }
 }
 

@@ -1,0 +1,149 @@
+//! Follows the name of a server: ends the connection when the name leads to another server.
+//!
+//! A name is looked up when a connection is made, and a connection can last for months. If the name is given to another server
+//! meanwhile, processes that connect later use that server, and this one still uses the server before: two holders. So one task for each
+//! stand-alone node whose address is a name looks it up now and then:
+//!
+//! 1. A failed or empty answer changes nothing, and neither does an answer with the address of the present connection.
+//! 2. Otherwise the servers at the new addresses are asked for their run id, on a second connection beside the first. If one of them is the
+//!    server that is connected, nothing changes: it has several addresses.
+//! 3. If another run id answers, the name is looked up once more after a moment. The same other run id again ends the connection.
+//! 4. The supervisor then discards all votes of the server that was left ([`ServerFacts::was_left`]), and connects by the name. The next
+//!    handshake decides what the server there is worth. It abstains as a promoted replica does.
+//!
+//! This bounds the time for which two servers are used under one name. It does not prevent it.
+//!
+//! [`ServerFacts::was_left`]: crate::node::server_facts::ServerFacts::was_left
+
+use super::connect::connect_plainly_at;
+use super::connections::Connections;
+use super::dial::addresses;
+use super::endpoint::Endpoint;
+use super::info::Info;
+use super::live_connection::LiveConnection;
+use super::prepare::ask;
+use crate::error::NodeError;
+use crate::observe::events;
+use std::net::{IpAddr, SocketAddr};
+use std::sync::Arc;
+use std::time::Duration;
+use tokio::task::JoinSet;
+use tokio::time::{sleep, timeout};
+
+/// Time between two look-ups of a name. Too small: more load on the name servers. Too large: a server whose name leads elsewhere is used
+/// for longer.
+const LOOK_EVERY: Duration = if cfg!(test) { Duration::from_millis(200) } else { Duration::from_secs(30) };
+
+/// Time until the second look-up, after the first has found another server. Too small: both fall into one hiccup of a name server. Too
+/// large: the server is left later.
+const LOOK_AGAIN_AFTER: Duration = if cfg!(test) { Duration::from_millis(50) } else { Duration::from_secs(1) };
+
+/// Most addresses of one name that are connected to. Too small: the server that is connected is not found among many addresses, and the
+/// connection is kept. Too large: a name with many addresses costs many connections.
+const MOST_ADDRESSES: usize = 8;
+
+/// A server behind the name of a node.
+#[derive(Clone, Debug, PartialEq, Eq)]
+struct NamedServer {
+    at: SocketAddr,
+    run_id: Box<str>,
+}
+
+/// Another server than the one that is connected, seen once.
+struct Suspicion {
+    live: Arc<LiveConnection>,
+    other: NamedServer,
+}
+
+/// Returns `true` if the address of `endpoint` is a name, which can lead elsewhere later. Sentinels say by themselves where their master is.
+pub(super) fn is_named(endpoint: &Endpoint) -> bool {
+    !endpoint.is_located() && endpoint.host().is_some_and(|host| host.parse::<IpAddr>().is_err())
+}
+
+/// Looks up the name of `endpoint` now and then. Runs until it is aborted, on the library's thread.
+pub(super) async fn watch(endpoint: Arc<Endpoint>, connections: Arc<Connections>) {
+    let mut suspicion: Option<Suspicion> = None;
+    loop {
+        let pause = if suspicion.is_some() { LOOK_AGAIN_AFTER } else { LOOK_EVERY };
+        sleep(pause.mul_f64(0.75 + 0.25 * fastrand::f64())).await;
+        let Some(found) = find_other(&endpoint, &connections).await else {
+            suspicion = None;
+            continue;
+        };
+        let is_seen_twice = suspicion
+            .take()
+            .is_some_and(|before| before.other.run_id == found.other.run_id && Arc::ptr_eq(&before.live, &found.live));
+        if is_seen_twice {
+            let (name, at) = (endpoint.label(), found.other.at);
+            events::name_moved(name, at);
+            found.live.leave(NodeError::Unreachable(format!("the name leads to another server, at {at}").into()));
+        } else {
+            suspicion = Some(found);
+        }
+    }
+}
+
+/// Returns the server to which the name leads in place of the one that is connected; `None` if it leads there still, or that is not known.
+async fn find_other(endpoint: &Endpoint, connections: &Connections) -> Option<Suspicion> {
+    let live = connections.live().ok()?;
+    let (peer, run_id) = (live.peer()?, connections.server.run_id()?);
+    let patience = endpoint.connect_timeout();
+    let addresses = look_up(endpoint, patience).await?;
+    if addresses.iter().any(|address| canonical(address) == canonical(&peer)) {
+        return None;
+    }
+    let servers = servers_at(endpoint, addresses, patience).await;
+    let is_there = servers.iter().any(|server| server.run_id == run_id);
+    let other = servers.into_iter().next().filter(|_| !is_there)?;
+    Some(Suspicion { live, other })
+}
+
+/// The address as it can be compared: sockets may show IPv4 as a part of IPv6.
+fn canonical(address: &SocketAddr) -> (IpAddr, u16) {
+    (address.ip().to_canonical(), address.port())
+}
+
+/// Returns one address of each server behind the name of `endpoint` that answers, if they are several.
+pub(super) async fn servers(endpoint: &Endpoint, patience: Duration) -> Vec<Box<str>> {
+    if !is_named(endpoint) {
+        return Vec::new();
+    }
+    let addresses = look_up(endpoint, patience).await.filter(|addresses| addresses.len() > 1).unwrap_or_default();
+    let mut servers = servers_at(endpoint, addresses, patience).await;
+    servers.sort_by(|one, other| (&one.run_id, one.at).cmp(&(&other.run_id, other.at)));
+    servers.dedup_by(|one, other| one.run_id == other.run_id);
+    servers.sort_unstable_by_key(|server| server.at);
+    let addresses = servers.iter().map(|server| server.at.to_string().into()).collect();
+    if servers.len() > 1 { addresses } else { Vec::new() }
+}
+
+/// Returns the addresses of the name; `None` if it has none right now, or there is no answer.
+async fn look_up(endpoint: &Endpoint, patience: Duration) -> Option<Vec<SocketAddr>> {
+    let looking = addresses(endpoint.host()?, endpoint.port()?);
+    let found = timeout(patience, looking).await.ok()?.ok()?;
+    (!found.is_empty()).then_some(found)
+}
+
+/// Asks the servers at all `addresses` for their run ids, at the same time. The result has those that answered, in order of their
+/// addresses.
+async fn servers_at(endpoint: &Endpoint, addresses: Vec<SocketAddr>, patience: Duration) -> Vec<NamedServer> {
+    let mut asking = JoinSet::new();
+    for at in addresses.into_iter().take(MOST_ADDRESSES) {
+        let endpoint = endpoint.at_itself();
+        asking.spawn(async move {
+            let run_id = timeout(patience, run_id(&endpoint, at)).await.ok()?;
+            run_id.map(|run_id| NamedServer { at, run_id })
+        });
+    }
+    let mut servers: Vec<_> = asking.join_all().await.into_iter().flatten().collect();
+    servers.sort_unstable_by_key(|server| server.at);
+    servers
+}
+
+/// Asks the server at the address `at` for its run id, on a connection of its own without scripts.
+async fn run_id(endpoint: &Endpoint, at: SocketAddr) -> Option<Box<str>> {
+    let mut connection = connect_plainly_at(endpoint, at).await.ok()?;
+    let answers = ask(&mut connection, redis::pipe().cmd("INFO").arg("server")).await.ok()?;
+    let text: String = redis::from_redis_value(answers.into_iter().next()?.extract_error().ok()?).ok()?;
+    Info::parse(&text).field("run_id").map(Into::into)
+}
