@@ -216,6 +216,7 @@ impl LockManagerBuilder {
         Environment {
             manager: ManagerId::random(),
             label: label::full(self.label.as_deref()).into(),
+            namespace: namespace::prefix(&self.namespace).into(),
             token_clock: Arc::new(TokenClock::new(clock)),
             changed: Arc::new(Notify::new()),
             deliver: Arc::new(|_| {}),

@@ -27,6 +27,8 @@ pub(crate) struct Environment {
     pub(crate) manager: ManagerId,
     /// What the process is called, for whoever looks at the clients of a server.
     pub(crate) label: Arc<str>,
+    /// What the names of all locks of the manager begin with.
+    pub(crate) namespace: Arc<str>,
     /// Takes in the times of the tokens that answers mention.
     pub(crate) token_clock: Arc<TokenClock>,
     /// Notified at every change of any node of the manager.
@@ -64,6 +66,7 @@ impl Environment {
         Self {
             manager,
             label: Arc::from(""),
+            namespace: Arc::from(""),
             token_clock: Arc::new(TokenClock::new(clock)),
             changed: Arc::default(),
             deliver: Arc::new(|_| {}),

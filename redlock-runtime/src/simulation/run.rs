@@ -248,6 +248,7 @@ fn manager(network: &Arc<Network>, profile: &Profile, servers: usize, random: &m
     let clock = Clock::Tokio { origin: tokio::time::Instant::now(), error };
     let policy = Policy { default_ttl: profile.longest_ttl(), tolerated_amnesia: profile.amnesia, ..Policy::default() };
     let environment = Environment {
+        namespace: Arc::from(""),
         manager: manager_id(random.u128(..), profile.of_old),
         label: Arc::from(""),
         token_clock: Arc::new(TokenClock::new(clock)),

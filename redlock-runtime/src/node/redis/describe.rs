@@ -111,6 +111,7 @@ async fn answers(live: &LiveConnection, key: &LockKey) -> Result<Answers, NodeEr
     let info = permitted(info.await)?.map(|text: String| Info::parse(&text));
     let (fsync, save) = (setting(fsync.0, fsync.1.await)?, setting(save.0, save.1.await)?);
     let (least_to_write, permissions) = (setting(least.0, least.1.await)?, permissions.await?);
+    live.needed.record(&permissions.refusals, live.namespace());
     Ok(Answers { info, fsync, save, least_to_write, permissions, measured })
 }
 

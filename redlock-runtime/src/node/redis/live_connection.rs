@@ -8,6 +8,7 @@ use super::endpoint::Located;
 use super::extensions::{self, Together};
 use super::lost_script::{is_abandoned, is_script_lost, may_be_repeated, repeat};
 use super::outbox::Outbox;
+use super::permissions::Needed;
 use super::question::{Asked, Form, Outgoing, Question, Wire};
 use super::script::Scripts;
 use super::wording::{leave_queue, said_to, set_nx};
@@ -45,6 +46,8 @@ pub(super) struct LiveConnection {
     /// Whoever it is, the next handshake shall find out.
     end: OnceLock<NodeError>,
     together: Together,
+    /// What the user may not do, who then acquires no lock.
+    pub(super) needed: Needed,
     /// How many commands were sent.
     sent: AtomicU32,
     abstention: Abstention,
@@ -74,6 +77,7 @@ impl LiveConnection {
             located,
             end,
             together: Together::default(),
+            needed: Needed::default(),
             sent,
             abstention,
             server,
@@ -165,6 +169,9 @@ impl LiveConnection {
 
     /// Does the same for a command whose answer proves nothing of a lease before `abstains_until`.
     pub(super) fn send_to(&self, command: Command, recipient: Recipient, abstains_until: Option<Instant>) {
+        if let Some(refusal) = self.needed.refusal(&command) {
+            return recipient.answer(Err(refusal));
+        }
         let is_sample = self.sent.fetch_add(1, Ordering::Relaxed).is_multiple_of(SAMPLED);
         let is_timed = is_sample || abstains_until.is_some() || self.is_timed(&command);
         let sent = is_timed.then(|| self.server.now());
@@ -244,6 +251,11 @@ impl LiveConnection {
     /// Where managers of this server are woken.
     pub(super) const fn channels(&self) -> &Channels {
         &self.scripts.channels
+    }
+
+    /// What the names of all locks begin with.
+    pub(super) fn namespace(&self) -> &str {
+        &self.environment.namespace
     }
 
     /// The channel of our manager.

@@ -5,12 +5,23 @@
 //! looks at the command before it looks at the keys, so the answer tells of the command also when the user may not use
 //! that name.
 
+use super::answer::refused;
 use super::live_connection::LiveConnection;
 use super::script::MEMBER;
 use super::side_key::{queue_name, register_name};
 use crate::error::NodeError;
 use crate::lock::LockKey;
-use crate::node::report::{Purpose, Refusal, Refused};
+use crate::lock::beside::turnstile_name;
+use crate::node::report::{Purpose, Refusal, Refused, text};
+use crate::protocol::command::{Command, Verb};
+use crate::protocol::trial::TRIAL_NAME;
+use redis::{Pipeline, Value};
+use std::convert::Infallible;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Mutex, PoisonError};
+use std::time::Duration;
+use tokio::sync::Notify;
+use tokio::time::sleep;
 
 /// A digest that no script has.
 const NO_SCRIPT: &str = "0000000000000000000000000000000000000000";
@@ -31,7 +42,13 @@ pub(super) fn ask(
 ) -> impl Future<Output = Result<Permissions, NodeError>> + use<> {
     let key = key.name();
     let (queue, register) = (queue_name(key), register_name(key));
-    let questions = questions(key, &queue, &register, channel, live.replicas().is_some());
+    let [of_brace, turnstile] = [queue_name, turnstile_name].map(|beside| brace_name(live.namespace(), beside));
+    let mut questions = questions(key, &queue, &register, channel, live.replicas().is_some());
+    if !live.namespace().is_empty() {
+        // Without a namespace, nobody knows the patterns of the locks.
+        questions.push((Purpose::Braces, vec!["ZCARD", &of_brace]));
+        questions.push((Purpose::BracePermits, vec!["GET", &turnstile]));
+    }
     let send = |(purpose, words): (Purpose, Vec<&str>)| {
         let command = words.first().copied().unwrap_or_default();
         (purpose, command.to_owned(), live.probe(&words))
@@ -42,7 +59,7 @@ pub(super) fn ask(
         for (purpose, command, answer) in asked {
             match answer.await {
                 Err(NodeError::Refused(answer)) if is_refusal(&answer) => {
-                    let refusal = Refusal::new(&command, purpose, answer);
+                    let refusal = Refusal::new(&command, purpose, &answer);
                     let is_named = |named: &Refusal| {
                         let is_for_all = named.purpose == Purpose::Locks || named.purpose == refusal.purpose;
                         is_for_all && named.command == refusal.command && named.refused() == Refused::Command
@@ -60,6 +77,129 @@ pub(super) fn ask(
     }
 }
 
+/// Pause between two questions for the permissions of a user who lacks some. Too short: the server logs each refused command. Too
+/// long: locks fail for longer after the permission was granted.
+const PAUSE: Duration = Duration::from_secs(1);
+
+/// What every lock needs and the user may not do, as it was asked last. Without it, a lock that was acquired could not be released. So
+/// such a user is refused before anything is sent.
+#[derive(Default)]
+pub(super) struct Needed {
+    is_refused: AtomicBool,
+    known: Mutex<Known>,
+    /// A call was refused, so that the permissions should be asked for again.
+    was_refused: Notify,
+}
+
+/// Why locks fail.
+#[derive(Default)]
+struct Known {
+    of_all: Option<NodeError>,
+    /// Of those with a closing brace in their names.
+    of_braces: Option<NodeError>,
+}
+
+impl Needed {
+    /// Records what the server refuses below `namespace`. Without one, the names of locks are unknown, so that only commands count.
+    pub(super) fn record(&self, refusals: &[Refusal], namespace: &str) {
+        let is_known = |refusal: &&Refusal| match refusal.refused() {
+            Refused::Command | Refused::Unknown => true,
+            Refused::Key => !namespace.is_empty(),
+            Refused::Channel | Refused::Other => false,
+        };
+        let refusals: Vec<_> = refusals.iter().filter(is_known).cloned().collect();
+        let name = probe_name(namespace);
+        let unfit = |purpose| text(&refusals, purpose, &name).map(|text| NodeError::Unfit(text.into()));
+        let mut known = self.known.lock().unwrap_or_else(PoisonError::into_inner);
+        *known = Known { of_all: unfit(Purpose::Locks), of_braces: unfit(Purpose::Braces) };
+        self.is_refused.store(known.of_all.is_some() || known.of_braces.is_some(), Ordering::Relaxed);
+    }
+
+    /// Returns why `command` must not be sent, if it acquires a lock that could not be released.
+    pub(super) fn refusal(&self, command: &Command) -> Option<NodeError> {
+        let acquires = matches!(command.verb, Verb::SetNx { .. } | Verb::Acquire { .. } | Verb::Enter { .. });
+        if !acquires || !self.is_refused.load(Ordering::Relaxed) {
+            return None;
+        }
+        let known = self.known.lock().unwrap_or_else(PoisonError::into_inner);
+        // The queue of a key that begins with a brace is named after the key in it.
+        let has_brace = command.key().contains('}') && !command.key().starts_with('{');
+        let of_braces = known.of_braces.as_ref().filter(|_| has_brace);
+        let refusal = known.of_all.as_ref().or(of_braces).cloned();
+        if refusal.is_some() {
+            self.was_refused.notify_one();
+        }
+        refusal
+    }
+}
+
+/// Asks for the permissions again, some time after a call was refused for the lack of one. Ends with the connection.
+pub(super) async fn watch(live: &LiveConnection) -> Infallible {
+    loop {
+        live.needed.was_refused.notified().await;
+        let key = LockKey::from(probe_name(live.namespace()));
+        if let Ok(permissions) = ask(live, &key, &live.own_channel()).await {
+            live.needed.record(&permissions.refusals, live.namespace());
+        }
+        sleep(PAUSE).await;
+    }
+}
+
+/// Name of a lock that does not exist, below `namespace`.
+fn probe_name(namespace: &str) -> String {
+    [namespace, TRIAL_NAME].concat()
+}
+
+/// Adds the questions for what every lock needs to those of a new connection.
+pub(super) fn add_questions(pipeline: &mut Pipeline, namespace: &str) {
+    let name = probe_name(namespace);
+    for (_, words) in at_connection(&name, &queue_name(&name), &brace_name(namespace, queue_name)) {
+        for (at, word) in words.iter().enumerate() {
+            _ = if at == 0 { pipeline.cmd(word) } else { pipeline.arg(word) };
+        }
+    }
+}
+
+/// Reads the answers to [`add_questions`].
+pub(super) fn refusals(answers: impl Iterator<Item = Value>) -> Vec<Refusal> {
+    let refusal =
+        |((purpose, words), answer): ((Purpose, Vec<&str>), Value)| match refused(&answer.extract_error().err()?) {
+            NodeError::Refused(answer) if is_refusal(&answer) => Some(Refusal::new(words.first()?, purpose, &answer)),
+            _ => None,
+        };
+    sorted(at_connection("", "", "").into_iter().zip(answers).filter_map(refusal).collect()).refusals
+}
+
+/// Name beside a lock that does not exist and has a closing brace in its name.
+fn brace_name(namespace: &str, beside: fn(&str) -> String) -> String {
+    beside(&[&probe_name(namespace), "{7}"].concat())
+}
+
+/// What has to be known before a plain `SET` acquires a lock.
+fn at_connection<'a>(key: &'a str, queue: &'a str, of_brace: &'a str) -> Vec<(Purpose, Vec<&'a str>)> {
+    let of_all = needed(key, queue).into_iter().map(|words| (Purpose::Locks, words));
+    of_all.chain([(Purpose::Braces, vec!["ZCARD", of_brace])]).collect()
+}
+
+/// Every command that every lock uses.
+fn needed<'a>(key: &'a str, queue: &'a str) -> [Vec<&'a str>; 12] {
+    [
+        // The first: what is refused of it is about the name of the lock alone.
+        vec!["GET", key],
+        vec!["SET", key, "", "XX", "PX", "1"],
+        vec!["DEL", key],
+        vec!["PTTL", key],
+        vec!["PEXPIRE", key, "1"],
+        vec!["ZADD", queue, "XX", "0", ""],
+        vec!["ZCARD", queue],
+        vec!["ZPOPMIN", queue],
+        vec!["ZRANGE", queue, "0", "0"],
+        vec!["ZRANK", queue, ""],
+        vec!["ZREM", queue, ""],
+        vec!["EVALSHA", NO_SCRIPT, "2", key, queue],
+    ]
+}
+
 /// Every command that a script or a call uses, and what for.
 fn questions<'a>(
     key: &'a str,
@@ -68,21 +208,8 @@ fn questions<'a>(
     channel: &'a str,
     waits_for_replicas: bool,
 ) -> Vec<(Purpose, Vec<&'a str>)> {
-    let locks = |words: &[&'a str]| (Purpose::Locks, words.to_vec());
-    let mut questions = vec![
-        // The first: what is refused of it is about the name of the lock alone.
-        locks(&["GET", key]),
-        locks(&["SET", key, "", "XX", "PX", "1"]),
-        locks(&["DEL", key]),
-        locks(&["PTTL", key]),
-        locks(&["PEXPIRE", key, "1"]),
-        locks(&["ZADD", queue, "XX", "0", ""]),
-        locks(&["ZCARD", queue]),
-        locks(&["ZPOPMIN", queue]),
-        locks(&["ZRANGE", queue, "0", "0"]),
-        locks(&["ZRANK", queue, ""]),
-        locks(&["ZREM", queue, ""]),
-        locks(&["EVALSHA", NO_SCRIPT, "2", key, queue]),
+    let mut questions: Vec<_> = needed(key, queue).into_iter().map(|words| (Purpose::Locks, words)).collect();
+    questions.extend([
         (Purpose::LostScripts, vec!["EVAL", "return 1", "0"]),
         // The message goes to this manager alone, and it is no wake-up, so that it is ignored.
         (Purpose::WakeUps, vec!["PUBLISH", channel, "check"]),
@@ -91,11 +218,9 @@ fn questions<'a>(
         (Purpose::Sharing, vec!["TIME"]),
         (Purpose::Sharing, vec!["ZCOUNT", queue, "0", "0"]),
         (Purpose::Sharing, vec!["ZSCORE", queue, ""]),
-        // A range without an end above its beginning.
-        (Purpose::Sharing, vec!["ZREMRANGEBYSCORE", queue, "1", "0"]),
-    ];
+    ]);
     if waits_for_replicas {
-        questions.push(locks(&["WAIT", "0", "1"]));
+        questions.push((Purpose::Locks, vec!["WAIT", "0", "1"]));
     }
     questions
 }
@@ -111,7 +236,9 @@ fn is_refusal(answer: &str) -> bool {
 
 /// Takes out what says nothing of other locks.
 fn sorted(mut refusals: Vec<Refusal>) -> Permissions {
-    let is_name = |refusal: &Refusal| &*refusal.command == "GET" && refusal.refused() == Refused::Key;
+    let is_name = |refusal: &Refusal| {
+        refusal.purpose == Purpose::Locks && &*refusal.command == "GET" && refusal.refused() == Refused::Key
+    };
     let may_use_name = !refusals.iter().any(is_name);
     refusals.retain(|refusal| may_use_name || refusal.refused() != Refused::Key);
     Permissions { refusals, may_use_name }
@@ -125,7 +252,7 @@ mod tests {
     const RUN: &str = "NOPERM this user has no permissions to run the 'x' command";
 
     fn commands(refusals: &[(&str, &str)]) -> (Vec<Box<str>>, bool) {
-        let refusals = refusals.iter().map(|(command, answer)| Refusal::new(command, Purpose::Locks, (*answer).into()));
+        let refusals = refusals.iter().map(|(command, answer)| Refusal::new(command, Purpose::Locks, answer));
         let Permissions { refusals, may_use_name } = sorted(refusals.collect());
         (refusals.into_iter().map(|refusal| refusal.command).collect(), may_use_name)
     }

@@ -6,6 +6,7 @@ use super::channels::Channels;
 use super::courier::{Connection, Courier};
 use super::info::Info;
 use super::live_connection::LiveConnection;
+use super::permissions;
 use super::script::Scripts;
 use super::verification::{Doubt, Verification};
 use crate::error::NodeError;
@@ -69,9 +70,11 @@ pub(super) async fn prepare(
         return Err(NodeError::Replica);
     }
     // Not before: a replica answers with an error.
-    if let Some(refusal) = answers.next().and_then(|wait| wait.extract_error().err()) {
+    let wait = if environment.replicas.is_some() { answers.next() } else { None };
+    if let Some(refusal) = wait.and_then(|wait| wait.extract_error().err()) {
         return Err(refused(&refusal));
     }
+    let refusals = permissions::refusals(answers);
     let abstention = server.connected(identity)?;
     // Nor does a clock count of one that takes no locks.
     match time {
@@ -84,6 +87,7 @@ pub(super) async fn prepare(
         server.answered(sent, answered);
     }
     let live = Arc::new(LiveConnection::new(scripts, has_pushes, abstention, Arc::clone(server), environment.clone()));
+    live.needed.record(&refusals, &environment.namespace);
     Ok((Arc::clone(&live), Courier::new(live, connection, Verification::new(doubt, is_tracking))))
 }
 
@@ -123,6 +127,7 @@ fn questions(channels: &Channels, environment: &Environment, server: &ServerFact
         // For none: only whether it is permitted. A refusal later would come when the lock has been taken.
         pipeline.cmd("WAIT").arg(0).arg(1);
     }
+    permissions::add_questions(&mut pipeline, &environment.namespace);
     pipeline
 }
 
