@@ -85,9 +85,8 @@ impl Kind {
         let (one, other) = (format!("{key}:a"), format!("{key}:b"));
         let request = match self {
             Self::Shared | Self::SharedWaiting => LockRequest::shared(key),
-            Self::Set | Self::SetWaiting => LockRequest::all([one, other]),
+            Self::Set | Self::SetWaiting | Self::FencedSet => LockRequest::all([one, other]),
             Self::MixedSet => LockRequest::all([LockPart::shared(one), other.into()]),
-            Self::FencedSet => LockRequest::all([one, other]),
             Self::Path | Self::PathWaiting => LockRequest::path(format!("/{key}/C")),
             Self::Permit | Self::PermitWaiting => LockRequest::new(key).permits(1),
             Self::Brace => LockRequest::new(format!("{key}:{{7}}")),
@@ -226,6 +225,14 @@ async fn without(missing: &[&str], number: usize, nodes: &Nodes) -> Vec<String> 
         }
     }
     wrong
+}
+
+#[test]
+fn rows_are_those_of_the_guide() {
+    let guide = include_str!("../../../redlock-runtime/docs/guide/deploying.md").replace("\\|", "|");
+    for (row, _) in ROWS {
+        assert!(guide.contains(&format!("`{row}`")), "{row}");
+    }
 }
 
 #[tokio::test]

@@ -38,6 +38,7 @@ mod list;
 mod live_connection;
 mod lost_script;
 mod movable;
+mod needed;
 mod node_config;
 mod outbox;
 mod parameters;

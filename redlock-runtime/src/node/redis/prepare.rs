@@ -6,7 +6,7 @@ use super::channels::Channels;
 use super::courier::{Connection, Courier};
 use super::info::Info;
 use super::live_connection::LiveConnection;
-use super::permissions;
+use super::needed;
 use super::script::Scripts;
 use super::verification::{Doubt, Verification};
 use crate::error::NodeError;
@@ -74,7 +74,7 @@ pub(super) async fn prepare(
     if let Some(refusal) = wait.and_then(|wait| wait.extract_error().err()) {
         return Err(refused(&refusal));
     }
-    let refusals = permissions::refusals(answers);
+    let refusals = needed::refusals(answers);
     let abstention = server.connected(identity)?;
     // Nor does a clock count of one that takes no locks.
     match time {
@@ -127,7 +127,7 @@ fn questions(channels: &Channels, environment: &Environment, server: &ServerFact
         // For none: only whether it is permitted. A refusal later would come when the lock has been taken.
         pipeline.cmd("WAIT").arg(0).arg(1);
     }
-    permissions::add_questions(&mut pipeline, &environment.namespace);
+    needed::add_questions(&mut pipeline, &environment.namespace);
     pipeline
 }
 
