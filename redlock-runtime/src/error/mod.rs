@@ -25,5 +25,5 @@ pub use self::held_lock::HeldLock;
 pub(crate) use self::held_lock::{OrderStep, Why};
 pub use self::lock_error::LockError;
 pub use self::loss::LossCause;
-pub use self::node_error::{NodeError, NodeFailure};
+pub use self::node_error::{ErrorReply, NodeError, NodeFailure};
 pub use self::source_line::SourceLine;

@@ -3,6 +3,7 @@
 use crate::error::refusal;
 use crate::text::SingleLine;
 use std::fmt;
+use std::ops::Deref;
 use std::time::Duration;
 
 /// A node that did not agree, and why.
@@ -32,6 +33,60 @@ impl fmt::Display for NodeFailure {
     }
 }
 
+/// Error reply of a node, which dereferences to its text, such as `OOM command not allowed when used memory > 'maxmemory'.`
+#[derive(Clone, PartialEq, Eq, Hash)]
+pub struct ErrorReply {
+    text: Box<str>,
+    /// A command of a running script raised the error: the commands before it were executed.
+    is_raised: bool,
+}
+
+impl ErrorReply {
+    /// Error that was raised in the middle of a script.
+    pub(crate) fn raised(text: impl Into<Box<str>>) -> Self {
+        Self { text: text.into(), is_raised: true }
+    }
+}
+
+impl From<Box<str>> for ErrorReply {
+    /// Error of a command that was not executed.
+    fn from(text: Box<str>) -> Self {
+        Self { text, is_raised: false }
+    }
+}
+
+impl From<&str> for ErrorReply {
+    fn from(text: &str) -> Self {
+        Box::<str>::from(text).into()
+    }
+}
+
+impl From<String> for ErrorReply {
+    fn from(text: String) -> Self {
+        text.into_boxed_str().into()
+    }
+}
+
+impl Deref for ErrorReply {
+    type Target = str;
+
+    fn deref(&self) -> &str {
+        &self.text
+    }
+}
+
+impl fmt::Display for ErrorReply {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        SingleLine(&*self.text).fmt(f)
+    }
+}
+
+impl fmt::Debug for ErrorReply {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        fmt::Debug::fmt(&*self.text, f)
+    }
+}
+
 /// Why one node did not agree.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
@@ -49,7 +104,7 @@ pub enum NodeError {
     /// The node has not answered an earlier command for this long; nothing more is asked of it until it does.
     Stalled(Duration),
     /// The node answered with an error.
-    Refused(Box<str>),
+    Refused(ErrorReply),
     /// The node answered with something that is no answer to the command, which may or may not have been executed.
     Unintelligible(Box<str>),
     /// The node granted the lock and no fencing number: a key `redlock:f:{..}` below the namespace, which stores the largest one,
@@ -107,6 +162,11 @@ impl NodeError {
         matches!(self, Self::Disconnected | Self::TimedOut(_) | Self::Unintelligible(_) | Self::NotReplicated { .. })
     }
 
+    /// Returns `true` if the command has failed halfway: a part of it was executed, and the rest will not be.
+    pub(crate) const fn is_raised(&self) -> bool {
+        matches!(self, Self::Refused(reply) if reply.is_raised)
+    }
+
     /// Whether the node may just be further away than its time for an answer. One that takes a second is not.
     pub(crate) fn is_slow(&self) -> bool {
         match self {
@@ -125,7 +185,7 @@ impl fmt::Display for NodeError {
             Self::Unanswered => f.write_str("no answer yet when the others had decided it"),
             Self::TimedOut(after) => write!(f, "no answer within {after:?}"),
             Self::Stalled(since) => write!(f, "has not answered for {since:.1?}"),
-            Self::Refused(answer) => write!(f, "answered {}", SingleLine(answer)),
+            Self::Refused(answer) => write!(f, "answered {answer}"),
             Self::Unintelligible(answer) => {
                 write!(f, "answered {}, which is no answer to the command", SingleLine(answer))
             },

@@ -189,6 +189,8 @@ pub(crate) enum Rule {
     ThoseLeftAreTold,
     /// A name that could be had by who waits for several is kept for it: a plain `SET` would take it again and again.
     FreeNamesAreReserved,
+    /// A node whose script failed halfway is sent a release: the script may have written before.
+    FailedScriptsAreReleased,
     /// A node that says that not all names are the token's is sent a release as well: it may have the others.
     PartsLeftAreReleased,
     /// Calls of one process join those that share a lock only for a while when others wait to have it alone.

@@ -58,6 +58,8 @@ pub(super) enum Replied {
         seen: Option<TokenTime>,
         time: Option<Duration>,
     },
+    /// Error of a script that was executed in part or as a whole.
+    Raised,
     Subscribed,
     /// The server says that it throws its data away; once it was asked, it is clear that it has other data.
     Replaced,

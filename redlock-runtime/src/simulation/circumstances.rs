@@ -59,6 +59,13 @@ pub(super) fn cut_tries() -> Profile {
     Profile { nodes: vec![1, 3], faults, waits: vec![Wait::None], ttls: vec![20_000], ..slow_crowd() }
 }
 
+/// Scripts fail after they have written, as when the user lacks a command in the middle of them.
+pub(super) fn failing_scripts() -> Profile {
+    let faults = Faults { raises: Some(|verb| verb != Verb::Revoke), ..Faults::NONE };
+    let waits = vec![Wait::None, Wait::For(Duration::from_secs(1)), Wait::Forever];
+    Profile { nodes: vec![1, 3], keys: 2..=2, sets: 40, sharing: 30, faults, waits, ttls: vec![20_000], ..slow_crowd() }
+}
+
 /// Locks are left to others, and some of them to several.
 pub(super) fn double_delivery() -> Profile {
     let faults = Faults { cuts: 8, until: 600, ..Faults::NONE };

@@ -4,6 +4,7 @@ use super::agenda::{Entry, Event, Replied, Request};
 use super::link::{Asked, Connection};
 use super::network::{Step, World};
 use super::wire::Wire;
+use crate::error::{ErrorReply, NodeError};
 use crate::node::abstention::worth;
 use crate::protocol::command::Wakeup;
 use crate::protocol::rules::Rule;
@@ -54,6 +55,10 @@ impl World {
             Replied::Subscribed => {
                 link.is_listening = true;
                 link.environment.changed.notify_waiters();
+            }
+            Replied::Raised => {
+                let Some(Asked { recipient, .. }) = link.unanswered.pop_front() else { return };
+                recipient.answer(Err(NodeError::Refused(ErrorReply::raised("OOM in the middle of a script"))));
             }
             Replied::Command { reply, seen, time } => {
                 if let Some(seen) = seen.filter(|_| self.rules.apply(Rule::TokensFollowTheLatest)) {

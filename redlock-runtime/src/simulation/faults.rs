@@ -49,6 +49,8 @@ pub(super) struct Faults {
     pub(super) thefts: u32,
     /// The wall clock of a server is set forward.
     pub(super) steps: u32,
+    /// One in four commands of this kind is executed and answered with an error, as by a script that has failed halfway.
+    pub(super) raises: Option<fn(Verb) -> bool>,
     /// One in four commands of this kind has its connection cut while it is under way.
     pub(super) targets: Option<fn(Verb) -> bool>,
     /// The most that a connection takes to come back after a cut, in milliseconds.
@@ -145,6 +147,7 @@ impl Faults {
         poisons: 0,
         thefts: 0,
         steps: 0,
+        raises: None,
         targets: None,
         away: 0,
         after: 0,
@@ -158,7 +161,9 @@ impl Faults {
         let servers = self.freezes + restarts + self.thefts + self.steps;
         let data = self.replacements + self.promotions + self.fail_overs;
         let strangers = self.lies + self.forgeries + self.poisons;
-        servers + data + strangers + self.cuts + self.pauses + self.blocks + self.crashes == 0 && self.targets.is_none()
+        servers + data + strangers + self.cuts + self.pauses + self.blocks + self.crashes == 0
+            && self.targets.is_none()
+            && self.raises.is_none()
     }
 
     /// Whether only a minority of the servers has trouble, and no client.

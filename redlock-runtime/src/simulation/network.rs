@@ -63,6 +63,7 @@ pub(super) struct World {
     pub(super) random: Rng,
     pub(super) delays: Delays,
     pub(super) targets: Option<fn(Verb) -> bool>,
+    raises: Option<fn(Verb) -> bool>,
     pub(super) quorum: Quorum,
     pub(super) rules: Rules,
     /// Whether only a minority of the servers forgets something.
@@ -112,6 +113,7 @@ impl Network {
             random,
             delays: profile.delays,
             targets: profile.faults.targets,
+            raises: profile.faults.raises,
             quorum: Quorum::of(servers.len(), profile.amnesia),
             rules: profile.rules,
             is_minority: profile.faults.is_minority || profile.is_cold,
@@ -331,6 +333,10 @@ impl World {
                     self.push(wire, wakeup, now);
                 }
                 self.note_untold(server, &command);
+                let may_raise = self.raises.is_some_and(|may_raise| may_raise(command.verb));
+                if may_raise && self.random.u8(0..4) == 0 {
+                    return self.reply(wire, Replied::Raised, now);
+                }
                 Replied::Command { reply: executed.reply, seen: executed.seen, time: executed.time }
             }
         };

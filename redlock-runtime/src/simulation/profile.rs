@@ -207,6 +207,7 @@ impl Profile {
             thefts: maybe(2),
             // Servers count their uptime by clocks that are right.
             steps: if forgets > 0 { 0 } else { maybe(2) },
+            raises: None,
             targets: None,
             away: 0,
             after: 0,

@@ -35,6 +35,7 @@ impl World {
     pub(super) fn trace_reply(&self, link: usize, reply: &Replied) {
         self.trace.line(|trace| match reply {
             Replied::Replaced => format!("{} <- other data", self.name(link)),
+            Replied::Raised => format!("{} <- an error, halfway", self.name(link)),
             Replied::Subscribed => format!("{} <- subscribed", self.name(link)),
             Replied::Command { reply, .. } => format!("{} <- {}", self.name(link), reply_words(trace, reply)),
         });

@@ -45,6 +45,7 @@ mod local_line;
 mod nested;
 mod network;
 mod paused;
+mod permission_table;
 mod permissions;
 mod permits;
 mod proven_claims;

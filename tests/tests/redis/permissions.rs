@@ -3,7 +3,7 @@
 use crate::health::{at, keys, unfit};
 use crate::support::{builder, warnings};
 use redlock_runtime::{LockError, LockManager, LockRequest, ReleaseStats};
-use redlock_tests::{PATIENCE, RedisServer};
+use redlock_tests::{PATIENCE, RedisServer, eventually};
 
 /// What every lock needs.
 const NEEDED: [&str; 12] = [
@@ -12,14 +12,13 @@ const NEEDED: [&str; 12] = [
 ];
 
 /// What some locks need or what makes them safer, with what the report says without it.
-const USEFUL: [(&str, &str); 10] = [
+const USEFUL: [(&str, &str); 9] = [
     ("+eval", "after a SCRIPT FLUSH, locks fail until the next connection: the user may not run EVAL"),
     ("+publish", "waiting callers are not woken and ask again and again: the user may not run PUBLISH"),
     ("+subscribe", "waiting callers are not woken and ask again and again"),
     ("&redlock::*", "the user may not publish on channels"),
     ("+zscore", "fenced locks fail: the user may not run ZSCORE"),
-    ("+zcount", "shared locks fail, and so do exclusive ones of a key that others share: the user may not run ZCOUNT"),
-    ("+zremrangebyscore", "shared locks fail"),
+    ("+zcount", "and so do exclusive locks of a key that others share: the user may not run ZCOUNT"),
     ("~redlock:f:*", "fenced locks fail: the user may not use the keys of fencing numbers"),
     ("+time", "the user may not ask for the time"),
     ("+info", "the user may not ask who the server is"),
@@ -112,7 +111,17 @@ async fn the_key_patterns_of_the_user_are_held_against_the_namespace() {
     assert!(reason.contains("the queue beside a lock: grant it `~{shop:*` beside `~shop:*`"), "{reason}");
     assert_eq!(keys(&server).await, 0);
 
+    // Locks whose queues have other names.
     let manager = below(user(&server, &rules("~shop:* ~{shop:*")).await);
+    manager.ready().await.unwrap();
+    let warned = warnings(&manager.check().await);
+    assert_eq!(warned.len(), 2, "{warned:?}");
+    assert!(
+        warned[0].contains("grant it `~{*}:q:shop:*`") && warned[1].contains("grant it `~{*}:t:shop:*`"),
+        "{warned:?}"
+    );
+
+    let manager = below(user(&server, &rules("~shop:* ~{shop:* ~{*}:q:shop:* ~{*}:t:shop:*")).await);
     manager.ready().await.unwrap();
     assert!(warnings(&manager.check().await).is_empty());
 
@@ -175,4 +184,17 @@ async fn a_command_that_was_renamed_is_named() {
         );
         assert_eq!(server.inspect().command::<u64>(&["DBSIZE"]).await, 0);
     }
+}
+
+#[tokio::test]
+async fn permission_that_is_granted_later_is_noticed() {
+    let server = RedisServer::start().await;
+    let manager = user(&server, &rules("+get").replace(KEYS[0], "~redlock:check:* ~order:* ~{order:*")).await;
+    let error = manager.acquire("order:7").await.unwrap_err();
+    assert!(matches!(error, LockError::Refused { .. }) && error.to_string().contains("grant it `+get`"), "{error:?}");
+    assert_eq!(keys(&server).await, 0, "the lock could not be released");
+    server.inspect().command::<()>(&["ACL", "SETUSER", "alice", "+get"]).await;
+    eventually(PATIENCE, "the permission is noticed", async || manager.acquire("order:7").await.map(drop)).await;
+    assert!(manager.shutdown().await, "{:?}", manager.stats().releases);
+    assert_eq!(keys(&server).await, 0);
 }

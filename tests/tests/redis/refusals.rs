@@ -56,7 +56,7 @@ async fn a_user_who_may_not_wait_is_told_so_and_not_that_the_lock_is_held() {
     let error =
         timeout(PATIENCE, manager.acquire(LockRequest::new(KEY).wait(Wait::Forever))).await.unwrap().unwrap_err();
     assert!(matches!(error, LockError::Refused { .. }), "{error:?}");
-    assert!(error.to_string().contains("NOPERM") && !error.to_string().contains("held"), "{error}");
+    assert!(error.to_string().contains("may not run") && !error.to_string().contains("held"), "{error}");
 }
 
 #[tokio::test]

@@ -1,6 +1,6 @@
 //! From the wire: what a node has answered, and what it has said unasked.
 
-use crate::error::NodeError;
+use crate::error::{ErrorReply, NodeError};
 use crate::lock::OwnerToken;
 use crate::lock::owner_token;
 use crate::protocol::command::{Answer, Number, Occupant, Reply, Verb, Wakeup};
@@ -201,23 +201,26 @@ pub(super) fn refused(error: &RedisError) -> NodeError {
         None if code.is_empty() => error.to_string(),
         None => code.to_owned(),
     };
-    NodeError::Refused(excerpt(without_script(&answer).trim()).into())
+    let (answer, is_raised) = without_script(&answer);
+    let text = excerpt(answer.trim());
+    NodeError::Refused(if is_raised { ErrorReply::raised(text) } else { text.into() })
 }
 
-/// The answer that a command in a script got, without what the server says about the script.
-fn without_script(answer: &str) -> &str {
+/// The answer that a command in a script got, without what the server says about the script; and whether the script was running. A
+/// server that does not start a script says nothing about it, and neither does a script that returns an error.
+fn without_script(answer: &str) -> (&str, bool) {
     // Since Redis 7: `OOM too much. script: 5a3f.., on @user_script:7.`
     if let Some((answer, script)) = answer.rsplit_once(" script: ")
         && script.contains("@user_script")
     {
-        return answer;
+        return (answer, true);
     }
     // Before: `ERR Error running script (call to f_5a3f..): @user_script:7: -OOM too much.`
     match answer.rsplit_once("@user_script:") {
         Some((before, rest)) if before.starts_with("ERR Error running script") => {
-            rest.trim_start_matches(|c: char| c.is_ascii_digit() || matches!(c, ' ' | ':' | '-'))
+            (rest.trim_start_matches(|c: char| c.is_ascii_digit() || matches!(c, ' ' | ':' | '-')), true)
         }
-        _ => answer,
+        _ => (answer, false),
     }
 }
 
@@ -293,7 +296,7 @@ mod tests {
             ("ERR unknown command", "ERR unknown command"),
         ];
         for (answer, expected) in table {
-            assert_eq!(without_script(answer), expected);
+            assert_eq!(without_script(answer), (expected, expected != answer));
         }
     }
 

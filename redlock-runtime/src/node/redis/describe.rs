@@ -4,7 +4,8 @@ use super::answer::time_of;
 use super::connections::Connections;
 use super::info::Info;
 use super::live_connection::LiveConnection;
-use super::permissions::{self, Permissions};
+use super::needed::Permissions;
+use super::permissions;
 use crate::error::NodeError;
 use crate::lock::LockKey;
 use crate::node::report::{Capabilities, ClockOffset, NodeReport, Persistence, Purpose, Replication};
@@ -111,6 +112,7 @@ async fn answers(live: &LiveConnection, key: &LockKey) -> Result<Answers, NodeEr
     let info = permitted(info.await)?.map(|text: String| Info::parse(&text));
     let (fsync, save) = (setting(fsync.0, fsync.1.await)?, setting(save.0, save.1.await)?);
     let (least_to_write, permissions) = (setting(least.0, least.1.await)?, permissions.await?);
+    live.needed.record(&permissions.refusals, live.namespace());
     Ok(Answers { info, fsync, save, least_to_write, permissions, measured })
 }
 

@@ -7,6 +7,7 @@ use super::confirmation::confirmed;
 use super::endpoint::Located;
 use super::extensions::{self, Together};
 use super::lost_script::{is_abandoned, is_script_lost, may_be_repeated, repeat};
+use super::needed::Needed;
 use super::outbox::Outbox;
 use super::question::{Asked, Form, Outgoing, Question, Wire};
 use super::script::Scripts;
@@ -50,6 +51,8 @@ pub(super) struct LiveConnection {
     /// Whether the server was left: its name leads to another one.
     is_left: AtomicBool,
     together: Together,
+    /// What the user may not do, who then acquires no lock.
+    pub(super) needed: Needed,
     /// How many commands were sent.
     sent: AtomicU32,
     abstention: Abstention,
@@ -81,6 +84,7 @@ impl LiveConnection {
             peer,
             is_left,
             together: Together::default(),
+            needed: Needed::default(),
             sent,
             abstention,
             server,
@@ -194,6 +198,9 @@ impl LiveConnection {
 
     /// Does the same for a command whose answer proves nothing of a lease before `abstains_until`.
     pub(super) fn send_to(&self, command: Command, recipient: Recipient, abstains_until: Option<Instant>) {
+        if let Some(refusal) = self.needed.refusal(&command) {
+            return recipient.answer(Err(refusal));
+        }
         let is_sample = self.sent.fetch_add(1, Ordering::Relaxed).is_multiple_of(SAMPLED);
         let is_timed = is_sample || abstains_until.is_some() || self.is_timed(&command);
         let sent = is_timed.then(|| self.server.now());

@@ -40,6 +40,7 @@ mod lost_script;
 mod marker;
 mod movable;
 mod names;
+mod needed;
 mod node_config;
 mod outbox;
 mod parameters;

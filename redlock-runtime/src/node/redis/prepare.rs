@@ -8,6 +8,7 @@ use super::courier::{Connection, Courier};
 use super::info::Info;
 use super::live_connection::LiveConnection;
 use super::marker::{marker, read_marker};
+use super::needed;
 use super::script::Scripts;
 use super::verification::{Doubt, Verification};
 use crate::error::NodeError;
@@ -81,9 +82,11 @@ pub(super) async fn prepare(
         return Err(NodeError::Replica);
     }
     // Not before: a replica answers with an error.
-    if let Some(refusal) = answers.next().and_then(|wait| wait.extract_error().err()) {
+    let wait = if environment.replicas.is_some() { answers.next() } else { None };
+    if let Some(refusal) = wait.and_then(|wait| wait.extract_error().err()) {
         return Err(refused(&refusal));
     }
+    let refusals = needed::refusals(answers);
     let abstention = server.connected(identity)?;
     // Nor does a clock count of one that takes no locks.
     match time {
@@ -98,6 +101,7 @@ pub(super) async fn prepare(
     let brings_wakeups = has_pushes && !connections.listens_apart();
     let live =
         Arc::new(LiveConnection::new(scripts, brings_wakeups, abstention, Arc::clone(server), environment.clone()));
+    live.needed.record(&refusals, &environment.namespace);
     Ok((Arc::clone(&live), Courier::new(live, connection, Verification::new(doubt, is_tracking))))
 }
 
@@ -140,6 +144,7 @@ fn questions(channels: &Channels, environment: &Environment, server: &ServerFact
         // For none: only whether it is permitted. A refusal later would come when the lock has been taken.
         pipeline.cmd("WAIT").arg(0).arg(1);
     }
+    needed::add_questions(&mut pipeline, &environment.namespace);
     pipeline
 }
 

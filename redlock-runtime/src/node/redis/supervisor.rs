@@ -5,10 +5,13 @@ use super::complaints::{Complaints, LASTING};
 use super::connect;
 use super::connections::Connections;
 use super::endpoint::Endpoint;
+use super::permissions;
 use super::reach::cut;
 use super::relief;
 use crate::error::NodeError;
 use crate::observe::events;
+use std::convert::Infallible;
+use std::future::poll_fn;
 use std::pin::pin;
 use std::sync::Arc;
 use tokio::runtime::Handle;
@@ -30,7 +33,8 @@ pub(super) async fn supervise(endpoint: Arc<Endpoint>, supervised: Supervised, m
                 connections.up(Arc::clone(&live));
                 endpoint.connected();
                 backoff.connected();
-                let mut driving = pin!(relief::drive(courier, connections, &mut host));
+                let driving = relief::drive(courier, connections, &mut host);
+                let mut driving = pin!(beside(driving, permissions::watch(&live)));
                 let ended = if complaints.owes_up() { timeout(LASTING, driving.as_mut()).await.ok() } else { None };
                 if ended.is_none() {
                     complaints.still_up().into_iter().for_each(up);
@@ -68,6 +72,16 @@ pub(super) async fn supervise(endpoint: Arc<Endpoint>, supervised: Supervised, m
         }
         backoff.pause().await;
     }
+}
+
+/// Polls `other`, which never ends, for as long as `future` runs.
+async fn beside<T>(future: impl Future<Output = T>, other: impl Future<Output = Infallible>) -> T {
+    let (mut future, mut other) = (pin!(future), pin!(other));
+    poll_fn(|cx| {
+        let _ = other.as_mut().poll(cx);
+        future.as_mut().poll(cx)
+    })
+    .await
 }
 
 /// A server that waits for the end of a command takes the first bytes of TLS for the beginning of one.

@@ -21,6 +21,6 @@ pub(crate) use self::node_report::CLUSTER_MEMBER;
 pub use self::node_report::{ClusterMember, NodeReport};
 pub use self::persistence::Persistence;
 pub use self::refusal::Refusal;
-pub(crate) use self::refusal::{Purpose, Refused};
+pub(crate) use self::refusal::{Purpose, Refused, text};
 pub(crate) use self::remedy::{explained, may_pass};
 pub use self::replication::Replication;

@@ -140,7 +140,8 @@ impl NodeReport {
     /// Why no lock works there, when the server refuses what locks need.
     fn refused_locks(&self) -> Option<NodeError> {
         let refused = self.refusals.iter().filter(|refusal| refusal.purpose == Purpose::Locks);
-        let passing = refused.map(|refusal| NodeError::Refused(refusal.answer.clone())).find(NodeError::is_transient);
+        let passing =
+            refused.map(|refusal| NodeError::Refused(refusal.answer.clone().into())).find(NodeError::is_transient);
         if passing.is_some() {
             return passing;
         }
@@ -160,7 +161,7 @@ impl NodeReport {
             self.error = Some(fault(step, answer));
         }
         if let Some((step, Err(NodeError::Refused(answer)))) = failed_fenced {
-            self.refusals.push(Refusal::new(&step.to_string(), Purpose::Fencing, answer));
+            self.refusals.push(Refusal::new(&step.to_string(), Purpose::Fencing, &answer));
         }
     }
 
@@ -202,9 +203,16 @@ impl NodeReport {
     /// What the user or the server lacks that some locks need, or that makes them safer.
     fn missing(&self) -> impl Iterator<Item = String> {
         let Capabilities { wake_ups, time, identity, fencing, locks, .. } = self.capabilities;
-        let [publishes, fences, shares, scripts, moving] =
-            [Purpose::WakeUps, Purpose::Fencing, Purpose::Sharing, Purpose::LostScripts, Purpose::MovingSlots]
-                .map(|purpose| text(&self.refusals, purpose, &self.trial_name));
+        let [publishes, fences, shares, braces, permits, scripts, moving] = [
+            Purpose::WakeUps,
+            Purpose::Fencing,
+            Purpose::Sharing,
+            Purpose::Braces,
+            Purpose::BracePermits,
+            Purpose::LostScripts,
+            Purpose::MovingSlots,
+        ]
+        .map(|purpose| text(&self.refusals, purpose, &self.trial_name));
         let listens = (wake_ups == Some(false) && publishes.is_none()).then(|| {
             format!(
                 "waiting callers are not woken and ask again and again: grant the user `{} +publish +subscribe`",
@@ -213,11 +221,13 @@ impl NodeReport {
         });
         let no_fences = (fencing == Some(false) && locks == Some(true) && fences.is_none())
             .then(|| format!("fenced locks fail: see what is stored in the keys {}", registers(&self.trial_name)));
-        let time = (!time).then(|| "the user may not ask for the time, so that steps of the server's clock are not noticed: grant it `+time`".to_owned());
+        let time = (!time).then(|| "the user may not ask for the time, so that calls with `once_per` fail and steps of the server's clock are not noticed: grant it `+time`".to_owned());
         let identity = (!identity).then(|| {
             "the user may not ask who the server is, so that restarts are not noticed: grant it `+info`".to_owned()
         });
-        [publishes, listens, fences, no_fences, shares, scripts, moving, time, identity].into_iter().flatten()
+        [publishes, listens, fences, no_fences, shares, braces, permits, scripts, moving, time, identity]
+            .into_iter()
+            .flatten()
     }
 
     /// What can happen that breaks locks.
@@ -253,7 +263,7 @@ fn fault(step: Step, answer: Answer) -> NodeError {
         ),
         Err(error @ NodeError::Refused(_)) if error.is_transient() => error,
         Err(NodeError::Refused(answer)) => {
-            let refusal = Refusal::new(&step.to_string(), Purpose::Locks, answer);
+            let refusal = Refusal::new(&step.to_string(), Purpose::Locks, &answer);
             let text = text(&[refusal], Purpose::Locks, "");
             NodeError::Unfit(text.unwrap_or_default().into())
         }

@@ -28,6 +28,10 @@ pub(crate) enum Purpose {
     Fencing,
     /// For locks that several calls have together, and for those that others want so.
     Sharing,
+    /// For paths, and for keys with a closing brace in their names.
+    Braces,
+    /// For permits of such keys.
+    BracePermits,
     /// To go on when the server has been told to forget its scripts.
     LostScripts,
     /// To go on while a slot of a cluster is on its way to another member.
@@ -49,8 +53,8 @@ pub(crate) enum Refused {
 }
 
 impl Refusal {
-    pub(crate) fn new(command: &str, purpose: Purpose, answer: Box<str>) -> Self {
-        Self { command: command.into(), answer, purpose }
+    pub(crate) fn new(command: &str, purpose: Purpose, answer: &str) -> Self {
+        Self { command: command.into(), answer: answer.into(), purpose }
     }
 
     /// What is refused. Servers look at the command before they look at its keys, so that a key that may not be used
@@ -106,6 +110,13 @@ fn keys(purpose: Purpose, is_lock: bool, name: &str) -> String {
     }
     let mut text = String::new();
     let pattern = pattern(name);
+    match purpose {
+        Purpose::Braces => return format!("the user may not use their queues: grant it `~{{*}}:q:{pattern}`"),
+        Purpose::BracePermits => {
+            return format!("the user may not use the keys that admit to them: grant it `~{{*}}:t:{pattern}`");
+        }
+        _ => {}
+    }
     let _ = if is_lock {
         write!(text, "the user may not write the key of a lock: grant it `~{pattern} ~{{{pattern}`")
     } else {
@@ -147,7 +158,7 @@ impl Refusal {
     /// The server's own words, and what to do about them.
     fn other(&self) -> String {
         let Self { command, answer, .. } = self;
-        let remedy = remedy(&NodeError::Refused(answer.clone()));
+        let remedy = remedy(&NodeError::Refused(answer.clone().into()));
         format!("{command} was answered {answer}{}", remedy.map(|text| format!(": {text}")).unwrap_or_default())
     }
 }
@@ -159,7 +170,11 @@ impl Purpose {
             Self::Locks => "locks cannot be taken, kept or given back",
             Self::WakeUps => "waiting callers are not woken and ask again and again",
             Self::Fencing => "fenced locks fail",
-            Self::Sharing => "shared locks fail, and so do exclusive ones of a key that others share",
+            Self::Sharing => {
+                "shared locks, permits, sets of keys and paths fail, and so do exclusive locks of a key that others share"
+            }
+            Self::Braces => "paths and keys with a closing brace fail",
+            Self::BracePermits => "permits of keys with a closing brace fail",
             Self::LostScripts => "after a SCRIPT FLUSH, locks fail until the next connection",
             Self::MovingSlots => "while a slot of the cluster is on its way to another member, its locks fail",
         }
@@ -188,19 +203,19 @@ mod tests {
             ("OOM command not allowed when used memory > 'maxmemory'.", Refused::Other),
         ];
         for (answer, expected) in table {
-            assert_eq!(Refusal::new("GET", Purpose::Locks, answer.into()).refused(), expected, "{answer}");
+            assert_eq!(Refusal::new("GET", Purpose::Locks, answer).refused(), expected, "{answer}");
         }
     }
 
     #[test]
     fn every_kind_says_what_to_do() {
         let refusals = [
-            Refusal::new("GET", Purpose::Locks, TO_RUN.into()),
-            Refusal::new("ZADD", Purpose::Locks, TO_RUN.into()),
-            Refusal::new("ZCARD", Purpose::Locks, KEY.into()),
-            Refusal::new("EVALSHA", Purpose::Locks, "ERR unknown command 'EVALSHA'".into()),
-            Refusal::new("MGET", Purpose::Fencing, KEY.into()),
-            Refusal::new("SET", Purpose::LostScripts, "OOM command not allowed".into()),
+            Refusal::new("GET", Purpose::Locks, TO_RUN),
+            Refusal::new("ZADD", Purpose::Locks, TO_RUN),
+            Refusal::new("ZCARD", Purpose::Locks, KEY),
+            Refusal::new("EVALSHA", Purpose::Locks, "ERR unknown command 'EVALSHA'"),
+            Refusal::new("MGET", Purpose::Fencing, KEY),
+            Refusal::new("SET", Purpose::LostScripts, "OOM command not allowed"),
         ];
         let text = |purpose, name| text(&refusals, purpose, name);
         let locks = text(Purpose::Locks, "shop:redlock:check:1").unwrap();

@@ -4,7 +4,9 @@
 //! 2. A refusal takes the node out, and says when to ask again. One that a claim has overtaken says nothing: which of them
 //!    is newer is not known, and an extension finds out.
 //! 3. A node that abstains grants nothing; but it goes on with a lease that it has proven, and that has not ended.
-//! 4. Silence changes nothing about a vote that was given. It may have left a footprint at the node, and a yield that
+//! 4. An error that a command of a script raised may have come after a part of the script had written: the node is sent a release, as
+//!    after silence. Nothing of the script is executed later, so that a yield does not taint the node.
+//! 5. Silence changes nothing about a vote that was given. It may have left a footprint at the node, and a yield that
 //!    nobody has answered taints it.
 
 use super::Phase;
@@ -132,7 +134,8 @@ impl Voter {
         if self.vote == Vote::Open || is_open || (abstains.is_some() && self.vote.lease_end().is_none()) {
             self.vote = Vote::Failed;
         }
-        if is_unknown || abstains.is_some() {
+        let is_in_part = error.is_raised() && self.rules.apply(Rule::FailedScriptsAreReleased);
+        if is_unknown || is_in_part || abstains.is_some() {
             self.footprint = self.footprint.max(Footprint::of(sent.kind));
         }
         // A holder asks again with its next renewal, or when there is a new connection: that may have come before this, and

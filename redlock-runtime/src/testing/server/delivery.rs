@@ -79,7 +79,7 @@ impl Inner {
     /// Does what is asked. The answer, if there is one.
     fn serve(&mut self, request: Request, server: &Server, now: Moment) -> Option<Parcel> {
         if let Some(answer) = &self.refusal {
-            return request.failed(NodeError::Refused(answer.clone()));
+            return request.failed(NodeError::Refused(answer.clone().into()));
         }
         let (command, recipient, sent) = match request {
             Request::Publish(wakeup) => {

@@ -50,7 +50,7 @@ async fn member_report(
 async fn refused_asking(member: &Member, patience: Duration) -> Option<Refusal> {
     let asked = member.connections.live().ok()?.try_asking();
     match timeout(patience, asked).await {
-        Ok(Err(NodeError::Refused(answer))) => Some(Refusal::new("ASKING", Purpose::MovingSlots, answer)),
+        Ok(Err(NodeError::Refused(answer))) => Some(Refusal::new("ASKING", Purpose::MovingSlots, &answer)),
         _ => None,
     }
 }

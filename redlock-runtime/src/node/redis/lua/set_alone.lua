@@ -1,12 +1,14 @@
 -- The start of the scripts that take several names, where nobody waits for any of them: each is free, or wanted only for something
 -- below it by whoever has it, and by this token as well.
 -- {1} or {1, 0} as in share_try.lua and acquire_among.lua, by the place of the number
-local clock, is_free, lefts, leasts = redis.call('TIME'), true, {}, {}
-for at = 1, #wanted do
+-- Renewals and releases need these commands. A user without them is refused by what follows, before anything is written.
+local clock, lefts, leasts = redis.pcall('TIME'), {}, {}
+local is_free = not clock.err and type(redis.pcall('ZSCORE', KEYS[1], token)) ~= 'table'
+for at = 1, is_free and #wanted or 0 do
   local name, as = KEYS[2 * at - 1], string.sub(wanted, at, at)
   local count = redis.pcall('ZCARD', name)
   -- A slot that moves is looked at by what follows.
-  if KEYS[2] == KEYS[1] or redis.pcall('ZCARD', KEYS[2 * at]) ~= 0 or type(count) ~= 'number' then
+  if KEYS[2] == KEYS[1] or redis.pcall('ZCOUNT', KEYS[2 * at], '-inf', '+inf') ~= 0 or type(count) ~= 'number' then
     is_free = false
   elseif count > 0 then
     -- Of the classes that go with this one, those that stand beside each other. A set without an expiry is that of another program.
@@ -33,8 +35,13 @@ if is_free then
         redis.pcall('ZREM', name, token)
         redis.call('PEXPIRE', name, ARGV[2])
       end
+      -- Removes expired members. Every user may run these commands, so that the script cannot fail halfway.
       for class = leasts[at] or 4, 3 do
-        redis.call('ZREMRANGEBYSCORE', name, string.format('%.0f', class * SHARE), string.format('%.0f', class * SHARE + now))
+        local from, to = string.format('%.0f', class * SHARE), string.format('%.0f', class * SHARE + now)
+        local ended = redis.call('ZRANGE', name, from, to, 'BYSCORE', 'LIMIT', 0, MOST_ENDED)
+        if ended[1] then
+          redis.call('ZREM', name, unpack(ended))
+        end
       end
     end
   end

@@ -45,9 +45,14 @@ fn a_lease_is_counted_from_the_send() {
     assert_eq!(scene.candidate.valid_until(), Some(proven));
 }
 
+/// A script has failed after a part of it.
+fn raised() -> NodeError {
+    NodeError::Refused(ErrorReply::raised("NOPERM"))
+}
+
 #[test]
 fn whatever_may_know_the_token_is_told_of_its_release() {
-    let table: [(Verb, Answer, bool); 19] = [
+    let table: [(Verb, Answer, bool); 23] = [
         (SET, Ok(GRANTED), true),
         (SET, Ok(Reply::Taken), false),
         (SET, Err(disconnected()), true),
@@ -57,6 +62,10 @@ fn whatever_may_know_the_token_is_told_of_its_release() {
         (SET, Err(unreachable()), false),
         (SET, Err(NodeError::Stalled(NODE_TIMEOUT)), false),
         (SET, Err(NodeError::Refused("READONLY".into())), false),
+        (SET, Err(raised()), true),
+        (ACQUIRE, Err(raised()), true),
+        (ACQUIRE, Err(NodeError::Refused("NOPERM".into())), false),
+        (ADOPT, Err(raised()), true),
         (ACQUIRE, Ok(GRANTED), true),
         (ACQUIRE, Ok(QUEUED), true),
         (ACQUIRE, Err(disconnected()), true),

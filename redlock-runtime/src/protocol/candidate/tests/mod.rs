@@ -22,7 +22,7 @@ use super::vote::Vote;
 use super::voter::Voter;
 use super::winning_back::Round;
 use super::*;
-use crate::error::NodeError;
+use crate::error::{ErrorReply, NodeError};
 use crate::protocol::command::{Answer, ProvenClaim, Reply, Verb};
 use crate::protocol::local_budget::LocalBudget;
 use crate::protocol::quorum::Quorum;

@@ -30,12 +30,14 @@ local answer = (function()
 -- The start of the scripts that take several names, where nobody waits for any of them: each is free, or wanted only for something
 -- below it by whoever has it, and by this token as well.
 -- {1} or {1, 0} as in share_try.lua and acquire_among.lua, by the place of the number
-local clock, is_free, lefts, leasts = redis.call('TIME'), true, {}, {}
-for at = 1, #wanted do
+-- Renewals and releases need these commands. A user without them is refused by what follows, before anything is written.
+local clock, lefts, leasts = redis.pcall('TIME'), {}, {}
+local is_free = not clock.err and type(redis.pcall('ZSCORE', KEYS[1], token)) ~= 'table'
+for at = 1, is_free and #wanted or 0 do
   local name, as = KEYS[2 * at - 1], string.sub(wanted, at, at)
   local count = redis.pcall('ZCARD', name)
   -- A slot that moves is looked at by what follows.
-  if KEYS[2] == KEYS[1] or redis.pcall('ZCARD', KEYS[2 * at]) ~= 0 or type(count) ~= 'number' then
+  if KEYS[2] == KEYS[1] or redis.pcall('ZCOUNT', KEYS[2 * at], '-inf', '+inf') ~= 0 or type(count) ~= 'number' then
     is_free = false
   elseif count > 0 then
     -- Of the classes that go with this one, those that stand beside each other. A set without an expiry is that of another program.
@@ -62,8 +64,13 @@ if is_free then
         redis.pcall('ZREM', name, token)
         redis.call('PEXPIRE', name, ARGV[2])
       end
+      -- Removes expired members. Every user may run these commands, so that the script cannot fail halfway.
       for class = leasts[at] or 4, 3 do
-        redis.call('ZREMRANGEBYSCORE', name, string.format('%.0f', class * 4398046511104), string.format('%.0f', class * 4398046511104 + now))
+        local from, to = string.format('%.0f', class * 4398046511104), string.format('%.0f', class * 4398046511104 + now)
+        local ended = redis.call('ZRANGE', name, from, to, 'BYSCORE', 'LIMIT', 0, 1000)
+        if ended[1] then
+          redis.call('ZREM', name, unpack(ended))
+        end
       end
     end
   end
@@ -202,7 +209,18 @@ local function owner_of(text)
   return text, false
 end
 local owner, is_marked = owner_of(value)
-local clock = redis.call('TIME')
+
+-- A user without one of these commands is refused here, before anything is written. The answer is returned and not raised, so that
+-- the client knows that nothing was. Something else may have the name of the queue.
+local function refusal(...)
+  local said = redis.pcall(...)
+  return type(said) == 'table' and said.err and not string.find(said.err, 'WRONGTYPE', 1, true) and said
+end
+local clock = redis.pcall('TIME')
+local refused = clock.err and clock or refusal('ZSCORE', queue, token) or refusal('ZCOUNT', queue, 0, 0)
+if refused then
+  return refused
+end
 local now = clock[1] * 1000 + math.floor(clock[2] / 1000)
 local time = '@' .. table.concat(clock, '.')
 
@@ -252,6 +270,14 @@ end
 -- The score of what ends, or was heard of, at a time.
 local function score(as, at)
   return string.format('%.0f', as * 4398046511104 + at)
+end
+
+-- Removes the members of a class that have expired. Every user may run these commands, so that no script fails halfway.
+local function remove_ended(as)
+  local ended = redis.call('ZRANGE', lock, score(as, 0), score(as, now), 'BYSCORE', 'LIMIT', 0, 1000)
+  if ended[1] then
+    redis.call('ZREM', lock, unpack(ended))
+  end
 end
 
 -- As what a token has the name together with others, and until when; nil when it has not.
@@ -406,7 +432,7 @@ local function put(who, as, ttl)
   redis.call('ZADD', lock, score(as, now + ttl), who)
   try(new, 'PEXPIRE', lock, left)
   for _, other in ipairs(here.is_free and {} or classes) do
-    try(new, 'ZREMRANGEBYSCORE', lock, score(other, 0), score(other, now))
+    remove_ended(other)
   end
   here.is_free = false
   if left > ttl + 0 then

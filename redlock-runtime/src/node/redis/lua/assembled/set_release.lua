@@ -51,6 +51,29 @@ if is_ours then
   end
   return {1}
 end
+-- release_timeless.lua for several names.
+local is_refused = redis.pcall('TIME').err
+for _, verb in ipairs({{'ZSCORE', queue, token}, {'ZCOUNT', queue, 0, 0}}) do
+  local said = redis.pcall(unpack(verb))
+  -- Something else may have the name of the queue.
+  is_refused = is_refused or type(said) == 'table' and not string.find(said.err, 'WRONGTYPE', 1, true)
+end
+if is_refused then
+  local is_ours = true
+  for at = 1, #wanted do
+    local name, beside, gone = KEYS[2 * at - 1], KEYS[2 * at], 0
+    redis.pcall('ZREM', beside, token, token .. '#')
+    local held = redis.pcall('GET', name)
+    if type(held) == 'table' then
+      -- A set of those who have the name together, or a key of another type.
+      gone = redis.pcall('ZREM', name, token)
+    elseif held == token or held == token .. '+' then
+      gone = redis.call('DEL', name)
+    end
+    is_ours = is_ours and gone == 1
+  end
+  return {is_ours and 1 or -1}
+end
 -- The part that tells the set of those who have a name together from that of another program.
 
 -- Whether the first member of a set, with its score, is one of ours. Scores of others, such as times in seconds, milliseconds or
@@ -184,7 +207,18 @@ local function owner_of(text)
   return text, false
 end
 local owner, is_marked = owner_of(value)
-local clock = redis.call('TIME')
+
+-- A user without one of these commands is refused here, before anything is written. The answer is returned and not raised, so that
+-- the client knows that nothing was. Something else may have the name of the queue.
+local function refusal(...)
+  local said = redis.pcall(...)
+  return type(said) == 'table' and said.err and not string.find(said.err, 'WRONGTYPE', 1, true) and said
+end
+local clock = redis.pcall('TIME')
+local refused = clock.err and clock or refusal('ZSCORE', queue, token) or refusal('ZCOUNT', queue, 0, 0)
+if refused then
+  return refused
+end
 local now = clock[1] * 1000 + math.floor(clock[2] / 1000)
 local time = '@' .. table.concat(clock, '.')
 
@@ -234,6 +268,14 @@ end
 -- The score of what ends, or was heard of, at a time.
 local function score(as, at)
   return string.format('%.0f', as * 4398046511104 + at)
+end
+
+-- Removes the members of a class that have expired. Every user may run these commands, so that no script fails halfway.
+local function remove_ended(as)
+  local ended = redis.call('ZRANGE', lock, score(as, 0), score(as, now), 'BYSCORE', 'LIMIT', 0, 1000)
+  if ended[1] then
+    redis.call('ZREM', lock, unpack(ended))
+  end
 end
 
 -- As what a token has the name together with others, and until when; nil when it has not.
@@ -388,7 +430,7 @@ local function put(who, as, ttl)
   redis.call('ZADD', lock, score(as, now + ttl), who)
   try(new, 'PEXPIRE', lock, left)
   for _, other in ipairs(here.is_free and {} or classes) do
-    try(new, 'ZREMRANGEBYSCORE', lock, score(other, 0), score(other, now))
+    remove_ended(other)
   end
   here.is_free = false
   if left > ttl + 0 then

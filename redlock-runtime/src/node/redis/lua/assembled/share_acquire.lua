@@ -21,7 +21,9 @@ local function are_readers(last)
 end
 -- The start of the scripts that take a share, for a lock that nobody waits for: it is free, or readers have it.
 -- {1, 0} as in acquire.lua
-local last = redis.pcall('ZCARD', queue) == 0 and redis.pcall('ZRANGE', lock, -1, -1, 'WITHSCORES')
+-- Renewals need ZSCORE and ZCOUNT. A user without them is refused by what follows, before anything is written.
+local may_go_on = type(redis.pcall('ZSCORE', lock, token)) ~= 'table' and redis.pcall('ZCOUNT', queue, '-inf', '+inf') == 0
+local last = may_go_on and redis.pcall('ZRANGE', lock, -1, -1, 'WITHSCORES')
 local is_free = last and not last.err and not last[1]
 -- A set without an expiry is that of another program as well.
 local left = is_free and 0 or last and are_readers(last) and redis.call('PTTL', lock) or -1
@@ -29,18 +31,16 @@ if left >= 0 then
   local clock, ttl = redis.call('TIME'), ARGV[2] + 0
   local now = 4398046511104 + clock[1] * 1000 + math.floor(clock[2] / 1000)
   -- A server that is full refuses this, and nothing is done.
-  local is_new = redis.call('ZADD', lock, string.format('%.0f', now + ttl), token) == 1
+  redis.call('ZADD', lock, string.format('%.0f', now + ttl), token)
   if left < ttl and type(redis.pcall('PEXPIRE', lock, ARGV[2])) == 'table' then
     -- What never expires would stay. The second call raises the error.
     redis.pcall('ZREM', lock, token)
     redis.call('PEXPIRE', lock, ARGV[2])
   end
-  if not is_free and type(redis.pcall('ZREMRANGEBYSCORE', lock, 4398046511104, string.format('%.0f', now))) == 'table' then
-    -- Whoever is refused has no share, unless it had one before.
-    if is_new then
-      redis.pcall('ZREM', lock, token)
-    end
-    redis.call('ZREMRANGEBYSCORE', lock, 4398046511104, string.format('%.0f', now))
+  -- Removes expired shares. Every user may run these commands, so that the script cannot fail halfway.
+  local ended = is_free and {} or redis.call('ZRANGE', lock, 4398046511104, string.format('%.0f', now), 'BYSCORE', 'LIMIT', 0, 1000)
+  if ended[1] then
+    redis.call('ZREM', lock, unpack(ended))
   end
   if left > ttl then
     -- The key expires with the last of them, which this one may have been.
@@ -168,7 +168,18 @@ local function owner_of(text)
   return text, false
 end
 local owner, is_marked = owner_of(value)
-local clock = redis.call('TIME')
+
+-- A user without one of these commands is refused here, before anything is written. The answer is returned and not raised, so that
+-- the client knows that nothing was. Something else may have the name of the queue.
+local function refusal(...)
+  local said = redis.pcall(...)
+  return type(said) == 'table' and said.err and not string.find(said.err, 'WRONGTYPE', 1, true) and said
+end
+local clock = redis.pcall('TIME')
+local refused = clock.err and clock or refusal('ZSCORE', queue, token) or refusal('ZCOUNT', queue, 0, 0)
+if refused then
+  return refused
+end
 local now = clock[1] * 1000 + math.floor(clock[2] / 1000)
 local time = '@' .. table.concat(clock, '.')
 
@@ -218,6 +229,14 @@ end
 -- The score of what ends, or was heard of, at a time.
 local function score(as, at)
   return string.format('%.0f', as * 4398046511104 + at)
+end
+
+-- Removes the members of a class that have expired. Every user may run these commands, so that no script fails halfway.
+local function remove_ended(as)
+  local ended = redis.call('ZRANGE', lock, score(as, 0), score(as, now), 'BYSCORE', 'LIMIT', 0, 1000)
+  if ended[1] then
+    redis.call('ZREM', lock, unpack(ended))
+  end
 end
 
 -- As what a token has the name together with others, and until when; nil when it has not.
@@ -372,7 +391,7 @@ local function put(who, as, ttl)
   redis.call('ZADD', lock, score(as, now + ttl), who)
   try(new, 'PEXPIRE', lock, left)
   for _, other in ipairs(here.is_free and {} or classes) do
-    try(new, 'ZREMRANGEBYSCORE', lock, score(other, 0), score(other, now))
+    remove_ended(other)
   end
   here.is_free = false
   if left > ttl + 0 then

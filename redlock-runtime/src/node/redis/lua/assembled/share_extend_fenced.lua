@@ -214,7 +214,18 @@ local function owner_of(text)
   return text, false
 end
 local owner, is_marked = owner_of(value)
-local clock = redis.call('TIME')
+
+-- A user without one of these commands is refused here, before anything is written. The answer is returned and not raised, so that
+-- the client knows that nothing was. Something else may have the name of the queue.
+local function refusal(...)
+  local said = redis.pcall(...)
+  return type(said) == 'table' and said.err and not string.find(said.err, 'WRONGTYPE', 1, true) and said
+end
+local clock = redis.pcall('TIME')
+local refused = clock.err and clock or refusal('ZSCORE', queue, token) or refusal('ZCOUNT', queue, 0, 0)
+if refused then
+  return refused
+end
 local now = clock[1] * 1000 + math.floor(clock[2] / 1000)
 local time = '@' .. table.concat(clock, '.')
 
@@ -264,6 +275,14 @@ end
 -- The score of what ends, or was heard of, at a time.
 local function score(as, at)
   return string.format('%.0f', as * 4398046511104 + at)
+end
+
+-- Removes the members of a class that have expired. Every user may run these commands, so that no script fails halfway.
+local function remove_ended(as)
+  local ended = redis.call('ZRANGE', lock, score(as, 0), score(as, now), 'BYSCORE', 'LIMIT', 0, 1000)
+  if ended[1] then
+    redis.call('ZREM', lock, unpack(ended))
+  end
 end
 
 -- As what a token has the name together with others, and until when; nil when it has not.
@@ -418,7 +437,7 @@ local function put(who, as, ttl)
   redis.call('ZADD', lock, score(as, now + ttl), who)
   try(new, 'PEXPIRE', lock, left)
   for _, other in ipairs(here.is_free and {} or classes) do
-    try(new, 'ZREMRANGEBYSCORE', lock, score(other, 0), score(other, now))
+    remove_ended(other)
   end
   here.is_free = false
   if left > ttl + 0 then
@@ -697,7 +716,7 @@ end)()
 -- The end of extend.lua for fenced locks: what is said to the ballot follows what an extension says.
 -- KEYS[3] the register   ARGV[#ARGV] the ballot
 -- {n, ballot}   and so on
-if answer[1] >= 0 then
+if answer[1] and answer[1] >= 0 then
   table.insert(answer, 2, fence(KEYS[3], ARGV[#ARGV]))
 end
 return answer

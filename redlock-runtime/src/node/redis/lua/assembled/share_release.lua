@@ -92,9 +92,9 @@ local function notify(to, text)
   return type(received) == 'number' and received or 0
 end
 
--- The beginning of release.lua among readers, for a user who may not ask for the time or for scores: what the token has is given
--- back, and those who wait find that out when they ask again.
-if redis.pcall('TIME').err or type(redis.pcall('ZSCORE', queue, token)) == 'table' then
+-- The beginning of release.lua among readers, for a user who may not ask for the time, for scores or for their number: what the token
+-- has is given back, and those who wait find that out when they ask again.
+if redis.pcall('TIME').err or type(redis.pcall('ZSCORE', queue, token)) == 'table' or type(redis.pcall('ZCOUNT', queue, 0, 0)) == 'table' then
   -- Something else may have the name of the queue.
   redis.pcall('ZREM', queue, token, token .. '#')
   local is_ours = value == token or value == token .. '+'
@@ -164,7 +164,18 @@ local function owner_of(text)
   return text, false
 end
 local owner, is_marked = owner_of(value)
-local clock = redis.call('TIME')
+
+-- A user without one of these commands is refused here, before anything is written. The answer is returned and not raised, so that
+-- the client knows that nothing was. Something else may have the name of the queue.
+local function refusal(...)
+  local said = redis.pcall(...)
+  return type(said) == 'table' and said.err and not string.find(said.err, 'WRONGTYPE', 1, true) and said
+end
+local clock = redis.pcall('TIME')
+local refused = clock.err and clock or refusal('ZSCORE', queue, token) or refusal('ZCOUNT', queue, 0, 0)
+if refused then
+  return refused
+end
 local now = clock[1] * 1000 + math.floor(clock[2] / 1000)
 local time = '@' .. table.concat(clock, '.')
 
@@ -214,6 +225,14 @@ end
 -- The score of what ends, or was heard of, at a time.
 local function score(as, at)
   return string.format('%.0f', as * 4398046511104 + at)
+end
+
+-- Removes the members of a class that have expired. Every user may run these commands, so that no script fails halfway.
+local function remove_ended(as)
+  local ended = redis.call('ZRANGE', lock, score(as, 0), score(as, now), 'BYSCORE', 'LIMIT', 0, 1000)
+  if ended[1] then
+    redis.call('ZREM', lock, unpack(ended))
+  end
 end
 
 -- As what a token has the name together with others, and until when; nil when it has not.
@@ -368,7 +387,7 @@ local function put(who, as, ttl)
   redis.call('ZADD', lock, score(as, now + ttl), who)
   try(new, 'PEXPIRE', lock, left)
   for _, other in ipairs(here.is_free and {} or classes) do
-    try(new, 'ZREMRANGEBYSCORE', lock, score(other, 0), score(other, now))
+    remove_ended(other)
   end
   here.is_free = false
   if left > ttl + 0 then

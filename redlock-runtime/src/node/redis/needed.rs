@@ -1,0 +1,169 @@
+//! What every lock needs of a server, and what follows when the user may not do it: such a user acquires no lock, because it could not
+//! release it.
+
+use super::answer::refused;
+use super::side_key::queue_name;
+use crate::error::NodeError;
+use crate::node::report::{Purpose, Refusal, Refused, text};
+use crate::protocol::command::{Command, Verb};
+use crate::protocol::trial::TRIAL_NAME;
+use redis::{Pipeline, Value};
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Mutex, PoisonError};
+use tokio::sync::Notify;
+
+/// A digest that no script has.
+const NO_SCRIPT: &str = "0000000000000000000000000000000000000000";
+
+/// What every lock needs and the user may not do, as it was asked last. Without it, a lock that was acquired could not be released. So
+/// such a user is refused before anything is sent.
+#[derive(Default)]
+pub(super) struct Needed {
+    is_refused: AtomicBool,
+    known: Mutex<Known>,
+    /// A call was refused, so that the permissions should be asked for again.
+    pub(super) was_refused: Notify,
+}
+
+/// Why locks fail.
+#[derive(Default)]
+struct Known {
+    of_all: Option<NodeError>,
+    /// Of those with a closing brace in their names.
+    of_braces: Option<NodeError>,
+}
+
+impl Needed {
+    /// Records what the server refuses below `namespace`. Without one, the names of locks are unknown, so that only commands count.
+    pub(super) fn record(&self, refusals: &[Refusal], namespace: &str) {
+        let is_known = |refusal: &&Refusal| match refusal.refused() {
+            Refused::Command | Refused::Unknown => true,
+            Refused::Key => !namespace.is_empty(),
+            Refused::Channel | Refused::Other => false,
+        };
+        let refusals: Vec<_> = refusals.iter().filter(is_known).cloned().collect();
+        let name = probe_name(namespace);
+        let unfit = |purpose| text(&refusals, purpose, &name).map(|text| NodeError::Unfit(text.into()));
+        let mut known = self.known.lock().unwrap_or_else(PoisonError::into_inner);
+        *known = Known { of_all: unfit(Purpose::Locks), of_braces: unfit(Purpose::Braces) };
+        self.is_refused.store(known.of_all.is_some() || known.of_braces.is_some(), Ordering::Relaxed);
+    }
+
+    /// Returns why `command` must not be sent, if it acquires a lock that could not be released.
+    pub(super) fn refusal(&self, command: &Command) -> Option<NodeError> {
+        let acquires = matches!(command.verb, Verb::SetNx { .. } | Verb::Acquire { .. } | Verb::Enter { .. });
+        if !acquires || !self.is_refused.load(Ordering::Relaxed) {
+            return None;
+        }
+        let known = self.known.lock().unwrap_or_else(PoisonError::into_inner);
+        // The queue of a key that begins with a brace is named after the key in it.
+        let has_brace = command.key().contains('}') && !command.key().starts_with('{');
+        let of_braces = known.of_braces.as_ref().filter(|_| has_brace);
+        let refusal = known.of_all.as_ref().or(of_braces).cloned();
+        if refusal.is_some() {
+            self.was_refused.notify_one();
+        }
+        refusal
+    }
+}
+
+/// Name of a lock that does not exist, below `namespace`.
+pub(super) fn probe_name(namespace: &str) -> String {
+    [namespace, TRIAL_NAME].concat()
+}
+
+/// Adds the questions for what every lock needs to those of a new connection.
+pub(super) fn add_questions(pipeline: &mut Pipeline, namespace: &str) {
+    let name = probe_name(namespace);
+    for (_, words) in at_connection(&name, &queue_name(&name), &brace_name(namespace, queue_name)) {
+        for (at, word) in words.iter().enumerate() {
+            _ = if at == 0 { pipeline.cmd(word) } else { pipeline.arg(word) };
+        }
+    }
+}
+
+/// Reads the answers to [`add_questions`].
+pub(super) fn refusals(answers: impl Iterator<Item = Value>) -> Vec<Refusal> {
+    let refusal =
+        |((purpose, words), answer): ((Purpose, Vec<&str>), Value)| match refused(&answer.extract_error().err()?) {
+            NodeError::Refused(answer) if is_refusal(&answer) => Some(Refusal::new(words.first()?, purpose, &answer)),
+            _ => None,
+        };
+    sorted(at_connection("", "", "").into_iter().zip(answers).filter_map(refusal).collect()).refusals
+}
+
+/// Name beside a lock that does not exist and has a closing brace in its name.
+pub(super) fn brace_name(namespace: &str, beside: fn(&str) -> String) -> String {
+    beside(&[&probe_name(namespace), "{7}"].concat())
+}
+
+/// What has to be known before a plain `SET` acquires a lock.
+fn at_connection<'a>(key: &'a str, queue: &'a str, of_brace: &'a str) -> Vec<(Purpose, Vec<&'a str>)> {
+    let of_all = needed(key, queue).into_iter().map(|words| (Purpose::Locks, words));
+    of_all.chain([(Purpose::Braces, vec!["ZCARD", of_brace])]).collect()
+}
+
+/// Every command that every lock uses.
+pub(super) fn needed<'a>(key: &'a str, queue: &'a str) -> [Vec<&'a str>; 12] {
+    [
+        // The first: what is refused of it is about the name of the lock alone.
+        vec!["GET", key],
+        vec!["SET", key, "", "XX", "PX", "1"],
+        vec!["DEL", key],
+        vec!["PTTL", key],
+        vec!["PEXPIRE", key, "1"],
+        vec!["ZADD", queue, "XX", "0", ""],
+        vec!["ZCARD", queue],
+        vec!["ZPOPMIN", queue],
+        vec!["ZRANGE", queue, "0", "0"],
+        vec!["ZRANK", queue, ""],
+        vec!["ZREM", queue, ""],
+        vec!["EVALSHA", NO_SCRIPT, "2", key, queue],
+    ]
+}
+
+/// What the server refuses.
+pub(super) struct Permissions {
+    pub(super) refusals: Vec<Refusal>,
+    /// Whether the user may use the name of the lock. If not, what is said of its keys says nothing of other locks.
+    pub(super) may_use_name: bool,
+}
+
+/// What a server answers to a command that the user may run: the script does not exist, or another member of a cluster has
+/// the key.
+const PERMITTED: [&str; 5] = ["NOSCRIPT", "MOVED ", "ASK ", "TRYAGAIN ", "CLUSTERDOWN "];
+
+/// Whether the server refuses the command to the user.
+pub(super) fn is_refusal(answer: &str) -> bool {
+    !PERMITTED.iter().any(|code| answer.contains(code))
+}
+
+/// Takes out what says nothing of other locks.
+pub(super) fn sorted(mut refusals: Vec<Refusal>) -> Permissions {
+    let is_name = |refusal: &Refusal| {
+        refusal.purpose == Purpose::Locks && &*refusal.command == "GET" && refusal.refused() == Refused::Key
+    };
+    let may_use_name = !refusals.iter().any(is_name);
+    refusals.retain(|refusal| may_use_name || refusal.refused() != Refused::Key);
+    Permissions { refusals, may_use_name }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const KEY: &str = "NOPERM this user has no permissions to access one of the keys used as arguments";
+    const RUN: &str = "NOPERM this user has no permissions to run the 'x' command";
+
+    fn commands(refusals: &[(&str, &str)]) -> (Vec<Box<str>>, bool) {
+        let refusals = refusals.iter().map(|(command, answer)| Refusal::new(command, Purpose::Locks, answer));
+        let Permissions { refusals, may_use_name } = sorted(refusals.collect());
+        (refusals.into_iter().map(|refusal| refusal.command).collect(), may_use_name)
+    }
+
+    #[test]
+    fn what_is_refused_of_a_name_that_may_not_be_used_says_nothing_but_that() {
+        assert_eq!(commands(&[("GET", KEY), ("ZADD", KEY), ("ZREM", RUN)]), (vec!["ZREM".into()], false));
+        assert_eq!(commands(&[("ZADD", KEY), ("GET", RUN)]), (vec!["ZADD".into(), "GET".into()], true));
+    }
+}
