@@ -6,8 +6,9 @@ use super::circumstances::{
     cut_acquisitions, cut_extensions, cut_tries, cut_yields, cut_yields_and_others, cuts, double_delivery, failed_over,
     families_with_cuts, fenced_rolling, fenced_with_cuts, fenced_with_thefts, forged_messages, forgetful,
     forgetful_crowd, frozen_minority, frozen_servers, late_shutdowns, late_starts, long_bodies, long_holds,
-    lowered_rolling, one_forgets, one_freezes, poisoned_registers, promoted, replaced, rolling, shutdowns, slow_crowd,
-    steps_while_waiting, thefts, thefts_of_a_moment, troubled_minority, unrenewed, windows, wrong_clocks,
+    lowered_rolling, numbers_of_the_gone, one_forgets, one_freezes, poisoned_registers, promoted, replaced, rolling,
+    shutdowns, slow_crowd, steps_while_waiting, taught_rolling, thefts, thefts_of_a_moment, troubled_minority,
+    unrenewed, windows, wrong_clocks,
 };
 use super::claims::{late_announcements, steps_before_claims};
 use super::faults::Faults;
@@ -43,7 +44,7 @@ const LONG_BODY: u64 = 1500;
 /// A rule, the circumstances in which it matters, and what breaks without it.
 type Case = (Rule, fn() -> Profile, &'static [Promise]);
 
-const CASES: [Case; 95] = [
+const CASES: [Case; 97] = [
     (Rule::TokensFollowTheLatest, wrong_clocks, &[Promise::Fairness]),
     (Rule::ReleasedTokensAreDead, cut_yields, &[Promise::Exclusion, Promise::Owned, Promise::Clean]),
     (Rule::OwnTurnIsALease, crowd_with_crashes, &[Promise::Exclusion, Promise::Owned]),
@@ -83,6 +84,8 @@ const CASES: [Case; 95] = [
     (Rule::WaitersYieldToTheHolder, one_freezes, &[Promise::Kept]),
     (Rule::VotersAreAskedFirst, thefts_of_a_moment, &[Promise::Continuous]),
     (Rule::WonVotesCarryTheNumber, fenced_rolling, &[Promise::Fencing]),
+    (Rule::NodesLearnAgreedNumbers, numbers_of_the_gone, &[Promise::Fencing]),
+    (Rule::ReturningNodesLearnNumbers, taught_rolling, &[Promise::Fencing]),
     (Rule::LoweredKeepTheirNumber, lowered_rolling, &[Promise::Fencing]),
     (Rule::UnrenewedLeasesEnd, unrenewed, &[Promise::BodyStops]),
     (Rule::ReconnectsAsk, blinking, &[Promise::Kept]),

@@ -204,6 +204,7 @@ impl Profile {
             targets: None,
             away: 0,
             is_minority: maybe(1) == 1,
+            loses_the_numbered: false,
             until: 1500,
             longest: 1500,
         };

@@ -87,7 +87,7 @@ impl Run {
         let managers: Vec<_> = (0..clients).map(|_| manager(&network, profile, nodes, &mut random)).collect();
         let observer = Arc::new(Observer::new(&network, profile));
         let faults_end = profile.faults.plan(&mut random, &network, profile.longest_ttl());
-        let has_crashes = profile.faults.crashes > 0;
+        let has_crashes = profile.faults.crashes > 0 || profile.faults.loses_the_numbered;
         let (jobs, tasks, longest_linger) = (Arc::default(), Vec::new(), profile.longest_linger());
         let mut run = Self { network, observer, jobs, managers, tasks, faults_end, has_crashes, longest_linger };
         run.start(profile, &mut random);

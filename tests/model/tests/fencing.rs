@@ -44,6 +44,7 @@ fn every_rule_of_numbers_is_needed() {
         Rule::RefusedIsNotIssued,
         Rule::AcceptsEndWithTheVote,
         Rule::WonVotesCarryTheNumber,
+        Rule::NodesLearnAgreedNumbers,
     ];
     for rule in rules {
         assert!(is_refuted(Variant::Without(rule)), "{rule:?} is not needed");

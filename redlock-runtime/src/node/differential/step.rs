@@ -83,7 +83,7 @@ impl Step {
         // Halves and quarters, so that nothing ever ends at the very moment at which it is asked for.
         let ttl = if random.is_chosen() { MOMENT } else { HOUR * random.below(4) + HOUR / 2 };
         let claim = if random.is_chosen() { MOMENT } else { HOUR * random.below(2) + HOUR / 4 };
-        let verb = match random.below(43) {
+        let verb = match random.below(44) {
             0..=4 => Verb::SetNx { ttl },
             5..=13 => Verb::Acquire { ttl, claim, holds: random.below(3) == 0 },
             14..=17 => Verb::Extend { ttl },
@@ -97,6 +97,7 @@ impl Step {
             39 => Verb::Enter { ttl, turn: claim },
             // No shorter than any lease before, as renewals are: a late one would leave a longer lease as it is.
             40..=41 => return Self::ExtendAll { ttl: HOUR * 4 },
+            42 => Verb::Raise { number: u64::from(1 + random.below(60)) },
             _ => return Self::Turn { manager: random.index(MANAGERS) },
         };
         if random.is_chosen() {
@@ -121,7 +122,7 @@ impl Step {
         // No permit has a number.
         let fence = fence(random).filter(|_| mode != Mode::Permit);
         let other = names.then(|| random.index(TOKENS));
-        if several && !matches!(verb, Verb::Revoke | Verb::Enter { .. }) && random.below(3) > 0 {
+        if several && !matches!(verb, Verb::Revoke | Verb::Enter { .. } | Verb::Raise { .. }) && random.below(3) > 0 {
             let wish = wish(random, token);
             return Self::AskSeveral { verb, fence, wish, token, other };
         }

@@ -10,7 +10,7 @@ use super::lost_script::{is_abandoned, is_script_lost, may_be_repeated, repeat};
 use super::outbox::Outbox;
 use super::question::{Asked, Form, Outgoing, Question, Wire};
 use super::script::Scripts;
-use super::wording::{leave_queue, said_to, set_nx};
+use super::wording::{leave_queue, said_to, without_script};
 use crate::error::NodeError;
 use crate::node::abstention::{Abstention, worth};
 use crate::node::environment::{Environment, Replicas};
@@ -121,6 +121,11 @@ impl LiveConnection {
         self.server.has_kept(data)
     }
 
+    /// Records that the server has thrown data away and has not been replaced.
+    pub(super) fn has_thrown_data_away(&self) {
+        self.server.has_thrown_data_away();
+    }
+
     pub(super) const fn has_pushes(&self) -> bool {
         self.has_pushes
     }
@@ -223,7 +228,7 @@ impl LiveConnection {
             return leave_queue(&question.command);
         }
         let script = self.scripts.of(&question.command);
-        script.map_or_else(|| set_nx(&question.command), |script| script.by_digest(question).into())
+        script.map_or_else(|| without_script(&question.command), |script| script.by_digest(question).into())
     }
 
     /// Whether it matters when `command` was sent: to an abstention, or to what its answer says of the server's clock. Of some

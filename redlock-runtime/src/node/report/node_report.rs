@@ -208,7 +208,7 @@ impl NodeReport {
         });
         let no_fences = (fencing == Some(false) && locks == Some(true) && fences.is_none())
             .then(|| "fenced locks fail: see what stands under the keys redlock:f:*".to_owned());
-        let time = (!time).then(|| "the user may not ask for the time, so that steps of the server's clock are not noticed: grant it `+time`".to_owned());
+        let time = (!time).then(|| "the user may not ask for the time, so that steps of the server's clock are not noticed, and fencing numbers depend on the clocks of the processes: grant it `+time`".to_owned());
         let identity = (!identity).then(|| {
             "the user may not ask who the server is, so that restarts are not noticed: grant it `+info`".to_owned()
         });
