@@ -83,7 +83,7 @@ impl Step {
         // Halves and quarters, so that nothing ever ends at the very moment at which it is asked for.
         let ttl = if random.is_chosen() { MOMENT } else { HOUR * random.below(4) + HOUR / 2 };
         let claim = if random.is_chosen() { MOMENT } else { HOUR * random.below(2) + HOUR / 4 };
-        let verb = match random.below(44) {
+        let verb = match random.below(43) {
             0..=4 => Verb::SetNx { ttl },
             5..=13 => Verb::Acquire { ttl, claim, holds: random.below(3) == 0 },
             14..=17 => Verb::Extend { ttl },
@@ -97,8 +97,11 @@ impl Step {
             39 => Verb::Enter { ttl, turn: claim },
             // No shorter than any lease before, as renewals are: a late one would leave a longer lease as it is.
             40..=41 => return Self::ExtendAll { ttl: HOUR * 4 },
-            42 => Verb::Raise { number: u64::from(1 + random.below(60)) },
-            _ => return Self::Turn { manager: random.index(MANAGERS) },
+            // Seldom: few locks have an empty register after it.
+            _ => match random.index(MANAGERS + 1) {
+                MANAGERS => Verb::Raise { number: u64::from(1 + random.below(60)) },
+                manager => return Self::Turn { manager },
+            },
         };
         if random.is_chosen() {
             *latest = (random.index(TURNSTILE + 1), random.index(TOKENS));

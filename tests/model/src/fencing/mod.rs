@@ -51,10 +51,10 @@ pub struct Fencing {
     pub ballots: u8,
     /// How often a key expires, or a token that waits gives a node away.
     pub changes: u8,
-    /// How many nodes lose their data, one after the other: each while a lock is held on all of them, or if
-    /// [`learns`](Self::learns) says so.
+    /// How many nodes lose their data, one after the other: each while a lock is held on all of them.
     pub wipes: u8,
-    /// Nodes learn the numbers that were agreed without them, and may lose their data when all nodes know the latest.
+    /// Nodes learn the numbers that were agreed without them. A node loses its data when all nodes know the latest numbers, and not while
+    /// a lock is held on all of them.
     pub learns: bool,
     /// How numbers are made.
     pub variant: Variant,
@@ -104,8 +104,9 @@ impl Model for Fencing {
             actions.extend((0..NAMES).filter(may_expire).map(|name| Action::Expire { node, name }));
             let is_held_everywhere =
                 |token: usize| state.clients[token].phase == Phase::Holding && state.votes(token) == NODES;
-            let may_wipe = (0..self.tokens).any(is_held_everywhere) || self.learns && self.is_known_everywhere(state);
-            if state.wipes < self.wipes && may_wipe {
+            let may_wipe =
+                || if self.learns { self.is_known_everywhere(state) } else { (0..self.tokens).any(is_held_everywhere) };
+            if state.wipes < self.wipes && may_wipe() {
                 actions.push(Action::Wipe { node });
             }
             if self.learns && state.wipes < self.wipes && !column.knows(&state.issued) {
