@@ -36,6 +36,12 @@ impl NodeHandle {
         Self { node, ledger, parts: RwLock::default(), queue: Some(queue), runtime, delivery: OnceLock::new() }
     }
 
+    /// The same without deliveries of fencing numbers: they travel with votes alone.
+    #[cfg(test)]
+    pub(crate) fn without_deliveries(self) -> Self {
+        Self { runtime: None, ..self }
+    }
+
     /// For a node that answers at once.
     pub(crate) fn at_once(node: Arc<dyn Node>, clock: Clock) -> Self {
         let ledger = Self::new_ledger(&*node, clock);

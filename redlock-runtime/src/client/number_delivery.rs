@@ -98,12 +98,12 @@ impl Task {
 
     /// Sends the numbers together. Returns the slots for which they have to be sent again.
     async fn send(&self, batch: &Batch) -> Vec<u16> {
-        let send = |(slot, number): &(u16, u64)| {
+        let begin = |(slot, number): &(u16, u64)| {
             let command =
                 Command { verb: Verb::Raise { number: *number }, fence: None, subject: Arc::new(self.subject(*slot)) };
             (*slot, self.node.send(command))
         };
-        let sent: Vec<_> = batch.numbers.iter().map(send).collect();
+        let sent: Vec<_> = batch.numbers.iter().map(begin).collect();
         let mut failed = Vec::new();
         for (slot, answer) in sent {
             let Some(answer) = self.answered(answer).await else {

@@ -272,7 +272,8 @@ fn manager(network: &Arc<Network>, profile: &Profile, servers: usize, random: &m
         let (deliver, connected) = (router.of_node(server), router.connected(server));
         let environment = Environment { deliver, connected, ..environment.clone() };
         let node = SimulatedNode::connect(network, (client, starts_at), server, environment);
-        NodeHandle::in_background(node, clock, &Handle::current())
+        let handle = NodeHandle::in_background(node, clock, &Handle::current());
+        if profile.has_no_deliveries { handle.without_deliveries() } else { handle }
     });
     let nodes = nodes.collect();
     let shared = Shared::new(environment, clock, policy, "".into(), nodes, profile.rules);

@@ -109,7 +109,7 @@ impl Model for Fencing {
             if state.wipes < self.wipes && may_wipe() {
                 actions.push(Action::Wipe { node });
             }
-            if self.learns && state.wipes < self.wipes && !column.knows(&state.issued) {
+            if self.learns && state.wipes < self.wipes && !column.knows(state.issued) {
                 actions.push(Action::Learn { node });
             }
         }
@@ -134,7 +134,7 @@ impl Model for Fencing {
             Action::Hold { token, number } => self.hold(&mut state, token, number),
             Action::WinBack { token, node } => self.win_back(&mut state, token, node),
             Action::Wipe { node } => self.wipe(&mut state, node),
-            Action::Learn { node } => state.columns[node].learn(&state.issued),
+            Action::Learn { node } => state.columns[node].learn(state.issued),
             Action::End { token } => client::end(&mut state, token),
         }
         state
@@ -213,7 +213,7 @@ impl Fencing {
 
     /// Whether every node knows the latest number of each name.
     fn is_known_everywhere(&self, state: &State) -> bool {
-        self.lacks(Rule::NodesLearnAgreedNumbers) || state.columns.iter().all(|column| column.knows(&state.issued))
+        self.lacks(Rule::NodesLearnAgreedNumbers) || state.columns.iter().all(|column| column.knows(state.issued))
     }
 
     /// The connections to the node end with it.

@@ -68,13 +68,13 @@ impl Phase {
 
 impl Column {
     /// Whether no register is lower than the latest number of its name.
-    pub(crate) fn knows(&self, issued: &[u8; NAMES]) -> bool {
-        self.registers.iter().zip(issued).all(|(register, issued)| register.0 >= *issued)
+    pub(crate) fn knows(&self, issued: [u8; NAMES]) -> bool {
+        self.registers.iter().zip(issued).all(|(register, issued)| register.0 >= issued)
     }
 
     /// The node is sent the latest number of each name.
-    pub(crate) fn learn(&mut self, issued: &[u8; NAMES]) {
-        self.registers.iter_mut().zip(issued).for_each(|(register, issued)| register.raise(*issued));
+    pub(crate) fn learn(&mut self, issued: [u8; NAMES]) {
+        self.registers.iter_mut().zip(issued).for_each(|(register, issued)| register.raise(issued));
     }
 }
 
