@@ -216,7 +216,7 @@ mod tests {
     async fn number_is_sent_until_it_is_answered() {
         let scene = Scene::new();
         scene.owe(3, 7);
-        assert_eq!(scene.sent_within(PATIENCE - Duration::from_millis(100)).await, []);
+        assert_eq!(scene.sent_within(PATIENCE * 4 / 5).await, []);
         scene.is_cut.store(true, Ordering::Relaxed);
         let sent = scene.sent_within(PATIENCE * 10).await;
         assert!((5..=10).contains(&sent.len()) && sent.iter().all(|sent| *sent == (3, 7)), "{sent:?}");
@@ -228,7 +228,9 @@ mod tests {
     async fn node_with_other_data_is_sent_everything_at_once() {
         let scene = Scene::new();
         let known = [(3, 7), (9, 5), (16_383, 6)];
-        known.iter().for_each(|(slot, number)| scene.servers.ballots.reached(*slot, *number));
+        for (slot, number) in known {
+            scene.servers.ballots.reached(slot, number);
+        }
         scene.servers.may_have_other_data(scene.node.label());
         assert_eq!(scene.sent_within(Duration::from_millis(100)).await, known);
         assert_eq!(scene.sent_within(PATIENCE * 3).await, []);

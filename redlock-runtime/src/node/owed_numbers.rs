@@ -307,7 +307,9 @@ mod tests {
     fn node_with_other_data_is_taught_everything_from_the_beginning() {
         let (owed, known) = one_node();
         let slots: Vec<u16> = (0..SLOTS).step_by(100).collect();
-        slots.iter().for_each(|slot| known.reached(*slot, 1 + u64::from(*slot)));
+        for slot in &slots {
+            known.reached(*slot, 1 + u64::from(*slot));
+        }
         let all = slots.iter().map(|slot| (*slot, 1 + u64::from(*slot)));
         let mut taught = Vec::new();
         owed.has_other_data(NODE);
