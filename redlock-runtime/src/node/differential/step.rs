@@ -154,5 +154,6 @@ fn wish_of(source: &mut impl Draw) -> Wish {
 }
 
 fn fence(random: &mut impl Draw) -> Option<Ballot> {
-    random.is_chosen().then(|| Ballot::known(u64::from(random.below(60))))
+    // Some only look, so that empty registers are looked at as well.
+    random.is_chosen().then(|| Ballot::known(u64::from(random.below(70).saturating_sub(10))))
 }
