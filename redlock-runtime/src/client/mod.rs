@@ -5,7 +5,7 @@
 //!
 //! | | |
 //! |---|---|
-//! | [`release`], [`node_handle`] | a node, and the releases that it owes answers to |
+//! | [`release`], [`number_delivery`], [`node_handle`] | a node, the releases that it owes answers to, and the fencing numbers that it has yet to learn |
 //! | [`gather`], [`recent_keys`], [`hot_keys`], [`kept_tokens`], [`shared`] | what every acquisition of a manager needs |
 //! | [`acquisition`] | one token, driven |
 //! | [`watchdog`] | renews what is held |
@@ -26,6 +26,7 @@ mod kept_tokens;
 pub(crate) mod local_queue;
 mod lock_order;
 pub(crate) mod node_handle;
+mod number_delivery;
 mod recent_keys;
 pub(crate) mod release;
 mod revocations;

@@ -1,14 +1,15 @@
 //! A node as this manager uses it: commands go through the ledger of what the node owes.
 
+use crate::client::number_delivery::NumberDelivery;
 use crate::client::release::{Collector, PendingRelease, ReleaseLedger};
-use crate::lock::LockKey;
-use crate::node::{Node, Pending, Recipient, Status};
+use crate::lock::{LockKey, OwnerToken};
+use crate::node::{Node, Pending, Recipient, ServerRegister, Status};
 use crate::protocol::command::{Command, Subject, Verb};
 use crate::protocol::last_command::LastCommand;
 use crate::time::clock::{Clock, Instant};
 use std::collections::HashMap;
 use std::fmt;
-use std::sync::{Arc, PoisonError, RwLock};
+use std::sync::{Arc, OnceLock, PoisonError, RwLock};
 use tokio::runtime::Handle;
 use tokio::sync::mpsc;
 
@@ -19,6 +20,10 @@ pub(crate) struct NodeHandle {
     /// Those of its parts, if it has some: what one of them owes says nothing of the others.
     parts: RwLock<HashMap<u64, Arc<ReleaseLedger>>>,
     queue: Option<mpsc::UnboundedSender<PendingRelease>>,
+    /// Runs the tasks of a node that answers later.
+    runtime: Option<Handle>,
+    /// Begins with the first fencing number.
+    delivery: OnceLock<NumberDelivery>,
 }
 
 impl NodeHandle {
@@ -27,13 +32,20 @@ impl NodeHandle {
         let ledger = Self::new_ledger(&*node, clock);
         let (queue, unsettled) = mpsc::unbounded_channel();
         runtime.spawn(Collector::new(Arc::clone(&node), clock, Arc::clone(&ledger), unsettled).run());
-        Self { node, ledger, parts: RwLock::default(), queue: Some(queue) }
+        let runtime = Some(runtime.clone());
+        Self { node, ledger, parts: RwLock::default(), queue: Some(queue), runtime, delivery: OnceLock::new() }
+    }
+
+    /// The same without deliveries of fencing numbers: they travel with votes alone.
+    #[cfg(test)]
+    pub(crate) fn without_deliveries(self) -> Self {
+        Self { runtime: None, ..self }
     }
 
     /// For a node that answers at once.
     pub(crate) fn at_once(node: Arc<dyn Node>, clock: Clock) -> Self {
         let ledger = Self::new_ledger(&*node, clock);
-        Self { node, ledger, parts: RwLock::default(), queue: None }
+        Self { node, ledger, parts: RwLock::default(), queue: None, runtime: None, delivery: OnceLock::new() }
     }
 
     fn new_ledger(node: &dyn Node, clock: Clock) -> Arc<ReleaseLedger> {
@@ -121,6 +133,13 @@ impl NodeHandle {
         PendingRelease::send_in_background(&*self.node, &ledger, subject, last, self.queue.clone());
     }
 
+    /// Begins to deliver owed fencing numbers to the node, if it answers later. Only the first call has an effect.
+    pub(crate) fn deliver_numbers(&self, servers: &Arc<ServerRegister>, token: impl FnOnce() -> OwnerToken) {
+        if let Some(runtime) = &self.runtime {
+            self.delivery.get_or_init(|| NumberDelivery::start(Arc::clone(&self.node), servers, token(), runtime));
+        }
+    }
+
     /// Sees to it that `release` is settled.
     pub(crate) fn follow_up(&self, release: PendingRelease) {
         release.follow_up(self.queue.as_ref());
@@ -138,7 +157,6 @@ mod tests {
     use super::*;
     use crate::client::hooked_node::{Fate, HookedNode};
     use crate::error::NodeError;
-    use crate::lock::OwnerToken;
     use crate::lock::owner_token::ManagerId;
     use crate::time::token_clock::TokenTime;
     use std::sync::atomic::{AtomicUsize, Ordering};

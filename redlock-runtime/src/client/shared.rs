@@ -270,6 +270,16 @@ impl Shared {
         }
     }
 
+    /// Records that a quorum has agreed on a fencing `number` for these slots, and which nodes have `lacking` it: they are sent it later.
+    pub(crate) fn number_agreed(&self, slots: &[u16], number: u64, lacking: impl Iterator<Item = usize>) {
+        if self.quorum.needed >= self.nodes.len() || !self.rules.apply(Rule::NodesLearnAgreedNumbers) {
+            return;
+        }
+        self.nodes.iter().for_each(|node| node.deliver_numbers(&self.servers, || self.new_token()));
+        let lacking = lacking.filter_map(|index| Some(self.nodes.get(index)?.label()));
+        self.servers.owed_numbers.owe(lacking, slots, number, self.clock.now());
+    }
+
     /// Sees to it that a release that was sent to node number `index` is settled.
     pub(crate) fn follow_up(&self, index: usize, release: PendingRelease) {
         if let Some(node) = self.nodes.get(index).filter(|_| self.rules.apply(Rule::ReleasesAreSeenThrough)) {

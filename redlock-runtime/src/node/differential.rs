@@ -453,7 +453,7 @@ fn in_order(mut published: Vec<Wakeup>) -> Vec<Wakeup> {
 
 /// Every kind, what an adoption and a break find, what a holder gets and a yield that names a token, extensions that go out
 /// together, what those get who want several names, all kinds of wake-ups, and all ends of a fenced command.
-const KINDS: usize = 70;
+const KINDS: usize = 71;
 
 /// Both nodes, in a time of their own, for what a fuzzer writes.
 #[cfg(any(test, fuzzing))]

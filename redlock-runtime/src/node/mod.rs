@@ -13,6 +13,7 @@ mod environment;
 mod far_numbers;
 pub(crate) mod inspection;
 pub(crate) mod memory;
+pub(crate) mod owed_numbers;
 mod pending;
 pub(crate) mod redis;
 pub(crate) mod report;

@@ -127,6 +127,11 @@ impl ServerFacts {
         self.servers.has_kept(&self.address, data)
     }
 
+    /// Records that the server has thrown data away, although its process and its connection are the same.
+    pub(crate) fn has_thrown_data_away(&self) {
+        self.servers.may_have_other_data(self.node());
+    }
+
     /// For how much longer than `at` the node abstains, if so.
     pub(crate) fn abstains_for(&self, abstention: Abstention, at: Instant) -> Option<Duration> {
         abstention.left(at, |measure| self.servers.older_suffice(&self.address, measure, at))

@@ -7,6 +7,7 @@ use crate::error::NodeError;
 use crate::node::abstention::{Abstention, Caution, SAME_START, abstains_until, young_until};
 use crate::node::clock_offsets::ClockOffsets;
 use crate::node::far_numbers::FarNumbers;
+use crate::node::owed_numbers::OwedNumbers;
 use crate::node::round_trips::RoundTrips;
 use crate::node::server_identity::{DataSet, Identity, KnownServer, MEASURES};
 use crate::observe::events;
@@ -37,6 +38,8 @@ pub(crate) struct ServerRegister {
     /// all managers share, or a longer `min_hold` of this one.
     longest_lease: AtomicU64,
     far_numbers: FarNumbers,
+    /// The agreed numbers that nodes have yet to learn.
+    pub(crate) owed_numbers: OwedNumbers,
     /// By how much each clock is ahead of ours.
     ahead: Mutex<ClockOffsets>,
     /// By address.
@@ -72,6 +75,7 @@ impl ServerRegister {
             on_cut,
             longest_lease,
             far_numbers: FarNumbers::default(),
+            owed_numbers: OwedNumbers::default(),
             ahead,
             known,
             clusters,
@@ -97,7 +101,11 @@ impl ServerRegister {
     /// Records a server's reply to a command that proposed a ballot. If the server refused it, the next ballot is larger in all registers
     /// of the command, because the reply does not tell which of them has refused.
     pub(crate) fn on_proposal_reply(&self, Proposal { subject, ballot }: &Proposal, node: &str, reply: &Reply) {
-        let Some(Number::Refused { largest }) = reply.number() else { return };
+        let Some(number) = reply.number() else { return };
+        if self.owed_numbers.are_any() {
+            self.owed_numbers.on_reply(node, &subject.numbered_slots(), number);
+        }
+        let Number::Refused { largest } = number else { return };
         let slots = subject.numbered_slots();
         if let [slot] = *slots
             && !self.ballots.is_in_reach(&slots, largest)
@@ -155,6 +163,7 @@ impl ServerRegister {
         node: &str,
         identity: Option<Identity>,
     ) -> Result<Abstention, NodeError> {
+        self.teach_unless_unchanged(address, node, identity.as_ref());
         let (now, longest) = (self.clock.now(), self.longest_lease());
         let mut known = self.known();
         let Some(identity) = identity else { return Ok(known.get(address).map(abstention).unwrap_or_default()) };
@@ -187,6 +196,27 @@ impl ServerRegister {
     /// Returns the number of the receipt that the last connection to `address` has left.
     pub(crate) fn receipt(&self, address: &str) -> Option<u64> {
         self.known().get(address)?.marker.as_ref().map(|marker| marker.receipt)
+    }
+
+    /// Has `node` taught all known fencing numbers, unless the server at `address` is the same process as before with the same data.
+    fn teach_unless_unchanged(&self, address: &str, node: &str, identity: Option<&Identity>) {
+        let rules = self.rules();
+        let is_unchanged = |before: &KnownServer, identity: &Identity| {
+            before.counts && before.run_id == identity.run_id && before.has_kept_data(identity, rules)
+        };
+        let known = self.known();
+        let is_unchanged = known.get(address).zip(identity).is_some_and(|(before, now)| is_unchanged(before, now));
+        drop(known);
+        if !is_unchanged {
+            self.may_have_other_data(node);
+        }
+    }
+
+    /// Records that `node`, or a part of it, may have other data than before. It is taught all known fencing numbers.
+    pub(crate) fn may_have_other_data(&self, node: &str) {
+        if self.rules().apply(Rule::ReturningNodesLearnNumbers) {
+            self.owed_numbers.has_other_data(node);
+        }
     }
 
     /// The server at `address` says that it is `identity`, and a replica. Once it is promoted, it may not have all that

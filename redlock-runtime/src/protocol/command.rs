@@ -208,6 +208,10 @@ pub(crate) enum Verb {
     ///
     /// Who releases the token must have dropped the answer to this, as for `Acquire`.
     Revoke,
+    /// Raise the register of the key's slot to `number` if it is lower. The number was agreed on by a quorum of other nodes. The reply
+    /// proves nothing about the number: a node accepts a number only together with its vote. The key and the token are not used
+    /// otherwise.
+    Raise { number: u64 },
 }
 
 impl Verb {
@@ -221,7 +225,7 @@ impl Verb {
             | Self::Keep { ttl }
             | Self::Adopt { ttl }
             | Self::Enter { ttl, .. } => Some(ttl),
-            Self::Yield { .. } | Self::Release { .. } | Self::Revoke => None,
+            Self::Yield { .. } | Self::Release { .. } | Self::Revoke | Self::Raise { .. } => None,
         }
     }
 
@@ -303,6 +307,8 @@ pub(crate) enum Reply {
     Released,
     /// `Revoke`: the token has the place of the other one for so long, and whether anybody has received what that was told.
     Revoked { left: Duration, is_told: bool },
+    /// `Raise`: the register is not lower than the number.
+    Raised,
     /// `Enter`: the turnstile is another's. `Extend`, `Adopt`, `Yield`, `Release`: the token does not own the lock. `Revoke`: neither does the other one.
     NotOwner,
 }

@@ -86,6 +86,10 @@ pub(crate) enum Rule {
     VotersAreAskedFirst,
     /// A vote that is won back comes with the fencing number of the token: the node may have lost its register.
     WonVotesCarryTheNumber,
+    /// A node that has not accepted an agreed number is sent it: a node that has accepted it may lose its data.
+    NodesLearnAgreedNumbers,
+    /// A node that comes back with other data is sent every number that the process knows: its register may be lost.
+    ReturningNodesLearnNumbers,
     /// So does one of a lock that is shared by now, and was not when it got its number: the next writer has a larger one.
     LoweredKeepTheirNumber,
     /// A lock that is not renewed wins votes back for the rest of its lease only.

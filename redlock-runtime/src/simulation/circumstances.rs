@@ -262,7 +262,25 @@ pub(super) fn rolling() -> Profile {
 pub(super) fn fenced_rolling() -> Profile {
     let faults = Faults { rolls: 12, ..rolling().faults };
     let base = Profile { nodes: vec![3], clients: 3..=4, late: 26_000, faults, ..rolling() };
-    Profile { fenced: 100, has_no_wall_clocks: true, is_sure_of_counters: true, ..base }
+    // Deliveries would hide that a vote came without its number.
+    Profile { fenced: 100, has_no_wall_clocks: true, is_sure_of_counters: true, has_no_deliveries: true, ..base }
+}
+
+/// Numbers of short bodies, and processes that take their first lock when each server has lost its data. Other processes know the
+/// numbers.
+pub(super) fn taught_rolling() -> Profile {
+    let faults = Faults { rolls: 9, ..rolling().faults };
+    let base =
+        Profile { nodes: vec![3], clients: 3..=4, calls: 1..=4, pauses: 0..=12_000, bodies: 0..=100, ..rolling() };
+    Profile { keeps_all: false, fenced: 100, has_no_wall_clocks: true, is_sure_of_counters: true, faults, ..base }
+}
+
+/// The processes that have drawn the first numbers end before a server loses its data. Other processes start later.
+pub(super) fn numbers_of_the_gone() -> Profile {
+    let faults = Faults { loses_the_numbered: true, is_minority: true, ..Faults::NONE };
+    let base = Profile { nodes: vec![3], clients: 3..=5, calls: 1..=3, pauses: 0..=100, bodies: 0..=100, ..rolling() };
+    let late = 30_000;
+    Profile { keeps_all: false, fenced: 100, has_no_wall_clocks: true, is_sure_of_counters: true, late, faults, ..base }
 }
 
 /// The same, and some share from the middle of their bodies on what they have a number for.

@@ -63,6 +63,9 @@ pub(super) struct Faults {
     pub(super) longest: u64,
     /// A minority of the servers has all the trouble that servers have.
     pub(super) is_minority: bool,
+    /// One of three servers misses the first numbers and comes back. The processes that have started by then end. Another server loses
+    /// its data, and the third is away.
+    pub(super) loses_the_numbered: bool,
 }
 
 #[derive(Clone, Copy, Debug)]
@@ -154,6 +157,7 @@ impl Faults {
         until: 0,
         longest: 0,
         is_minority: false,
+        loses_the_numbered: false,
     };
 
     pub(super) const fn are_none(&self) -> bool {
@@ -164,11 +168,12 @@ impl Faults {
         servers + data + strangers + self.cuts + self.pauses + self.blocks + self.crashes == 0
             && self.targets.is_none()
             && self.raises.is_none()
+            && !self.loses_the_numbered
     }
 
     /// Whether only a minority of the servers has trouble, and no client.
     pub(super) const fn are_of_a_minority(&self) -> bool {
-        self.is_minority && self.pauses + self.blocks + self.crashes == 0
+        self.is_minority && self.pauses + self.blocks + self.crashes == 0 && !self.loses_the_numbered
     }
 
     /// Returns `true` if the registers of a minority of the servers are poisoned, and nothing else goes wrong.
@@ -193,7 +198,12 @@ impl Faults {
 
     /// How often, at the most, a server comes back that has forgotten something or may have.
     pub(super) const fn forget(&self) -> u32 {
-        self.forgets + self.rolls + self.replacements + self.promotions + self.fail_overs
+        self.forgets
+            + self.rolls
+            + self.replacements
+            + self.promotions
+            + self.fail_overs
+            + self.loses_the_numbered as u32
     }
 }
 
@@ -236,6 +246,8 @@ impl World {
             Fault::Lie { key, server } => self.lie(&actor::key(key), server, now),
             Fault::Forge { key, server } => self.forge(&actor::key(key), server, now),
             Fault::Poison { key, server } => self.servers[server].poison(&actor::key(key)),
+            // A process that has not started yet cannot end.
+            Fault::Crash { client } if !self.has_started(client) => {}
             Fault::Crash { client } => {
                 self.crash(client, now);
                 return Some(Step::Crash { client });
@@ -344,6 +356,11 @@ impl World {
         let is_strange =
             |link: &Link| link.server == server && link.epoch == 0 && !self.clients[link.client].is_crashed;
         !self.links.iter().any(is_strange)
+    }
+
+    /// Whether the process has connected to any server.
+    fn has_started(&self, client: usize) -> bool {
+        self.links.iter().any(|link| link.client == client && link.epoch > 0)
     }
 
     fn crash(&mut self, client: usize, now: Instant) {

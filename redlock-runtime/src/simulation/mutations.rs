@@ -6,9 +6,10 @@ use super::circumstances::{
     cut_acquisitions, cut_extensions, cut_tries, cut_yields, cut_yields_and_others, cuts, double_delivery,
     early_restarts, empty_disks, failed_over, failing_scripts, families_with_cuts, fenced_rolling, fenced_with_cuts,
     fenced_with_thefts, forged_messages, forgetful, forgetful_crowd, frozen_minority, frozen_servers, late_shutdowns,
-    late_starts, late_starts_on_empty_disks, long_bodies, long_holds, lowered_rolling, old_copies, one_forgets,
-    one_freezes, poisoned_registers, promoted, replaced, rolling, shutdowns, slow_crowd, steps_while_waiting, thefts,
-    thefts_of_a_moment, troubled_minority, unrenewed, windows, wrong_clocks,
+    late_starts, late_starts_on_empty_disks, long_bodies, long_holds, lowered_rolling, numbers_of_the_gone, old_copies,
+    one_forgets, one_freezes, poisoned_registers, promoted, replaced, rolling, shutdowns, slow_crowd,
+    steps_while_waiting, taught_rolling, thefts, thefts_of_a_moment, troubled_minority, unrenewed, windows,
+    wrong_clocks,
 };
 use super::claims::{late_announcements, steps_before_claims};
 use super::faults::Faults;
@@ -44,7 +45,7 @@ const LONG_BODY: u64 = 1500;
 /// A rule, the circumstances in which it matters, and what breaks without it.
 type Case = (Rule, fn() -> Profile, &'static [Promise]);
 
-const CASES: [Case; 100] = [
+const CASES: [Case; 102] = [
     (Rule::TokensFollowTheLatest, wrong_clocks, &[Promise::Fairness]),
     (Rule::ReleasedTokensAreDead, cut_yields, &[Promise::Exclusion, Promise::Owned, Promise::Clean]),
     (Rule::OwnTurnIsALease, crowd_with_crashes, &[Promise::Exclusion, Promise::Owned]),
@@ -84,6 +85,8 @@ const CASES: [Case; 100] = [
     (Rule::WaitersYieldToTheHolder, one_freezes, &[Promise::Kept]),
     (Rule::VotersAreAskedFirst, thefts_of_a_moment, &[Promise::Continuous]),
     (Rule::WonVotesCarryTheNumber, fenced_rolling, &[Promise::Fencing]),
+    (Rule::NodesLearnAgreedNumbers, numbers_of_the_gone, &[Promise::Fencing]),
+    (Rule::ReturningNodesLearnNumbers, taught_rolling, &[Promise::Fencing]),
     (Rule::LoweredKeepTheirNumber, lowered_rolling, &[Promise::Fencing]),
     (Rule::UnrenewedLeasesEnd, unrenewed, &[Promise::BodyStops]),
     (Rule::ReconnectsAsk, blinking, &[Promise::Kept]),

@@ -91,10 +91,13 @@ impl Faults {
 impl Faults {
     /// Plans the restarts that come at set times, and tells when the last of them is over.
     fn plan_restarts(&self, random: &mut Rng, network: &Network, longest_ttl: Duration) -> Instant {
+        let (clients, all, _) = network.world().sizes();
+        if self.loses_the_numbered {
+            return lose_the_numbered(random, network, clients, all);
+        }
         if self.rolls + self.blinks == 0 {
             return network.now();
         }
-        let (_, all, _) = network.world().sizes();
         // By then, whoever was the first has the lock everywhere.
         let mut at = network.now().after(longest_ttl + Duration::from_millis(random.u64(0..=self.until)));
         for roll in 0..self.rolls as usize {
@@ -115,6 +118,19 @@ impl Faults {
 /// For how long servers that blink are away, and there.
 const AWAY: Duration = Duration::from_millis(1200);
 const THERE: Duration = Duration::from_millis(900);
+
+/// Plans that numbers are known only to a server that has missed them at first: see [`Faults::loses_the_numbered`].
+fn lose_the_numbered(random: &mut Rng, network: &Network, clients: usize, all: usize) -> Instant {
+    let (start, first) = (network.now(), random.usize(0..all));
+    let [missing, forgetting, away] = [0, 1, 2].map(|next| (first + next) % all);
+    let restart = |server, seconds, wipes| Fault::Restart { server, for_: SECOND * seconds, wipes };
+    network.plan(start.after(Duration::from_millis(random.u64(0..100))), restart(missing, 8, false));
+    // The missing server is back for long enough to learn what it has missed.
+    (0..clients).for_each(|client| network.plan(start.after(12 * SECOND), Fault::Crash { client }));
+    network.plan(start.after(13 * SECOND), restart(forgetting, 1, true));
+    network.plan(start.after(13 * SECOND), restart(away, 20, false));
+    start.after(34 * SECOND)
+}
 
 fn theft(random: &mut Rng, all: usize, troubled: usize) -> (Fault, Duration) {
     let overwritten_for = random.bool().then(|| Duration::from_millis(random.u64(1..1000)));

@@ -75,6 +75,8 @@ pub(super) struct Profile {
     pub(super) late: u64,
     /// Whether numbers are expected to grow although servers forget them.
     pub(super) is_sure_of_counters: bool,
+    /// Whether fencing numbers travel with votes alone, and are not delivered otherwise.
+    pub(super) has_no_deliveries: bool,
     /// Whether nothing stands in for a holder that is dead, where all that is said of a break arrives.
     pub(super) is_heard: bool,
     /// Whether losses are known within the time that renewals take: where those are not disturbed.
@@ -171,6 +173,7 @@ impl Profile {
             is_cold: false,
             late: 0,
             is_sure_of_counters: false,
+            has_no_deliveries: false,
             is_heard: false,
             is_prompt: false,
             keeps_all: false,
@@ -212,6 +215,7 @@ impl Profile {
             away: 0,
             after: 0,
             is_minority: maybe(1) == 1,
+            loses_the_numbered: false,
             until: 1500,
             longest: 1500,
         };

@@ -87,7 +87,7 @@ impl Run {
         let managers: Vec<_> = (0..clients).map(|_| manager(&network, profile, nodes, &mut random)).collect();
         let observer = Arc::new(Observer::new(&network, profile));
         let faults_end = profile.faults.plan(&mut random, &network, profile.longest_ttl());
-        let has_crashes = profile.faults.crashes > 0;
+        let has_crashes = profile.faults.crashes > 0 || profile.faults.loses_the_numbered;
         let (jobs, tasks, longest_linger) = (Arc::default(), Vec::new(), profile.longest_linger());
         let mut run = Self { network, observer, jobs, managers, tasks, faults_end, has_crashes, longest_linger };
         run.start(profile, &mut random);
@@ -274,7 +274,8 @@ fn manager(network: &Arc<Network>, profile: &Profile, servers: usize, random: &m
         let (deliver, connected) = (router.of_node(server), router.connected(server));
         let environment = Environment { deliver, connected, ..environment.clone() };
         let node = SimulatedNode::connect(network, (client, starts_at), server, environment);
-        NodeHandle::in_background(node, clock, &Handle::current())
+        let handle = NodeHandle::in_background(node, clock, &Handle::current());
+        if profile.has_no_deliveries { handle.without_deliveries() } else { handle }
     });
     let nodes = nodes.collect();
     let shared = Shared::new(environment, clock, policy, nodes, profile.rules);

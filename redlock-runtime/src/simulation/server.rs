@@ -215,7 +215,7 @@ impl Server {
     pub(super) fn note_late(&mut self, command: &Command, has_ended: bool) {
         let token = command.subject.token;
         let leaves = match command.verb {
-            Verb::Release { .. } => false,
+            Verb::Release { .. } | Verb::Raise { .. } => false,
             Verb::Keep { .. } => {
                 self.kept.insert(token);
                 false

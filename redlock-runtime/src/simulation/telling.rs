@@ -71,6 +71,7 @@ fn words(trace: &Trace, command: &Command) -> String {
             format!("yield {key} {token} to {to:?}")
         }
         Verb::Release { .. } => format!("release {key} {token}"),
+        Verb::Raise { number } => format!("raise the register of slot key {key} to {number}"),
         Verb::Revoke => {
             let from = command.subject.other.as_ref().map(|from| trace.name(**from));
             format!("revoke {key} {from:?} by {token}")

@@ -202,6 +202,14 @@ impl BallotClock {
         }
     }
 
+    /// Returns the largest known ballots of up to `most` slots, from `slot` on, without slots of which none is known.
+    pub(crate) fn known_from(&self, slot: u16, most: usize) -> Vec<(u16, u64)> {
+        let largest = self.largest.get().map(|largest| &**largest).unwrap_or_default();
+        let known =
+            (0..SLOTS).zip(largest).skip(slot.into()).map(|(slot, known)| (slot, known.load(Ordering::Relaxed)));
+        known.filter(|(_, number)| Ballot::NUMBERS.contains(number)).take(most).collect()
+    }
+
     /// Sets the source of the time.
     pub(crate) fn believe(&self, believed: Believed) {
         let stored = match believed {

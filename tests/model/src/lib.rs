@@ -78,7 +78,8 @@
 //! these, exclusion rests on the single node (at most two unanswered commands per connection; with a cut, two tokens), and
 //! progress on the bounds above.
 //!
-//! Fencing: two tokens with two rounds have 377 153 states, with nodes that lose their data 12 227, and three tokens with one
+//! Fencing: two tokens with two rounds have 377 153 states, with nodes that lose their data 12 227, with one that does so when all know the
+//! number 228 607, and three tokens with one
 //! round 1 388 801. Two of which one wants another name as well, by one number, have 653 447, and one for each of two names with one
 //! that wants both 3 784 988. All are searched by the tests. Three tokens with two rounds are searched by the long run as far as its memory
 //! goes.

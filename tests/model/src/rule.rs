@@ -72,6 +72,8 @@ pub enum Rule {
     AcceptsEndWithTheVote,
     /// A vote that is won back comes with the number of the token: the node may have lost its register.
     WonVotesCarryTheNumber,
+    /// A node that has not accepted an agreed number is sent it: a node that has accepted it may lose its data.
+    NodesLearnAgreedNumbers,
     /// What a node has told of those who have permits counts for as long as the turnstile provably is the token's there.
     RollsEndWithTheTurnstile,
     /// A vote for a permit is won back when a quorum has confirmed since that it still has it: somebody may have taken away what it

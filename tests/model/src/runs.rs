@@ -236,11 +236,23 @@ fn several(nodes: usize, wanted: &[Wish]) -> Sets {
 /// The fencing numbers of the test run, each with its name.
 #[must_use]
 pub fn fencing() -> Vec<(&'static str, Fencing)> {
-    let pair =
-        Fencing { tokens: 2, wants: [1; 3], rounds: 2, ballots: 2, changes: 1, wipes: 0, variant: Variant::Protocol };
+    let pair = Fencing {
+        tokens: 2,
+        wants: [1; 3],
+        rounds: 2,
+        ballots: 2,
+        changes: 1,
+        wipes: 0,
+        learns: false,
+        variant: Variant::Protocol,
+    };
     vec![
         ("two tokens, two rounds, a change", pair),
         ("two tokens, nodes that lose their data", Fencing { rounds: 1, changes: 0, wipes: 2, ..pair }),
+        (
+            "two tokens, a node that loses its data when all know it",
+            Fencing { changes: 0, wipes: 1, learns: true, ..pair },
+        ),
         ("three tokens", Fencing { tokens: 3, rounds: 1, changes: 0, ..pair }),
         ("a name, and it and another with one number", Fencing { wants: [1, 3, 0], ..pair }),
     ]
@@ -249,8 +261,16 @@ pub fn fencing() -> Vec<(&'static str, Fencing)> {
 /// The fencing numbers of the long run, each with its name. The last may have more states than there is room for.
 #[must_use]
 pub fn fencing_of_the_long_run() -> Vec<(&'static str, Fencing)> {
-    let pair =
-        Fencing { tokens: 2, wants: [1; 3], rounds: 2, ballots: 2, changes: 1, wipes: 0, variant: Variant::Protocol };
+    let pair = Fencing {
+        tokens: 2,
+        wants: [1; 3],
+        rounds: 2,
+        ballots: 2,
+        changes: 1,
+        wipes: 0,
+        learns: false,
+        variant: Variant::Protocol,
+    };
     vec![
         ("three tokens, a change", Fencing { tokens: 3, rounds: 1, ..pair }),
         ("two names, and both with one number", Fencing { tokens: 3, wants: [1, 2, 3], rounds: 1, ..pair }),

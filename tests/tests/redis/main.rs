@@ -44,6 +44,7 @@ mod local_leases;
 mod local_line;
 mod nested;
 mod network;
+mod owed_numbers;
 mod paused;
 mod permission_table;
 mod permissions;

@@ -86,8 +86,16 @@ impl Acquisition {
     /// The first token of what was decided.
     fn issue(&self, decision: FencingDecision) -> Result<FencingToken, Unnumbered> {
         let mut state = self.state();
+        // A reply that is here is no reason to send the number once more.
+        state.take_in(self.shared.clock);
         match state.candidate.issue(decision, self.now()) {
-            Ok(token) => Ok(token),
+            Ok(token) => {
+                if let FencingDecision::Agreed(number) = decision {
+                    let lacking = state.candidate.lacking(number);
+                    self.shared.number_agreed(&self.subject.numbered_slots(), number, lacking);
+                }
+                Ok(token)
+            }
             Err(NotIssued::TooLate) => Err(Unnumbered::Again),
             Err(NotIssued::Missing) => Err(Unnumbered::Failed(self.no_number(&state))),
         }

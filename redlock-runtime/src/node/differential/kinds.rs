@@ -21,6 +21,7 @@ pub(super) fn kind(reply: &Reply) -> &'static str {
         Reply::Released => "released",
         Reply::Revoked { is_told: false, .. } => "broken",
         Reply::Revoked { is_told: true, .. } => "broken, and told",
+        Reply::Raised => "a register is raised",
         Reply::NotOwner => "not owner",
     }
 }

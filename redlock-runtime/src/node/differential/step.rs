@@ -97,7 +97,11 @@ impl Step {
             39 => Verb::Enter { ttl, turn: claim },
             // No shorter than any lease before, as renewals are: a late one would leave a longer lease as it is.
             40..=41 => return Self::ExtendAll { ttl: HOUR * 4 },
-            _ => return Self::Turn { manager: random.index(MANAGERS) },
+            // Seldom: few locks have an empty register after it.
+            _ => match random.index(MANAGERS + 1) {
+                MANAGERS => Verb::Raise { number: u64::from(1 + random.below(60)) },
+                manager => return Self::Turn { manager },
+            },
         };
         if random.is_chosen() {
             *latest = (random.index(TURNSTILE + 1), random.index(TOKENS));
@@ -121,7 +125,7 @@ impl Step {
         // No permit has a number.
         let fence = fence(random).filter(|_| mode != Mode::Permit);
         let other = names.then(|| random.index(TOKENS));
-        if several && !matches!(verb, Verb::Revoke | Verb::Enter { .. }) && random.below(3) > 0 {
+        if several && !matches!(verb, Verb::Revoke | Verb::Enter { .. } | Verb::Raise { .. }) && random.below(3) > 0 {
             let wish = wish(random, token);
             return Self::AskSeveral { verb, fence, wish, token, other };
         }
@@ -150,5 +154,6 @@ fn wish_of(source: &mut impl Draw) -> Wish {
 }
 
 fn fence(random: &mut impl Draw) -> Option<Ballot> {
-    random.is_chosen().then(|| Ballot::known(u64::from(random.below(60))))
+    // Some only look, so that empty registers are looked at as well.
+    random.is_chosen().then(|| Ballot::known(u64::from(random.below(70).saturating_sub(10))))
 }

@@ -111,6 +111,7 @@ fn reply(verb: Verb, parts: &[Value]) -> Option<Reply> {
         (Verb::Yield { .. }, [Value::Int(1)]) => Reply::Kept,
         (Verb::Yield { .. }, [Value::Int(0), Value::Int(left)]) => Reply::Yielded { left: pttl(*left) },
         (Verb::Release { .. }, [Value::Int(1)]) => Reply::Released,
+        (Verb::Raise { .. }, [Value::Int(_)]) => Reply::Raised,
         _ => return None,
     };
     Some(reply)
@@ -260,6 +261,7 @@ mod tests {
             (YIELD, numbers([-1]), Reply::NotOwner),
             (RELEASE, Value::Int(1), Reply::Released),
             (RELEASE, numbers([-1]), Reply::NotOwner),
+            (Verb::Raise { number: 7 }, Value::Int(0), Reply::Raised),
         ];
         for (verb, value, expected) in table {
             assert_eq!(answer(verb, &value), (Ok(expected), None), "{verb:?} {value:?}");

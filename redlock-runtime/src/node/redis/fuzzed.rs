@@ -20,6 +20,7 @@ pub(crate) fn answer(verb: u8, bytes: &[u8]) {
         Verb::Release { claim: ttl },
         Verb::Revoke,
         Verb::Enter { ttl, turn: ttl },
+        Verb::Raise { number: 7 },
     ];
     let verb = verbs[usize::from(verb) % verbs.len()];
     let value = match redis::parse_redis_value(bytes) {

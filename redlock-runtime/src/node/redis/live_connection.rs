@@ -11,7 +11,7 @@ use super::needed::Needed;
 use super::outbox::Outbox;
 use super::question::{Asked, Form, Outgoing, Question, Wire};
 use super::script::Scripts;
-use super::wording::{leave_queue, said_to, set_nx};
+use super::wording::{leave_queue, said_to, without_script};
 use crate::error::NodeError;
 use crate::node::abstention::{Abstention, worth};
 use crate::node::environment::{Environment, Replicas};
@@ -154,6 +154,11 @@ impl LiveConnection {
         self.server.has_kept(data)
     }
 
+    /// Records that the server has thrown data away and has not been replaced.
+    pub(super) fn has_thrown_data_away(&self) {
+        self.server.has_thrown_data_away();
+    }
+
     pub(super) const fn has_pushes(&self) -> bool {
         self.has_pushes
     }
@@ -270,7 +275,7 @@ impl LiveConnection {
         }
         let script = self.scripts.of(&question.command);
         script.map_or_else(
-            || set_nx(&question.command, self.namespace()),
+            || without_script(&question.command, self.namespace()),
             |script| script.by_digest(question, self.channels()).into(),
         )
     }

@@ -57,7 +57,7 @@ pub(super) fn is_abandoned(question: &Question) -> bool {
         | Verb::Revoke
         | Verb::Extend { .. }
         | Verb::Renew { .. } => true,
-        Verb::Keep { .. } | Verb::Yield { .. } | Verb::Release { .. } => false,
+        Verb::Keep { .. } | Verb::Yield { .. } | Verb::Release { .. } | Verb::Raise { .. } => false,
     };
     takes && question.recipient.is_gone()
 }

@@ -282,7 +282,7 @@ const fn digit(class: Class) -> char {
 // Fenced locks have scripts of their own, also for those who share theirs by now, so that locks without fencing pay nothing for it. What a script does most of the
 // time comes first in it, because it takes longer to make the functions that this does not need than to do all of it.
 scripts! {
-    no script: (Kind::Alone, Verb::SetNx { .. }, _),
+    no script: (Kind::Alone, Verb::SetNx { .. }, _) | (_, Verb::Raise { .. }, _),
     several locks: extend_many => parts!("extend_many"),
     acquire: (Kind::Alone, Verb::Acquire { .. }, None) => concat!(
         parts!("names", "value", "token", "crowd", "acquire_taken", "claim", "notify"),
@@ -439,6 +439,8 @@ fn call(eval: &str, script: &str, question: &Question, channels: &Channels) -> C
         Verb::Yield { claim } => call.arg(millis(claim)).arg(command.other()),
         Verb::Release { claim } => call.arg(millis(claim)),
         Verb::Revoke => call.arg(command.other()),
+        // No script executes it.
+        Verb::Raise { .. } => &mut call,
     };
     if *is_late && (command.verb.is_extension() || matches!(command.verb, Verb::Enter { .. })) {
         call.arg("late");

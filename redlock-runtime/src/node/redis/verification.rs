@@ -126,7 +126,12 @@ impl Verification {
         // The driver of the connection brings the answer, and nobody needs to be woken for it.
         let Poll::Ready(answer) = asked.as_mut().poll(&mut Context::from_waker(Waker::noop())) else { return true };
         self.asked = None;
+        let was_open = self.doubt.is_open();
         self.doubt.answered();
+        if was_open {
+            // After a `FLUSHALL`, the server is the same and its fencing registers are gone.
+            live.has_thrown_data_away();
+        }
         let Some(info) = text(answer).map(|text| Info::parse(&text)) else { return true };
         !info.is_replica() && live.has_kept(info.data())
     }

@@ -7,9 +7,24 @@ use crate::protocol::command::{Command, Verb};
 use crate::time::ballot_clock::Ballot;
 use redis::{Cmd, Value};
 
+/// The command that needs no script. `namespace` is the prefix of the keys of the manager.
+pub(super) fn without_script(command: &Command, namespace: &str) -> Wire {
+    match command.verb {
+        Verb::Raise { number } => raise_register(namespace, command.key(), number).into(),
+        _ => set_nx(command, namespace),
+    }
+}
+
+/// Raises the register of the key's slot to `number` if it is lower.
+fn raise_register(namespace: &str, key: &str, number: u64) -> Cmd {
+    let mut raise = Cmd::new();
+    raise.arg("ZADD").arg(register_name(namespace, key)).arg("GT").arg(number).arg(MEMBER);
+    raise
+}
+
 /// The plain `SET key token NX PX ttl`, which needs no script; and behind it the ballot, if there is one, which needs none
-/// either: whether the lock was free does not matter to it. `namespace` is the prefix of the keys of the manager.
-pub(super) fn set_nx(command: &Command, namespace: &str) -> Wire {
+/// either: whether the lock was free does not matter to it.
+fn set_nx(command: &Command, namespace: &str) -> Wire {
     let (key, token) = (command.key(), command.token());
     let mut set = Cmd::with_capacity(6, key.len() + token.len() + 32);
     set.arg("SET").arg(key).arg(token).arg("NX");

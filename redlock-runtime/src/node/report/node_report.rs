@@ -221,7 +221,7 @@ impl NodeReport {
         });
         let no_fences = (fencing == Some(false) && locks == Some(true) && fences.is_none())
             .then(|| format!("fenced locks fail: see what is stored in the keys {}", registers(&self.trial_name)));
-        let time = (!time).then(|| "the user may not ask for the time, so that calls with `once_per` fail and steps of the server's clock are not noticed: grant it `+time`".to_owned());
+        let time = (!time).then(|| "the user may not ask for the time, so that calls with `once_per` fail, steps of the server's clock are not noticed, and fencing numbers depend on the clocks of the processes: grant it `+time`".to_owned());
         let identity = (!identity).then(|| {
             "the user may not ask who the server is, so that restarts are not noticed: grant it `+info`".to_owned()
         });

@@ -83,7 +83,7 @@ impl Voter {
                 // The first try may be answered when the token has gone on to wait, and is to be asked for a place.
                 self.lose(if *reply == Reply::NotOwner { Some(now) } else { self.recheck_at });
             }
-            Reply::Released | Reply::Revoked { .. } => {}
+            Reply::Released | Reply::Revoked { .. } | Reply::Raised => {}
         }
     }
 
@@ -157,6 +157,11 @@ const fn is_contended(reply: &Reply) -> bool {
         Reply::Granted { smaller, .. } => *smaller,
         Reply::Extended { waiters, .. } | Reply::Found { waiters, .. } => *waiters > 0,
         Reply::Taken | Reply::Queued { .. } | Reply::Yielded { .. } => true,
-        Reply::Entered { .. } | Reply::Kept | Reply::Released | Reply::Revoked { .. } | Reply::NotOwner => false,
+        Reply::Entered { .. }
+        | Reply::Kept
+        | Reply::Released
+        | Reply::Revoked { .. }
+        | Reply::Raised
+        | Reply::NotOwner => false,
     }
 }

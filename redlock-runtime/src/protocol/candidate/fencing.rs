@@ -90,6 +90,16 @@ impl Candidate {
         self.fencing.next_token().ok_or(NotIssued::Missing)
     }
 
+    /// Returns the indexes of the nodes that are not known to have accepted `number`.
+    pub(crate) fn lacking(&self, number: u64) -> impl Iterator<Item = usize> {
+        let accepted = Some(Number::Accepted(number));
+        self.voters
+            .iter()
+            .enumerate()
+            .filter(move |(_, voter)| voter.remarks.number() != accepted)
+            .map(|(index, _)| index)
+    }
+
     /// Why each node has given no number that counts, if it has not.
     pub(crate) fn unnumbered_reasons(&self, now: Instant) -> impl Iterator<Item = Option<NodeError>> {
         self.voters.iter().map(move |voter| {

@@ -42,8 +42,8 @@ impl Kind {
             Verb::Acquire { .. } => Self::Queue,
             Verb::Extend { .. } | Verb::Renew { .. } | Verb::Adopt { .. } => Self::Extension,
             Verb::Yield { .. } => Self::Yield,
-            // No candidate revokes: whoever breaks a lock has none.
-            Verb::Release { .. } | Verb::Keep { .. } | Verb::Revoke => Self::Release,
+            // No candidate revokes or raises a register.
+            Verb::Release { .. } | Verb::Keep { .. } | Verb::Revoke | Verb::Raise { .. } => Self::Release,
         }
     }
 

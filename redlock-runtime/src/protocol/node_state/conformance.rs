@@ -40,6 +40,7 @@ same_names! {
     AllHoldersHear LeavingUnblocks BlockersArePinged ReadersTogether IntentsKeepOut PartsLeftAreReleased DowngradeNeverRises
     VotesAreWonBack WaitersYieldToTheHolder YieldAtOnce CutYieldTaints ReleasesAreSeenThrough UnknownTokensAreReleased ValidityFromTheSend
     BallotsOnlyRise EveryRegisterAccepts AcceptsAreOfOneRound RefusedIsNotIssued AcceptsEndWithTheVote WonVotesCarryTheNumber
+    NodesLearnAgreedNumbers
     RollsEndWithTheTurnstile ListsAreUnited VotersAreAskedFirst
 }
 
@@ -295,6 +296,7 @@ fn in_the_model(reply: &Reply) -> model::Reply {
         Reply::Found { .. } => panic!("no node says of itself that it abstains"),
         Reply::Revoked { .. } => panic!("nobody breaks a lock"),
         Reply::Entered { .. } => panic!("nobody wants a permit"),
+        Reply::Raised => panic!("no register is raised"),
     }
 }
 
@@ -352,6 +354,16 @@ fn the_model_accepts_alike_from_every_small_register() {
             let by_the_code = proposed_in_the_code(proposal, without.map(in_the_code));
             assert_eq!(by_the_code, proposed_in_the_model(proposal, without), "without {without:?}: {proposal:?}");
         }
+    }
+}
+
+#[test]
+fn the_model_raises_every_small_register_alike() {
+    for (register, number) in proposals() {
+        let (mut registers, mut in_the_model) = (Registers::at(7, register.into()), fencing::Register(register));
+        registers.raise(7, number.into());
+        in_the_model.raise(number);
+        assert_eq!(registers.look(7), u64::from(in_the_model.0), "{register}, {number}");
     }
 }
 

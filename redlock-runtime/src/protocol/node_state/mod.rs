@@ -85,6 +85,10 @@ impl NodeState {
     ) -> (Reply, Option<TokenTime>) {
         self.sweep(now);
         let subject = &*command.subject;
+        if let Verb::Raise { number } = command.verb {
+            subject.numbered_slots().iter().for_each(|slot| self.registers.raise(*slot, number));
+            return (Reply::Raised, None);
+        }
         for (key, _) in subject.wanted() {
             self.expire(key.name(), now);
         }
@@ -147,6 +151,8 @@ impl Execution<'_> {
             Verb::Yield { claim } => self.yield_(claim, other),
             Verb::Release { claim } => self.release(claim),
             Verb::Revoke => other.map_or(Reply::NotOwner, |from| self.revoke(from)),
+            // Executed without a look at locks.
+            Verb::Raise { .. } => Reply::Raised,
         }
     }
 

@@ -26,17 +26,17 @@ impl Registers {
     pub(super) fn look(&self, slot: u16) -> u64 {
         self.0.get(&slot).copied().unwrap_or_default()
     }
+
+    /// Raises the register of `slot` to `largest` if it is lower. Unlike a proposal, this accepts nothing.
+    pub(super) fn raise(&mut self, slot: u16, largest: u64) {
+        let register = self.0.entry(slot).or_default();
+        *register = largest.max(*register);
+    }
 }
 
 /// What only an observer can do to the registers.
 #[cfg(any(test, fuzzing))]
 impl Registers {
-    /// Somebody raises the register of a slot.
-    pub(super) fn raise(&mut self, slot: u16, largest: u64) {
-        let register = self.0.entry(slot).or_default();
-        *register = largest.max(*register);
-    }
-
     /// Those of a node where one slot has this.
     pub(super) fn at(slot: u16, largest: u64) -> Self {
         Self([(slot, largest)].into())
@@ -46,6 +46,19 @@ impl Registers {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn raised_register_refuses_what_is_not_above_it() {
+        let (mut registers, rules) = (Registers::default(), Rules::default());
+        for (raised, proposed, expected) in [
+            (5, 5, Number::Refused { largest: 5 }),
+            (3, 4, Number::Refused { largest: 5 }),
+            (7, 8, Number::Accepted(8)),
+        ] {
+            registers.raise(0, raised);
+            assert_eq!(registers.propose(0, proposed, rules), Some(expected), "{raised}, {proposed}");
+        }
+    }
 
     #[test]
     fn what_is_accepted_rises_in_each_slot() {

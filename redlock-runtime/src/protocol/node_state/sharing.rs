@@ -43,7 +43,7 @@ impl<'a> Execution<'a> {
             Verb::Extend { ttl } | Verb::Renew { ttl } | Verb::Keep { ttl } => self.raise(ttl),
             // What is left to others as a share is no lock for one alone.
             Verb::Adopt { .. } => self.readers().map(|_| Reply::NotOwner),
-            Verb::Enter { .. } => None,
+            Verb::Enter { .. } | Verb::Raise { .. } => None,
             Verb::Yield { claim } => Some(self.yield_among(claim, other)),
             Verb::Release { .. } if is_simple => None,
             Verb::Release { claim } => Some(self.release_among(claim)),

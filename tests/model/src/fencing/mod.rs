@@ -51,8 +51,11 @@ pub struct Fencing {
     pub ballots: u8,
     /// How often a key expires, or a token that waits gives a node away.
     pub changes: u8,
-    /// How many nodes lose their data, one after the other, each while a lock is held on all of them.
+    /// How many nodes lose their data, one after the other: each while a lock is held on all of them.
     pub wipes: u8,
+    /// Nodes learn the numbers that were agreed without them. A node loses its data when all nodes know the latest numbers, and not while
+    /// a lock is held on all of them.
+    pub learns: bool,
     /// How numbers are made.
     pub variant: Variant,
 }
@@ -77,6 +80,8 @@ pub enum Action {
     WinBack { token: usize, node: usize },
     /// A node loses its data.
     Wipe { node: usize },
+    /// A node is sent the latest numbers that were agreed.
+    Learn { node: usize },
     /// A holder ends, and its token is given back everywhere.
     End { token: usize },
 }
@@ -99,8 +104,13 @@ impl Model for Fencing {
             actions.extend((0..NAMES).filter(may_expire).map(|name| Action::Expire { node, name }));
             let is_held_everywhere =
                 |token: usize| state.clients[token].phase == Phase::Holding && state.votes(token) == NODES;
-            if state.wipes < self.wipes && (0..self.tokens).any(is_held_everywhere) {
+            let may_wipe =
+                || if self.learns { self.is_known_everywhere(state) } else { (0..self.tokens).any(is_held_everywhere) };
+            if state.wipes < self.wipes && may_wipe() {
                 actions.push(Action::Wipe { node });
+            }
+            if self.learns && state.wipes < self.wipes && !column.knows(state.issued) {
+                actions.push(Action::Learn { node });
             }
         }
     }
@@ -124,6 +134,7 @@ impl Model for Fencing {
             Action::Hold { token, number } => self.hold(&mut state, token, number),
             Action::WinBack { token, node } => self.win_back(&mut state, token, node),
             Action::Wipe { node } => self.wipe(&mut state, node),
+            Action::Learn { node } => state.columns[node].learn(state.issued),
             Action::End { token } => client::end(&mut state, token),
         }
         state
@@ -200,6 +211,11 @@ impl Fencing {
         }
     }
 
+    /// Whether every node knows the latest number of each name.
+    fn is_known_everywhere(&self, state: &State) -> bool {
+        self.lacks(Rule::NodesLearnAgreedNumbers) || state.columns.iter().all(|column| column.knows(state.issued))
+    }
+
     /// The connections to the node end with it.
     fn wipe(&self, state: &mut State, at: usize) {
         (0..NAMES).for_each(|name| self.expire(state, at, name));
@@ -238,6 +254,7 @@ impl fmt::Display for Action {
             Self::Hold { token, number } => write!(f, "t{token} holds the lock with {number}"),
             Self::WinBack { token, node } => write!(f, "t{token} asks for the vote of node {node}"),
             Self::Wipe { node } => write!(f, "node {node} loses its data"),
+            Self::Learn { node } => write!(f, "node {node} learns the latest numbers"),
             Self::End { token } => write!(f, "t{token} ends"),
         }
     }

@@ -22,4 +22,9 @@ impl Register {
         }
         is_accepted
     }
+
+    /// Raises the register to `number` if it is lower. That accepts nothing.
+    pub fn raise(&mut self, number: u8) {
+        self.0 = self.0.max(number);
+    }
 }

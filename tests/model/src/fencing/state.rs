@@ -66,6 +66,18 @@ impl Phase {
     const ALL: [Self; 4] = [Self::Idle, Self::Asking, Self::Holding, Self::Ended];
 }
 
+impl Column {
+    /// Whether no register is lower than the latest number of its name.
+    pub(crate) fn knows(&self, issued: [u8; NAMES]) -> bool {
+        self.registers.iter().zip(issued).all(|(register, issued)| register.0 >= issued)
+    }
+
+    /// The node is sent the latest number of each name.
+    pub(crate) fn learn(&mut self, issued: [u8; NAMES]) {
+        self.registers.iter_mut().zip(issued).for_each(|(register, issued)| register.raise(issued));
+    }
+}
+
 impl Link {
     pub(super) fn send(&mut self, sent: Sent) {
         self.commands.push(sent.code());

@@ -1,0 +1,128 @@
+//! Fencing numbers after one server has lost its data: the other servers have learnt them, and the server learns them again.
+
+use crate::fencing::{number, register, token};
+use crate::support::{answered, builder, connected, manager};
+use redlock_runtime::{AfterRestart, LockManager};
+use redlock_tests::{Nodes, PATIENCE, Proxy, RedisServer, eventually};
+
+/// Further ahead than a number counts that one server alone knows.
+const DAY: i64 = 86_400;
+const HALF_HOUR: i64 = 1800;
+
+/// Three servers whose clocks are ahead by `seconds`.
+async fn ahead(seconds: i64) -> Nodes {
+    let nodes = Nodes::start_with(3, |_, builder| builder.own_clock()).await;
+    nodes.iter().for_each(|node| node.set_clock(seconds));
+    nodes
+}
+
+/// Puts the clocks right.
+fn correct(nodes: &Nodes) {
+    nodes.iter().for_each(|node| node.set_clock(0));
+}
+
+/// A process that starts now, knows no number, and counts servers at once that were restarted.
+async fn newcomer(nodes: &Nodes) -> LockManager {
+    let locks = builder(nodes.urls()).after_restart(AfterRestart::Trust).build().unwrap();
+    answered(&locks).await;
+    locks
+}
+
+/// A process that cannot reach the last server.
+async fn without_the_last(nodes: &Nodes) -> (LockManager, Vec<Proxy>) {
+    let proxies = nodes.proxied().await;
+    let locks = connected(builder(proxies.iter().map(Proxy::url).collect::<Vec<_>>()), nodes).await;
+    proxies[2].refuse(true).await;
+    proxies[2].cut().await;
+    (locks, proxies)
+}
+
+async fn wait_until_known(node: &RedisServer, number: u64) {
+    let is_known = async || if register(node).await >= number { Ok(()) } else { Err(register(node).await) };
+    eventually(PATIENCE, "the server knows the number", is_known).await;
+}
+
+/// The server that was away has learnt the number of a process that has ended since. The server that had accepted the number forgets it.
+#[tokio::test]
+async fn server_that_was_away_learns_the_number_of_the_holder() {
+    for (seconds, is_one_down) in [(DAY, false), (HALF_HOUR, true)] {
+        let nodes = ahead(seconds).await;
+        let locks = manager(&nodes).await;
+        nodes[2].kill();
+        let first = token(&locks).await;
+        correct(&nodes);
+        nodes[2].restart().await;
+        wait_until_known(&nodes[2], number(first)).await;
+        locks.shutdown().await;
+        drop(locks);
+        nodes[0].restart_empty().await;
+        if is_one_down {
+            nodes[1].kill();
+        }
+        let next = token(&newcomer(&nodes).await).await;
+        assert!(first < next, "{first} {next}, one down: {is_one_down}");
+    }
+}
+
+/// The process that knows the number cannot reach the third server, and goes on.
+#[tokio::test]
+async fn server_that_was_restarted_empty_is_taught_the_numbers_of_a_process() {
+    let nodes = ahead(HALF_HOUR).await;
+    let (locks, _proxies) = without_the_last(&nodes).await;
+    let first = token(&locks).await;
+    correct(&nodes);
+    assert_eq!(register(&nodes[2]).await, 0, "the third server has never heard of it");
+    nodes[0].restart_empty().await;
+    wait_until_known(&nodes[0], number(first)).await;
+    drop(locks);
+    nodes[1].kill();
+    let next = token(&newcomer(&nodes).await).await;
+    assert!(first < next, "{first} {next}");
+}
+
+#[tokio::test]
+async fn server_that_was_emptied_while_it_runs_is_taught_the_numbers_of_a_process() {
+    let nodes = ahead(HALF_HOUR).await;
+    let (locks, _proxies) = without_the_last(&nodes).await;
+    let first = token(&locks).await;
+    correct(&nodes);
+    nodes[0].inspect().command::<()>(&["FLUSHALL"]).await;
+    wait_until_known(&nodes[0], number(first)).await;
+    drop(locks);
+    nodes[1].kill();
+    let next = token(&newcomer(&nodes).await).await;
+    assert!(first < next, "{first} {next}");
+}
+
+/// The number is further ahead than one server alone could tell: the server that was away and the server that was emptied both know it.
+#[tokio::test]
+async fn number_far_ahead_of_the_clocks_survives_the_loss_of_one_server_and_the_absence_of_another() {
+    let nodes = ahead(DAY).await;
+    let locks = manager(&nodes).await;
+    nodes[2].kill();
+    let first = token(&locks).await;
+    correct(&nodes);
+    nodes[2].restart().await;
+    nodes[0].restart_empty().await;
+    for node in [&nodes[0], &nodes[2]] {
+        wait_until_known(node, number(first)).await;
+    }
+    nodes[1].kill();
+    let next = token(&newcomer(&nodes).await).await;
+    assert!(first < next, "{first} {next}");
+}
+
+/// All servers are restarted empty, one after the other, while nobody holds a lock.
+#[tokio::test]
+async fn numbers_survive_a_rolling_restart_without_data() {
+    let nodes = ahead(DAY).await;
+    let locks = manager(&nodes).await;
+    let first = token(&locks).await;
+    correct(&nodes);
+    for node in nodes.iter() {
+        node.restart_empty().await;
+        wait_until_known(node, number(first)).await;
+    }
+    let next = token(&newcomer(&nodes).await).await;
+    assert!(first < next, "{first} {next}");
+}
