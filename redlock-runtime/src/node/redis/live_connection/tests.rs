@@ -33,8 +33,12 @@ fn sent(live: &LiveConnection, is_fenced: bool) -> Vec<Asked> {
 fn with_a_ballot_the_server_is_asked_for_its_time_when_that_is_due() {
     let live = live();
     let ballots = &live.environment.servers.ballots;
+    live.server.told_first(live.now(), Duration::from_secs(7), live.now());
     ballots.believe(Believed::Ours);
-    assert!(matches!(sent(&live, false)[..], [Asked::Question(_)]), "nothing is proposed");
+    assert!(
+        matches!(sent(&live, false)[..], [Asked::Question(_)]),
+        "nothing is proposed, and the handshake has told the time"
+    );
     let asked = sent(&live, true);
     let [Asked::Time(_), Asked::Question(_)] = asked[..] else { panic!() };
     assert!(matches!(sent(&live, true)[..], [Asked::Question(_)]), "it was asked");
