@@ -320,9 +320,10 @@ pub(super) fn forgetful_crowd() -> Profile {
     Profile { nodes: vec![3], clients: 3..=5, keys: 1..=1, calls: 3..=5, waits, cancels: 30, ..forgetful() }
 }
 
-/// Servers get the data of others, which is none, while they run.
+/// Servers get the data of others, which is none, while they run. Only their replication ids show it.
 pub(super) fn replaced() -> Profile {
-    Profile { faults: Faults { replacements: 6, forgets: 0, ..forgetful().faults }, ..forgetful() }
+    let faults = Faults { replacements: 6, forgets: 0, ..forgetful().faults };
+    Profile { faults, has_no_markers: true, ..forgetful() }
 }
 
 /// Replicas take over that have missed everything, while some connections are away.

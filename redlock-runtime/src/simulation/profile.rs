@@ -67,6 +67,8 @@ pub(super) struct Profile {
     pub(super) are_durable: bool,
     /// Servers that have lost their data come back with an old copy of it.
     pub(super) has_backups: bool,
+    /// No user may read or write the marker in the data of a server.
+    pub(super) has_no_markers: bool,
     /// How many of them may do so at once.
     pub(super) amnesia: usize,
     /// Whether all servers are started just now.
@@ -170,6 +172,7 @@ impl Profile {
             amnesia: 0,
             are_durable: false,
             has_backups: false,
+            has_no_markers: false,
             is_cold: false,
             late: 0,
             is_sure_of_counters: false,

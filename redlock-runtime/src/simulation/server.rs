@@ -40,6 +40,7 @@ pub(super) struct Server {
     markers: u64,
     /// Whether it comes back with an old copy of its data instead of with nothing.
     has_backup: bool,
+    has_no_marker: bool,
     /// It executes nothing until then.
     pub(super) frozen_until: Instant,
     /// It cannot be reached until then.
@@ -106,6 +107,7 @@ impl Server {
             marker: None,
             markers: 0,
             has_backup: profile.has_backups,
+            has_no_marker: profile.has_no_markers,
             frozen_until: origin,
             down_until: origin,
             subscribers: Vec::new(),
@@ -142,7 +144,7 @@ impl Server {
         let uptime = seconds(self.wall(now)).saturating_sub(seconds(self.started_at)) + self.ran_before.as_secs();
         let run_id = format!("{}.{}", self.number, self.starts).into();
         let (is_durable, data) = (self.is_durable, self.data.clone());
-        let marker = Some(self.read_marker(client, last, now));
+        let marker = (!self.has_no_marker).then(|| self.read_marker(client, last, now));
         Identity { run_id, uptime: Duration::from_secs(uptime), is_durable, data, marker }
     }
 
