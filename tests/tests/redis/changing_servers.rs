@@ -1,6 +1,7 @@
 //! Procedures of the section "Changing the servers" in docs/operations.md. Each step of a procedure runs with old and new processes
 //! side by side. For each change that the page forbids, a test finds two holders.
 
+use crate::fencing;
 use crate::support::{builder, majority, owner_at};
 use redlock_runtime::{LockError, LockGuard, LockManager, LockManagerBuilder, LockRequest};
 use redlock_tests::{Nodes, PATIENCE, Proxy, RedisServer, eventually, eventually_eq};
@@ -14,6 +15,8 @@ const TTL: Duration = Duration::from_secs(2);
 
 /// Uptime in seconds, above which a server is older than one that starts now. See `node::abstention` for the limit of 10 s.
 const OLD: u64 = 12;
+
+const HALF_HOUR: i64 = 1800;
 
 /// A list of servers, by index.
 type List<'a> = &'a [usize];
@@ -185,6 +188,27 @@ async fn next_deploy_waits_for_the_leases_of_the_last_one() {
                 assert_eq!(is_double, !waits, "two holders");
             }
         }
+    }
+}
+
+/// The clock of the first server is ahead, and is corrected before the second deploy. The third list does without the first server.
+#[tokio::test]
+async fn fencing_number_reaches_the_third_list_only_if_the_second_list_has_used_it() {
+    for is_used in [true, false] {
+        let servers = Nodes::start_with(3, |_, builder| builder.own_clock()).await;
+        servers[0].set_clock(HALF_HOUR);
+        let first = process(&servers, &[0], builder).await;
+        let before = fencing::token(&first).await;
+        assert!(first.shutdown().await);
+        servers[0].set_clock(0);
+        let second = process(&servers, &[0, 1], builder).await;
+        if is_used {
+            assert!(fencing::token(&second).await > before);
+        }
+        assert!(second.shutdown().await);
+        let (third, _proxies) = partitioned(&servers, &[0, 1, 2], &[1, 2]).await;
+        let after = fencing::token(&third.build().unwrap()).await;
+        assert_eq!(after > before, is_used, "{before} and {after}");
     }
 }
 
