@@ -33,6 +33,13 @@ fn bare_majorities(list: List<'_>) -> Vec<Vec<usize>> {
     choices.map(|choice| chosen(choice).map(|(_, server)| *server).collect()).collect()
 }
 
+/// A process that is connected to a majority of its servers.
+async fn started(described: LockManagerBuilder) -> LockManager {
+    let manager = described.build().unwrap();
+    eventually(PATIENCE, "locks work", async || manager.ready().await.map_err(|error| error.to_string())).await;
+    manager
+}
+
 /// A process with the servers of `list`, connected to all of them.
 async fn process(
     servers: &Nodes,
@@ -67,7 +74,7 @@ async fn partitioned(
         proxy.refuse(!reached.contains(server)).await;
         proxies.push(proxy);
     }
-    (described(proxies.iter().map(Proxy::url).collect()).build().unwrap(), proxies)
+    (started(described(proxies.iter().map(Proxy::url).collect())).await, proxies)
 }
 
 async fn cut_off(proxies: &[Proxy]) {
@@ -244,13 +251,12 @@ async fn server_replaced_under_its_own_name_is_stopped_first() {
         let name = Proxy::to(&servers[2]).await;
         let list = || vec![servers[0].url(), servers[1].url(), name.url()];
         let (holder, _proxies) = if reaches_all {
-            (brief(list()).build().unwrap(), Vec::new())
+            (started(brief(list())).await, Vec::new())
         } else {
             // It never reaches the new server, so that the lock is not restored there.
             partitioned(&servers, &[0, 1, 2], &[0, 2], brief).await
         };
-        let old = brief(list()).build().unwrap();
-        old.ready().await.unwrap();
+        let old = started(brief(list())).await;
         let guard = holder.acquire(KEY).await.unwrap();
 
         servers[2].kill();
@@ -442,16 +448,16 @@ async fn namespace_database_or_all_servers_change_in_two_deploys_with_nested_loc
     let (servers, others) = (Nodes::start(3).await, Nodes::start(3).await);
     let second_database =
         || servers.urls().into_iter().map(|url| format!("{}/1", url.trim_end_matches('/'))).collect::<Vec<_>>();
-    let old = || builder(servers.urls()).namespace("shop").build().unwrap();
+    let old = || started(builder(servers.urls()).namespace("shop"));
     let changes: [&dyn Fn() -> LockManagerBuilder; 3] =
         [&|| builder(servers.urls()).namespace("orders"), &|| builder(second_database()).namespace("shop"), &|| {
             builder(others.urls()).namespace("shop")
         }];
     for change in changes {
-        let new = || change().build().unwrap();
-        let request = || LockRequest::new(KEY);
-        let both = Process::Nested([old(), new()]);
-        assert_two_deploys_are_safe([Process::One(old(), request()), both, Process::One(new(), request())]).await;
+        let new = || started(change());
+        let one = |manager| Process::One(manager, LockRequest::new(KEY));
+        let both = Process::Nested([old().await, new().await]);
+        assert_two_deploys_are_safe([one(old().await), both, one(new().await)]).await;
     }
     servers.assert_no_mention(PATIENCE, KEY).await;
     others.assert_no_mention(PATIENCE, KEY).await;
@@ -460,9 +466,10 @@ async fn namespace_database_or_all_servers_change_in_two_deploys_with_nested_loc
 #[tokio::test]
 async fn template_changes_in_two_deploys_with_a_set_of_keys() {
     let servers = Nodes::start(3).await;
-    let manager = || builder(servers.urls()).build().unwrap();
-    let requests = [LockRequest::new(KEY), LockRequest::all([KEY, "shipment:7"]), LockRequest::new("shipment:7")];
-    assert_two_deploys_are_safe(requests.map(|request| Process::One(manager(), request))).await;
+    let one = async |request| Process::One(started(builder(servers.urls())).await, request);
+    let [old, new] = [KEY, "shipment:7"];
+    let both = one(LockRequest::all([old, new])).await;
+    assert_two_deploys_are_safe([one(LockRequest::new(old)).await, both, one(LockRequest::new(new)).await]).await;
     servers.assert_no_mention(PATIENCE, KEY).await;
     servers.assert_no_mention(PATIENCE, "shipment:7").await;
 }
@@ -470,8 +477,9 @@ async fn template_changes_in_two_deploys_with_a_set_of_keys() {
 #[tokio::test]
 async fn namespace_changes_after_all_old_processes_have_stopped_and_their_leases_have_ended() {
     let servers = Nodes::start(3).await;
-    let [leaving, crashed] = [(); 2].map(|()| brief(servers.urls()).namespace("shop").build().unwrap());
-    let new = brief(servers.urls()).namespace("orders").build().unwrap();
+    let in_namespace = |namespace| started(brief(servers.urls()).namespace(namespace));
+    let (leaving, crashed, new) =
+        (in_namespace("shop").await, in_namespace("shop").await, in_namespace("orders").await);
     let guard = leaving.acquire(KEY).await.unwrap();
     // As of a process that was killed: its lease is not renewed, and not released.
     let left = crashed.acquire(LockRequest::new("order:8").renew(false)).await.unwrap().detach();
