@@ -84,6 +84,21 @@ async fn cut_off(proxies: &[Proxy]) {
     }
 }
 
+/// Tries once that enough servers answer. On a busy machine, a try can end before they do.
+async fn answered<T>(attempt: impl AsyncFn() -> Result<T, LockError>) -> Result<T, LockError> {
+    eventually(PATIENCE, "enough servers answer", async || match attempt().await {
+        Err(error) if !error.is_contended() => Err(error.to_string()),
+        result => Ok(result),
+    })
+    .await
+}
+
+/// Makes the data of all servers equally old. Otherwise a server that is reached later abstains for processes that start then.
+async fn begin(servers: &Nodes) {
+    let all: Vec<_> = (0..servers.len()).collect();
+    assert!(process(servers, &all, builder).await.shutdown().await);
+}
+
 /// Returns the bare majorities of `held_with` that let a process with the list `tried_with` acquire a held lock.
 async fn double_locks(servers: &Nodes, held_with: List<'_>, tried_with: List<'_>) -> Vec<Vec<usize>> {
     let trying = process(servers, tried_with, builder).await;
@@ -93,13 +108,13 @@ async fn double_locks(servers: &Nodes, held_with: List<'_>, tried_with: List<'_>
         let digits = |list: List<'_>| list.iter().map(usize::to_string).collect::<String>();
         let key = format!("order:{}:{}:{}", digits(held_with), digits(tried_with), digits(&reached));
         let guard = holding.acquire(LockRequest::new(key.as_str()).renew(false)).await.unwrap();
-        match trying.try_acquire(key.as_str()).await {
+        match answered(|| trying.try_acquire(key.as_str())).await {
             Ok(second) => {
                 assert!(guard.is_held() && second.is_held(), "{key}");
                 double.push(reached);
             }
             Err(error) => {
-                assert!(error.is_contended() && guard.is_held(), "{key}: {error}");
+                assert!(guard.is_held(), "{key}: {error}");
                 drop(guard);
                 drop(trying.acquire(LockRequest::new(key).wait(PATIENCE)).await.unwrap());
             }
@@ -112,6 +127,7 @@ async fn double_locks(servers: &Nodes, held_with: List<'_>, tried_with: List<'_>
 async fn deploy(lists: &[List<'_>]) {
     let all = lists.iter().flat_map(|list| list.iter()).max().unwrap() + 1;
     let servers = Nodes::start(all).await;
+    begin(&servers).await;
     for change in lists.windows(2) {
         let [old, new] = *change else { unreachable!() };
         for (held_with, tried_with) in [(old, new), (new, old)] {
@@ -150,6 +166,7 @@ async fn server_replaced_under_another_name_is_removed_first_or_last() {
 #[tokio::test]
 async fn change_by_more_than_one_server_allows_two_holders() {
     let servers = Nodes::start(6).await;
+    begin(&servers).await;
     let forbidden: [(List<'_>, List<'_>); 4] =
         [(&[0], &[0, 1, 2]), (&[0, 1, 2], &[0, 1, 2, 3, 4]), (&[0, 1, 2], &[0, 1, 3]), (&[0, 1, 2], &[3, 4, 5])];
     for (some, others) in forbidden {
@@ -182,15 +199,12 @@ async fn next_deploy_waits_for_the_leases_of_the_last_one() {
                 None
             };
             // The second deploy is safe.
-            match second.try_acquire(KEY).await {
-                Ok(_) => panic!("a lease of the first list is ignored"),
-                Err(error) => assert!(error.is_contended(), "{error}"),
-            }
+            answered(|| second.try_acquire(KEY)).await.expect_err("a lease of the first list counts");
             if waits {
                 eventually_eq(PATIENCE, "the lease ends", None, async || owner_at(&servers[0], KEY).await).await;
             }
             // In the third one, the first list is known only by its lease.
-            let acquired = third.try_acquire(KEY).await.unwrap();
+            let acquired = answered(|| third.try_acquire(KEY)).await.unwrap();
             assert!(acquired.is_held());
             assert_eq!(owner_at(&servers[0], KEY).await.as_deref() == Some(acquired.token().as_str()), waits);
             if let Some(detached) = detached {
@@ -284,7 +298,7 @@ async fn server_replaced_under_its_own_name_is_stopped_first() {
 #[tokio::test]
 async fn name_that_leads_elsewhere_at_once_allows_two_holders() {
     let servers = Nodes::start(4).await;
-    drop(process(&servers, &[0, 1, 2, 3], builder).await);
+    begin(&servers).await;
     let name = Proxy::to(&servers[2]).await;
     let (holder, proxies) = partitioned(&servers, &[0, 1, 2], &[0, 2], builder).await;
     let guard = holder.acquire(LockRequest::new(KEY).renew(false)).await.unwrap();
@@ -380,12 +394,12 @@ enum Process {
 }
 
 impl Process {
-    /// Runs `body` under the lock, or fails at once.
-    async fn run(&self, body: impl AsyncFnOnce()) -> Result<(), LockError> {
-        let once = || LockRequest::new(KEY).wait(Duration::ZERO);
+    /// Runs `body` under the lock.
+    async fn run(&self, wait: Duration, body: impl AsyncFnOnce()) -> Result<(), LockError> {
+        let request = || LockRequest::new(KEY).wait(wait);
         match self {
             Self::One(manager, request) => {
-                let request = request.clone().wait(Duration::ZERO);
+                let request = request.clone().wait(wait);
                 manager
                     .with_lock(request, async |_| {
                         body().await;
@@ -395,13 +409,13 @@ impl Process {
             }
             Self::Nested([old, new]) => {
                 let inner = async || {
-                    new.with_lock(once(), async |_| {
+                    new.with_lock(request(), async |_| {
                         body().await;
                         Ok(())
                     })
                     .await
                 };
-                old.with_lock(once(), async |_| inner().await).await
+                old.with_lock(request(), async |_| inner().await).await
             }
         }
     }
@@ -412,14 +426,14 @@ async fn exclude_each_other(one: &Process, other: &Process) -> bool {
     let mut overlaps = 0;
     for (holding, trying) in [(one, other), (other, one)] {
         let ((has_begun, begun), (end, ended)) = (oneshot::channel(), oneshot::channel());
-        let hold = holding.run(async || {
+        let hold = holding.run(PATIENCE, async || {
             has_begun.send(()).unwrap();
             ended.await.unwrap();
         });
         // Not in the body of `holding`: a nested call would be told of its caller.
         let attempt = async {
             begun.await.unwrap();
-            let result = trying.run(async || ()).await;
+            let result = answered(|| trying.run(Duration::ZERO, async || ())).await;
             end.send(()).unwrap();
             result
         };
@@ -427,10 +441,9 @@ async fn exclude_each_other(one: &Process, other: &Process) -> bool {
         ended.unwrap();
         match result {
             Ok(()) => overlaps += 1,
-            Err(error) => assert!(error.is_contended(), "{error}"),
+            // The release lets the other process in.
+            Err(_) => trying.run(PATIENCE, async || ()).await.unwrap(),
         }
-        // The release lets the other process in.
-        eventually(PATIENCE, "the lock is free", async || trying.run(async || ()).await).await;
     }
     assert_ne!(overlaps, 1, "exclusion has no direction");
     overlaps == 0
@@ -489,6 +502,6 @@ async fn namespace_changes_after_all_old_processes_have_stopped_and_their_leases
     servers.assert_no_mention(PATIENCE, "shop:order:").await;
     crashed.attach(left).await.unwrap_err();
     for key in [KEY, "order:8"] {
-        new.try_acquire(key).await.unwrap().release().await.unwrap();
+        new.acquire(LockRequest::new(key).wait(PATIENCE)).await.unwrap().release().await.unwrap();
     }
 }
