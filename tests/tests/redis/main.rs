@@ -13,6 +13,7 @@ mod ballots;
 mod blocked_threads;
 mod breaking;
 mod cancel;
+mod changing_servers;
 mod check;
 #[cfg(target_os = "linux")]
 mod clock_steps;
