@@ -83,7 +83,6 @@ impl Inspector {
     /// All key names, sorted.
     pub async fn keys(&self) -> Vec<String> {
         let mut keys: Vec<String> = self.command(&["KEYS", "*"]).await;
-        keys.retain(|key| !ABOUT_THE_SERVER.iter().any(|name| key.ends_with(name)));
         keys.sort();
         keys
     }
