@@ -46,9 +46,9 @@ pub(super) async fn watch(live: &LiveConnection) -> Infallible {
 pub(super) async fn compare(live: &LiveConnection) -> Vec<OtherSettings> {
     check_durability(live).await;
     let server = live.server();
-    let Some((line, before)) = server.settings_to_leave() else { return Vec::new() };
+    let Some((ours, before)) = server.settings_to_leave() else { return Vec::new() };
     let key = [live.namespace(), REGISTER, "settings"].concat();
-    let words = ["EVAL", SCRIPT, "1", &key, &line, &before, LIFETIME, MOST_LINES, MOST_BYTES];
+    let words = ["EVAL", SCRIPT, "1", &key, &ours, &before, LIFETIME, MOST_LINES, MOST_BYTES];
     let lines = match live.probe(&words).await {
         Ok(lines) => lines,
         Err(NodeError::Refused(answer)) if LACKS.iter().any(|text| answer.contains(text)) => {
@@ -58,8 +58,8 @@ pub(super) async fn compare(live: &LiveConnection) -> Vec<OtherSettings> {
         Err(_) => return Vec::new(),
     };
     let lines: Vec<Vec<u8>> = redis::from_redis_value(lines).unwrap_or_default();
-    let others: Vec<_> = lines.iter().filter_map(|theirs| OtherSettings::compare(theirs, &line)).collect();
-    server.has_left_settings(line, &others);
+    let others: Vec<_> = lines.iter().filter_map(|theirs| OtherSettings::compare(theirs, &ours)).collect();
+    server.has_left_settings(ours, &others);
     others
 }
 
