@@ -1,8 +1,9 @@
 //! What each command says, and how it ends.
 
-use crate::program::{held_everywhere, redlock, service};
+use crate::program::{held_everywhere, redlock, redlock_with, service};
 use redlock_runtime::{LockError, LockRequest, LossCause, Wait};
 use redlock_tests::{Nodes, PATIENCE, eventually};
+use std::time::Duration;
 use tokio::time::timeout;
 
 #[tokio::test]
@@ -144,6 +145,22 @@ async fn fencing_numbers_and_the_state_of_the_nodes_are_told() {
     let json = redlock(&urls, &["check", "--json"]).await.json();
     assert_eq!((json["nodes"].as_array().unwrap().len(), &json["needed"]), (3, &2.into()));
     guard.release().await.unwrap();
+}
+
+#[tokio::test]
+async fn check_compares_the_settings_of_the_environment_with_those_of_the_services() {
+    let nodes = Nodes::start(3).await;
+    let service = redlock_runtime::LockManager::builder().nodes(nodes.urls()).longest_ttl(Duration::from_secs(120));
+    let service = service.build().unwrap();
+    service.check().await;
+    let urls = nodes.environment_value();
+    let warning = "other processes with the same locks have other settings (longest_ttl: ";
+    // First the equal settings: the others would be found there for a minute.
+    for (settings, is_warned) in [(&[("REDLOCK_LONGEST_TTL_MS", "120000")][..], false), (&[], true)] {
+        let checked = redlock_with(&urls, settings, &["check"]).await;
+        assert_eq!(checked.stdout.contains(warning), is_warned, "{checked:?}");
+        assert!(checked.code == 1 || !is_warned, "{checked:?}");
+    }
 }
 
 #[tokio::test]

@@ -24,8 +24,14 @@ impl Outcome {
 
 /// `redlock` with `nodes` as `REDLOCK_NODES`.
 pub(crate) async fn redlock(nodes: &str, arguments: &[&str]) -> Outcome {
+    redlock_with(nodes, &[], arguments).await
+}
+
+/// `redlock` with `nodes` as `REDLOCK_NODES`, and other variables.
+pub(crate) async fn redlock_with(nodes: &str, variables: &[(&str, &str)], arguments: &[&str]) -> Outcome {
     let mut command = Command::new(env!("CARGO_BIN_EXE_redlock"));
     command.args(arguments).env("REDLOCK_NODES", nodes).env_remove("REDLOCK_NAMESPACE");
+    command.envs(variables.iter().copied());
     run(command).await
 }
 

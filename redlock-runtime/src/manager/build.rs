@@ -220,6 +220,7 @@ impl LockManagerBuilder {
         let caution = Caution { after_restart: self.policy.after_restart(nodes), rules: Rules::default() };
         let servers = ServerRegister::new(clock, caution, self.policy.quorum(nodes), self.policy.drift_factor);
         servers.lease_of(self.policy.longest_ttl());
+        servers.compare_settings(self.policy.tolerated_amnesia, self.policy.longest_ttl());
         Environment {
             manager: ManagerId::random(),
             namespace: namespace::prefix(&self.namespace).into(),

@@ -109,8 +109,8 @@ impl LockManagerBuilder {
         self
     }
 
-    /// The longest `ttl` of all managers of the same keys: 13 ms to 30 days. All of them need the same value; the manager does not
-    /// check that. A longer `ttl` is refused with [`LockError::Configuration`](crate::LockError::Configuration), even that of a lock to
+    /// The longest `ttl` of all managers of the same keys: 13 ms to 30 days. All of them need the same value; the event
+    /// `settings_differ` and [`check`](LockManager::check) report another one. A longer `ttl` is refused with [`LockError::Configuration`](crate::LockError::Configuration), even that of a lock to
     /// [`attach`](LockManager::attach). Default: 60 s; 30 days with one node that is
     /// trusted after a restart, since nobody waits for its leases.
     ///

@@ -12,6 +12,7 @@ const NAMESPACE: &str = "REDLOCK_NAMESPACE";
 const NODE_TIMEOUT: &str = "REDLOCK_NODE_TIMEOUT_MS";
 const LONGEST_TTL: &str = "REDLOCK_LONGEST_TTL_MS";
 const AFTER_RESTART: &str = "REDLOCK_AFTER_RESTART";
+const TOLERATE_AMNESIA: &str = "REDLOCK_TOLERATE_AMNESIA";
 
 impl LockManager {
     /// A manager as the environment describes it: its nodes
@@ -66,6 +67,7 @@ impl LockManagerBuilder {
     /// | `REDLOCK_NODE_TIMEOUT_MS=200` | [`node_timeout`](Self::node_timeout) |
     /// | `REDLOCK_LONGEST_TTL_MS=60000` | [`longest_ttl`](Self::longest_ttl) |
     /// | `REDLOCK_AFTER_RESTART=abstain`, or `trust` | [`after_restart`](Self::after_restart) |
+    /// | `REDLOCK_TOLERATE_AMNESIA=1` | [`tolerate_amnesia`](Self::tolerate_amnesia) |
     ///
     /// What belongs to one node, such as credentials and certificates, stands in its URL; see
     /// [`NodeConfig`](crate::NodeConfig).
@@ -100,6 +102,9 @@ impl LockManagerBuilder {
         if let Some(value) = read(AFTER_RESTART)? {
             self = self.after_restart(after_restart(&value)?);
         }
+        if let Some(value) = read(TOLERATE_AMNESIA)? {
+            self = self.tolerate_amnesia(number_of_nodes(&value)?);
+        }
         Ok(self)
     }
 }
@@ -117,6 +122,11 @@ fn read(variable: &str) -> Result<Option<String>, LockError> {
 fn millis(variable: &str, value: &str) -> Result<Duration, LockError> {
     let number = value.trim().parse().map(Duration::from_millis);
     number.map_err(|_| LockError::configuration(format!("{variable} is a number of milliseconds, such as 200")))
+}
+
+fn number_of_nodes(value: &str) -> Result<usize, LockError> {
+    let number = value.trim().parse();
+    number.map_err(|_| LockError::configuration(format!("{TOLERATE_AMNESIA} is a number of nodes, such as 1")))
 }
 
 fn after_restart(value: &str) -> Result<AfterRestart, LockError> {
@@ -175,19 +185,26 @@ mod tests {
 
     #[test]
     fn settings_that_are_there_are_taken() {
-        let all = [(NAMESPACE, "shop"), (NODE_TIMEOUT, " 200"), (LONGEST_TTL, "90000"), (AFTER_RESTART, "abstain")];
+        let all = [
+            (NAMESPACE, "shop"),
+            (NODE_TIMEOUT, " 200"),
+            (LONGEST_TTL, "90000"),
+            (AFTER_RESTART, "abstain"),
+            (TOLERATE_AMNESIA, "1"),
+        ];
         let builder = settings(&all).unwrap();
         assert_eq!(builder.namespace, "shop");
         assert_eq!(builder.policy.node_timeout, Some(Duration::from_millis(200)));
         assert_eq!(builder.policy.longest_ttl(), Duration::from_secs(90));
         assert_eq!(builder.policy.after_restart(1), AfterRestart::Abstain);
+        assert_eq!(builder.policy.tolerated_amnesia, 1);
         assert_eq!(settings(&[(AFTER_RESTART, "trust")]).unwrap().policy.after_restart(3), AfterRestart::Trust);
         assert_eq!(settings(&[]).unwrap().namespace, "before");
     }
 
     #[test]
     fn what_is_wrong_names_its_variable() {
-        let table = [(NODE_TIMEOUT, "200ms"), (LONGEST_TTL, "-1"), (AFTER_RESTART, "maybe")];
+        let table = [(NODE_TIMEOUT, "200ms"), (LONGEST_TTL, "-1"), (AFTER_RESTART, "maybe"), (TOLERATE_AMNESIA, "one")];
         for (variable, value) in table {
             let error = settings(&[(variable, value)]).unwrap_err();
             assert!(error.contains(variable), "{error}");

@@ -22,6 +22,7 @@ mod server_clock;
 pub(crate) mod server_facts;
 pub(crate) mod server_identity;
 mod server_register;
+pub(crate) mod shared_settings;
 mod status;
 
 pub(crate) use self::background_thread::BackgroundThread;

@@ -5,6 +5,7 @@ use crate::node::abstention::Abstention;
 use crate::node::server_clock::ServerClock;
 use crate::node::server_identity::{DataSet, Identity};
 use crate::node::server_register::ServerRegister;
+use crate::node::shared_settings::OtherSettings;
 use crate::observe::{Throttle, events};
 use crate::protocol::command::{Notice, ProvenClaim};
 use crate::stats::NodeCounters;
@@ -27,6 +28,14 @@ pub(crate) const FRESH: Duration = Duration::from_secs(10);
 /// each; larger, whoever looks into the log misses it.
 const SAME_REFUSAL: Duration = Duration::from_secs(60);
 
+/// Time between two comparisons of the settings with those of other processes. Too small: more commands. Too large: a line is older than its
+/// lifetime before it is written again.
+pub(crate) const COMPARED_EVERY: Duration = Duration::from_secs(20);
+
+/// Pause after the server has refused the settings, for lack of a permission. Too small: the server logs each refusal. Too large: a
+/// permission that was granted has no effect for longer.
+const COMPARISON_REFUSED: Duration = Duration::from_secs(3600);
+
 /// What is known of the server at one address.
 #[derive(Debug)]
 pub(crate) struct ServerFacts {
@@ -44,6 +53,12 @@ pub(crate) struct ServerFacts {
     has_own_channels: AtomicBool,
     /// How often it has refused to say when a lock is free.
     refusals: Throttle,
+    /// When the settings are compared.
+    comparison_due: DueTime,
+    /// The line of settings that this process has left there last.
+    left_settings: Mutex<Box<str>>,
+    /// How often other settings were found there.
+    differences: Throttle,
 }
 
 impl ServerFacts {
@@ -59,6 +74,9 @@ impl ServerFacts {
             counters: NodeCounters::default(),
             has_own_channels: AtomicBool::new(false),
             refusals: Throttle::default(),
+            comparison_due: DueTime::default(),
+            left_settings: Mutex::default(),
+            differences: Throttle::default(),
         }
     }
 
@@ -120,6 +138,11 @@ impl ServerFacts {
     /// Whether it matters that the server has forgotten something.
     pub(crate) fn is_distrusted(&self) -> bool {
         self.servers.distrusts()
+    }
+
+    /// Returns `true` if connections keep a marker in the data of servers.
+    pub(crate) fn has_marker(&self) -> bool {
+        self.servers.has_markers()
     }
 
     /// Whether the server, which says that its data is `data`, still has what it had.
@@ -213,6 +236,53 @@ impl ServerFacts {
     /// caller asks then.
     pub(crate) fn is_step_check_due(&self, now: Instant) -> bool {
         self.step_check_due.is_now(now, FRESH)
+    }
+
+    /// Returns `true` if the settings are to be compared with those of other processes `now`. The caller does so then.
+    pub(crate) fn is_comparison_due(&self, now: Instant) -> bool {
+        self.comparison_due.is_now(now, COMPARED_EVERY)
+    }
+
+    /// Returns the line of settings to leave at the server, and the line to remove: that of this process before, if it was another one.
+    /// `None` for a member of a cluster, where the key would move with its slot, and if there are no settings to compare.
+    pub(crate) fn settings_to_leave(&self) -> Option<(String, Box<str>)> {
+        let line = self.servers.settings().filter(|_| !self.is_member())?;
+        let before = self.left_settings().clone();
+        let before = if *before == *line { Box::default() } else { before };
+        Some((line, before))
+    }
+
+    /// Records that the server has the `line` of this process, and those of `others`, which differ. That is logged now and then.
+    pub(crate) fn has_left_settings(&self, line: String, others: &[OtherSettings]) {
+        let now = self.now();
+        self.comparison_due.done(now, COMPARED_EVERY);
+        *self.left_settings() = line.into();
+        if let Some(first) = others.first()
+            && let Some(times) = self.differences.times(now, SAME_REFUSAL)
+        {
+            let texts = [&*first.names, &first.theirs, &first.ours];
+            events::settings_differ(&self.address, texts, others.len(), times);
+        }
+    }
+
+    /// The user may not leave the settings at the server.
+    pub(crate) fn refuses_settings(&self) {
+        self.comparison_due.done(self.now(), COMPARISON_REFUSED);
+    }
+
+    fn left_settings(&self) -> MutexGuard<'_, Box<str>> {
+        // No code that can panic runs under this mutex.
+        self.left_settings.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Returns `true` if the server wrote every command to disk when it was last asked.
+    pub(crate) fn is_durable(&self) -> bool {
+        self.servers.is_durable(&self.address)
+    }
+
+    /// Records that the server does not write every command to disk any more.
+    pub(crate) fn is_not_durable(&self) {
+        self.servers.is_not_durable(&self.address);
     }
 
     /// The user may not ask for the time of the server, which counts as if that were ours. It is asked again on the next connection: the

@@ -10,6 +10,7 @@ use crate::node::far_numbers::FarNumbers;
 use crate::node::owed_numbers::OwedNumbers;
 use crate::node::round_trips::RoundTrips;
 use crate::node::server_identity::{DataSet, Identity, KnownServer, MEASURES};
+use crate::node::shared_settings::SharedSettings;
 use crate::observe::events;
 use crate::protocol::command::{Number, Proposal, Reply};
 use crate::protocol::lease;
@@ -34,6 +35,8 @@ pub(crate) struct ServerRegister {
     caution: Caution,
     quorum: Quorum,
     on_cut: OnceLock<OnCut>,
+    /// The settings that other processes must have as well, if they are compared.
+    shared_settings: OnceLock<SharedSettings>,
     /// The longest lease that a server may have granted before it was restarted, in milliseconds: the `longest_ttl` that
     /// all managers share, or a longer `min_hold` of this one.
     longest_lease: AtomicU64,
@@ -73,6 +76,7 @@ impl ServerRegister {
             caution,
             quorum,
             on_cut,
+            shared_settings: OnceLock::new(),
             longest_lease,
             far_numbers: FarNumbers::default(),
             owed_numbers: OwedNumbers::default(),
@@ -140,6 +144,41 @@ impl ServerRegister {
     /// Whether it matters that a server has forgotten something.
     pub(crate) fn distrusts(&self) -> bool {
         self.caution.after_restart == AfterRestart::Abstain
+    }
+
+    /// Returns `true` if connections keep a marker in the data of servers. It shows lost data, and which servers the nodes are.
+    pub(crate) fn has_markers(&self) -> bool {
+        self.distrusts() || self.quorum.nodes > 1
+    }
+
+    /// Sets the settings to compare with those of other processes. Only the first call has an effect.
+    pub(crate) fn compare_settings(&self, tolerated_amnesia: usize, longest_ttl: Duration) {
+        let (quorum, after_restart) = (self.quorum, self.caution.after_restart);
+        let _ = self.shared_settings.set(SharedSettings { quorum, tolerated_amnesia, after_restart, longest_ttl });
+    }
+
+    /// Returns the line of the settings on which all processes must agree, if it is compared.
+    pub(crate) fn settings(&self) -> Option<String> {
+        let settings = self.shared_settings.get()?;
+        let known = self.known();
+        let markers = known.values().filter_map(|known| known.marker.as_ref().map(|marker| marker.id.clone()));
+        let markers: Vec<_> = markers.collect();
+        drop(known);
+        let are_all_known = markers.len() == self.quorum.nodes;
+        Some(settings.line(are_all_known.then_some(markers)))
+    }
+
+    /// Returns `true` if the server at `address` wrote every command to disk when it was last asked.
+    pub(crate) fn is_durable(&self, address: &str) -> bool {
+        self.known().get(address).is_some_and(|known| known.is_durable)
+    }
+
+    /// Records that the server at `address` does not write every command to disk any more. It may lose commands in its next restart, whatever
+    /// it is set to afterwards.
+    pub(crate) fn is_not_durable(&self, address: &str) {
+        if let Some(known) = self.known().get_mut(address) {
+            known.is_durable = false;
+        }
     }
 
     /// Leases of length `ttl` may be given.
@@ -409,6 +448,34 @@ mod tests {
 
     async fn pass(seconds: u64) {
         tokio::time::advance(Duration::from_secs(seconds)).await;
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn durable_server_whose_settings_have_changed_abstains_after_a_restart() {
+        for is_changed in [false, true] {
+            let servers = servers(AfterRestart::Abstain);
+            servers.connected("a", "a", marked("1", OLD, 1)).unwrap();
+            assert!(servers.is_durable("a"));
+            if is_changed {
+                servers.is_not_durable("a");
+            }
+            assert_eq!(servers.is_durable("a"), !is_changed);
+            let left = servers.left("a", marked("2", 0, 2));
+            assert_eq!(left, Ok(is_changed.then_some(WINDOW)), "{is_changed}");
+        }
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn line_of_settings_has_the_nodes_once_all_markers_are_known() {
+        let servers = servers(AfterRestart::Abstain);
+        assert_eq!(servers.settings(), None);
+        servers.compare_settings(0, TTL);
+        for address in ["a", "b", "c"] {
+            let line = servers.settings().unwrap();
+            assert_eq!(line, "n=3 q=2 d=0 restart=abstain ttl=30000", "before {address} is connected");
+            servers.connected(address, address, marked(address, OLD, 1)).unwrap();
+        }
+        assert!(servers.settings().unwrap().contains(" nodes="));
     }
 
     #[tokio::test(start_paused = true)]

@@ -190,6 +190,13 @@ pub(crate) fn clock_step(node: &str, step: Duration) {
         "the clock of the server was set forward: its leases end earlier");
 }
 
+/// Processes with other settings use the same locks, `times` since this was told the last time. The server has settings of `others`.
+pub(crate) fn settings_differ(node: &str, [names, theirs, ours]: [&str; 3], others: usize, times: u64) {
+    tell!(WARN, "settings_differ", {
+        node = %line(node), settings = %line(names), theirs = %line(theirs), ours = %line(ours), others = %line(others), times
+    }, "other processes with the same locks have other settings: two callers can hold one lock");
+}
+
 /// Two nodes are one server.
 pub(crate) fn same_server(node: &str, error: impl Display, times: u64) {
     tell!(ERROR, "same_server", { node = %line(node), error = %line(error), times }, "each node must be an independent server");

@@ -32,9 +32,10 @@ const ELSEWHERE: [&str; 21] = [
 ];
 
 /// Texts that are part of a message on the page, are said by a server, or are never seen alone.
-const PARTS: [&str; 44] = [
+const PARTS: [&str; 45] = [
     ", and the like for every lock",
     "ERR Error running script",
+    "n=.. q=.. d=.. restart=..",
     "ERR max number of clients",
     "append-only file",
     "does not begin with `/`",

@@ -58,6 +58,7 @@ mod restarted;
 mod sentinels;
 mod servers;
 mod sets;
+mod settings;
 mod shared;
 mod soak;
 mod storm;

@@ -262,6 +262,30 @@ async fn durable_nodes() -> Nodes {
     Nodes::start_with(3, |_, builder| builder.config("appendonly", &["yes"]).config("appendfsync", &["always"])).await
 }
 
+/// It may have lost its latest locks in the restart, whatever its settings are after that.
+#[tokio::test]
+async fn durable_node_whose_fsync_was_relaxed_while_it_ran_abstains_after_a_restart() {
+    for is_relaxed in [false, true] {
+        let nodes = durable_nodes().await;
+        let manager = connected(brief(&nodes), &nodes).await;
+        if is_relaxed {
+            nodes[0].inspect().command::<()>(&["CONFIG", "SET", "appendfsync", "everysec"]).await;
+        }
+        manager.check().await;
+        nodes[0].restart().await;
+        let abstained = eventually(PATIENCE, "the node is connected again", async || {
+            let report = manager.check().await;
+            match &report.nodes[0].error {
+                None if report.nodes[0].round_trip.is_some() => Ok(false),
+                Some(NodeError::Abstains(_)) => Ok(true),
+                _ => Err(report.to_string()),
+            }
+        })
+        .await;
+        assert_eq!(abstained, is_relaxed);
+    }
+}
+
 /// The settings of a server promise that it forgets nothing, and do not prove it.
 #[tokio::test]
 async fn a_durable_node_that_comes_back_on_an_empty_disk_or_an_old_copy_lets_no_second_owner_in() {

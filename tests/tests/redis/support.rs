@@ -40,6 +40,14 @@ pub(crate) async fn connected(builder: LockManagerBuilder, nodes: &Nodes) -> Loc
     manager
 }
 
+/// Waits until a manager that has taken a lock has left its settings on every node, which counts as commands.
+pub(crate) async fn wait_until_settings_are_left(nodes: &Nodes) {
+    for node in nodes.iter() {
+        let is_left = async || node.inspect().command::<bool>(&["EXISTS", "redlock:f:settings"]).await;
+        eventually_eq(PATIENCE, "the settings are left", true, is_left).await;
+    }
+}
+
 pub(crate) async fn manager(nodes: &Nodes) -> LockManager {
     connected(builder(nodes.urls()), nodes).await
 }

@@ -1,6 +1,9 @@
 //! Waiting for a lock that another holds: how long, and what is true afterwards (defects 7 and 8 of peers).
 
-use crate::support::{SIZES, acquired_everywhere, assert_nothing_left, holders, majority, manager, wait_until_queued};
+use crate::support::{
+    SIZES, acquired_everywhere, assert_nothing_left, holders, majority, manager, wait_until_queued,
+    wait_until_settings_are_left,
+};
 use redlock_runtime::{LockError, LockRequest, Wait};
 use redlock_tests::{Nodes, PATIENCE, eventually};
 use std::time::{Duration, Instant};
@@ -88,6 +91,7 @@ async fn no_wait_is_one_try() {
 async fn an_uncontended_lock_is_two_commands_on_each_node() {
     let nodes = Nodes::start(3).await;
     let manager = manager(&nodes).await;
+    wait_until_settings_are_left(&nodes).await;
     for node in nodes.iter() {
         node.inspect().command::<()>(&["CONFIG", "RESETSTAT"]).await;
     }

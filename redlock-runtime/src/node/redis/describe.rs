@@ -6,6 +6,7 @@ use super::info::Info;
 use super::live_connection::LiveConnection;
 use super::needed::Permissions;
 use super::permissions;
+use super::settings;
 use crate::error::NodeError;
 use crate::lock::LockKey;
 use crate::node::report::{Capabilities, ClockOffset, NodeReport, Persistence, Purpose, Replication};
@@ -44,6 +45,7 @@ pub(super) async fn describe(label: &str, connections: &Connections, key: &LockK
     }
     if report.round_trip.is_some() {
         report.error = report.error.or(live.abstains_for().map(NodeError::Abstains));
+        report.other_settings = timeout(patience, settings::compare(&live)).await.unwrap_or_default();
         report.capabilities.scripts = true;
         report.capabilities.resp3 = live.has_pushes();
         let publishes = !report.refusals.iter().any(|refusal| refusal.purpose == Purpose::WakeUps);

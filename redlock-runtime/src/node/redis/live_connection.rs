@@ -25,6 +25,7 @@ use std::net::SocketAddr;
 use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
 use std::sync::{Arc, OnceLock};
 use std::time::Duration;
+use tokio::sync::Notify;
 
 /// The answer to one command in so many shows how far away the server is, and to all those whose time matters anyway. Smaller,
 /// more looks at the clock; larger, a network that became slower is noticed later.
@@ -53,6 +54,8 @@ pub(super) struct LiveConnection {
     together: Together,
     /// What the user may not do, who then acquires no lock.
     pub(super) needed: Needed,
+    /// The settings of this process should be compared with those of others.
+    pub(super) comparison_due: Notify,
     /// How many commands were sent.
     sent: AtomicU32,
     abstention: Abstention,
@@ -85,6 +88,7 @@ impl LiveConnection {
             is_left,
             together: Together::default(),
             needed: Needed::default(),
+            comparison_due: Notify::new(),
             sent,
             abstention,
             server,
@@ -159,6 +163,11 @@ impl LiveConnection {
         self.server.has_thrown_data_away();
     }
 
+    /// What is known of the server.
+    pub(super) fn server(&self) -> &ServerFacts {
+        &self.server
+    }
+
     pub(super) const fn has_pushes(&self) -> bool {
         self.has_pushes
     }
@@ -213,6 +222,8 @@ impl LiveConnection {
             self.keep_time_fresh(now);
         } else if command.verb.takes_the_lock() {
             self.look_for_a_step();
+        } else if let Some(now) = sent {
+            self.compare_settings(now);
         }
         let question = Question { abstains_until, ..Question::new(command, sent, recipient) };
         self.server.counters.sent();
@@ -225,6 +236,7 @@ impl LiveConnection {
 
     /// Asks the server for its time, if it has not told it for long.
     pub(super) fn keep_time_fresh(&self, now: Instant) {
+        self.compare_settings(now);
         if self.server.is_time_due(now) {
             // Not `now`, which may be earlier: a ballot goes out again to nodes that are asked later.
             self.outbox.ask_time(self.server.now());
@@ -234,8 +246,16 @@ impl LiveConnection {
     /// Asks the server for its time if its clock was last compared too long ago: short locks are never renewed, and show no step.
     fn look_for_a_step(&self) {
         let now = self.server.now();
+        self.compare_settings(now);
         if self.server.is_step_check_due(now) {
             self.outbox.ask_time(now);
+        }
+    }
+
+    /// Calls for a comparison of the settings with those of other processes, if the last one was too long ago.
+    fn compare_settings(&self, now: Instant) {
+        if self.server.is_comparison_due(now) {
+            self.comparison_due.notify_one();
         }
     }
 

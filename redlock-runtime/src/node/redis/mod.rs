@@ -52,6 +52,7 @@ mod reach;
 mod relief;
 mod script;
 pub(crate) mod sentinel;
+mod settings;
 mod shared_courier;
 mod side_key;
 mod socket;

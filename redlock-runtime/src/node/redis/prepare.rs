@@ -25,7 +25,7 @@ use std::sync::Arc;
 use std::task::Poll;
 
 /// The settings that say whether a server writes every command to disk. Redis 6.2 takes one pattern and no list of names.
-const PERSISTENCE: &str = "*append*";
+pub(super) const PERSISTENCE: &str = "*append*";
 
 /// What is wrong with a server that only watches over others.
 const SENTINEL: &str =
@@ -150,7 +150,7 @@ fn questions(channels: &Channels, environment: &Environment, server: &ServerFact
 
 /// Returns `true` if the connection keeps a marker in the data of the server. In a cluster, the key would move with its slot.
 fn has_marker(server: &ServerFacts) -> bool {
-    server.is_distrusted() && !server.is_member()
+    server.has_marker() && !server.is_member()
 }
 
 /// The answers, one for each question. The connection is driven from here, because it has no task yet.

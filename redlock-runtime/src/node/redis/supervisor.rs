@@ -8,6 +8,7 @@ use super::endpoint::Endpoint;
 use super::permissions;
 use super::reach::cut;
 use super::relief;
+use super::settings;
 use crate::error::NodeError;
 use crate::observe::events;
 use std::convert::Infallible;
@@ -34,7 +35,7 @@ pub(super) async fn supervise(endpoint: Arc<Endpoint>, supervised: Supervised, m
                 endpoint.connected();
                 backoff.connected();
                 let driving = relief::drive(courier, connections, &mut host);
-                let mut driving = pin!(beside(driving, permissions::watch(&live)));
+                let mut driving = pin!(beside(beside(driving, permissions::watch(&live)), settings::watch(&live)));
                 let ended = if complaints.owes_up() { timeout(LASTING, driving.as_mut()).await.ok() } else { None };
                 if ended.is_none() {
                     complaints.still_up().into_iter().for_each(up);

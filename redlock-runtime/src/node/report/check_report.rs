@@ -3,9 +3,14 @@
 use super::deployment::Deployment;
 use super::node_report::NodeReport;
 use super::persistence::Persistence;
+use crate::node::shared_settings::OtherSettings;
 use crate::text::SingleLine;
 use std::fmt;
 use std::time::Duration;
+
+/// Maximum number of other settings that warnings show. Too small: during a deploy, one of two differences is missing. Too large: another
+/// program that writes to the servers fills the report.
+const MOST_OTHERS: usize = 3;
 
 /// What [`LockManager::check`](crate::LockManager::check) has found out: one [`NodeReport`] for each node.
 ///
@@ -42,7 +47,23 @@ impl CheckReport {
         let is_forgetful = |node: &&NodeReport| node.persistence == Some(Persistence::None) && node.run_id.is_some();
         let forgetful = self.nodes.iter().filter(is_forgetful).count();
         let windows = self.deployment.forgotten_windows(forgetful, self.nodes.len());
-        self.nodes.iter().flat_map(about).chain(wasted).chain(windows).chain(self.too_few()).collect()
+        let others = self.other_settings();
+        self.nodes.iter().flat_map(about).chain(others).chain(wasted).chain(windows).chain(self.too_few()).collect()
+    }
+
+    /// Which settings of other processes differ, each once for all nodes.
+    fn other_settings(&self) -> Vec<String> {
+        let mut others: Vec<_> = self.nodes.iter().flat_map(|node| &node.other_settings).collect();
+        others.sort_unstable();
+        others.dedup();
+        let warning = |OtherSettings { names, theirs, ours }: &OtherSettings| {
+            let text = format!(
+                "other processes with the same locks have other settings ({names}: theirs are {theirs}, and ours are {ours}), so that two \
+                 callers can hold one lock: see \"Changing the list of servers\""
+            );
+            SingleLine(text).to_string()
+        };
+        others.into_iter().take(MOST_OTHERS).map(warning).collect()
     }
 
     /// What follows when fewer nodes count than have to agree.

@@ -8,6 +8,7 @@ use super::refusal::{Purpose, Refusal, channels, pattern, registers, text};
 use super::remedy::remedy;
 use super::replication::Replication;
 use crate::error::NodeError;
+use crate::node::shared_settings::OtherSettings;
 use crate::protocol::command::Answer;
 use crate::protocol::trial::{Outcome, Step};
 use crate::text::SingleLine;
@@ -53,6 +54,8 @@ pub struct NodeReport {
     pub(crate) trial_name: Box<str>,
     /// Addresses of the servers behind the name of the node, if they are several.
     pub(crate) servers_of_name: Vec<Box<str>>,
+    /// Settings that other processes have left there, if they differ.
+    pub(crate) other_settings: Vec<OtherSettings>,
     /// Whether the user may use that name: if not, nothing can be said of others.
     pub(crate) may_use_name: bool,
 }
@@ -96,6 +99,7 @@ impl NodeReport {
             members: Vec::new(),
             trial_name: "".into(),
             servers_of_name: Vec::new(),
+            other_settings: Vec::new(),
             may_use_name: true,
         }
     }

@@ -68,7 +68,7 @@ async fn numbers_rise_with_those_above_and_below() {
         }
         // All places of a tree have one register.
         for node in nodes.iter() {
-            let registers: Vec<String> = node.inspect().command(&["KEYS", "redlock:f:*"]).await;
+            let registers: Vec<String> = node.inspect().command(&["KEYS", "redlock:f:{*"]).await;
             assert_eq!(registers.len(), 1, "{registers:?}");
         }
         assert_only_registers_left(&ours, &nodes).await;
@@ -113,7 +113,7 @@ async fn servers_that_lose_their_data_one_after_the_other_lose_no_order() {
         node.inspect().command::<()>(&["FLUSHALL"]).await;
         redlock_tests::eventually_eq(PATIENCE, "the vote is won back", true, async || {
             let held: Option<String> = node.inspect().get("a").await;
-            let register: Vec<String> = node.inspect().command(&["KEYS", "redlock:f:*"]).await;
+            let register: Vec<String> = node.inspect().command(&["KEYS", "redlock:f:{*"]).await;
             held.is_some() && register.len() == 2
         })
         .await;
