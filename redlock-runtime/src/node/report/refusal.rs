@@ -233,7 +233,7 @@ mod tests {
         for (name, registers) in [("", "`~redlock:f:*`"), ("shop:redlock:check:1", "`~shop:redlock:f:*`")] {
             assert!(text(Purpose::Fencing, name).unwrap().ends_with(&format!("grant it {registers}")));
         }
-        let publish = [Refusal::new("PUBLISH", Purpose::WakeUps, CHANNEL_REFUSED.into())];
+        let publish = [Refusal::new("PUBLISH", Purpose::WakeUps, CHANNEL_REFUSED)];
         for (name, channels) in [("redlock:check:1", "`&redlock::*`"), ("shop:redlock:check:1", "`&redlock:shop:*`")] {
             let text = super::text(&publish, Purpose::WakeUps, name).unwrap();
             assert!(text.ends_with(&format!("grant it {channels}")), "{text}");
