@@ -102,8 +102,8 @@ mod tests {
         SharedSettings { quorum: Quorum::of(nodes, 0), tolerated_amnesia: 0, after_restart, longest_ttl }
     }
 
-    fn markers(ids: &[&str]) -> Option<Vec<Box<str>>> {
-        Some(ids.iter().map(|id| (*id).into()).collect())
+    fn markers<const N: usize>(ids: [&str; N]) -> Vec<Box<str>> {
+        ids.map(Into::into).into()
     }
 
     #[test]
@@ -112,20 +112,20 @@ mod tests {
         assert_eq!(settings(3).line(None), "n=3 q=2 d=0 restart=abstain ttl=60000");
         let careful = SharedSettings { after_restart: AfterRestart::Abstain, ..settings(1) };
         assert_eq!(careful.line(None), "n=1 q=1 d=0 restart=abstain ttl=60000");
-        let line = settings(3).line(markers(&["a", "b", "c"]));
+        let line = settings(3).line(Some(markers(["a", "b", "c"])));
         assert!(line.starts_with("n=3 q=2 d=0 restart=abstain ttl=60000 nodes=") && line.len() == 52, "{line}");
-        assert_eq!(settings(3).line(markers(&["c", "a", "b"])), line, "in any order");
+        assert_eq!(settings(3).line(Some(markers(["c", "a", "b"]))), line, "in any order");
     }
 
     #[test]
     fn differences_have_the_names_of_the_settings() {
-        let ours = settings(3).line(markers(&["a", "b", "c"]));
+        let ours = settings(3).line(Some(markers(["a", "b", "c"])));
         let longer = SharedSettings { longest_ttl: Duration::from_secs(61), ..settings(3) };
         let forgetful = SharedSettings { tolerated_amnesia: 1, quorum: Quorum::of(3, 1), ..settings(3) };
         let table = [
             (ours.clone(), None),
             (settings(3).line(None), None),
-            (settings(3).line(markers(&["a", "b", "d"])), Some("list of nodes")),
+            (settings(3).line(Some(markers(["a", "b", "d"]))), Some("list of nodes")),
             (longer.line(None), Some("longest_ttl")),
             (settings(1).line(None), Some("number of nodes, quorum, after_restart")),
             (settings(4).line(None), Some("number of nodes, quorum")),
