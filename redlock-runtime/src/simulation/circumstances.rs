@@ -2,7 +2,7 @@
 
 use super::faults::Faults;
 use super::network::Delays;
-use super::profile::Profile;
+use super::profile::{Markers, Profile};
 use crate::protocol::command::Verb;
 use crate::request::AfterRestart;
 use crate::request::Wait;
@@ -323,7 +323,7 @@ pub(super) fn forgetful_crowd() -> Profile {
 /// Servers get the data of others, which is none, while they run. Only their replication ids show it.
 pub(super) fn replaced() -> Profile {
     let faults = Faults { replacements: 6, forgets: 0, ..forgetful().faults };
-    Profile { faults, has_no_markers: true, ..forgetful() }
+    Profile { faults, markers: Markers::AreForbidden, ..forgetful() }
 }
 
 /// Replicas take over that have missed everything, while some connections are away.
@@ -344,7 +344,7 @@ pub(super) fn empty_disks() -> Profile {
 
 /// Servers that are configured to write every command to disk come back with an old copy of their data.
 pub(super) fn old_copies() -> Profile {
-    Profile { has_backups: true, ..empty_disks() }
+    Profile { markers: Markers::AreRestored, ..empty_disks() }
 }
 
 /// Processes start after a minority has come back on empty disks.

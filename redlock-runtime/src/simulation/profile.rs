@@ -65,10 +65,7 @@ pub(super) struct Profile {
     pub(super) after_restart: AfterRestart,
     /// Servers are configured to write every command to disk, and come back without their data all the same.
     pub(super) are_durable: bool,
-    /// Servers that have lost their data come back with an old copy of it.
-    pub(super) has_backups: bool,
-    /// No user may read or write the marker in the data of a server.
-    pub(super) has_no_markers: bool,
+    pub(super) markers: Markers,
     /// How many of them may do so at once.
     pub(super) amnesia: usize,
     /// Whether all servers are started just now.
@@ -97,6 +94,16 @@ pub(super) struct Profile {
     /// No live waiter waits for longer than this, free or not, where the lock goes round quickly.
     pub(super) fair_within: Option<u64>,
     pub(super) rules: Rules,
+}
+
+/// What becomes of the marker in the data of a server that loses its data.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Markers {
+    EndWithTheData,
+    /// The server comes back with an old copy of the data.
+    AreRestored,
+    /// No user may read or write markers.
+    AreForbidden,
 }
 
 impl Profile {
@@ -171,8 +178,7 @@ impl Profile {
             after_restart: AfterRestart::Trust,
             amnesia: 0,
             are_durable: false,
-            has_backups: false,
-            has_no_markers: false,
+            markers: Markers::EndWithTheData,
             is_cold: false,
             late: 0,
             is_sure_of_counters: false,

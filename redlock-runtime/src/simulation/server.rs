@@ -1,6 +1,6 @@
 //! A simulated Redis server: the state machine of the memory node, with a clock, channels and troubles of its own.
 
-use super::profile::Profile;
+use super::profile::{Markers, Profile};
 use crate::lock::slot::slot_of;
 use crate::lock::{LockKey, OwnerToken};
 use crate::node::server_identity::{DataSet, Identity, Marker};
@@ -38,9 +38,7 @@ pub(super) struct Server {
     marker: Option<StoredMarker>,
     /// Number of markers that were written to it.
     markers: u64,
-    /// Whether it comes back with an old copy of its data instead of with nothing.
-    has_backup: bool,
-    has_no_marker: bool,
+    kind_of_markers: Markers,
     /// It executes nothing until then.
     pub(super) frozen_until: Instant,
     /// It cannot be reached until then.
@@ -106,8 +104,7 @@ impl Server {
             is_durable,
             marker: None,
             markers: 0,
-            has_backup: profile.has_backups,
-            has_no_marker: profile.has_no_markers,
+            kind_of_markers: profile.markers,
             frozen_until: origin,
             down_until: origin,
             subscribers: Vec::new(),
@@ -144,7 +141,7 @@ impl Server {
         let uptime = seconds(self.wall(now)).saturating_sub(seconds(self.started_at)) + self.ran_before.as_secs();
         let run_id = format!("{}.{}", self.number, self.starts).into();
         let (is_durable, data) = (self.is_durable, self.data.clone());
-        let marker = (!self.has_no_marker).then(|| self.read_marker(client, last, now));
+        let marker = (self.kind_of_markers != Markers::AreForbidden).then(|| self.read_marker(client, last, now));
         Identity { run_id, uptime: Duration::from_secs(uptime), is_durable, data, marker }
     }
 
@@ -261,8 +258,11 @@ impl Server {
     /// Loses its memory.
     pub(super) fn wipe(&mut self) {
         self.state = NodeState::in_groups_of(self.group, self.rules);
-        self.marker =
-            self.marker.take().filter(|_| self.has_backup).map(|marker| StoredMarker::new(marker.id, marker.born));
+        self.marker = self
+            .marker
+            .take()
+            .filter(|_| self.kind_of_markers == Markers::AreRestored)
+            .map(|marker| StoredMarker::new(marker.id, marker.born));
     }
 
     /// Whether it would answer now.
