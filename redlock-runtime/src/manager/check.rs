@@ -9,6 +9,7 @@ use crate::node::report::{CheckReport, Deployment, NodeReport, explained, may_pa
 use crate::node::{BoxFuture, Status};
 use crate::request::AfterRestart;
 use std::future::poll_fn;
+use std::pin::pin;
 use std::sync::atomic::Ordering;
 use std::task::Poll;
 use std::time::Duration;
@@ -30,13 +31,42 @@ pub(super) async fn check(shared: &Shared) -> CheckReport {
     shared.heard_of_all().await;
     let names = shared.nodes.iter().map(|node| node.node().servers_of_name(PATIENCE)).collect();
     let names = outputs(names, |_| false);
-    let (reports, names) = tokio::join!(reports(shared, |_| false), names);
+    let (reports, names) = both(reports(shared, |_| false), names).await;
     let with_servers = |(report, servers): (Option<NodeReport>, Option<_>)| {
         Some(NodeReport { servers_of_name: servers.unwrap_or_default(), ..report? })
     };
     let nodes = reports.into_iter().zip(names).filter_map(with_servers).collect();
     let deployment = deployment(shared);
     CheckReport { nodes, needed: shared.quorum.needed, node_timeout: deployment.node_timeout, deployment }
+}
+
+/// Polls two futures in turns until both have completed.
+async fn both<A, B>(first: impl Future<Output = A>, second: impl Future<Output = B>) -> (A, B) {
+    let (mut first, mut second, mut of_first, mut of_second) = (pin!(first), pin!(second), None, None);
+    poll_fn(|cx| {
+        if of_first.is_none() {
+            of_first = ready_output(first.as_mut().poll(cx));
+        }
+        if of_second.is_none() {
+            of_second = ready_output(second.as_mut().poll(cx));
+        }
+        let outputs = (of_first.take(), of_second.take());
+        match outputs {
+            (Some(first), Some(second)) => Poll::Ready((first, second)),
+            (first, second) => {
+                (of_first, of_second) = (first, second);
+                Poll::Pending
+            }
+        }
+    })
+    .await
+}
+
+fn ready_output<T>(poll: Poll<T>) -> Option<T> {
+    match poll {
+        Poll::Ready(output) => Some(output),
+        Poll::Pending => None,
+    }
 }
 
 /// # Errors

@@ -3,7 +3,7 @@
 use crate::error::NodeError;
 use crate::node::abstention::Abstention;
 use crate::node::server_clock::ServerClock;
-use crate::node::server_identity::{DataSet, Identity};
+use crate::node::server_identity::{DataSet, Identity, Marker};
 use crate::node::server_register::ServerRegister;
 use crate::node::shared_settings::OtherSettings;
 use crate::observe::{Throttle, events};
@@ -278,6 +278,11 @@ impl ServerFacts {
     /// Returns `true` if the server wrote every command to disk when it was last asked.
     pub(crate) fn is_durable(&self) -> bool {
         self.servers.is_durable(&self.address)
+    }
+
+    /// Records the new receipt of this process in the data of the server.
+    pub(crate) fn has_left_receipt(&self, marker: Marker) {
+        self.servers.has_left_receipt(&self.address, marker);
     }
 
     /// Records that the server does not write every command to disk any more.

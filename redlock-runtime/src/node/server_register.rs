@@ -9,7 +9,7 @@ use crate::node::clock_offsets::ClockOffsets;
 use crate::node::far_numbers::FarNumbers;
 use crate::node::owed_numbers::OwedNumbers;
 use crate::node::round_trips::RoundTrips;
-use crate::node::server_identity::{DataSet, Identity, KnownServer, MEASURES};
+use crate::node::server_identity::{DataSet, Identity, KnownServer, MEASURES, Marker};
 use crate::node::shared_settings::SharedSettings;
 use crate::observe::events;
 use crate::protocol::command::{Number, Proposal, Reply};
@@ -171,6 +171,16 @@ impl ServerRegister {
     /// Returns `true` if the server at `address` wrote every command to disk when it was last asked.
     pub(crate) fn is_durable(&self, address: &str) -> bool {
         self.known().get(address).is_some_and(|known| known.is_durable)
+    }
+
+    /// Records that `marker` has the new receipt of this process in the data of the server at `address`, unless another connection has left
+    /// one meanwhile or the last one was not found: then the old one stays, and the data is not trusted after a restart.
+    pub(crate) fn has_left_receipt(&self, address: &str, marker: Marker) {
+        let mut known = self.known();
+        let stored = known.get_mut(address).and_then(|known| known.marker.as_mut());
+        if let Some(stored) = stored.filter(|stored| stored.id == marker.id && marker.follows == Some(stored.receipt)) {
+            *stored = marker;
+        }
     }
 
     /// Records that the server at `address` does not write every command to disk any more. It may lose commands in its next restart, whatever
@@ -397,7 +407,6 @@ impl fmt::Debug for ServerRegister {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::node::server_identity::Marker;
 
     const TTL: Duration = Duration::from_secs(30);
     /// The longest lease with the drift.

@@ -295,6 +295,11 @@ async fn a_durable_node_that_comes_back_on_an_empty_disk_or_an_old_copy_lets_no_
         let [theirs, others] =
             [connected(builder(nodes.urls()), &nodes).await, connected(builder(nodes.urls()), &nodes).await];
         nodes[1].back_up();
+        // They leave new receipts with new connections.
+        nodes[1].inspect().kill_clients().await;
+        for manager in [&theirs, &others] {
+            drop(acquired_everywhere(manager, &nodes, "order:9").await);
+        }
         // The third node is well, but not for us.
         proxies[2].refuse(true).await;
         let ours = builder(proxies.iter().map(Proxy::url)).build().unwrap();

@@ -13,6 +13,7 @@ use super::question::{Asked, Form, Outgoing, Question, Wire};
 use super::script::Scripts;
 use super::wording::{leave_queue, said_to, without_script};
 use crate::error::NodeError;
+use crate::lock::owner_token::ManagerId;
 use crate::node::abstention::{Abstention, worth};
 use crate::node::environment::{Environment, Replicas};
 use crate::node::pending::Recipient;
@@ -184,8 +185,18 @@ impl LiveConnection {
     pub(super) fn probe(&self, words: &[&str]) -> impl Future<Output = Result<Value, NodeError>> + use<> {
         let mut wire = Cmd::new();
         wire.arg(words);
-        let answer = self.outbox.probe(wire);
+        self.probe_with(wire)
+    }
+
+    /// Sends a command that is not about a lock.
+    pub(super) fn probe_with(&self, command: Cmd) -> impl Future<Output = Result<Value, NodeError>> + use<> {
+        let answer = self.outbox.probe(command);
         async { answer.await.unwrap_or(Err(NodeError::Disconnected)) }
+    }
+
+    /// Id of our manager.
+    pub(super) fn manager(&self) -> ManagerId {
+        self.environment.manager
     }
 
     /// Asks for nothing but whether the user may say `ASKING`. That is about the next command, which must not be anybody's: the

@@ -6,10 +6,12 @@
 //! 1. **Settings.** The line of this process (`node::shared_settings`) goes into a sorted set beside the marker, and
 //!    the lines of other processes come back. A line lives for a minute, and the set as well.
 //! 2. **Durability.** A server that wrote every command to disk when the connection was made may have other settings since. It has lost
-//!    commands after a restart then, even if its data has the marker and the last receipt.
+//!    commands after a restart then, even if its data has the marker and the last receipt. If it still is durable, the connection leaves a
+//!    new receipt: a copy of the data that was made before lacks it.
 
 use super::info::Info;
 use super::live_connection::LiveConnection;
+use super::marker::{marker, read_marker};
 use super::prepare::PERSISTENCE;
 use crate::error::NodeError;
 use crate::lock::reserved::REGISTER;
@@ -80,5 +82,12 @@ async fn check_durability(live: &LiveConnection) {
     let identity = info.and_then(|info| Info::parse(&info).identity(&settings.unwrap_or_default()));
     if !identity.is_some_and(|identity| identity.is_durable) {
         live.server().is_not_durable();
+        return;
+    }
+    if let Some(last) = live.server().receipt() {
+        let reply = live.probe_with(read_marker(live.namespace(), live.manager(), Some(last))).await;
+        if let Some(marker) = reply.ok().and_then(|reply| marker(reply, Some(last))) {
+            live.server().has_left_receipt(marker);
+        }
     }
 }
