@@ -63,6 +63,11 @@ pub(crate) enum LeaseCut {
 /// Shortens the leases of the node that is named.
 pub(crate) type OnCut = Box<dyn Fn(&str, LeaseCut) + Send + Sync>;
 
+/// Age of a marker from which on it is a part of the settings that are compared. Too small: a server that comes back empty, with a new marker,
+/// looks like another server to processes that still know the old one, until their lines have expired. Too large: lists that differ are
+/// reported late.
+const SETTLED: Duration = Duration::from_secs(90);
+
 impl ServerRegister {
     pub(crate) fn new(clock: Clock, caution: Caution, quorum: Quorum, drift_factor: f64) -> Self {
         let (ballots, longest_lease) = (BallotClock::new(clock), AtomicU64::new(0));
@@ -160,9 +165,13 @@ impl ServerRegister {
     /// Returns the line of the settings on which all processes must agree, if it is compared.
     pub(crate) fn settings(&self) -> Option<String> {
         let settings = self.shared_settings.get()?;
-        let known = self.known();
-        let markers = known.values().filter_map(|known| known.marker.as_ref().map(|marker| marker.id.clone()));
-        let markers: Vec<_> = markers.collect();
+        let (now, known) = (self.clock.now(), self.known());
+        let has_settled = |known: &&KnownServer| {
+            let [_, of_data] = known.ages_at(now);
+            of_data >= SETTLED
+        };
+        let settled = known.values().filter(has_settled);
+        let markers: Vec<_> = settled.filter_map(|known| Some(known.marker.as_ref()?.id.clone())).collect();
         drop(known);
         let are_all_known = markers.len() == self.quorum.nodes;
         Some(settings.line(are_all_known.then_some(markers)))

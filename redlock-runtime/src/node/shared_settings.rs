@@ -7,7 +7,7 @@
 //! 2. `ttl` is the setting `longest_ttl` in milliseconds. It is left out for a single node that is trusted after a restart: nobody waits
 //!    for its leases.
 //! 3. `nodes` is a digest of the markers in the data of all nodes ([`Marker`]). Addresses would differ for one server. It is left out until
-//!    the markers of all nodes are known, and where nodes have no marker.
+//!    the markers of all nodes are known and have been there for 90 s, and where nodes have no marker.
 //!
 //! A setting that one of two lines lacks is not compared.
 //!
