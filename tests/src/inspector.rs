@@ -83,7 +83,7 @@ impl Inspector {
         (before - 1..=unix_millis() + 1).contains(&seen)
     }
 
-    /// All key names but those of [`RECORDS`], sorted.
+    /// All key names, sorted, without the records that processes keep about a server: its marker, receipts and settings.
     pub async fn keys(&self) -> Vec<String> {
         let mut keys: Vec<String> = self.command(&["KEYS", "*"]).await;
         keys.retain(|key| !RECORDS.iter().any(|record| key.ends_with(record)));
