@@ -27,7 +27,7 @@ async fn assert_ends_well(mut process: Child) {
 }
 
 async fn assert_no_key_is_left(server: &RedisServer) {
-    let keys: Vec<String> = server.inspect().command(&["KEYS", "*"]).await;
+    let keys = server.inspect().keys().await;
     assert!(keys.is_empty(), "{keys:?}");
 }
 

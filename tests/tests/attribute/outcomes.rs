@@ -240,8 +240,8 @@ async fn a_confirmed_release_is_waited_for() {
     let released = async {
         entered.notified().await;
         eventually(PATIENCE, "the key is gone", async || {
-            let keys: usize = server.inspect().command(&["DBSIZE"]).await;
-            if keys == 0 { Ok(()) } else { Err(format!("{keys} keys")) }
+            let keys = server.inspect().keys().await;
+            if keys.is_empty() { Ok(()) } else { Err(keys) }
         })
         .await;
     };
