@@ -203,7 +203,7 @@ fn report(shared: &Shared, by: OwnerToken, key: &LockKey, outcomes: Vec<BreakOut
     }
 }
 
-/// Takes the lock from whoever has it as `theirs`, puts `by` in its place, and waits so long for them to stop.
+/// Replaces the holder's token `theirs` by the breaker's token `by`, and waits up to `patience` for the holder to stop.
 async fn revoke(local: &Arc<LocalQueue>, theirs: Subject, by: OwnerToken, patience: Duration) -> BreakReport {
     let shared = local.shared();
     hear_the_answer(shared, &theirs.key).await;

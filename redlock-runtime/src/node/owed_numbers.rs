@@ -201,7 +201,7 @@ impl OwedNumbers {
         });
     }
 
-    /// What was taught before the last loss of data does not count.
+    /// Records that `node` has learnt a batch of numbers, unless it has lost its data since.
     fn taught(&self, node: &str, lesson: Lesson) {
         self.with(node, |debtor| {
             if debtor.losses == lesson.losses {

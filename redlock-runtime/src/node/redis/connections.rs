@@ -20,7 +20,7 @@ pub(super) struct Connections {
     is_wanted: AtomicBool,
     /// Whether the connection for wake-ups stands, where there is one.
     is_subscribed: AtomicBool,
-    /// Whether wake-ups have a connection of their own although the server speaks RESP3; it never becomes `false` again.
+    /// Wake-ups use a separate connection although the server speaks RESP3. Once set, this stays `true`.
     listens_apart: AtomicBool,
     /// Number of servers that were left because the name of the node led to another one.
     left: AtomicU64,
@@ -141,8 +141,8 @@ impl Connections {
         }
     }
 
-    /// A connection that carried commands and wake-ups was cut because of a message that was too long. From the next connection on,
-    /// wake-ups have one of their own, so that another such message does not delay commands.
+    /// Uses a separate connection for wake-ups from the next connection on. Called after a message that was too long has cut the connection
+    /// for commands: the next such message then delays no command.
     pub(super) fn listen_apart(&self) {
         self.listens_apart.store(true, Ordering::Release);
     }

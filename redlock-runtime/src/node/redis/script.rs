@@ -507,8 +507,8 @@ mod tests {
         }
     }
 
-    /// Smaller than what a server takes of a user who has not said who he is; also with the channels of a member of a cluster, and with
-    /// the longest namespace.
+    /// A server accepts at most 16 KiB in one text before the login. The channels of a cluster member and the longest namespace make scripts
+    /// longest.
     #[test]
     fn no_script_is_too_long_for_a_user_with_a_wrong_password() {
         let namespace = prefix(&"n".repeat(MAX_LEN));
