@@ -63,13 +63,17 @@ impl Abstention {
         self.young_until.iter().chain([&self.until]).flatten().any(|until| now < *until)
     }
 
-    /// Returns the remaining time of the abstention; `None` if the node votes. `older_suffice` returns `true` if a quorum of nodes is older
-    /// than this one by the measure of that index.
-    pub(super) fn left(self, now: Instant, older_suffice: impl Fn(usize) -> bool) -> Option<Duration> {
+    /// Returns the remaining time of the abstention; `None` if the node votes. `older_quorums` returns the measures by which a quorum of
+    /// nodes is older than this one.
+    pub(super) fn left(self, now: Instant, older_quorums: impl FnOnce() -> [bool; MEASURES]) -> Option<Duration> {
         let left = |until: Option<Instant>| until.map(|until| until.since(now)).filter(|left| !left.is_zero());
-        let as_young = self.young_until.into_iter().enumerate();
-        let as_young = as_young.filter_map(|(measure, until)| left(until).filter(|_| older_suffice(measure)));
-        left(self.until).into_iter().chain(as_young).max()
+        let young_for = self.young_until.map(left);
+        if young_for == [None; MEASURES] {
+            return left(self.until);
+        }
+        let outvoted_for =
+            young_for.into_iter().zip(older_quorums()).filter_map(|(left, is_outvoted)| left.filter(|_| is_outvoted));
+        left(self.until).into_iter().chain(outvoted_for).max()
     }
 }
 
@@ -279,8 +283,8 @@ mod tests {
             for measure in 0..MEASURES {
                 let mut abstention = Abstention { until: until.map(at), ..Abstention::default() };
                 abstention.young_until[measure] = young_until.map(at);
-                let older_suffice = |asked| asked == measure && older_suffice;
-                assert_eq!(abstention.left(at(5), older_suffice), expected, "{abstention:?} {expected:?}");
+                let older_quorums = || std::array::from_fn(|other| other == measure && older_suffice);
+                assert_eq!(abstention.left(at(5), older_quorums), expected, "{abstention:?} {expected:?}");
             }
         }
     }

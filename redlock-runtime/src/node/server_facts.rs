@@ -4,7 +4,7 @@ use crate::error::NodeError;
 use crate::node::abstention::Abstention;
 use crate::node::server_clock::ServerClock;
 use crate::node::server_identity::{DataSet, Identity, Marker};
-use crate::node::server_register::ServerRegister;
+use crate::node::server_register::{OlderQuorums, ServerRegister};
 use crate::node::shared_settings::OtherSettings;
 use crate::observe::{Throttle, events};
 use crate::protocol::command::{Notice, ProvenClaim};
@@ -51,6 +51,7 @@ pub(crate) struct ServerFacts {
     pub(crate) counters: NodeCounters,
     /// Whether a member of a cluster has channels of its own.
     has_own_channels: AtomicBool,
+    older_quorums: Mutex<OlderQuorums>,
     /// How often it has refused to say when a lock is free.
     refusals: Throttle,
     /// When the settings are compared.
@@ -73,6 +74,7 @@ impl ServerFacts {
             step_check_due: DueTime::default(),
             counters: NodeCounters::default(),
             has_own_channels: AtomicBool::new(false),
+            older_quorums: Mutex::default(),
             refusals: Throttle::default(),
             comparison_due: DueTime::default(),
             left_settings: Mutex::default(),
@@ -157,7 +159,12 @@ impl ServerFacts {
 
     /// For how much longer than `at` the node abstains, if so.
     pub(crate) fn abstains_for(&self, abstention: Abstention, at: Instant) -> Option<Duration> {
-        abstention.left(at, |measure| self.servers.older_suffice(&self.address, measure, at))
+        abstention.left(at, || {
+            // No code that can panic runs under this mutex.
+            let mut quorums = self.older_quorums.lock().unwrap_or_else(PoisonError::into_inner);
+            *quorums = self.servers.older_quorums(&self.address, *quorums, at);
+            quorums.are_there
+        })
     }
 
     /// A connection is about to be made. What was heard on the one before may have come after that was said to be broken.

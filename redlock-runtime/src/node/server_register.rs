@@ -46,9 +46,24 @@ pub(crate) struct ServerRegister {
     /// By how much each clock is ahead of ours.
     ahead: Mutex<ClockOffsets>,
     /// By address.
-    known: Mutex<HashMap<Box<str>, KnownServer>>,
+    known: Mutex<Known>,
+    /// Number of accesses to the servers that may have changed them.
+    changes: AtomicU64,
     /// The clusters that are nodes, by the ids of their members.
     clusters: Mutex<HashMap<Box<str>, Box<str>>>,
+}
+
+/// What is known of servers, by their addresses.
+type Known = HashMap<Box<str>, KnownServer>;
+
+/// The measures by which a quorum of nodes is older than one young server. Most answers of a young server need it, so it is kept.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct OlderQuorums {
+    pub(crate) are_there: [bool; MEASURES],
+    /// Number of the last change of the servers when this was found out.
+    changes: Option<u64>,
+    /// Time at which the next server ceases to be young.
+    until: Option<Instant>,
 }
 
 /// Reason why the leases of a node end earlier than they were granted for.
@@ -87,6 +102,7 @@ impl ServerRegister {
             owed_numbers: OwedNumbers::default(),
             ahead,
             known,
+            changes: AtomicU64::new(0),
             clusters,
         }
     }
@@ -185,7 +201,7 @@ impl ServerRegister {
     /// Records that `marker` has the new receipt of this process in the data of the server at `address`, unless another connection has left
     /// one meanwhile or the last one was not found: then the old one stays, and the data is not trusted after a restart.
     pub(crate) fn has_left_receipt(&self, address: &str, marker: Marker) {
-        let mut known = self.known();
+        let mut known = self.known_mut();
         let stored = known.get_mut(address).and_then(|known| known.marker.as_mut());
         if let Some(stored) = stored.filter(|stored| stored.id == marker.id && marker.follows == Some(stored.receipt)) {
             *stored = marker;
@@ -195,7 +211,7 @@ impl ServerRegister {
     /// Records that the server at `address` does not write every command to disk any more. It may lose commands in its next restart, whatever
     /// it is set to afterwards.
     pub(crate) fn is_not_durable(&self, address: &str) {
-        if let Some(known) = self.known().get_mut(address) {
+        if let Some(known) = self.known_mut().get_mut(address) {
             known.is_durable = false;
         }
     }
@@ -223,7 +239,7 @@ impl ServerRegister {
     ) -> Result<Abstention, NodeError> {
         self.teach_unless_unchanged(address, node, identity.as_ref());
         let (now, longest) = (self.clock.now(), self.longest_lease());
-        let mut known = self.known();
+        let mut known = self.known_mut();
         let Some(identity) = identity else { return Ok(known.get(address).map(abstention).unwrap_or_default()) };
         let before = known.remove(address).or_else(|| renamed(&mut known, node, &identity));
         let is_another = before.as_ref().is_some_and(|before| before.run_id != identity.run_id);
@@ -244,7 +260,7 @@ impl ServerRegister {
         });
         known.insert(address.into(), current);
         drop(known);
-        let left = abstention.left(now, |measure| self.older_suffice(address, measure, now));
+        let left = abstention.left(now, || self.older_quorums(address, OlderQuorums::default(), now).are_there);
         if twin.is_none() && (is_another || begins.is_some() && left.is_some()) {
             events::node_restarted(address, left.unwrap_or_default());
         }
@@ -282,7 +298,7 @@ impl ServerRegister {
     pub(crate) fn is_replica(&self, address: &str, node: &str, identity: Identity) {
         // Of a server that is known, what it was as a master is compared with what it will be.
         let now = self.clock.now();
-        self.known().entry(address.into()).or_insert_with(|| KnownServer::new(node, identity, false, now));
+        self.known_mut().entry(address.into()).or_insert_with(|| KnownServer::new(node, identity, false, now));
     }
 
     /// The members of the cluster that is `node` have these ids.
@@ -307,7 +323,7 @@ impl ServerRegister {
     /// Whether the server at `address`, on the connection that there is, still has what it had: it says that this is
     /// `data`.
     pub(crate) fn has_kept(&self, address: &str, data: DataSet) -> bool {
-        let mut known = self.known();
+        let mut known = self.known_mut();
         let Some(known) = known.get_mut(address) else { return true };
         let has_kept = data.continues(&known.data);
         if has_kept {
@@ -316,10 +332,24 @@ impl ServerRegister {
         has_kept
     }
 
-    /// Returns `true` if a quorum of nodes is older than the young server at `address` by that `measure`, or has not been reached yet.
-    pub(crate) fn older_suffice(&self, address: &str, measure: usize, at: Instant) -> bool {
+    /// Returns the measures by which a quorum of nodes is older than the young server at `address`, or has not been reached yet. `before` is
+    /// an earlier result; it is returned if it still holds, without a look at the servers.
+    pub(crate) fn older_quorums(&self, address: &str, before: OlderQuorums, at: Instant) -> OlderQuorums {
+        if before.changes == Some(self.changes.load(Ordering::Acquire)) && before.until.is_none_or(|until| at < until) {
+            return before;
+        }
         let known = self.known();
-        let Some(young) = known.get(address) else { return true };
+        let changes = Some(self.changes.load(Ordering::Relaxed));
+        let Some(young) = known.get(address) else {
+            return OlderQuorums { are_there: [true; MEASURES], changes, until: None };
+        };
+        let are_there = std::array::from_fn(|measure| self.has_older_quorum(&known, young, measure, at));
+        let young_until = known.values().flat_map(|server| server.young_until).flatten();
+        let until = young_until.filter(|until| at < *until).min();
+        OlderQuorums { are_there, changes, until }
+    }
+
+    fn has_older_quorum(&self, known: &Known, young: &KnownServer, measure: usize, at: Instant) -> bool {
         let age = |server: &KnownServer| server.ages_at(at).get(measure).copied().unwrap_or_default();
         let young_until = |server: &KnownServer| server.young_until.get(measure).copied().flatten();
         let is_old = |other: &KnownServer| young_until(other).is_none_or(|until| until <= at);
@@ -339,7 +369,7 @@ impl ServerRegister {
     pub(crate) fn disconnected(&self, address: &str, node: &str) {
         self.round_trips.disconnected(node, address);
         let now = self.clock.now();
-        if let Some(known) = self.known().get_mut(address) {
+        if let Some(known) = self.known_mut().get_mut(address) {
             known.lost_at = Some(now);
         }
     }
@@ -347,7 +377,7 @@ impl ServerRegister {
     /// The name `address` of `node` leads to another server, and the connection to the server before has ended. The votes of that server
     /// are void. Whichever server is connected there next is a replacement, as a promoted replica is.
     pub(crate) fn leave(&self, address: &str, node: &str) {
-        if let Some(known) = self.known().get_mut(address) {
+        if let Some(known) = self.known_mut().get_mut(address) {
             known.counts = false;
         }
         self.cut(node, LeaseCut::ServerLeft);
@@ -362,7 +392,7 @@ impl ServerRegister {
     /// they may have granted has ended.
     pub(crate) fn parts_are(&self, node: &str, are_there: impl Fn(&str) -> bool) {
         let (now, longest) = (self.clock.now(), self.longest_lease());
-        self.known().retain(|address, known| {
+        self.known_mut().retain(|address, known| {
             let is_there = *known.node != *node || are_there(address);
             // Of one that is back later, the time counts from when it was last missed.
             is_there || now.since(*known.lost_at.get_or_insert(now)) <= longest
@@ -388,9 +418,17 @@ impl ServerRegister {
         self.ahead.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    fn known(&self) -> MutexGuard<'_, HashMap<Box<str>, KnownServer>> {
+    fn known(&self) -> MutexGuard<'_, Known> {
         // No code that can panic runs under this mutex.
         self.known.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// The servers, to be changed. The change is counted under the mutex, so that a result of [`older_quorums`](Self::older_quorums) with
+    /// the new number has seen it.
+    fn known_mut(&self) -> MutexGuard<'_, Known> {
+        let known = self.known();
+        self.changes.fetch_add(1, Ordering::Release);
+        known
     }
 }
 
@@ -454,7 +492,7 @@ mod tests {
             let now = self.clock.now();
             Ok(self
                 .connected(address, address, identity)?
-                .left(now, |measure| self.older_suffice(address, measure, now)))
+                .left(now, || self.older_quorums(address, OlderQuorums::default(), now).are_there))
         }
     }
 
@@ -559,10 +597,13 @@ mod tests {
                 let at = cold.clock.now();
                 let is_reached = |name: &&&str| cold.known().contains_key(**name);
                 for name in NAMES.iter().filter(is_reached) {
-                    assert!(!cold.older_suffice(name, 0, at), "{nodes} {last_start} {reached:b}: {name} waits");
+                    assert!(
+                        !cold.older_quorums(name, OlderQuorums::default(), at).are_there[0],
+                        "{nodes} {last_start} {reached:b}: {name} waits"
+                    );
                 }
                 if reached & 1 != 0 {
-                    let is_trusted = !restarted.older_suffice("a", 0, at);
+                    let is_trusted = !restarted.older_quorums("a", OlderQuorums::default(), at).are_there[0];
                     assert!(!is_trusted, "{nodes} {last_start} {running} {reached:b}");
                 }
             }

@@ -305,6 +305,9 @@ pub(crate) enum Reply {
     Yielded { left: Option<Duration> },
     /// `Release`: given back.
     Released,
+    /// `Release`: executed, and too many waiters are absent for one command. A further release hands the lock to the next one that is
+    /// present. `was_owner`: the token owned the lock.
+    Unfinished { was_owner: bool },
     /// `Revoke`: the token has the place of the other one for so long, and whether anybody has received what that was told.
     Revoked { left: Duration, is_told: bool },
     /// `Raise`: the register is not lower than the number.

@@ -4,7 +4,8 @@
 //! 2. It is *settled* when its answer is conclusive: it was executed. A broken connection leaves that open, and a server that
 //!    answers with an error may execute it later: it is sent again until the key has expired by itself.
 //! 3. A repeated one may find that the first was executed: that the lock is not ours any more says nothing then.
-//! 4. An extension that finds no key to keep is followed by a release, because a command before it may have been executed
+//! 4. A release of a lock with many absent waiters may be unfinished: it is followed by another one, at once.
+//! 5. An extension that finds no key to keep is followed by a release, because a command before it may have been executed
 //!    late and have put the token into the queue.
 
 use super::command::{Answer, Reply, Verb};
@@ -48,6 +49,8 @@ pub(crate) enum Settlement {
     Settled,
     /// There was no key to keep; the queue is to be left.
     LeavesQueue,
+    /// It was executed, and another one has to find the next waiter.
+    Unfinished,
     /// It may not have been executed: it is to be sent again.
     Open,
 }
@@ -84,6 +87,8 @@ impl LastCommand {
     pub(crate) fn settled_by(&self, answer: &Answer) -> Settlement {
         if self.keeps_until.is_some() && matches!(answer, Ok(Reply::NotOwner)) {
             Settlement::LeavesQueue
+        } else if matches!(answer, Ok(Reply::Unfinished { .. })) {
+            Settlement::Unfinished
         } else if is_conclusive(answer) || self.is_stray && answer.as_ref().is_err_and(|error| !error.is_transient()) {
             Settlement::Settled
         } else {
@@ -91,10 +96,15 @@ impl LastCommand {
         }
     }
 
-    /// Leaves the queue, when there was no key to keep.
+    /// Becomes a release that leaves the queue, when there was no key to keep.
     pub(crate) const fn leave_queue(&mut self) {
         self.keeps_until = None;
         self.verb = Verb::Release { claim: CLAIM };
+    }
+
+    /// Becomes a release that finds the next waiter.
+    pub(crate) const fn find_next(&mut self) {
+        self.is_expected = false;
     }
 
     /// Is sent once more at `now`.

@@ -193,6 +193,10 @@ pub(crate) enum Rule {
     ThoseLeftAreTold,
     /// A name that could be had by who waits for several is kept for it: a plain `SET` would take it again and again.
     FreeNamesAreReserved,
+    /// A release that has found too many absent waiters is followed by another one: otherwise the next waiter would find out by itself.
+    UnfinishedReleasesAreRepeated,
+    /// A release of a token that has nothing hands over what is free: it may be the repetition of an unfinished one.
+    RepeatedReleasesGoOn,
     /// A node whose script failed halfway is sent a release: the script may have written before.
     FailedScriptsAreReleased,
     /// A node that says that not all names are the token's is sent a release as well: it may have the others.

@@ -4,6 +4,7 @@ use super::faults::Faults;
 use super::network::Delays;
 use super::profile::{Markers, Profile};
 use crate::protocol::command::Verb;
+use crate::protocol::node_state::Limits;
 use crate::request::AfterRestart;
 use crate::request::Wait;
 use std::time::Duration;
@@ -99,6 +100,27 @@ pub(super) fn frozen_minority() -> Profile {
 pub(super) fn crashed_holder() -> Profile {
     let faults = Faults { crashes: 1, until: 300, ..Faults::NONE };
     Profile { faults, ttls: vec![2000], bodies: 0..=150, bound: 600, ..crowd() }
+}
+
+/// Most waiters are dead when the lock is released, and one command looks at one of them.
+pub(super) fn dead_crowd() -> Profile {
+    let faults = Faults { crashes: 4, until: 150, ..Faults::NONE };
+    let limits = Limits { gone: 1, ..Limits::default() };
+    Profile {
+        nodes: vec![1],
+        clients: 5..=7,
+        faults,
+        limits,
+        ttls: vec![3000],
+        bodies: 400..=800,
+        bound: 600,
+        ..crowd()
+    }
+}
+
+/// The same among readers.
+pub(super) fn dead_readers() -> Profile {
+    Profile { sharing: 60, ..dead_crowd() }
 }
 
 /// Short turns for a long time, and wall clocks that differ by seconds.

@@ -3,13 +3,13 @@
 use super::breaking::{breaks, broken_banks, heard_breaks, prompt_breaks};
 use super::circumstances::{
     away_while_waiting, blinking, calm_delivery, clock_steps, cold_start, crashed_holder, crowd_with_crashes,
-    cut_acquisitions, cut_extensions, cut_tries, cut_yields, cut_yields_and_others, cuts, double_delivery,
-    early_restarts, empty_disks, failed_over, failing_scripts, families_with_cuts, fenced_rolling, fenced_with_cuts,
-    fenced_with_thefts, forged_messages, forgetful, forgetful_crowd, frozen_minority, frozen_servers, late_shutdowns,
-    late_starts, late_starts_on_empty_disks, long_bodies, long_holds, lowered_rolling, numbers_of_the_gone, old_copies,
-    one_forgets, one_freezes, poisoned_registers, promoted, replaced, rolling, shutdowns, slow_crowd,
-    steps_while_waiting, taught_rolling, thefts, thefts_of_a_moment, troubled_minority, unrenewed, windows,
-    wrong_clocks,
+    cut_acquisitions, cut_extensions, cut_tries, cut_yields, cut_yields_and_others, cuts, dead_crowd, dead_readers,
+    double_delivery, early_restarts, empty_disks, failed_over, failing_scripts, families_with_cuts, fenced_rolling,
+    fenced_with_cuts, fenced_with_thefts, forged_messages, forgetful, forgetful_crowd, frozen_minority, frozen_servers,
+    late_shutdowns, late_starts, late_starts_on_empty_disks, long_bodies, long_holds, lowered_rolling,
+    numbers_of_the_gone, old_copies, one_forgets, one_freezes, poisoned_registers, promoted, replaced, rolling,
+    shutdowns, slow_crowd, steps_while_waiting, taught_rolling, thefts, thefts_of_a_moment, troubled_minority,
+    unrenewed, windows, wrong_clocks,
 };
 use super::claims::{late_announcements, steps_before_claims};
 use super::faults::Faults;
@@ -45,7 +45,7 @@ const LONG_BODY: u64 = 1500;
 /// A rule, the circumstances in which it matters, and what breaks without it.
 type Case = (Rule, fn() -> Profile, &'static [Promise]);
 
-const CASES: [Case; 102] = [
+const CASES: [Case; 106] = [
     (Rule::TokensFollowTheLatest, wrong_clocks, &[Promise::Fairness]),
     (Rule::ReleasedTokensAreDead, cut_yields, &[Promise::Exclusion, Promise::Owned, Promise::Clean]),
     (Rule::OwnTurnIsALease, crowd_with_crashes, &[Promise::Exclusion, Promise::Owned]),
@@ -147,6 +147,10 @@ const CASES: [Case; 102] = [
     (Rule::LeavingUnblocks, tree_with_cancels, &[Promise::Progress]),
     (Rule::EveryRegisterAccepts, fenced_bank, &[Promise::Fencing]),
     (Rule::PartsLeftAreReleased, broken_banks, &[Promise::Clean]),
+    (Rule::UnfinishedReleasesAreRepeated, dead_crowd, &[Promise::Progress]),
+    (Rule::UnfinishedReleasesAreRepeated, dead_readers, &[Promise::Progress]),
+    (Rule::RepeatedReleasesGoOn, dead_crowd, &[Promise::Progress]),
+    (Rule::RepeatedReleasesGoOn, dead_readers, &[Promise::Progress]),
     (Rule::FailedScriptsAreReleased, failing_scripts, &[Promise::Clean]),
     (Rule::FreeNamesAreReserved, bank_among_tries, &[Promise::Fairness, Promise::Order]),
 ];

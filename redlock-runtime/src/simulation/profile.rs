@@ -3,7 +3,7 @@
 use super::faults::Faults;
 use super::network::Delays;
 use super::tree::NAMES;
-use crate::protocol::node_state::MOST_STEPS;
+use crate::protocol::node_state::Limits;
 use crate::protocol::rules::Rules;
 use crate::request::AfterRestart;
 use crate::request::Wait;
@@ -50,8 +50,8 @@ pub(super) struct Profile {
     pub(super) permits: Vec<u32>,
     /// How many want places in a tree, and no keys.
     pub(super) tree: u8,
-    /// How many waiters one command of a server lets in, or tells that a name is free.
-    pub(super) group: usize,
+    /// Limits of the work of one command of a server.
+    pub(super) limits: Limits,
     /// How many people break locks, each one at the most.
     pub(super) operators: usize,
     /// How much of what is said about broken locks is lost.
@@ -169,7 +169,7 @@ impl Profile {
             sets: 0,
             permits: Vec::new(),
             tree: 0,
-            group: MOST_STEPS,
+            limits: Limits::default(),
             operators: 0,
             losses: 0,
             lingers: Vec::new(),

@@ -5,7 +5,7 @@ use crate::lock::slot::slot_of;
 use crate::lock::{LockKey, OwnerToken};
 use crate::node::server_identity::{DataSet, Identity, Marker};
 use crate::protocol::command::{Claim, Command, Notice, Reply, Verb, Wakeup};
-use crate::protocol::node_state::NodeState;
+use crate::protocol::node_state::{Limits, NodeState};
 use crate::protocol::rules::Rules;
 use crate::time::ballot_clock::Ballot;
 use crate::time::clock::{Instant, virtual_origin};
@@ -17,7 +17,7 @@ pub(super) struct Server {
     state: NodeState,
     rules: Rules,
     /// How many waiters one command lets in, or tells that a name is free.
-    group: usize,
+    limits: Limits,
     number: usize,
     /// How much faster its clock runs, in parts in a million.
     ppm: i32,
@@ -86,12 +86,12 @@ pub(super) struct Executed {
 
 impl Server {
     pub(super) fn new(number: usize, ppm: i32, is_durable: bool, profile: &Profile, origin: Instant) -> Self {
-        let (group, rules) = (profile.group, profile.rules);
-        let state = NodeState::in_groups_of(group, rules);
+        let (limits, rules) = (profile.limits, profile.rules);
+        let state = NodeState::with_limits(limits, rules);
         Self {
             state,
             rules,
-            group,
+            limits,
             number,
             ppm,
             has_wall_clock: true,
@@ -257,7 +257,7 @@ impl Server {
 
     /// Loses its memory.
     pub(super) fn wipe(&mut self) {
-        self.state = NodeState::in_groups_of(self.group, self.rules);
+        self.state = NodeState::with_limits(self.limits, self.rules);
         self.marker = self
             .marker
             .take()

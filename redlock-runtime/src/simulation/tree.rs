@@ -10,6 +10,7 @@ use super::sharing::{bank, readers_and_writers, readers_crowd, readers_with_canc
 use crate::LockPart;
 use crate::lock::OwnerToken;
 use crate::protocol::command::{Command, Notice, Subject, Verb, Wakeup};
+use crate::protocol::node_state::Limits;
 use crate::request::Wait;
 use fastrand::Rng;
 use std::collections::HashMap;
@@ -141,7 +142,13 @@ const GROUP: usize = 2;
 /// Folders and what is in them, alone and shared, and moves between two of them. Nothing goes wrong, and nobody who waits is left
 /// waiting.
 pub(super) fn tree() -> Profile {
-    Profile { group: GROUP, tree: 100, sets: 20, sharing: 30, ..readers_and_writers() }
+    Profile {
+        limits: Limits { steps: GROUP, ..Limits::default() },
+        tree: 100,
+        sets: 20,
+        sharing: 30,
+        ..readers_and_writers()
+    }
 }
 
 /// Everybody comes at once.

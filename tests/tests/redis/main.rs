@@ -7,6 +7,7 @@
     reason = "helpers of tests are tests too"
 )]
 
+mod absent_waiters;
 mod access;
 mod again;
 mod ballots;

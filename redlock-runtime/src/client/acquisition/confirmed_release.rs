@@ -77,7 +77,7 @@ impl ConfirmedRelease {
         for sent in &self.releases {
             match &sent.answer {
                 None => tally.open += 1,
-                Some(Ok(Reply::Released | Reply::Extended { .. } | Reply::Found { .. })) => tally.granted += 1,
+                Some(Ok(reply)) if is_confirmation(reply) => tally.granted += 1,
                 Some(Ok(_)) => tally.taken += 1,
                 Some(Err(_)) => tally.failed += 1,
             }
@@ -90,7 +90,7 @@ impl ConfirmedRelease {
         let failures = self.releases.iter().filter_map(|sent| {
             let error = match &sent.answer {
                 None => silence.clone(),
-                Some(Ok(Reply::Released | Reply::Extended { .. } | Reply::Found { .. })) => return None,
+                Some(Ok(reply)) if is_confirmation(reply) => return None,
                 Some(Ok(_)) => NodeError::Held,
                 Some(Err(error)) => error.clone(),
             };
@@ -99,6 +99,14 @@ impl ConfirmedRelease {
         });
         self.shared.no_quorum(Some(&self.subject.key), failures.collect())
     }
+}
+
+/// Returns `true` if the node held the lock for the token until now, or keeps it for the rest of a least hold.
+const fn is_confirmation(reply: &Reply) -> bool {
+    matches!(
+        reply,
+        Reply::Released | Reply::Unfinished { was_owner: true } | Reply::Extended { .. } | Reply::Found { .. }
+    )
 }
 
 impl Drop for ConfirmedRelease {

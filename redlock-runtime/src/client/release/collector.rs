@@ -73,7 +73,7 @@ impl Collector {
             release.ledger().waits();
             let answer = (&mut release.answer).await;
             release.ledger().waits_no_more();
-            if release.leaves_queue_after(&answer, &*self.node) {
+            if release.is_followed_after(&answer, &*self.node) {
                 continue;
             }
             let left = release.matters_until().since(self.clock.now());

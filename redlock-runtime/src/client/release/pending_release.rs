@@ -116,14 +116,15 @@ impl PendingRelease {
         }
     }
 
-    /// After an `answer` that was waited for: whether another one is to be waited for, because the queue is left now.
-    pub(super) fn leaves_queue_after(&mut self, answer: &Answer, node: &dyn Node) -> bool {
-        let leaves = self.last.settled_by(answer) == Settlement::LeavesQueue;
-        if leaves {
-            self.last.leave_queue();
-            self.answer = node.send(self.command());
+    /// Sends the release that has to follow `answer` at once, if any. Returns `true` if there is a further answer to wait for.
+    pub(super) fn is_followed_after(&mut self, answer: &Answer, node: &dyn Node) -> bool {
+        match self.last.settled_by(answer) {
+            Settlement::LeavesQueue => self.last.leave_queue(),
+            Settlement::Unfinished => self.last.find_next(),
+            Settlement::Settled | Settlement::Open => return false,
         }
-        leaves
+        self.answer = node.send(self.command());
+        true
     }
 
     /// Returns `true` if the release need not be repeated after `answer`.

@@ -4,12 +4,14 @@ use super::step::{HOUR, MOMENT, WHILE, Wish};
 use super::{KEYS, MANAGERS, Pair, Redis, TOKENS};
 use crate::error::NodeError;
 use crate::lock::class::Class::{Exclusive, IntentExclusive, IntentShared, Shared};
+use crate::lock::owner_token::ManagerId;
 use crate::lock::part::Part;
 use crate::lock::parts::Parts;
 use crate::lock::{Mode, OwnerToken};
 use crate::node::Node;
 use crate::node::redis::queue_name;
 use crate::protocol::command::{Command, Reply, Subject, Verb};
+use crate::protocol::node_state::MOST_GONE;
 use crate::time::token_clock::TokenTime;
 use redis::Commands;
 use redlock_tests::RedisServer;
@@ -90,6 +92,61 @@ async fn a_crowd_below_a_folder_is_told_alike() {
         pair.clear().await;
     }
     assert!(pair.seen.contains("told that it is free"));
+}
+
+/// More waiters are absent than one command looks at: the first command is unfinished, and the repeated one finds the live waiter.
+#[tokio::test]
+async fn many_absent_waiters_are_removed_alike() {
+    let server = RedisServer::start().await;
+    let mut pair = Pair { is_brief: false, ..Pair::start(&server.url()).await };
+    tokio::time::pause();
+    let acquire = Verb::Acquire { ttl: HOUR, claim: HOUR, holds: false };
+    let release = Verb::Release { claim: HOUR };
+    pair.begin(0);
+    for manager in 0..MANAGERS {
+        if !pair.listens(manager) {
+            pair.turn(manager);
+        }
+    }
+    let live = |pair: &Pair, millis: u64| OwnerToken::new(pair.managers[0], TokenTime::new(millis, 0));
+    let mut millis = 1000;
+    for mode in [Mode::Exclusive, Mode::Shared] {
+        // Each of its own process; then all of one.
+        for (one_process, is_finished) in [(None, false), (Some(ManagerId::random()), true)] {
+            for is_released in [true, false] {
+                let (holder, waiter) = (live(&pair, millis), live(&pair, millis + 900));
+                let ttl = if is_released { HOUR } else { MOMENT };
+                // A reader that finds the lock free waits for nobody but writers.
+                let absent_mode = if is_released { mode } else { Mode::Exclusive };
+                pair.ask(Verb::SetNx { ttl }, Mode::Exclusive, None, 0, holder, None).await;
+                for at in 0..MOST_GONE as u64 + 20 {
+                    let manager = one_process.unwrap_or_else(ManagerId::random);
+                    let absent = OwnerToken::new(manager, TokenTime::new(millis + 1 + at, 0));
+                    pair.redis.hear_all();
+                    pair.ask(acquire, absent_mode, None, 0, absent, None).await;
+                }
+                if is_released {
+                    pair.ask(acquire, mode, None, 0, waiter, None).await;
+                    pair.seen.clear();
+                    pair.ask(release, Mode::Exclusive, None, 0, holder, None).await;
+                    assert_eq!(pair.seen.contains("unfinished"), !is_finished, "{:?}", pair.seen);
+                    pair.ask(release, Mode::Exclusive, None, 0, holder, None).await;
+                    assert!(pair.seen.contains("claim with its times"), "{:?}", pair.seen);
+                } else {
+                    pair.pass(WHILE).await;
+                    pair.redis.hear_all();
+                    pair.seen.clear();
+                    pair.ask(acquire, mode, None, 0, waiter, None).await;
+                    assert_eq!(pair.seen.contains("granted"), is_finished, "{:?}", pair.seen);
+                    pair.ask(acquire, mode, None, 0, waiter, None).await;
+                    assert!(pair.seen.contains("granted"), "{:?}", pair.seen);
+                }
+                pair.ask(release, mode, None, 0, waiter, None).await;
+                pair.clear().await;
+                millis += 1000;
+            }
+        }
+    }
 }
 
 /// Something else has the name of a queue: who wants several names has none of them, gives none away and waits for none.

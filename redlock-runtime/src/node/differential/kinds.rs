@@ -19,6 +19,7 @@ pub(super) fn kind(reply: &Reply) -> &'static str {
         Reply::Kept => "kept",
         Reply::Yielded { .. } => "yielded",
         Reply::Released => "released",
+        Reply::Unfinished { .. } => "unfinished",
         Reply::Revoked { is_told: false, .. } => "broken",
         Reply::Revoked { is_told: true, .. } => "broken, and told",
         Reply::Raised => "a register is raised",

@@ -111,6 +111,7 @@ fn reply(verb: Verb, parts: &[Value]) -> Option<Reply> {
         (Verb::Yield { .. }, [Value::Int(1)]) => Reply::Kept,
         (Verb::Yield { .. }, [Value::Int(0), Value::Int(left)]) => Reply::Yielded { left: pttl(*left) },
         (Verb::Release { .. }, [Value::Int(1)]) => Reply::Released,
+        (Verb::Release { .. }, [Value::Int(two @ (2 | -2))]) => Reply::Unfinished { was_owner: *two > 0 },
         (Verb::Raise { .. }, [Value::Int(_)]) => Reply::Raised,
         _ => return None,
     };

@@ -43,6 +43,7 @@ mod names;
 mod needed;
 mod node_config;
 mod outbox;
+mod packing;
 mod parameters;
 mod permissions;
 mod prepare;

@@ -4,6 +4,7 @@
 //! `lua/assembled/`.
 
 use super::channels::Channels;
+use super::packing::packed;
 use super::question::{Form, Question};
 use super::side_key::{queue_name, register_of};
 use crate::lock::beside::turnstile_name;
@@ -56,33 +57,6 @@ fn with_constants(parts: &str) -> String {
         ("MOST_ENDED", MOST_ENDED.to_string()),
     ];
     constants.iter().fold(parts.to_owned(), |source, (name, value)| source.replace(name, value))
-}
-
-/// The `parts` without their comments, their indentation and spaces that mean nothing. Before a user has said who he is, a server takes no text of more than 16 KiB and ends the
-/// connection instead: then nobody would hear that the password is wrong.
-fn without_comments(parts: &str) -> String {
-    let is_code = |line: &&str| !line.starts_with("--") && !line.is_empty();
-    let mut source = String::with_capacity(parts.len());
-    for line in parts.lines().map(str::trim).filter(is_code) {
-        push_packed(&mut source, line);
-        source.push('\n');
-    }
-    source
-}
-
-/// Adds `line` without the spaces beside symbols. Texts keep theirs. Dots and minus signs do as well, because `1 ..` is not `1..`, and two minus
-/// signs begin a comment.
-fn push_packed(source: &mut String, line: &str) {
-    let joins = |c: char| "=,(){}<>~+*/".contains(c);
-    let (mut is_text, mut chars) = (false, line.chars().peekable());
-    while let Some(c) = chars.next() {
-        is_text ^= c == '\'';
-        let mut is_beside = || source.ends_with(joins) || chars.peek().is_some_and(|next| joins(*next));
-        let is_needed = c != ' ' || is_text || !is_beside();
-        if is_needed {
-            source.push(c);
-        }
-    }
 }
 
 /// What stands behind the token of a holder while others may wait for its lock, as Lua writes it; see `lua/lock.lua`.
@@ -151,7 +125,7 @@ macro_rules! of_several {
             parts!("names"),
             "local wanted = ARGV[#ARGV]\n",
             $(parts!($($start),+),)?
-            parts!("shares", "share_value", "token", "claim", "notify"),
+            parts!("shares", "share_value", "token", "claim", "notify", "gone"),
             "local class, has_several = tonumber(string.sub(wanted, 1, 1)), true\n",
             parts!("latest", "readers", "sets", $verb)
         )
@@ -165,7 +139,7 @@ macro_rules! of_several {
             $at,
             "\nlocal answer = (function()\n",
             $(parts!($start),)?
-            parts!("shares", "share_value", "token", "claim", "notify"),
+            parts!("shares", "share_value", "token", "claim", "notify", "gone"),
             "local class, has_several = tonumber(string.sub(wanted, 1, 1)), true\n",
             parts!("latest", "readers", "sets", $verb),
             "end)()\n",
@@ -190,10 +164,10 @@ macro_rules! scripts {
     ) => {
         #[expect(non_upper_case_globals, reason = "they are called what the scripts are called")]
         mod source {
-            use super::{LazyLock, with_constants, without_comments};
+            use super::{LazyLock, packed, with_constants};
 
-            pub(super) static $several: LazyLock<String> = LazyLock::new(|| with_constants(&without_comments($several_source)));
-            $(pub(super) static $name: LazyLock<String> = LazyLock::new(|| with_constants(&without_comments($source)));)+
+            pub(super) static $several: LazyLock<String> = LazyLock::new(|| with_constants(&packed($several_source)));
+            $(pub(super) static $name: LazyLock<String> = LazyLock::new(|| with_constants(&packed($source)));)+
         }
 
         /// Every script, loaded on one connection.
@@ -285,19 +259,19 @@ scripts! {
     no script: (Kind::Alone, Verb::SetNx { .. }, _) | (_, Verb::Raise { .. }, _),
     several locks: extend_many => parts!("extend_many"),
     acquire: (Kind::Alone, Verb::Acquire { .. }, None) => concat!(
-        parts!("names", "value", "token", "crowd", "acquire_taken", "claim", "notify"),
+        parts!("names", "value", "token", "crowd", "acquire_taken", "claim", "notify", "gone"),
         or_among!("acquire_among"),
         parts!("lock", "hand", "acquire")
     ),
     extend: (Kind::Alone, Verb::Extend { .. } | Verb::Renew { .. } | Verb::Keep { .. }, None) => parts!("names", "value", "late", "extend_alone", "token", "latest", "extend_marked", "lock", "extend"),
     adopt: (Kind::Alone, Verb::Adopt { .. }, None) => parts!("names", "value", "late", "adopt", "extend_alone", "token", "latest", "extend_marked", "lock", "extend"),
     yield_up: (Kind::Alone, Verb::Yield { .. }, _) => concat!(
-        parts!("names", "value", "token", "crowd", "claim", "notify"),
+        parts!("names", "value", "token", "crowd", "claim", "notify", "gone"),
         or_among!("yield_among"),
         parts!("lock", "hand", "yield")
     ),
     release: (Kind::Alone, Verb::Release { .. }, _) => concat!(
-        parts!("names", "value", "release_alone", "token", "crowd", "claim", "release_marked", "notify"),
+        parts!("names", "value", "release_alone", "token", "crowd", "claim", "release_marked", "notify", "gone"),
         "if is_among then\n",
         // Before the part that asks for the time.
         parts!("release_timeless"),
@@ -309,7 +283,7 @@ scripts! {
     acquire_fenced: (Kind::Alone, Verb::Acquire { .. }, Some(_)) => concat!(
         parts!("names", "fence"),
         "local answer = (function()\n",
-        parts!("value", "token", "crowd", "acquire_taken", "claim", "notify"),
+        parts!("value", "token", "crowd", "acquire_taken", "claim", "notify", "gone"),
         or_among!("acquire_among"),
         parts!("lock", "hand", "acquire"),
         "end)()\n",
@@ -318,21 +292,21 @@ scripts! {
     extend_fenced: (Kind::Alone, Verb::Extend { .. } | Verb::Renew { .. } | Verb::Keep { .. }, Some(_)) => fenced_parts!("value", "late", "token", "latest", "lock", "extend"; "extend_fenced"),
     adopt_fenced: (Kind::Alone, Verb::Adopt { .. }, Some(_)) => fenced_parts!("value", "late", "adopt", "token", "latest", "lock", "extend"; "extend_fenced"),
     share_try: (Kind::Shared | Kind::Permit, Verb::SetNx { .. }, _) => concat!(
-        parts!("names", "shares", "share_alone", "share_value", "token", "claim", "notify"),
+        parts!("names", "shares", "share_alone", "share_value", "token", "claim", "notify", "gone"),
         among!("SHARING": "share_try")
     ),
     share_acquire: (Kind::Shared | Kind::Permit, Verb::Acquire { .. }, None) => concat!(
-        parts!("names", "shares", "share_alone", "share_value", "token", "claim", "notify"),
+        parts!("names", "shares", "share_alone", "share_value", "token", "claim", "notify", "gone"),
         among!("SHARING": "acquire_among")
     ),
     share_extend: (Kind::Shared | Kind::Permit, Verb::Extend { .. } | Verb::Renew { .. } | Verb::Keep { .. } | Verb::Adopt { .. }, None) => concat!(
-        parts!("names", "token", "latest", "shares", "share_extend_alone", "share_value", "claim", "notify"),
+        parts!("names", "token", "latest", "shares", "share_extend_alone", "share_value", "claim", "notify", "gone"),
         among!("SHARING": "share_extend")
     ),
     share_acquire_fenced: (Kind::Shared | Kind::Permit, Verb::Acquire { .. }, Some(_)) => concat!(
         parts!("names", "fence"),
         "local answer = (function()\n",
-        parts!("shares", "share_alone", "share_value", "token", "claim", "notify"),
+        parts!("shares", "share_alone", "share_value", "token", "claim", "notify", "gone"),
         among!("SHARING": "acquire_among"),
         "end)()\n",
         parts!("acquire_fenced")
@@ -340,17 +314,17 @@ scripts! {
     share_extend_fenced: (Kind::Shared | Kind::Permit, Verb::Extend { .. } | Verb::Renew { .. } | Verb::Keep { .. } | Verb::Adopt { .. }, Some(_)) => concat!(
         parts!("names", "fence"),
         "local answer = (function()\n",
-        parts!("token", "latest", "shares", "share_extend_alone", "share_value", "claim", "notify"),
+        parts!("token", "latest", "shares", "share_extend_alone", "share_value", "claim", "notify", "gone"),
         among!("SHARING": "share_extend"),
         "end)()\n",
         parts!("extend_fenced")
     ),
     share_yield: (Kind::Shared | Kind::Permit, Verb::Yield { .. }, _) => concat!(
-        parts!("names", "shares", "share_value", "token", "claim", "notify"),
+        parts!("names", "shares", "share_value", "token", "claim", "notify", "gone"),
         among!("SHARING": "yield_among")
     ),
     share_release: (Kind::Shared, Verb::Release { .. }, _) => concat!(
-        parts!("names", "shares", "share_release_alone", "share_value", "token", "claim", "notify", "release_timeless"),
+        parts!("names", "shares", "share_release_alone", "share_value", "token", "claim", "notify", "gone", "release_timeless"),
         among!("SHARING": "release_among")
     ),
     set_try: (Kind::Several, Verb::SetNx { .. }, _) => of_several!(first "set_alone", "share_try"; from 1 at 2),
@@ -364,7 +338,7 @@ scripts! {
         "if ARGV[6] ~= 'late' and (function()\n",
         parts!("share_alone"),
         "end)() then\nreturn entered()\nend\n",
-        parts!("share_value", "token", "claim", "notify"),
+        parts!("share_value", "token", "claim", "notify", "gone"),
         among!("SHARING": "permit_enter")
     ),
     permit_release: (Kind::Permit, Verb::Release { .. }, _) => concat!(
@@ -373,7 +347,7 @@ scripts! {
         "if redis.pcall('GET', KEYS[3]) == false then\n",
         parts!("share_release_alone"),
         "end\n",
-        parts!("share_value", "token", "claim", "notify", "release_timeless"),
+        parts!("share_value", "token", "claim", "notify", "gone", "release_timeless"),
         among!("SHARING": "permit_freed", "release_among")
     ),
 }
@@ -517,18 +491,6 @@ mod tests {
             let source = channels.in_script(source);
             assert!(source.len() < 16 * 1024, "{name}: {} bytes", source.len());
             assert!(!source.contains("--"), "{name}");
-        }
-    }
-
-    #[test]
-    fn spaces_beside_symbols_are_removed() {
-        let table = [
-            ("  local a, b = f(1, 'x = y, z')", "local a,b=f(1,'x = y, z')\n"),
-            ("if a ~= b and c < (d + 1) then", "if a~=b and c<(d+1)then\n"),
-            ("return 1 .. ' (' .. -a - -1", "return 1 .. ' (' .. -a - -1\n"),
-        ];
-        for (line, expected) in table {
-            assert_eq!(without_comments(line), expected);
         }
     }
 

@@ -83,7 +83,7 @@ impl Voter {
                 // The first try may be answered when the token has gone on to wait, and is to be asked for a place.
                 self.lose(if *reply == Reply::NotOwner { Some(now) } else { self.recheck_at });
             }
-            Reply::Released | Reply::Revoked { .. } | Reply::Raised => {}
+            Reply::Released | Reply::Unfinished { .. } | Reply::Revoked { .. } | Reply::Raised => {}
         }
     }
 
@@ -160,6 +160,7 @@ const fn is_contended(reply: &Reply) -> bool {
         Reply::Entered { .. }
         | Reply::Kept
         | Reply::Released
+        | Reply::Unfinished { .. }
         | Reply::Revoked { .. }
         | Reply::Raised
         | Reply::NotOwner => false,

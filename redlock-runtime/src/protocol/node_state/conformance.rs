@@ -296,6 +296,7 @@ fn in_the_model(reply: &Reply) -> model::Reply {
         Reply::Found { .. } => panic!("no node says of itself that it abstains"),
         Reply::Revoked { .. } => panic!("nobody breaks a lock"),
         Reply::Entered { .. } => panic!("nobody wants a permit"),
+        Reply::Unfinished { .. } => panic!("not so many are gone"),
         Reply::Raised => panic!("no register is raised"),
     }
 }

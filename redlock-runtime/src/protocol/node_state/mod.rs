@@ -2,7 +2,8 @@
 
 #[cfg(feature = "testing")]
 mod erasing;
-mod group;
+mod gone;
+mod limits;
 mod look;
 mod permits;
 mod promotion;
@@ -12,10 +13,9 @@ mod registers;
 mod sharing;
 mod standing;
 
-use self::group::Group;
-pub(crate) use self::group::MOST_STEPS;
+use self::gone::Gone;
+pub(crate) use self::limits::{Limits, MOST_GONE, MOST_STEPS};
 pub(crate) use self::look::Seen;
-pub(crate) use self::promotion::MOST_GONE;
 use self::queue::{Line, Queue};
 use self::readers::Readers;
 use self::registers::Registers;
@@ -50,7 +50,7 @@ pub(crate) struct NodeState {
     registers: Registers,
     /// The number of entries at which expired ones are removed: twice what was left the last time.
     sweep_at: usize,
-    group: Group,
+    limits: Limits,
     rules: Rules,
 }
 
@@ -72,6 +72,7 @@ struct Execution<'a> {
     class: Class,
     has_several: bool,
     token: OwnerToken,
+    gone: Gone,
     publish: Publish<'a>,
 }
 
@@ -94,7 +95,17 @@ impl NodeState {
         }
         let Subject { key, token, mode, other, .. } = subject;
         let (class, has_several) = (Class::of(*mode), subject.has_several());
-        let mut execution = Execution { state: self, now, subject, key, class, has_several, token: *token, publish };
+        let mut execution = Execution {
+            state: self,
+            now,
+            subject,
+            key,
+            class,
+            has_several,
+            token: *token,
+            gone: Gone::default(),
+            publish,
+        };
         execution.adopt(command.verb, other.as_deref());
         let seen = execution.seen(command.verb);
         let other = other.as_deref().copied();
@@ -256,11 +267,24 @@ impl Execution<'_> {
             return Reply::Released;
         }
         self.leave_queue();
-        if !self.is_owner() && self.applies(Rule::ReleaseChecksTheOwner) {
-            return Reply::NotOwner;
+        let was_owner = self.is_owner() || !self.applies(Rule::ReleaseChecksTheOwner);
+        // A repeated release finds the lock free: the first one has not come to the end of the queue.
+        let is_free = self.owner().is_none() && self.applies(Rule::RepeatedReleasesGoOn);
+        if was_owner || is_free {
+            self.hand_over(claim, None);
         }
-        self.hand_over(claim, None);
-        Reply::Released
+        self.released(was_owner)
+    }
+
+    /// The reply to a release.
+    fn released(&self, was_owner: bool) -> Reply {
+        match was_owner {
+            _ if self.is_unfinished() && self.applies(Rule::UnfinishedReleasesAreRepeated) => {
+                Reply::Unfinished { was_owner }
+            }
+            true => Reply::Released,
+            false => Reply::NotOwner,
+        }
     }
 
     /// Takes the place of `from`, whose lock somebody breaks, and tells it.
@@ -319,17 +343,21 @@ impl Execution<'_> {
     ///
     /// `own_ttl` is for the token of the command, should it be the next: a lease and not a claim, without a wake-up.
     fn hand_over(&mut self, claim: Duration, own_ttl: Option<Duration>) -> Option<OwnerToken> {
-        while let Some(next) = self.queue_mut().and_then(Queue::pop_first) {
+        while !self.is_unfinished()
+            && let Some(next) = self.queue_mut().and_then(Queue::pop_first)
+        {
             let is_marked = self.is_waited_for() && self.applies(Rule::HandOverKeepsTheMark);
             if let Some(ttl) = own_ttl.filter(|_| next == self.token) {
                 self.own(next, if self.applies(Rule::OwnTurnIsALease) { ttl } else { claim }, is_marked);
                 return Some(next);
             }
-            self.own(next, claim, is_marked);
-            // Nobody receives it: that process is gone.
-            if self.announce(next, claim) > 0 {
-                return Some(next);
+            if !self.is_gone(next) {
+                self.own(next, claim, is_marked);
+                if self.announce(next, claim) > 0 {
+                    return Some(next);
+                }
             }
+            self.strike_gone(next, Line::ALONE);
         }
         self.state.locks.remove(self.key.name());
         None
@@ -380,7 +408,11 @@ impl Execution<'_> {
         self.state.locks.insert(self.key.name().into(), holder);
     }
 
+    /// How much is left of the lease of the holder. Zero after an unfinished command: the lock is free, and the caller asks again.
     fn left(&self) -> Option<Duration> {
+        if self.is_unfinished() {
+            return Some(Duration::ZERO);
+        }
         self.state.locks.get(self.key.name()).map(|holder| holder.expires.since(self.now))
     }
 
@@ -410,7 +442,8 @@ impl Execution<'_> {
     }
 
     fn queued(&self) -> Reply {
-        Reply::Queued { left: self.left(), rank: self.queue().map_or(0, |queue| queue.rank(self.token)) }
+        let rank = self.queue().map_or(0, |queue| queue.rank(self.token));
+        Reply::Queued { left: self.left(), rank: if self.is_unfinished() { 0 } else { rank } }
     }
 
     fn seen(&self, verb: Verb) -> Option<TokenTime> {

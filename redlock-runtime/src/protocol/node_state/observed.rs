@@ -7,9 +7,9 @@ impl NodeState {
         Self { rules, ..Self::default() }
     }
 
-    /// The same, and one command lets no more waiters in than so many, or tells them that a name is free.
-    pub(crate) fn in_groups_of(group: usize, rules: Rules) -> Self {
-        Self { group: Group(group), ..Self::following(rules) }
+    /// The same with limits for the work of one command.
+    pub(crate) fn with_limits(limits: Limits, rules: Rules) -> Self {
+        Self { limits, ..Self::following(rules) }
     }
 
     /// Whether some who wait for `key` are still to be told that it is free.

@@ -13,10 +13,6 @@ use crate::protocol::rules::Rule;
 use std::ops::Bound;
 use std::time::Duration;
 
-/// So many waiters are looked at by one command, to let them in or to tell them. Smaller, those behind the waiters of a process
-/// that is gone have to ask by themselves; larger, the server is busy for longer.
-pub(crate) const MOST_GONE: usize = 1024;
-
 /// Something of each line, by its score.
 type OfLines<T> = [T; Line::ALL.len()];
 
@@ -48,13 +44,13 @@ impl Execution<'_> {
         // Whoever keeps the first of a line out keeps out all behind it.
         let mut kept_out = [false; Line::ALL.len()];
         let (mut has_own, mut has_shared, mut steps) = (false, false, 0);
-        for look in 0..=MOST_GONE {
+        loop {
             if self.owner().is_some() || has_shared && !self.applies(Rule::ReadersTogether) {
                 break;
             }
             let looked_at = self.looked_at(&freed, untold, kept_out);
             let Some((next, line)) = self.next_waiter(&passed, looked_at) else { break };
-            if steps == self.state.group.0 || look == MOST_GONE {
+            if steps == self.state.limits.steps || self.is_unfinished() {
                 self.tell_later(next, looked_at);
                 break;
             }
@@ -85,6 +81,7 @@ impl Execution<'_> {
             match step {
                 Step::In => {}
                 Step::Gone => {
+                    self.strike_gone(next, line);
                     freed.push(line.class);
                     for (other, kept_out) in Line::ALL.iter().zip(&mut kept_out) {
                         *kept_out &= !line.class.conflicts_with(other.class);
@@ -105,11 +102,7 @@ impl Execution<'_> {
     /// Tells somebody who wants several names that this one is free, unless the token of the command is meant. Whose process is
     /// gone leaves, which may free the name for others.
     fn tell(&mut self, next: OwnerToken) -> Step {
-        if next == self.token || self.nudge(next) {
-            return Step::Passed;
-        }
-        self.strike(next);
-        Step::Gone
+        if next == self.token || self.nudge(next) { Step::Passed } else { Step::Gone }
     }
 
     /// Where to begin with those of each line, and of which lines some are still to be told. What has `freed` the name now is a
@@ -166,7 +159,7 @@ impl Execution<'_> {
 
     /// Tells `next`, which wants several names, that this one is free, and keeps it for that one. `false` when nobody hears it.
     pub(super) fn nudge(&mut self, next: OwnerToken) -> bool {
-        let is_heard = self.notify(next, Notice::Free) > 0;
+        let is_heard = !self.is_gone(next) && self.notify(next, Notice::Free) > 0;
         if is_heard && self.applies(Rule::FreeNamesAreReserved) {
             self.reserve_for(next);
         }
@@ -176,6 +169,9 @@ impl Execution<'_> {
     /// Gives the name to `next`, which leaves the queue, as a claim. `false` when nobody is there to take it.
     pub(super) fn give_to(&mut self, next: OwnerToken, class: Class, claim: Duration) -> bool {
         self.strike(next);
+        if self.is_gone(next) {
+            return false;
+        }
         self.take(next, class, claim);
         let is_heard = self.announce(next, claim) > 0;
         if !is_heard {

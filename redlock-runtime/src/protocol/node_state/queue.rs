@@ -169,6 +169,15 @@ impl Queue {
         self.lines.iter_mut().any(|tokens| tokens.remove(&token))
     }
 
+    /// Removes the tokens of one manager from the first `most` of a line, except one.
+    pub(super) fn remove_of_manager(&mut self, manager: &str, line: Line, most: usize, except: OwnerToken) {
+        let of_manager = |token: &OwnerToken| token.manager() == manager && *token != except;
+        let tokens: Vec<_> = self.line(line).into_iter().flatten().take(most).copied().filter(of_manager).collect();
+        tokens.into_iter().for_each(|token| {
+            self.remove(token);
+        });
+    }
+
     pub(super) fn pop_first(&mut self) -> Option<OwnerToken> {
         self.lines.first_mut()?.pop_first()
     }

@@ -18,7 +18,7 @@ use crate::lock::OwnerToken;
 use crate::lock::class::Class;
 use crate::protocol::command::{Notice, Reply, Verb};
 use crate::protocol::lease;
-use crate::protocol::node_state::group::MOST_STEPS;
+use crate::protocol::node_state::limits::MOST_STEPS;
 use crate::protocol::rules::Rule;
 use std::time::Duration;
 
@@ -172,7 +172,8 @@ impl<'a> Execution<'a> {
                 }
             });
         }
-        Reply::Queued { left: self.longest_left(), rank: self.largest_rank() }
+        let rank = if self.is_unfinished() { 0 } else { self.largest_rank() };
+        Reply::Queued { left: self.longest_left(), rank }
     }
 
     /// Lets those in who can have the names. Whether the token is among them.
@@ -277,17 +278,21 @@ impl<'a> Execution<'a> {
             let held = part.hold_of(token);
             is_released &= held.is_some();
             part.drop_hold_of(token);
-            let waited = line.filter(|_| part.applies(Rule::LeavingUnblocks)).map(|line| line.class);
-            leaves.push(held.or(waited));
+            // A repeated release finds nothing: the first one has not come to the end of the queue.
+            let promotes = match line.filter(|_| held.is_none()) {
+                Some(_) => part.applies(Rule::LeavingUnblocks),
+                None => held.is_some() || part.applies(Rule::RepeatedReleasesGoOn),
+            };
+            leaves.push(promotes.then_some(held.or(line.map(|line| line.class)).into_iter()));
         });
         // When all parts are given back: who waits for several may have them.
         let mut leaves = leaves.into_iter();
         self.each(|part| {
-            if let Some(freed) = leaves.next().flatten() {
-                part.promote(claim, None, Some(freed));
+            if let Some(mut freed) = leaves.next().flatten() {
+                part.promote(claim, None, freed.next());
             }
         });
-        if is_released { Reply::Released } else { Reply::NotOwner }
+        self.released(is_released)
     }
 
     /// Takes the place of `from`, whose share somebody breaks, and tells it.
@@ -303,6 +308,9 @@ impl<'a> Execution<'a> {
 
     /// How much is left until the last of the keys expires from which somebody keeps the token, or of all if nobody does.
     fn longest_left(&mut self) -> Option<Duration> {
+        if self.is_unfinished() {
+            return Some(Duration::ZERO);
+        }
         let (mut held, mut all) = (None, None);
         self.each(|part| {
             let left = part.key_left();

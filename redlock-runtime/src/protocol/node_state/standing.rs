@@ -6,7 +6,6 @@ use super::{Execution, Queue};
 use crate::lock::OwnerToken;
 use crate::lock::class::Class;
 use crate::protocol::command::Notice;
-use crate::protocol::node_state::promotion::MOST_GONE;
 use crate::protocol::rules::Rule;
 use crate::protocol::timing::RESERVED;
 use crate::time::clock::Instant;
@@ -146,7 +145,11 @@ impl Execution<'_> {
     /// Passes those waiters over that alone keep the token from the name, until somebody is there who could take it. Whether any
     /// was passed over.
     pub(super) fn passes_over(&mut self) -> bool {
-        (0..MOST_GONE).take_while(|_| self.passes_first_over()).count() > 0
+        let mut has_passed = false;
+        while !self.is_unfinished() && self.passes_first_over() {
+            has_passed = true;
+        }
+        has_passed
     }
 
     /// The same of the first one.
@@ -156,12 +159,17 @@ impl Execution<'_> {
         let Some(first) = first.filter(|_| is_only_behind) else { return false };
         let (now, by) = (self.now, self.token);
         let pings = self.applies(Rule::BlockersArePinged);
-        let is_gone = pings && self.notify(first, Notice::Contended { by }) == 0;
+        if pings && (self.is_gone(first) || self.notify(first, Notice::Contended { by }) == 0) {
+            let line = self.queue().and_then(|queue| queue.line_of(first)).unwrap_or(Line::ALONE);
+            self.strike_gone(first, line);
+            return true;
+        }
         let minds_silence = self.applies(Rule::SilentWaitersLeave);
-        let Some(queue) = self.queue_mut() else { return false };
-        // Looked at in any case: it begins with the first look.
-        let is_silent = queue.is_silent(first, now) && minds_silence;
-        (is_gone || is_silent) && queue.remove(first)
+        let is_silent = self.queue_mut().is_some_and(|queue| queue.is_silent(first, now)) && minds_silence;
+        if is_silent {
+            self.count_gone(first);
+        }
+        is_silent
     }
 
     /// Tells those of the token that have the name and are in its way.

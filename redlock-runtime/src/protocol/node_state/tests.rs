@@ -166,7 +166,7 @@ fn a_late_extension_does_not_raise_a_share_nor_revive_one() {
 }
 
 #[test]
-fn a_crowd_of_readers_whose_process_is_gone_keeps_nobody_out() {
+fn readers_of_many_absent_processes_are_removed_by_repeated_releases() {
     let tokens: Vec<_> = (0..202).map(token).collect();
     let [writer, .., live] = tokens[..] else { panic!() };
     let mut scene = Scene::new(&[writer, live]);
@@ -175,6 +175,52 @@ fn a_crowd_of_readers_whose_process_is_gone_keeps_nobody_out() {
     for reader in &tokens[1..] {
         assert!(matches!(scene.share(0, *reader), Reply::Queued { .. }));
     }
-    scene.ask(0, Verb::Release { claim: Duration::from_secs(1) }, Mode::Exclusive, writer, None);
+    let release = Verb::Release { claim: Duration::from_secs(1) };
+    let unfinished = scene.ask(0, release, Mode::Exclusive, writer, None);
+    assert_eq!(unfinished, Reply::Unfinished { was_owner: true });
+    assert_eq!(scene.readers(0), []);
+    assert_eq!(scene.ask(0, release, Mode::Exclusive, writer, None), Reply::NotOwner);
     assert_eq!(scene.readers(0), [live]);
+}
+
+/// The manager of the waiters is notified once, and one command removes all of them.
+#[test]
+fn absent_waiters_of_one_process_are_removed_together() {
+    let (absent, [holder, live]) = (ManagerId::random(), [token(0), token(4095)]);
+    let (ttl, claim) = (Duration::from_secs(60), Duration::from_secs(1));
+    for mode in [Mode::Exclusive, Mode::Shared] {
+        let mut state = NodeState::default();
+        let mut notified = Vec::new();
+        let mut ask = |verb, mode, token: OwnerToken| {
+            let subject = Arc::new(Subject::new(Scene::KEY.into(), token).of_mode(mode));
+            let command = Command { verb, fence: None, subject };
+            state.execute(at(0), &command, &mut |name, wakeup| {
+                notified.push((wakeup.subject.token, wakeup.notice));
+                usize::from(name != channel(&absent.to_string()))
+            })
+        };
+        ask(Verb::SetNx { ttl }, Mode::Exclusive, holder);
+        for counter in 1..4000 {
+            ask(Scene::ACQUIRE, mode, OwnerToken::new(absent, TokenTime::new(1, counter)));
+        }
+        ask(Scene::ACQUIRE, mode, live);
+        assert_eq!(ask(Verb::Release { claim }, Mode::Exclusive, holder).0, Reply::Released);
+        let claims = notified.iter().filter(|(_, notice)| matches!(notice, Notice::Claimed(_)));
+        let claims: Vec<_> = claims.map(|(token, _)| token.time()).collect();
+        assert_eq!(claims, [TokenTime::new(1, 1), live.time()]);
+    }
+}
+
+#[test]
+fn lock_behind_too_many_absent_waiters_is_asked_for_again() {
+    let tokens: Vec<_> = (0..202).map(token).collect();
+    let [writer, .., live] = tokens[..] else { panic!() };
+    let mut scene = Scene::new(&[writer, live]);
+    scene.ask(0, Verb::SetNx { ttl: Duration::from_secs(5) }, Mode::Exclusive, writer, None);
+    for waiter in &tokens[1..201] {
+        scene.ask(0, Scene::ACQUIRE, Mode::Exclusive, *waiter, None);
+    }
+    let acquire = |scene: &mut Scene| scene.ask(6, Scene::ACQUIRE, Mode::Exclusive, live, None);
+    assert_eq!(acquire(&mut scene), Reply::Queued { left: Some(Duration::ZERO), rank: 0 });
+    assert!(matches!(acquire(&mut scene), Reply::Granted { .. }));
 }

@@ -125,7 +125,7 @@ impl Execution<'_> {
         let is_released = self.node.has(self.token);
         self.leave_queue();
         self.drop_hold();
-        if is_released || was_waiting && self.keeps(Rule::LeavingUnblocks) {
+        if is_released || !was_waiting || self.keeps(Rule::LeavingUnblocks) {
             self.promote(None);
         }
         if is_released { Reply::Released } else { Reply::NotOwner }

@@ -215,16 +215,19 @@ impl Execution<'_> {
     fn release(&mut self) -> Reply {
         let (token, mut freed) = (self.token, Vec::new());
         for (name, class) in self.wanted(token) {
-            let waited = self.node.queue[name] >> token & 1 == 1 && self.keeps(Rule::LeavingUnblocks);
-            if self.has(token, name) || waited {
-                freed.push((name, class));
+            let waited = self.node.queue[name] >> token & 1 == 1;
+            if self.has(token, name) || waited && self.keeps(Rule::LeavingUnblocks) {
+                freed.push((name, Some(class)));
+            } else if !waited {
+                // The runtime repeats a release that has found too many absent waiters.
+                freed.push((name, None));
             }
             self.node.queue[name] &= !(1 << token);
             self.node.holders[name] &= !(1 << token);
         }
         self.node.lowered &= !(1 << token);
         for (name, class) in freed {
-            self.promote(name, false, Some(class));
+            self.promote(name, false, class);
         }
         Reply::Released
     }

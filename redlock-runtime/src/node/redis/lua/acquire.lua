@@ -42,4 +42,4 @@ if not holder and hand_over(ARGV[3], later(last, token), ARGV[2]) == token then
   return {1, 0, newest(holder, last)}
 end
 local time = '@' .. table.concat(redis.pcall('TIME'), '.')
-return {0, redis.call('PTTL', lock), redis.call('ZRANK', queue, token), time, newest(holder, last)}
+return {0, left_of_holder(), looks > 0 and redis.call('ZRANK', queue, token) or 0, time, newest(holder, last)}

@@ -20,9 +20,9 @@ end
 
 -- Gives the lock to the smallest token in the queue whose process listens, and returns it; frees the lock if there is
 -- none. The token gets the lock as a claim of the length `claim`, and is woken. Only the token that asks gets it for
--- `own_ttl` instead, if that is given: as a lease, and without a wake-up.
+-- `own_ttl` instead, if that is given: as a lease, and without a wake-up. An unfinished command leaves the lock free.
 local function hand_over(claim, last, own_ttl)
-  while true do
+  while looks > 0 do
     -- A queue that cannot be read counts as empty, as in `waiter`.
     local next = redis.pcall('ZPOPMIN', queue)[1]
     if not next then
@@ -32,10 +32,20 @@ local function hand_over(claim, last, own_ttl)
       give(next, own_ttl, last)
       return next
     end
-    local begun = redis.pcall('TIME')
-    give(next, claim, last)
-    if notify(next, claimed(next, claim, begun)) > 0 then
-      return next
+    if not gone[manager_of(next)] then
+      local begun = redis.pcall('TIME')
+      give(next, claim, last)
+      if notify(next, claimed(next, claim, begun)) > 0 then
+        return next
+      end
     end
+    strike_gone(next, ALONE)
+    last = waiter(-1)
   end
+  redis.call('DEL', lock)
+end
+
+-- How much is left of the lease of the holder, in ms. After an unfinished command it is 0: the caller asks again.
+local function left_of_holder()
+  return looks > 0 and redis.call('PTTL', lock) or 0
 end

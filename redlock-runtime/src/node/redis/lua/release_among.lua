@@ -13,8 +13,7 @@ any(function()
 end)
 -- When all names are given back: who waits for several may have them.
 any(function()
-  if here.freed then
-    promote(claim, nil, here.freed)
-  end
+  -- A further release after an unfinished one finds nothing of its own.
+  promote(claim, nil, here.freed)
 end)
-return {is_ours and 1 or -1, seen()}
+return {(is_ours and 1 or -1) * (looks > 0 and 1 or 2), seen()}

@@ -19,7 +19,7 @@ if ARGV[3] ~= '' and redis.pcall('ZREM', queue, ARGV[3]) == 1 then
     and hand_over(ARGV[2], waiter(-1), math.max(left, 1)) == token then
     return {1, newest(holder, last)}
   end
-  return {0, redis.call('PTTL', lock), newest(holder, last)}
+  return {0, left_of_holder(), newest(holder, last)}
 elseif not last or is_before(token, waiter(0)) then
   return {1, newest(holder, last)}
 end
@@ -29,4 +29,4 @@ join_queue()
 if hand_over(ARGV[2], later(last, token), math.max(left, 1)) == token then
   return {1, newest(holder, last)}
 end
-return {0, redis.call('PTTL', lock), newest(holder, last)}
+return {0, left_of_holder(), newest(holder, last)}

@@ -86,6 +86,26 @@ local function notify(to, text)
   return type(received) == 'number' and received or 0
 end
 
+-- The part of the scripts that removes waiters whose processes are gone; see protocol/node_state/gone.rs.
+
+-- The managers that do not listen, as this command has found; and how many more absent waiters it may look at. When it may look at
+-- none, the command is unfinished: the reply asks the client to send it again.
+local gone, looks = {}, 128
+local function manager_of(who)
+  return string.sub(who, 36 + 2)
+end
+
+-- Removes an absent waiter, and the next waiters of its manager that have the same score; but not the token that asks.
+local function strike_gone(who, line)
+  local manager, members = manager_of(who), {who, who .. '#'}
+  gone[manager], looks = true, looks - 1
+  for _, other in ipairs(redis.pcall('ZRANGE', queue, line, line, 'BYSCORE', 'LIMIT', 0, 128)) do
+    if manager_of(other) == manager and other ~= token then
+      members[#members + 1], members[#members + 2] = other, other .. '#'
+    end
+  end
+  redis.pcall('ZREM', queue, unpack(members))
+end
 if is_among then
 local class, has_several = 0, false
 -- The part of the scripts that look who has come last.
@@ -272,16 +292,16 @@ local function first(line, passed)
   return tonumber(found[2]) == line and found[1] or nil
 end
 
--- The earliest of those who do not go with somebody of a class.
+-- The earliest of those who do not go with somebody of a class, and its score.
 local function first_against(as)
-  local earliest
+  local earliest, at
   for _, line in ipairs(against[as]) do
     local next = first(line)
     if next and (not earliest or is_before(next, earliest)) then
-      earliest = next
+      earliest, at = next, line
     end
   end
-  return earliest
+  return earliest, at
 end
 
 -- Whether an earlier token waits that does not go with a token of a class.
@@ -414,6 +434,9 @@ end
 -- Gives the name to a token of the queue as a claim, and wakes it. Whose process is gone does not get it.
 local function give_to(who, as, claim)
   strike(who)
+  if gone[manager_of(who)] then
+    return false
+  end
   take(who, as, claim)
   local is_heard = notify(who, claimed(who, claim, clock)) > 0
   if not is_heard then
@@ -424,7 +447,7 @@ end
 
 -- Tells a token that wants several names that this one is free, and keeps it for that one.
 local function nudge(who)
-  local is_heard = notify(who, 'free ' .. who .. ' ' .. lock) > 0
+  local is_heard = not gone[manager_of(who)] and notify(who, 'free ' .. who .. ' ' .. lock) > 0
   if is_heard then
     reserve(who)
   end
@@ -462,7 +485,7 @@ local function promote(claim, own_ttl, freed)
       end
     end
   end
-  for look = 1, 1024 + 1 do
+  while true do
     if owner then
       break
     end
@@ -477,7 +500,7 @@ local function promote(claim, own_ttl, freed)
     end
     if not next then
       break
-    elseif steps == 64 or look > 1024 then
+    elseif steps == 64 or looks <= 0 then
       local lines = ''
       for other = 2, 5 do
         lines = lines .. (looked_at[other] and not kept_out[other] and other or '')
@@ -506,7 +529,7 @@ local function promote(claim, own_ttl, freed)
         end
         steps, passed[line] = steps + 1, passed[line] + 1
       else
-        strike(next)
+        strike_gone(next, line)
         free(as)
       end
     elseif own_ttl and next == token then
@@ -516,6 +539,7 @@ local function promote(claim, own_ttl, freed)
     elseif give_to(next, as, claim) then
       steps = steps + 1
     else
+      strike_gone(next, line)
       free(as)
     end
   end
@@ -530,8 +554,12 @@ local function is_late()
   return is_behind(token, class)
 end
 
--- How much is left until the last of the keys expires from which somebody keeps the token that asks, or of all if nobody does.
+-- How much is left until the last of the keys expires from which somebody keeps the token that asks, or of all if nobody does. After
+-- an unfinished command it is 0: the caller asks again.
 local function longest_left()
+  if looks <= 0 then
+    return 0
+  end
   local held, all = nil, -2
   any(function()
     local left = redis.call('PTTL', lock)
@@ -572,15 +600,18 @@ end
 
 -- Passes the first waiter over that alone keeps the token from a name, when nobody is there who could take it.
 local function passes_first_over()
-  local next = not is_held() and first_against(class)
-  if not next or not is_before(next, token) then
+  local next, line = first_against(class)
+  if is_held() or not next or not is_before(next, token) then
     return false
+  elseif gone[manager_of(next)] or notify(next, 'contended ' .. next .. ' ' .. token .. ' ' .. lock) == 0 then
+    strike_gone(next, line)
+    return true
   end
-  local received = notify(next, 'contended ' .. next .. ' ' .. token .. ' ' .. lock)
   local heard = redis.call('ZSCORE', queue, next .. '#')
   local at = heard and heard - 4398046511104
-  if received == 0 or at and at < now - 3000 then
+  if at and at < now - 3000 then
     strike(next)
+    looks = looks - 1
     return true
   elseif not at or at > now then
     -- It has come before anybody wanted to share the lock, or the clock was set back since it was heard of.
@@ -592,10 +623,7 @@ end
 -- The same with those behind it, until somebody is there. Whether any was passed over.
 local function passes_over()
   local has_passed = false
-  for _ = 1, 1024 do
-    if not passes_first_over() then
-      break
-    end
+  while looks > 0 and passes_first_over() do
     has_passed = true
   end
   return has_passed
@@ -679,7 +707,7 @@ any(function()
   if has_several and not is_held() and not is_late() then
     reserve(token)
   end
-  rank = math.max(rank, redis.call('ZRANK', queue, token))
+  rank = looks > 0 and math.max(rank, redis.call('ZRANK', queue, token)) or 0
 end)
 return {0, longest_left(), rank, time, seen()}
 end
@@ -746,9 +774,9 @@ end
 
 -- Gives the lock to the smallest token in the queue whose process listens, and returns it; frees the lock if there is
 -- none. The token gets the lock as a claim of the length `claim`, and is woken. Only the token that asks gets it for
--- `own_ttl` instead, if that is given: as a lease, and without a wake-up.
+-- `own_ttl` instead, if that is given: as a lease, and without a wake-up. An unfinished command leaves the lock free.
 local function hand_over(claim, last, own_ttl)
-  while true do
+  while looks > 0 do
     -- A queue that cannot be read counts as empty, as in `waiter`.
     local next = redis.pcall('ZPOPMIN', queue)[1]
     if not next then
@@ -758,12 +786,22 @@ local function hand_over(claim, last, own_ttl)
       give(next, own_ttl, last)
       return next
     end
-    local begun = redis.pcall('TIME')
-    give(next, claim, last)
-    if notify(next, claimed(next, claim, begun)) > 0 then
-      return next
+    if not gone[manager_of(next)] then
+      local begun = redis.pcall('TIME')
+      give(next, claim, last)
+      if notify(next, claimed(next, claim, begun)) > 0 then
+        return next
+      end
     end
+    strike_gone(next, 0)
+    last = waiter(-1)
   end
+  redis.call('DEL', lock)
+end
+
+-- How much is left of the lease of the holder, in ms. After an unfinished command it is 0: the caller asks again.
+local function left_of_holder()
+  return looks > 0 and redis.call('PTTL', lock) or 0
 end
 -- Takes the lock when it is free and nobody waits for longer, or else waits for it in the queue.
 -- KEYS[1] the lock   KEYS[2] its queue   ARGV[1] the token   ARGV[2] the ttl   ARGV[3] the lifetime of a claim, in ms
@@ -809,4 +847,4 @@ if not holder and hand_over(ARGV[3], later(last, token), ARGV[2]) == token then
   return {1, 0, newest(holder, last)}
 end
 local time = '@' .. table.concat(redis.pcall('TIME'), '.')
-return {0, redis.call('PTTL', lock), redis.call('ZRANK', queue, token), time, newest(holder, last)}
+return {0, left_of_holder(), looks > 0 and redis.call('ZRANK', queue, token) or 0, time, newest(holder, last)}

@@ -92,6 +92,26 @@ local function notify(to, text)
   return type(received) == 'number' and received or 0
 end
 
+-- The part of the scripts that removes waiters whose processes are gone; see protocol/node_state/gone.rs.
+
+-- The managers that do not listen, as this command has found; and how many more absent waiters it may look at. When it may look at
+-- none, the command is unfinished: the reply asks the client to send it again.
+local gone, looks = {}, 128
+local function manager_of(who)
+  return string.sub(who, 36 + 2)
+end
+
+-- Removes an absent waiter, and the next waiters of its manager that have the same score; but not the token that asks.
+local function strike_gone(who, line)
+  local manager, members = manager_of(who), {who, who .. '#'}
+  gone[manager], looks = true, looks - 1
+  for _, other in ipairs(redis.pcall('ZRANGE', queue, line, line, 'BYSCORE', 'LIMIT', 0, 128)) do
+    if manager_of(other) == manager and other ~= token then
+      members[#members + 1], members[#members + 2] = other, other .. '#'
+    end
+  end
+  redis.pcall('ZREM', queue, unpack(members))
+end
 if is_among then
 -- The beginning of release.lua among readers, for a user who may not ask for the time, for scores or for their number: what the token
 -- has is given back, and those who wait find that out when they ask again.
@@ -289,16 +309,16 @@ local function first(line, passed)
   return tonumber(found[2]) == line and found[1] or nil
 end
 
--- The earliest of those who do not go with somebody of a class.
+-- The earliest of those who do not go with somebody of a class, and its score.
 local function first_against(as)
-  local earliest
+  local earliest, at
   for _, line in ipairs(against[as]) do
     local next = first(line)
     if next and (not earliest or is_before(next, earliest)) then
-      earliest = next
+      earliest, at = next, line
     end
   end
-  return earliest
+  return earliest, at
 end
 
 -- Whether an earlier token waits that does not go with a token of a class.
@@ -431,6 +451,9 @@ end
 -- Gives the name to a token of the queue as a claim, and wakes it. Whose process is gone does not get it.
 local function give_to(who, as, claim)
   strike(who)
+  if gone[manager_of(who)] then
+    return false
+  end
   take(who, as, claim)
   local is_heard = notify(who, claimed(who, claim, clock)) > 0
   if not is_heard then
@@ -441,7 +464,7 @@ end
 
 -- Tells a token that wants several names that this one is free, and keeps it for that one.
 local function nudge(who)
-  local is_heard = notify(who, 'free ' .. who .. ' ' .. lock) > 0
+  local is_heard = not gone[manager_of(who)] and notify(who, 'free ' .. who .. ' ' .. lock) > 0
   if is_heard then
     reserve(who)
   end
@@ -479,7 +502,7 @@ local function promote(claim, own_ttl, freed)
       end
     end
   end
-  for look = 1, 1024 + 1 do
+  while true do
     if owner then
       break
     end
@@ -494,7 +517,7 @@ local function promote(claim, own_ttl, freed)
     end
     if not next then
       break
-    elseif steps == 64 or look > 1024 then
+    elseif steps == 64 or looks <= 0 then
       local lines = ''
       for other = 2, 5 do
         lines = lines .. (looked_at[other] and not kept_out[other] and other or '')
@@ -523,7 +546,7 @@ local function promote(claim, own_ttl, freed)
         end
         steps, passed[line] = steps + 1, passed[line] + 1
       else
-        strike(next)
+        strike_gone(next, line)
         free(as)
       end
     elseif own_ttl and next == token then
@@ -533,6 +556,7 @@ local function promote(claim, own_ttl, freed)
     elseif give_to(next, as, claim) then
       steps = steps + 1
     else
+      strike_gone(next, line)
       free(as)
     end
   end
@@ -547,8 +571,12 @@ local function is_late()
   return is_behind(token, class)
 end
 
--- How much is left until the last of the keys expires from which somebody keeps the token that asks, or of all if nobody does.
+-- How much is left until the last of the keys expires from which somebody keeps the token that asks, or of all if nobody does. After
+-- an unfinished command it is 0: the caller asks again.
 local function longest_left()
+  if looks <= 0 then
+    return 0
+  end
   local held, all = nil, -2
   any(function()
     local left = redis.call('PTTL', lock)
@@ -589,15 +617,18 @@ end
 
 -- Passes the first waiter over that alone keeps the token from a name, when nobody is there who could take it.
 local function passes_first_over()
-  local next = not is_held() and first_against(class)
-  if not next or not is_before(next, token) then
+  local next, line = first_against(class)
+  if is_held() or not next or not is_before(next, token) then
     return false
+  elseif gone[manager_of(next)] or notify(next, 'contended ' .. next .. ' ' .. token .. ' ' .. lock) == 0 then
+    strike_gone(next, line)
+    return true
   end
-  local received = notify(next, 'contended ' .. next .. ' ' .. token .. ' ' .. lock)
   local heard = redis.call('ZSCORE', queue, next .. '#')
   local at = heard and heard - 4398046511104
-  if received == 0 or at and at < now - 3000 then
+  if at and at < now - 3000 then
     strike(next)
+    looks = looks - 1
     return true
   elseif not at or at > now then
     -- It has come before anybody wanted to share the lock, or the clock was set back since it was heard of.
@@ -609,10 +640,7 @@ end
 -- The same with those behind it, until somebody is there. Whether any was passed over.
 local function passes_over()
   local has_passed = false
-  for _ = 1, 1024 do
-    if not passes_first_over() then
-      break
-    end
+  while looks > 0 and passes_first_over() do
     has_passed = true
   end
   return has_passed
@@ -632,11 +660,10 @@ any(function()
 end)
 -- When all names are given back: who waits for several may have them.
 any(function()
-  if here.freed then
-    promote(claim, nil, here.freed)
-  end
+  -- A further release after an unfinished one finds nothing of its own.
+  promote(claim, nil, here.freed)
 end)
-return {is_ours and 1 or -1, seen()}
+return {(is_ours and 1 or -1) * (looks > 0 and 1 or 2), seen()}
 end
 -- The part of every script that looks: who holds the lock, who waits, and what is newer than the token that asks.
 
@@ -701,9 +728,9 @@ end
 
 -- Gives the lock to the smallest token in the queue whose process listens, and returns it; frees the lock if there is
 -- none. The token gets the lock as a claim of the length `claim`, and is woken. Only the token that asks gets it for
--- `own_ttl` instead, if that is given: as a lease, and without a wake-up.
+-- `own_ttl` instead, if that is given: as a lease, and without a wake-up. An unfinished command leaves the lock free.
 local function hand_over(claim, last, own_ttl)
-  while true do
+  while looks > 0 do
     -- A queue that cannot be read counts as empty, as in `waiter`.
     local next = redis.pcall('ZPOPMIN', queue)[1]
     if not next then
@@ -713,25 +740,36 @@ local function hand_over(claim, last, own_ttl)
       give(next, own_ttl, last)
       return next
     end
-    local begun = redis.pcall('TIME')
-    give(next, claim, last)
-    if notify(next, claimed(next, claim, begun)) > 0 then
-      return next
+    if not gone[manager_of(next)] then
+      local begun = redis.pcall('TIME')
+      give(next, claim, last)
+      if notify(next, claimed(next, claim, begun)) > 0 then
+        return next
+      end
     end
+    strike_gone(next, 0)
+    last = waiter(-1)
   end
+  redis.call('DEL', lock)
+end
+
+-- How much is left of the lease of the holder, in ms. After an unfinished command it is 0: the caller asks again.
+local function left_of_holder()
+  return looks > 0 and redis.call('PTTL', lock) or 0
 end
 -- Leaves the queue, and passes the lock on if the token owns it.
 -- KEYS[1] the lock   KEYS[2] its queue   ARGV[1] the token   ARGV[2] the lifetime of a claim, in ms
--- 1 or {1}   released (1 comes from release_alone.lua)
--- {-1}       the token does not own the lock
+-- 1 or {1}     released (1 comes from release_alone.lua)
+-- {-1}         the token does not own the lock
+-- {2} or {-2}  the same, and the command is unfinished, as gone.lua says: a further release finds the next waiter
 -- and at the end of an array the time of the newest token, if it is newer than this one
 local holder = find_holder()
 if last then
   redis.call('ZREM', queue, token)
 end
-if holder ~= token then
-  return {-1, newest(holder, last)}
+-- The further release finds the lock free.
+if holder == token or not holder and last then
+  -- An owner that stands in its own queue has just left it, so that another one may be the last.
+  hand_over(ARGV[2], last == token and waiter(-1) or last)
 end
--- An owner that stands in its own queue has just left it, so that another one may be the last.
-hand_over(ARGV[2], last == token and waiter(-1) or last)
-return {1, newest(holder, last)}
+return {(holder == token and 1 or -1) * (looks > 0 and 1 or 2), newest(holder, last)}

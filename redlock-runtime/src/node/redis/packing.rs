@@ -1,0 +1,70 @@
+//! Packs a script: from the text for people to the shorter text for the server.
+//!
+//! Before a user has logged in, a server accepts at most 16 KiB in one text. It closes the connection on a longer text, and the error about a
+//! wrong password would be lost.
+
+/// Symbols beside which Lua needs no space. Dots and minus signs are not among them: `1 ..` is not `1..`, and two minus signs begin a comment.
+const SYMBOLS: [char; 11] = ['=', ',', '(', ')', '{', '}', '<', '>', '~', '+', '*'];
+
+/// The two functions of Redis. A long script names each of them once, which is also faster.
+const FUNCTIONS: [(&str, &str); 2] = [("redis.call(", "call("), ("redis.pcall(", "pcall(")];
+const NAMES: &str = "local call,pcall=redis.call,redis.pcall\n";
+
+/// Number of calls from which on naming the functions makes a script shorter.
+const MANY_CALLS: usize = 8;
+
+/// Returns `parts` without comments, indentation, and the spaces and line breaks that mean nothing.
+pub(super) fn packed(parts: &str) -> String {
+    let is_code = |line: &&str| !line.starts_with("--") && !line.is_empty();
+    let mut source = String::with_capacity(parts.len());
+    for line in parts.lines().map(str::trim).filter(is_code) {
+        push_packed(&mut source, line);
+        if !source.ends_with(SYMBOLS) {
+            source.push('\n');
+        }
+    }
+    if FUNCTIONS.iter().map(|(function, _)| source.matches(function).count()).sum::<usize>() < MANY_CALLS {
+        return source;
+    }
+    let named = FUNCTIONS.iter().fold(source, |source, (function, name)| source.replace(function, name));
+    [NAMES, &named].concat()
+}
+
+/// Adds `line` without the spaces beside symbols. Texts keep theirs.
+fn push_packed(source: &mut String, line: &str) {
+    let (mut is_text, mut chars) = (false, line.chars().peekable());
+    while let Some(c) = chars.next() {
+        is_text ^= c == '\'';
+        let mut is_beside = || source.ends_with(SYMBOLS) || chars.peek().is_some_and(|next| SYMBOLS.contains(next));
+        let is_needed = c != ' ' || is_text || !is_beside();
+        if is_needed {
+            source.push(c);
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn spaces_and_line_breaks_beside_symbols_are_removed() {
+        let table = [
+            ("  local a, b = f(1, 'x = y, z')", "local a,b=f(1,'x = y, z')"),
+            ("if a ~= b and c < (d + 1) then", "if a~=b and c<(d+1)then\n"),
+            ("return 1 .. ' (' .. -a - -1", "return 1 .. ' (' .. -a - -1\n"),
+            ("f()\n-- A comment.\n\nreturn a\nend", "f()return a\nend\n"),
+        ];
+        for (line, expected) in table {
+            assert_eq!(packed(line), expected);
+        }
+    }
+
+    #[test]
+    fn functions_of_redis_are_named_if_there_are_many_calls() {
+        let short = "redis.call('GET',x)redis.pcall('DEL',x)";
+        assert_eq!(packed(short), short);
+        let long = packed(&short.repeat(4));
+        assert_eq!(long, [NAMES, &"call('GET',x)pcall('DEL',x)".repeat(4)].concat());
+    }
+}
