@@ -3,7 +3,7 @@
 use crate::support::{assert_nothing_left, manager};
 use crate::waiters::{obtained, queue, queue_of, waiting};
 use redlock_runtime::LockRequest;
-use redlock_tests::{Nodes, PATIENCE, RedisServer, eventually};
+use redlock_tests::{Nodes, PATIENCE, RedisServer, eventually_eq};
 
 /// Puts waiters into the queue of `key`, ahead of all others: `many` for each of `processes`, which listen to nothing.
 async fn put_absent_waiters(
@@ -39,7 +39,7 @@ async fn passed_on(is_shared: bool, processes: usize, many: usize) -> (u64, u64)
     let held = holder.acquire("order:7").await.unwrap();
     let id = held.token().as_str().split_once('@').unwrap().1.to_owned();
     let next = waiting(&other, request(is_shared));
-    eventually(PATIENCE, "the call waits", async || queue(node.inspect(), "order:7").await.len() == 1).await;
+    eventually_eq(PATIENCE, "the call waits", 1, async || queue(node.inspect(), "order:7").await.len()).await;
     put_absent_waiters(node, "order:7", if is_shared { "1" } else { "0" }, &id, processes, many).await;
     let calls = async || (node.inspect().calls("publish").await, node.inspect().calls("evalsha").await);
     let before = calls().await;
@@ -48,7 +48,7 @@ async fn passed_on(is_shared: bool, processes: usize, many: usize) -> (u64, u64)
     let after = calls().await;
     assert!(queue(node.inspect(), "order:7").await.is_empty());
     drop(next);
-    assert_nothing_left(&nodes).await;
+    assert_nothing_left(&other, &nodes).await;
     (after.0 - before.0, after.1 - before.1)
 }
 
@@ -77,5 +77,5 @@ async fn reader_passes_over_the_writers_of_many_absent_processes() {
     let id = manager.acquire("another").await.unwrap().token().as_str().split_once('@').unwrap().1.to_owned();
     put_absent_waiters(&nodes[0], "order:7", "0", &id, 1000, 2).await;
     manager.acquire(request(true)).await.unwrap().release().await.unwrap();
-    assert_nothing_left(&nodes).await;
+    assert_nothing_left(&manager, &nodes).await;
 }

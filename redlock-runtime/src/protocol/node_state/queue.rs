@@ -169,10 +169,9 @@ impl Queue {
         self.lines.iter_mut().any(|tokens| tokens.remove(&token))
     }
 
-    /// Removes the tokens of one manager from the first `most` of a line, except one.
-    pub(super) fn remove_of_manager(&mut self, manager: &str, line: Line, most: usize, except: OwnerToken) {
-        let of_manager = |token: &OwnerToken| token.manager() == manager && *token != except;
-        let tokens: Vec<_> = self.line(line).into_iter().flatten().take(most).copied().filter(of_manager).collect();
+    /// Removes those of the first `most` tokens of a line that `is_gone` returns `true` for.
+    pub(super) fn remove_among_first(&mut self, line: Line, most: usize, is_gone: impl Fn(&OwnerToken) -> bool) {
+        let tokens: Vec<_> = self.line(line).into_iter().flatten().take(most).copied().filter(is_gone).collect();
         tokens.into_iter().for_each(|token| {
             self.remove(token);
         });

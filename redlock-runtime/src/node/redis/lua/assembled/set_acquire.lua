@@ -157,12 +157,12 @@ local function manager_of(who)
   return string.sub(who, 36 + 2)
 end
 
--- Removes an absent waiter, and the next waiters of its manager that have the same score; but not the token that asks.
+-- Removes an absent waiter, and those of all absent managers among the next waiters with the same score; but not the token that asks.
 local function strike_gone(who, line)
-  local manager, members = manager_of(who), {who, who .. '#'}
-  gone[manager], looks = true, looks - 1
+  local members = {who, who .. '#'}
+  gone[manager_of(who)], looks = true, looks - 1
   for _, other in ipairs(redis.pcall('ZRANGE', queue, line, line, 'BYSCORE', 'LIMIT', 0, 128)) do
-    if manager_of(other) == manager and other ~= token then
+    if gone[manager_of(other)] and other ~= token then
       members[#members + 1], members[#members + 2] = other, other .. '#'
     end
   end
