@@ -62,7 +62,7 @@ async fn trouble_servers(servers: &mut Servers, workers: &Mutex<Workers>, mut di
         if faults.values().sum::<u64>().is_multiple_of(CHECK_AFTER) {
             // No process fails meanwhile.
             let mut workers = workers.lock().await;
-            servers.recover().await;
+            workers.problems.extend(servers.recover().await);
             workers.check_progress(ALL_LOCKS).await;
         }
         sleep(pause(&mut dice) / 4).await;
@@ -116,8 +116,8 @@ async fn the_promises_hold_among_processes_and_servers_in_trouble() {
         trouble_processes(&workers, of_processes, until)
     );
     faults.extend(of_processes);
-    servers.recover().await;
     let mut workers = workers.into_inner();
+    workers.problems.extend(servers.recover().await);
     workers.check_progress(ALL_LOCKS).await;
     workers.end().await;
     drop(spy);

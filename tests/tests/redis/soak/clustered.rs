@@ -6,7 +6,7 @@
 use super::dice::Dice;
 use super::pause;
 use super::servers::{CONFIRMED, durable, freeze, kill_clients, refuse};
-use super::worker::manager;
+use super::worker::observer;
 use redlock_runtime::LockManager;
 use redlock_tests::{Cluster, RedisServer};
 use std::collections::BTreeMap;
@@ -24,7 +24,7 @@ pub(super) struct Clustered {
 impl Clustered {
     pub(super) async fn start() -> Self {
         let cluster = Cluster::start_with(MASTERS, 1, durable).await;
-        let observer = manager(&[url(&cluster)]);
+        let observer = observer(&[url(&cluster)]);
         Self { cluster, masters: [0, 1, 2], observer }
     }
 
@@ -45,16 +45,15 @@ impl Clustered {
         self.cluster.contents().await
     }
 
-    pub(super) async fn counts(&self) -> Result<(), String> {
-        let report = self.observer.check().await;
-        if report.nodes.iter().all(|node| node.error.is_none()) { Ok(()) } else { Err(report.to_string()) }
+    pub(super) const fn observer(&self) -> &LockManager {
+        &self.observer
     }
 
     /// Lets one fault happen and end. Returns its name.
     pub(super) async fn trouble(&mut self, dice: &mut Dice) -> &'static str {
         let share = dice.below(MASTERS);
         let number = self.masters[share];
-        let (master, replica) = (self.cluster.member(number), self.cluster.member(self.replica(number)));
+        let [master, replica] = [number, replica(number)].map(|number| self.cluster.member(number));
         match dice.below(16) {
             0..2 => freeze(master, dice).await,
             2 => freeze(replica, dice).await,
@@ -65,11 +64,6 @@ impl Clustered {
             11..14 => self.fail_over(share, true, dice).await,
             _ => self.fail_over(share, false, dice).await,
         }
-    }
-
-    /// The other member with the slots of this one.
-    const fn replica(&self, master: usize) -> usize {
-        (master + MASTERS) % (2 * MASTERS)
     }
 
     /// The member comes back with its data.
@@ -97,6 +91,11 @@ impl Clustered {
         self.cluster.recover().await;
         if is_killed { "failed over" } else { "failed over by command" }
     }
+}
+
+/// The other member with the slots of this one.
+const fn replica(master: usize) -> usize {
+    (master + MASTERS) % (2 * MASTERS)
 }
 
 fn url(cluster: &Cluster) -> String {

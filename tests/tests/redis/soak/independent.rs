@@ -11,7 +11,7 @@
 use super::dice::Dice;
 use super::pause;
 use super::servers::{durable, freeze, kill_clients, refuse};
-use super::worker::{LONGEST_TTL, manager};
+use super::worker::{LONGEST_TTL, observer};
 use super::workers::Workers;
 use redlock_runtime::LockManager;
 use redlock_tests::{Nodes, Proxy, RedisServer};
@@ -62,7 +62,7 @@ impl Independent {
         let proxies = servers.proxied().await.into_iter().enumerate();
         let names: Vec<_> = proxies.map(|(server, proxy)| Name { proxy, server }).collect();
         let list: Vec<_> = (0..length).collect();
-        let observer = manager(&urls(&names, &list));
+        let observer = observer(&urls(&names, &list));
         let started = vec![Instant::now(); names.len()];
         Self { servers, names, list, lengths, grows: true, started, changed_at: None, observer, name }
     }
@@ -83,10 +83,13 @@ impl Independent {
         self.servers.contents().await.into_values().flatten().collect()
     }
 
+    pub(super) const fn observer(&self) -> &LockManager {
+        &self.observer
+    }
+
     /// Whether every server of the list counts for the observer.
-    pub(super) async fn all_count(&self) -> Result<(), String> {
-        let report = self.observer.check().await;
-        if report.nodes.iter().all(|node| node.error.is_none()) { Ok(()) } else { Err(report.to_string()) }
+    async fn all_count(&self) -> bool {
+        self.observer.check().await.nodes.iter().all(|node| node.error.is_none())
     }
 
     fn server(&self, name: usize) -> &RedisServer {
@@ -128,7 +131,7 @@ impl Independent {
     /// Whether the last change is over.
     async fn has_recovered(&mut self) -> bool {
         let is_early = self.changed_at.is_some_and(|changed_at| changed_at.elapsed() < WAIT);
-        let has_recovered = !is_early && (self.changed_at.is_none() || self.all_count().await.is_ok());
+        let has_recovered = !is_early && (self.changed_at.is_none() || self.all_count().await);
         if has_recovered {
             self.changed_at = None;
         }
@@ -208,7 +211,7 @@ impl Independent {
         while workers.lock().await.replace_outdated().await {
             sleep(pause(dice)).await;
         }
-        self.observer = manager(&self.urls());
+        self.observer = observer(&self.urls());
         // The leases of killed processes end.
         self.changed_at = Some(Instant::now());
         "deploy"
@@ -223,9 +226,9 @@ fn urls(names: &[Name], list: &[usize]) -> Vec<String> {
 async fn silence(proxy: &Proxy, dice: &mut Dice) -> &'static str {
     let is_lost = dice.below(2) == 0;
     if is_lost {
-        proxy.drop_replies()
+        proxy.drop_replies();
     } else {
-        proxy.hold()
+        proxy.hold();
     }
     sleep(pause(dice)).await;
     if is_lost {

@@ -6,11 +6,12 @@ use super::independent::Independent;
 use super::pause;
 use super::watched::Sentinels;
 use super::workers::Workers;
-use redlock_tests::{RedisServer, eventually};
+use redlock_runtime::LockManager;
+use redlock_tests::RedisServer;
 use std::collections::BTreeMap;
 use std::time::Duration;
 use tokio::sync::Mutex;
-use tokio::time::sleep;
+use tokio::time::{Instant, sleep};
 
 /// Parameter of the URL of a server with a replica. A lease counts only if the replica stores it, so that a failover keeps all leases: there is
 /// one replica, which is the next master.
@@ -24,7 +25,8 @@ pub(super) const DURABLE: [(&str, &str); 3] =
     [("appendonly", "yes"), ("appendfsync", "always"), ("auto-aof-rewrite-min-size", "4mb")];
 
 /// Time for a deployment to recover once its last fault is over. Too short: a failover takes longer. Too long: a failed run takes longer.
-const RECOVERY: Duration = Duration::from_secs(90);
+const RECOVERY: Duration = Duration::from_secs(300);
+const LOOK_EVERY: Duration = Duration::from_millis(50);
 
 /// Servers of one kind, which processes reach by the same URLs.
 pub(super) enum Servers {
@@ -79,14 +81,28 @@ impl Servers {
         }
     }
 
-    /// Waits until the last fault is over for every server.
-    pub(super) async fn recover(&self) {
-        eventually(RECOVERY, "every server counts", async || match self {
-            Self::Independent(servers) => servers.all_count().await,
-            Self::Cluster(servers) => servers.counts().await,
-            Self::Sentinels(servers) => servers.counts().await,
-        })
-        .await;
+    /// Waits until the last fault is over for every server. Returns the problem if it does not end.
+    pub(super) async fn recover(&self) -> Option<String> {
+        let deadline = Instant::now() + RECOVERY;
+        loop {
+            let report = self.observer().check().await;
+            if report.nodes.iter().all(|node| node.error.is_none()) {
+                return None;
+            }
+            if Instant::now() > deadline {
+                return Some(format!("the servers do not recover: {report}"));
+            }
+            sleep(LOOK_EVERY).await;
+        }
+    }
+
+    /// A process that takes no locks but those of its checks.
+    const fn observer(&self) -> &LockManager {
+        match self {
+            Self::Independent(servers) => servers.observer(),
+            Self::Cluster(servers) => servers.observer(),
+            Self::Sentinels(servers) => servers.observer(),
+        }
     }
 
     /// The keys of all servers that run, with their contents.

@@ -3,7 +3,7 @@
 use super::dice::Dice;
 use super::history::Mode;
 use super::servers::CONFIRMED;
-use redlock_runtime::{LockError, LockGuard, LockManager, LockRequest};
+use redlock_runtime::{LockError, LockGuard, LockManager, LockManagerBuilder, LockRequest};
 use rustix::time::{ClockId, clock_gettime};
 use std::fs::File;
 use std::io::{Read as _, Write as _};
@@ -69,9 +69,17 @@ pub(super) fn names() -> impl Iterator<Item = &'static str> {
 
 /// A manager with the settings of all processes.
 pub(super) fn manager(urls: &[String]) -> LockManager {
-    let builder = LockManager::builder().nodes(urls).default_ttl(LONGEST_TTL).longest_ttl(LONGEST_TTL);
     let is_confirmed = urls.iter().any(|url| url.contains(CONFIRMED));
-    if is_confirmed { builder.node_timeout(CONFIRMING) } else { builder }.build().unwrap()
+    if is_confirmed { builder(urls).node_timeout(CONFIRMING) } else { builder(urls) }.build().unwrap()
+}
+
+/// A manager that waits for slow answers, to look whether servers count.
+pub(super) fn observer(urls: &[String]) -> LockManager {
+    builder(urls).node_timeout(LONGEST_TTL - LONGEST_TTL / 8).build().unwrap()
+}
+
+fn builder(urls: &[String]) -> LockManagerBuilder {
+    LockManager::builder().nodes(urls).default_ttl(LONGEST_TTL).longest_ttl(LONGEST_TTL)
 }
 
 /// Works until its input ends.

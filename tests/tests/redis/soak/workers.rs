@@ -21,7 +21,7 @@ const WORKERS: usize = 3;
 
 /// Time in which each process obtains each lock once all faults are over. Too short: a busy machine looks like a process that stays down.
 /// Too long: a failed run takes longer.
-pub(super) const ALL_LOCKS: Duration = PATIENCE.saturating_mul(3);
+pub(super) const ALL_LOCKS: Duration = PATIENCE.saturating_mul(9);
 const LOOK_EVERY: Duration = Duration::from_millis(50);
 
 struct Worker {
