@@ -112,7 +112,9 @@ impl Worker {
         while !self.is_over.load(Ordering::Relaxed) {
             let wait = Duration::from_millis([0, 20, 3000][dice.below(3)]);
             let ttl = [LONGEST_TTL / 8, LONGEST_TTL / 2, LONGEST_TTL][dice.below(3)];
-            let body = Duration::from_millis(dice.below(8) as u64);
+            // A long body has its lock while servers fail.
+            let longest = if dice.below(12) == 0 { 4000 } else { 8 };
+            let body = Duration::from_millis(dice.below(longest) as u64);
             if let Err(error) = self.take_one(&mut dice, wait, ttl, body).await {
                 self.write(&format!("! {}\n", name(&error)));
                 // Without a quorum, nothing is won by asking at once.
