@@ -6,10 +6,12 @@ cd "$(dirname "${BASH_SOURCE[0]}")/.."
 
 usage() {
     cat <<'TEXT'
-Usage: tests/long.sh simulation [SCHEDULES] | soak [SECONDS] | fuzz [SECONDS] | handshakes
+Usage: tests/long.sh simulation [SCHEDULES] | soak [SECONDS [DEPLOYMENT]] | fuzz [SECONDS] | handshakes
 
   simulation  the simulation, with seeds that nobody has run before (default: 10000000 schedules)
-  soak        processes and real servers in trouble (default: 1800 seconds)
+  soak        processes and real servers in trouble (default: 1800 seconds), and a user who forges messages. DEPLOYMENT is 1, 3
+              (default) or 5 for as many independent nodes, cluster (3 masters, 3 replicas), or sentinels (3, with a master and a
+              replica). REDLOCK_SOAK_DEPLOYMENT chooses it for the test alone
   fuzz        each fuzz target for so long (default: 1800 seconds)
   handshakes  the two handshakes without a lock, in the orders of their steps that loom goes through
 
@@ -39,24 +41,27 @@ write_evidence() {
     UPDATE_EXPECT=1 cargo test -q -p redlock-tests --test pages evidence::the_evidence_is
 }
 
-# The unit tests of the runtime, built once, so that what is run stays what it was; with what tests/run.sh builds, so that it may be there.
-unit_tests() {
-    cargo test --workspace --all-features --lib --no-run --message-format=json 2>/dev/null |
-        sed -n 's/.*"executable":"\([^"]*\/redlock_runtime-[^"]*\)".*/\1/p' | tail -n 1
+# copy_tests <name> <cargo options>: builds test programs, and copies one of them, so that what is run stays what it was.
+copy_tests() {
+    local name=$1 built
+    shift
+    built=$(cargo test --all-features --no-run --message-format=json "$@" 2>/dev/null |
+        sed -n "s/.*\"executable\":\"\([^\"]*\/$name-[^\"]*\)\".*/\1/p" | tail -n 1)
+    [[ -x $built ]] || { echo "$name was not built" >&2 && exit 1; }
+    cp "$built" "$scratch/$name"
 }
 
 # Below 2^48, so that no seed is too large to be written down.
 seed=${REDLOCK_LONG_SEED:-$(od -An -N6 -tu8 /dev/urandom | tr -d ' ')}
 
 simulation() {
-    local schedules=${1:-10000000} chunk=20000 done=0 violations=0 built
-    built=$(unit_tests)
-    [[ -x $built ]] || { echo 'the simulation was not built' >&2 && exit 1; }
-    cp "$built" "$scratch/simulation"
+    local schedules=${1:-10000000} chunk=20000 done=0 violations=0
+    # With what tests/run.sh builds, so that it may be there.
+    copy_tests redlock_runtime --workspace --lib
     trap 'schedules=0' INT TERM
     while [[ $done -lt $schedules && $violations -eq 0 ]]; do
         if ! (cd redlock-runtime && REDLOCK_SIMULATION_FROM=$((seed + done)) REDLOCK_SIMULATION_SCHEDULES=$chunk \
-            "$scratch/simulation" simulation::the_promises_hold_in_every_schedule --nocapture) >"$log" 2>&1; then
+            "$scratch/redlock_runtime" simulation::the_promises_hold_in_every_schedule --nocapture) >"$log" 2>&1; then
             # Ended by hand: nobody knows how far it came.
             [[ $schedules -ne 0 ]] || break
             violations=1
@@ -70,15 +75,17 @@ simulation() {
 }
 
 soak() {
-    local status=0 bodies violations
-    REDLOCK_SOAK_SECONDS=${1:-1800} REDLOCK_SOAK_SEED=$seed cargo test -p redlock-tests --all-features --test redis -- \
+    local status=0 what bodies violations
+    copy_tests redis -p redlock-tests --test redis
+    REDLOCK_SOAK_SECONDS=${1:-1800} REDLOCK_SOAK_SEED=$seed REDLOCK_SOAK_DEPLOYMENT=${2:-3} "$scratch/redis" \
         --exact soak::the_promises_hold_among_processes_and_servers_in_trouble --nocapture >"$log" 2>&1 || status=$?
-    grep '^soak: ' "$log" || true
-    bodies=$(sed -n 's/^soak: .* \([0-9]*\) bodies.*/\1/p' "$log")
-    violations=$(sed -n 's/^soak: .* \([0-9]*\) violations.*/\1/p' "$log")
+    grep '^soak ' "$log" || true
+    what=$(sed -n 's/^\(soak [^:]*\): .*/\1/p' "$log")
+    bodies=$(sed -n 's/^soak .* \([0-9]*\) bodies.*/\1/p' "$log")
+    violations=$(sed -n 's/^soak .* \([0-9]*\) violations.*/\1/p' "$log")
     # What fails without a violation, such as a lock that nobody gets any more, is one.
     [[ $status -eq 0 || ${violations:-0} -gt 0 ]] || violations=1
-    enter soak "$seed" "${bodies:-0}" "${violations:-1}"
+    enter "${what:-soak}" "$seed" "${bodies:-0}" "${violations:-1}"
     [[ $status -eq 0 ]] || { tail -n 60 "$log" >&2 && return 1; }
 }
 

@@ -243,10 +243,19 @@ impl Cluster {
         migration
     }
 
+    /// Waits until all members agree after some of them have failed: each slot has all its members, and each replica is in sync.
+    pub async fn recover(&self) {
+        for (index, _) in self.running() {
+            self.announce(index).await;
+        }
+        self.wait_until_agreed(self.members.len() / self.masters).await;
+    }
+
     /// Makes the first replica of master number `index` that runs the master, whether or not that lives, and waits until all
     /// that run know it. Returns the number of the new master.
     pub async fn fail_over(&self, index: usize) -> usize {
-        let is_replica = |(number, _): &(usize, &RedisServer)| *number != index && number % self.masters == index;
+        let is_replica =
+            |(number, _): &(usize, &RedisServer)| *number != index && number % self.masters == index % self.masters;
         let (number, replica) = self.running().find(is_replica).expect("the master has a replica that runs");
         replica.inspect().command::<()>(&["CLUSTER", "FAILOVER", "TAKEOVER"]).await;
         for (_, member) in self.running() {

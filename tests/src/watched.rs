@@ -112,17 +112,37 @@ impl Watched {
     /// writes. Returns its number.
     pub async fn replaced(&self, before: usize) -> usize {
         eventually(3 * PATIENCE, "a replica takes over", async || {
-            let mut named = Vec::new();
-            for sentinel in self.sentinels.iter().filter(|sentinel| sentinel.is_running()) {
-                let said = ["SENTINEL", "GET-MASTER-ADDR-BY-NAME", MASTER];
-                let (_, port): (String, u16) = sentinel.inspect().command(&said).await;
-                named.push(self.servers.iter().position(|server| server.port() == port));
+            let index = self.named().await?;
+            if index != before && self.is_master(index).await { Ok(index) } else { Err(vec![Some(index)]) }
+        })
+        .await
+    }
+
+    /// Returns the number of the server that all running Sentinels name; otherwise, the numbers that each of them names.
+    async fn named(&self) -> Result<usize, Vec<Option<usize>>> {
+        let mut named = Vec::new();
+        for sentinel in self.sentinels.iter().filter(|sentinel| sentinel.is_running()) {
+            let said = ["SENTINEL", "GET-MASTER-ADDR-BY-NAME", MASTER];
+            let (_, port): (String, u16) = sentinel.inspect().command(&said).await;
+            named.push(self.servers.iter().position(|server| server.port() == port));
+        }
+        let are_agreed = named.windows(2).all(|two| two[0] == two[1]);
+        named[0].filter(|_| are_agreed).ok_or(named)
+    }
+
+    /// Waits until all Sentinels name the same master, and all other servers are its replicas and in sync. Returns its number.
+    pub async fn settled(&self) -> usize {
+        eventually(4 * PATIENCE, "the Sentinels agree, and all replicas are in sync", async || {
+            let index = self.named().await.map_err(|named| format!("{named:?}"))?;
+            for number in (0..self.servers.len()).filter(|number| *number != index) {
+                let inspect = self.servers[number].inspect();
+                let of_master = inspect.info("replication", "master_port").await;
+                let link = inspect.info("replication", "master_link_status").await;
+                if of_master != Some(self.servers[index].port().to_string()) || link.as_deref() != Some("up") {
+                    return Err(format!("server {number} follows port {of_master:?}: {link:?}"));
+                }
             }
-            let (first, are_agreed) = (named[0], named.windows(2).all(|two| two[0] == two[1]));
-            match first.filter(|index| are_agreed && *index != before) {
-                Some(index) if self.is_master(index).await => Ok(index),
-                _ => Err(named),
-            }
+            if self.is_master(index).await { Ok(index) } else { Err(format!("server {index} is no master")) }
         })
         .await
     }

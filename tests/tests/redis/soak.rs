@@ -1,144 +1,96 @@
-//! Several processes take locks of all kinds on real servers in trouble, and the history of their bodies is looked through
-//! afterwards: no two that exclude each other at once, no more than there are permits, numbers that rise, everybody served in the
-//! end, nothing left.
+//! A chaos test. Several processes take locks of all kinds on real servers in trouble. Beside them, a user without the right to
+//! write forges messages. The history of all bodies is then read for violations:
 //!
-//! `REDLOCK_SOAK_SECONDS` says for how long, a few seconds by default, and `REDLOCK_SOAK_SEED` which troubles come. The seed
-//! does not decide how the processes come to meet: it makes a run alike, and not the same.
+//! - two bodies at once that exclude each other, and more bodies than permits;
+//! - numbers that do not rise;
+//! - a process that does not obtain a lock after all faults are over;
+//! - keys that are left.
+//!
+//! Environment variables:
+//!
+//! - `REDLOCK_SOAK_SECONDS`: the duration; a few seconds by default.
+//! - `REDLOCK_SOAK_DEPLOYMENT`: the servers: `1`, `3` (the default) or `5` independent nodes, `cluster` or `sentinels`.
+//! - `REDLOCK_SOAK_SEED`: decides the faults. It does not decide how processes meet, so two runs with one seed are alike and not the same.
 
+mod clustered;
 mod dice;
 mod history;
+mod independent;
+mod servers;
+mod spy;
+mod watched;
 mod worker;
+mod workers;
 
 use self::dice::Dice;
-use self::history::{History, Interval, Mode};
-use self::worker::{KEYS, LONGEST_TTL, NUMBERED, PLACES, POOL, Told, work};
-use crate::support::barrier;
-use redlock_runtime::{LockManager, LockRequest};
-use redlock_tests::{Nodes, PATIENCE, eventually};
-use rustix::process::{Pid, Signal, kill_process};
-use std::process::Stdio;
+use self::history::{Interval, Mode};
+use self::servers::Servers;
+use self::spy::Spy;
+use self::worker::{PLACES, POOL, manager, names, work};
+use self::workers::{ALL_LOCKS, TOLD, Workers};
+use redlock_runtime::LockRequest;
+use redlock_tests::{PATIENCE, eventually};
+use std::collections::BTreeMap;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 use std::{env, fs};
-use tokio::process::{Child, Command};
-use tokio::time::{Instant, sleep, timeout};
+use tokio::sync::Mutex;
+use tokio::time::{Instant, sleep};
 
-/// What the other processes are told.
-const TOLD: &str = "REDLOCK_SOAK_WORKER";
 const SECONDS: &str = "REDLOCK_SOAK_SECONDS";
 const SEED: &str = "REDLOCK_SOAK_SEED";
-const WORKERS: usize = 3;
-const NODES: usize = 3;
+const DEPLOYMENT: &str = "REDLOCK_SOAK_DEPLOYMENT";
 
-/// The processes, and the files in which they write.
-struct Workers {
-    running: Vec<Child>,
-    told: Told,
-    started: usize,
-    test: &'static str,
-}
+/// Faults of servers between two checks that all processes go on. Too small: few faults in a run. Too large: the cause of a process that
+/// stays down is hard to find.
+const CHECK_AFTER: u64 = 40;
 
-impl Workers {
-    fn start(test: &'static str, seed: u64, urls: Vec<String>, folder: &str) -> Self {
-        let told = Told { seed, file: folder.to_owned(), urls };
-        let mut workers = Self { running: Vec::new(), told, started: 0, test };
-        (0..WORKERS).for_each(|_| workers.start_one());
-        workers
-    }
-
-    fn start_one(&mut self) {
-        self.started += 1;
-        let told = Told {
-            seed: self.told.seed.wrapping_add(self.started as u64),
-            file: self.file(self.started),
-            ..self.told.clone()
-        };
-        let mut process = Command::new(env::current_exe().unwrap());
-        process
-            .args(["--exact", self.test, "--nocapture"])
-            .env(TOLD, told.text())
-            .stdin(Stdio::piped())
-            .stdout(Stdio::null());
-        self.running.push(process.kill_on_drop(true).spawn().unwrap());
-    }
-
-    fn file(&self, number: usize) -> String {
-        format!("{}/{number}", self.told.file)
-    }
-
-    /// What they have written so far. One that has just started may have no file yet.
-    fn history(&self) -> History {
-        let mut history = History::default();
-        (1..=self.started).filter_map(|number| fs::read_to_string(self.file(number)).ok()).for_each(|text| {
-            history.add(&text);
-        });
-        history
-    }
-
-    /// One of them is killed, and another one begins.
-    async fn replace(&mut self, dice: &mut Dice) {
-        let mut one = self.running.swap_remove(dice.below(self.running.len()));
-        one.kill().await.unwrap();
-        self.start_one();
-    }
-
-    /// One of them stands still for a while, and its leases end meanwhile or do not.
-    async fn suspend(&self, dice: &mut Dice) {
-        let one = &self.running[dice.below(self.running.len())];
-        let one = Pid::from_raw(i32::try_from(one.id().unwrap()).unwrap()).unwrap();
-        kill_process(one, Signal::STOP).unwrap();
-        sleep(pause(dice)).await;
-        kill_process(one, Signal::CONT).unwrap();
-    }
-
-    /// All of them end in good order.
-    async fn end(&mut self) {
-        for one in &mut self.running {
-            drop(one.stdin.take());
-        }
-        for one in &mut self.running {
-            assert!(timeout(3 * PATIENCE, one.wait()).await.unwrap().unwrap().success(), "a worker has failed");
-        }
-    }
-}
-
-/// Up to a longest lease and a bit.
+/// Any duration up to a longest lease and a bit.
 fn pause(dice: &mut Dice) -> Duration {
     Duration::from_millis([20, 100, 400, 2400][dice.below(4)])
 }
 
-/// One trouble after the other until then. Returns how many there were.
-async fn trouble(nodes: &Nodes, workers: &mut Workers, dice: &mut Dice, until: Instant) -> u64 {
-    for troubles in 0.. {
-        if Instant::now() >= until {
-            return troubles;
+/// How many faults there were of each name.
+type Faults = BTreeMap<&'static str, u64>;
+
+/// Lets servers fail until then.
+async fn trouble_servers(servers: &mut Servers, workers: &Mutex<Workers>, mut dice: Dice, until: Instant) -> Faults {
+    let mut faults = Faults::new();
+    while Instant::now() < until {
+        *faults.entry(servers.trouble(workers, &mut dice).await).or_default() += 1;
+        if faults.values().sum::<u64>().is_multiple_of(CHECK_AFTER) {
+            // No process fails meanwhile.
+            let mut workers = workers.lock().await;
+            workers.problems.extend(servers.recover().await);
+            workers.check_progress(ALL_LOCKS).await;
         }
-        let node = &nodes[dice.below(NODES)];
-        match dice.below(6) {
-            0 => node.restart().await,
-            1 => {
-                node.kill();
-                sleep(pause(dice)).await;
-                node.restart().await;
-            }
-            2 => {
-                node.freeze();
-                sleep(pause(dice)).await;
-                node.thaw();
-            }
-            3 => drop(node.inspect().kill_clients().await),
-            4 => workers.replace(dice).await,
-            _ => workers.suspend(dice).await,
-        }
-        sleep(pause(dice) / 4).await;
+        sleep(pause(&mut dice) / 4).await;
     }
-    unreachable!("there are fewer troubles than numbers")
+    faults
+}
+
+/// Lets processes fail until then.
+async fn trouble_processes(workers: &Mutex<Workers>, mut dice: Dice, until: Instant) -> Faults {
+    let mut faults = Faults::new();
+    while Instant::now() < until {
+        let mut workers = workers.lock().await;
+        let fault = match dice.below(2) {
+            0 => workers.replace(&mut dice).await,
+            _ => workers.suspend(&mut dice).await,
+        };
+        drop(workers);
+        *faults.entry(fault).or_default() += 1;
+        sleep(pause(&mut dice)).await;
+    }
+    faults
 }
 
 fn number(variable: &str) -> Option<u64> {
     env::var(variable).ok().map(|value| value.parse().unwrap())
 }
 
-/// Some folder of this run alone.
+/// A folder of this run alone.
 fn folder(name: &str) -> String {
     let folder = env::temp_dir().join(format!("redlock-soak-{}-{name}", std::process::id()));
     fs::create_dir_all(&folder).unwrap();
@@ -153,16 +105,29 @@ async fn the_promises_hold_among_processes_and_servers_in_trouble() {
     let seconds = number(SECONDS).unwrap_or(5);
     let seed = number(SEED).unwrap_or_else(|| u64::from(std::process::id()));
     let test = "soak::the_promises_hold_among_processes_and_servers_in_trouble";
-    let (nodes, folder, mut dice) = (Nodes::start(NODES).await, folder("trouble"), Dice::new(seed));
-    let mut workers = Workers::start(test, seed, nodes.urls(), &folder);
+    let mut servers = Servers::start(&env::var(DEPLOYMENT).unwrap_or_else(|_| "3".to_owned())).await;
+    let (folder, mut dice, heard) = (folder("trouble"), Dice::new(seed), Arc::new(AtomicU64::new(0)));
+    let workers = Mutex::new(Workers::start(test, seed, servers.urls(), &folder));
+    let spy = Spy::start(servers.channels().await, &mut dice, &heard);
     let until = Instant::now() + Duration::from_secs(seconds);
-    let troubles = trouble(&nodes, &mut workers, &mut dice, until).await;
+    let [of_servers, of_processes] = [0, 1].map(|_| Dice::new(dice.next()));
+    let (mut faults, of_processes) = tokio::join!(
+        trouble_servers(&mut servers, &workers, of_servers, until),
+        trouble_processes(&workers, of_processes, until)
+    );
+    faults.extend(of_processes);
+    let mut workers = workers.into_inner();
+    workers.problems.extend(servers.recover().await);
+    workers.check_progress(ALL_LOCKS).await;
     workers.end().await;
+    drop(spy);
     let history = workers.history();
-    let violations = history.violations();
+    let violations = [history.violations(), std::mem::take(&mut workers.problems)].concat();
     println!(
-        "soak: seed {seed}, {seconds} s, {troubles} troubles, {} processes, {} bodies, {} violations; others: {:?}",
+        "soak {}: seed {seed}, {seconds} s, {} processes, {} forged messages, {} bodies, {} violations; others: {:?}; faults: {faults:?}",
+        servers.name(),
         workers.started,
+        heard.load(Ordering::Relaxed),
         history.begun,
         violations.len(),
         history.others
@@ -171,16 +136,16 @@ async fn the_promises_hold_among_processes_and_servers_in_trouble() {
     let has = |what: fn(&Interval) -> bool| history.bodies.iter().any(what);
     assert!(has(|body| body.mode == Mode::Shared) && has(|body| body.number.is_some()));
     assert!(has(|body| body.key == PLACES[1].0) && has(|body| body.key == POOL.0));
-    all_is_well_again(&nodes).await;
+    assert!(heard.load(Ordering::Relaxed) > 0, "no manager has received a forged message");
+    all_is_well_again(&servers).await;
     fs::remove_dir_all(folder).unwrap();
 }
 
-/// Everybody can have every lock, and nothing of anybody is left but the registers of numbers.
-async fn all_is_well_again(nodes: &Nodes) {
-    let manager =
-        LockManager::builder().nodes(nodes.urls()).default_ttl(LONGEST_TTL).longest_ttl(LONGEST_TTL).build().unwrap();
-    let keys = KEYS.into_iter().chain(NUMBERED).chain([POOL.0]).map(LockRequest::new);
-    for request in keys.chain([LockRequest::path(PLACES[0].0)]) {
+/// Every lock is free, and nothing is left but the registers of numbers.
+async fn all_is_well_again(servers: &Servers) {
+    let manager = manager(&servers.urls());
+    for name in names() {
+        let request = if name.starts_with('/') { LockRequest::path(name) } else { LockRequest::new(name) };
         // Nodes that have just been restarted abstain.
         eventually(PATIENCE, "the lock is free for all", async || {
             manager.acquire(request.clone().wait(PATIENCE)).await?.release().await
@@ -188,11 +153,10 @@ async fn all_is_well_again(nodes: &Nodes) {
         .await;
     }
     assert!(manager.shutdown().await);
-    barrier(nodes).await;
-    // A queue expires 30 s after the last one has joined it, when whoever stood there was killed.
+    // A queue expires 30 s after the last call has joined it, if the process of this call was killed.
     eventually(2 * PATIENCE, "nothing but registers is left", async || {
-        let left = nodes.contents().await;
-        let is_over = left.values().flat_map(|keys| keys.keys()).all(|key| key.starts_with("redlock:f:{"));
+        let left = servers.contents().await;
+        let is_over = left.keys().all(|key| key.starts_with("redlock:f:{"));
         if is_over { Ok(()) } else { Err(left) }
     })
     .await;
@@ -215,6 +179,11 @@ async fn locks_that_exclude_nobody_are_convicted() {
         }
     })
     .await;
+    // As if all of them stayed down.
+    workers.check_progress(Duration::ZERO).await;
+    let problems = std::mem::take(&mut workers.problems);
+    assert!(problems.len() == 3 && problems[0].contains("does not obtain"), "{problems:?}");
     workers.end().await;
+    assert!(workers.problems.is_empty(), "{:?}", workers.problems);
     fs::remove_dir_all(folder).unwrap();
 }

@@ -1,6 +1,6 @@
 //! When which body could prove its lock, and what must not be among that.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
 
 /// As what a body has its lock.
@@ -92,12 +92,25 @@ impl History {
         self.bodies.extend(begun.into_values().flatten());
     }
 
+    /// The names of the locks that bodies of one process had, by its lines.
+    pub(super) fn names(text: &str) -> BTreeSet<&str> {
+        text.lines().filter_map(keys_of).flat_map(|keys| keys.split(',')).collect()
+    }
+
     /// What must not be: two bodies at once of which one has the lock alone, more than there are permits, or a number that is not larger
     /// than those before.
     pub(super) fn violations(&self) -> Vec<String> {
         let mut bodies: Vec<_> = self.bodies.iter().collect();
         bodies.sort_by_key(|body| (&body.key, body.from));
         bodies.chunk_by(|one, other| one.key == other.key).flat_map(of_one_key).collect()
+    }
+}
+
+/// The keys of a line with which a body begins.
+fn keys_of(line: &str) -> Option<&str> {
+    match line.split(' ').collect::<Vec<_>>()[..] {
+        ["+", _, keys, _, _, _] => Some(keys),
+        _ => None,
     }
 }
 

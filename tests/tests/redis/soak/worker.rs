@@ -2,7 +2,8 @@
 
 use super::dice::Dice;
 use super::history::Mode;
-use redlock_runtime::{LockError, LockGuard, LockManager, LockRequest};
+use super::servers::CONFIRMED;
+use redlock_runtime::{LockError, LockGuard, LockManager, LockManagerBuilder, LockRequest};
 use rustix::time::{ClockId, clock_gettime};
 use std::fs::File;
 use std::io::{Read as _, Write as _};
@@ -12,8 +13,8 @@ use std::time::Duration;
 use tokio::task::JoinSet;
 use tokio::time::sleep;
 
-/// Locks that are taken alone or together.
-pub(super) const KEYS: [&str; 3] = ["order:0", "order:1", "order:2"];
+/// Locks that are taken alone or together. They have one slot in a cluster.
+pub(super) const KEYS: [&str; 3] = ["{order}:0", "{order}:1", "{order}:2"];
 /// Locks of which every owner has a number.
 pub(super) const NUMBERED: [&str; 2] = ["fenced:0", "fenced:1"];
 /// Places of a tree, with all that is below each.
@@ -23,6 +24,9 @@ pub(super) const PLACES: [(&str, &str); 3] =
 pub(super) const POOL: (&str, u32) = ("pool", 2);
 /// The longest that a lock is taken for, and so the longest that a restarted node abstains.
 pub(super) const LONGEST_TTL: Duration = Duration::from_secs(2);
+/// Time for the answer of a server with a replica that confirms each lease. Too short: on a busy machine, the replica confirms few leases.
+/// Too long: it must be below the shortest lease.
+const CONFIRMING: Duration = Duration::from_millis(225);
 const TASKS: u64 = 5;
 /// How often a body looks whether it may go on.
 const LOOK: Duration = Duration::from_millis(1);
@@ -57,14 +61,31 @@ struct Worker {
     is_over: Arc<AtomicBool>,
 }
 
+/// The names of all locks.
+pub(super) fn names() -> impl Iterator<Item = &'static str> {
+    let places = PLACES.map(|(place, _)| place);
+    KEYS.into_iter().chain(NUMBERED).chain(places).chain([POOL.0])
+}
+
+/// A manager with the settings of all processes.
+pub(super) fn manager(urls: &[String]) -> LockManager {
+    let is_confirmed = urls.iter().any(|url| url.contains(CONFIRMED));
+    if is_confirmed { builder(urls).node_timeout(CONFIRMING) } else { builder(urls) }.build().unwrap()
+}
+
+/// A manager that waits for slow answers, to look whether servers count.
+pub(super) fn observer(urls: &[String]) -> LockManager {
+    builder(urls).node_timeout(LONGEST_TTL - LONGEST_TTL / 8).build().unwrap()
+}
+
+fn builder(urls: &[String]) -> LockManagerBuilder {
+    LockManager::builder().nodes(urls).default_ttl(LONGEST_TTL).longest_ttl(LONGEST_TTL)
+}
+
 /// Works until its input ends.
 pub(super) async fn work(told: &str) {
     let told = Told::read(told);
-    let manager = if told.urls.is_empty() {
-        LockManager::in_memory()
-    } else {
-        LockManager::builder().nodes(&told.urls).default_ttl(LONGEST_TTL).longest_ttl(LONGEST_TTL).build().unwrap()
-    };
+    let manager = if told.urls.is_empty() { LockManager::in_memory() } else { manager(&told.urls) };
     let (file, bodies) = (Mutex::new(File::create(&told.file).unwrap()), AtomicU64::new(0));
     let worker = Arc::new(Worker { manager, file, bodies, is_over: when_input_ends() });
     let mut tasks = JoinSet::new();
@@ -91,7 +112,9 @@ impl Worker {
         while !self.is_over.load(Ordering::Relaxed) {
             let wait = Duration::from_millis([0, 20, 3000][dice.below(3)]);
             let ttl = [LONGEST_TTL / 8, LONGEST_TTL / 2, LONGEST_TTL][dice.below(3)];
-            let body = Duration::from_millis(dice.below(8) as u64);
+            // A long body has its lock while servers fail.
+            let longest = if dice.below(12) == 0 { 4000 } else { 8 };
+            let body = Duration::from_millis(dice.below(longest) as u64);
             if let Err(error) = self.take_one(&mut dice, wait, ttl, body).await {
                 self.write(&format!("! {}\n", name(&error)));
                 // Without a quorum, nothing is won by asking at once.
@@ -176,6 +199,7 @@ fn name(error: &LockError) -> &'static str {
         LockError::TimedOut { .. } => "timed_out",
         LockError::NoQuorum { .. } => "no_quorum",
         LockError::Lost { .. } => "lost",
+        LockError::Refused { .. } => "refused",
         other => panic!("{other}"),
     }
 }

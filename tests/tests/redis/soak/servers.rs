@@ -1,0 +1,145 @@
+//! The servers of a deployment. Each deployment has faults of its own; faults that any server may have are here.
+
+use super::clustered::Clustered;
+use super::dice::Dice;
+use super::independent::Independent;
+use super::pause;
+use super::watched::Sentinels;
+use super::workers::Workers;
+use redlock_runtime::LockManager;
+use redlock_tests::RedisServer;
+use std::collections::BTreeMap;
+use std::time::Duration;
+use tokio::sync::Mutex;
+use tokio::time::{Instant, sleep};
+
+/// Parameter of the URL of a server with a replica. A lease counts only if the replica stores it, so that a failover keeps all leases: there is
+/// one replica, which is the next master.
+pub(super) const CONFIRMED: &str = "confirm_replicas=1";
+
+/// A user for [`Spy`](super::spy::Spy): reads locks and publishes messages.
+pub(super) const SPY: [&str; 7] = ["spy", "on", ">spy", "~*", "&redlock:*", "+get", "+publish"];
+
+/// A server writes each command to disk before it answers.
+pub(super) const DURABLE: [(&str, &str); 3] =
+    [("appendonly", "yes"), ("appendfsync", "always"), ("auto-aof-rewrite-min-size", "4mb")];
+
+/// Time for a deployment to recover once its last fault is over. Too short: a failover takes longer. Too long: a failed run takes longer.
+const RECOVERY: Duration = Duration::from_secs(300);
+const LOOK_EVERY: Duration = Duration::from_millis(50);
+
+/// Servers of one kind, which processes reach by the same URLs.
+pub(super) enum Servers {
+    Independent(Independent),
+    Cluster(Clustered),
+    Sentinels(Sentinels),
+}
+
+impl Servers {
+    /// Starts what `REDLOCK_SOAK_DEPLOYMENT` names.
+    pub(super) async fn start(deployment: &str) -> Self {
+        match deployment {
+            "cluster" => Self::Cluster(Clustered::start().await),
+            "sentinels" => Self::Sentinels(Sentinels::start().await),
+            "1" | "3" | "5" => Self::Independent(Independent::start(deployment.parse().unwrap()).await),
+            other => panic!("no deployment, which is 1, 3, 5, cluster or sentinels: {other}"),
+        }
+    }
+
+    /// The name of the deployment in the ledger, behind "soak".
+    pub(super) fn name(&self) -> &'static str {
+        match self {
+            Self::Independent(servers) => servers.name(),
+            Self::Cluster(_) => "on a cluster",
+            Self::Sentinels(_) => "behind Sentinels",
+        }
+    }
+
+    pub(super) fn urls(&self) -> Vec<String> {
+        match self {
+            Self::Independent(servers) => servers.urls(),
+            Self::Cluster(servers) => vec![servers.url()],
+            Self::Sentinels(servers) => vec![servers.url()],
+        }
+    }
+
+    /// Ports of all servers, with the beginning of the names of the channels at each.
+    pub(super) async fn channels(&self) -> Vec<(u16, String)> {
+        match self {
+            Self::Independent(servers) => servers.channels(),
+            Self::Cluster(servers) => servers.channels().await,
+            Self::Sentinels(servers) => servers.channels(),
+        }
+    }
+
+    /// Lets one fault happen and end. Returns its name.
+    pub(super) async fn trouble(&mut self, workers: &Mutex<Workers>, dice: &mut Dice) -> &'static str {
+        match self {
+            Self::Independent(servers) => servers.trouble(workers, dice).await,
+            Self::Cluster(servers) => servers.trouble(dice).await,
+            Self::Sentinels(servers) => servers.trouble(dice).await,
+        }
+    }
+
+    /// Waits until the last fault is over for every server. Returns the problem if it does not end.
+    pub(super) async fn recover(&self) -> Option<String> {
+        let deadline = Instant::now() + RECOVERY;
+        loop {
+            let report = self.observer().check().await;
+            if report.nodes.iter().all(|node| node.error.is_none()) {
+                return None;
+            }
+            if Instant::now() > deadline {
+                return Some(format!("the servers do not recover: {report}"));
+            }
+            sleep(LOOK_EVERY).await;
+        }
+    }
+
+    /// A process that takes no locks but those of its checks.
+    const fn observer(&self) -> &LockManager {
+        match self {
+            Self::Independent(servers) => servers.observer(),
+            Self::Cluster(servers) => servers.observer(),
+            Self::Sentinels(servers) => servers.observer(),
+        }
+    }
+
+    /// The keys of all servers that run, with their contents.
+    pub(super) async fn contents(&self) -> BTreeMap<String, String> {
+        match self {
+            Self::Independent(servers) => servers.contents().await,
+            Self::Cluster(servers) => servers.contents().await,
+            Self::Sentinels(servers) => servers.contents().await,
+        }
+    }
+}
+
+/// Closes the connections of all clients.
+pub(super) async fn kill_clients(server: &RedisServer) -> &'static str {
+    server.inspect().kill_clients().await;
+    "connections closed"
+}
+
+/// The server stops, accepts connections and answers nobody, and goes on.
+pub(super) async fn freeze(server: &RedisServer, dice: &mut Dice) -> &'static str {
+    server.freeze();
+    sleep(pause(dice)).await;
+    server.thaw();
+    "frozen"
+}
+
+/// The server refuses all clients that connect, and closes the connections that it has.
+pub(super) async fn refuse(server: &RedisServer, dice: &mut Dice) -> &'static str {
+    let (setting, refusing, usual) = [("requirepass", "changed", ""), ("maxclients", "1", "1000")][dice.below(2)];
+    let set = async |value| server.inspect().command::<()>(&["CONFIG", "SET", setting, value]).await;
+    set(refusing).await;
+    server.inspect().kill_clients().await;
+    sleep(pause(dice)).await;
+    set(usual).await;
+    "refusing"
+}
+
+pub(super) fn durable(builder: redlock_tests::Builder) -> redlock_tests::Builder {
+    DURABLE.iter().fold(builder.config("user", &SPY), |builder, (name, value)| builder.config(name, &[value]))
+}

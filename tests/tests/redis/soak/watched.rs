@@ -1,0 +1,75 @@
+//! A master with a replica, watched by three Sentinels.
+//!
+//! Each lease is confirmed by the only replica ([`CONFIRMED`]), so that a failover keeps all leases.
+
+use super::dice::Dice;
+use super::pause;
+use super::servers::{CONFIRMED, durable, freeze, kill_clients, refuse};
+use super::worker::observer;
+use redlock_runtime::LockManager;
+use redlock_tests::Watched;
+use std::collections::BTreeMap;
+use tokio::time::sleep;
+
+pub(super) struct Sentinels {
+    watched: Watched,
+    observer: LockManager,
+}
+
+impl Sentinels {
+    pub(super) async fn start() -> Self {
+        let watched = Watched::start_with(1, durable, |sentinel| sentinel).await;
+        let observer = observer(&[url(&watched)]);
+        Self { watched, observer }
+    }
+
+    pub(super) fn url(&self) -> String {
+        url(&self.watched)
+    }
+
+    pub(super) fn channels(&self) -> Vec<(u16, String)> {
+        [0, 1].map(|server| (self.watched.server(server).port(), "redlock::".to_owned())).into()
+    }
+
+    pub(super) async fn contents(&self) -> BTreeMap<String, String> {
+        self.watched.server(self.watched.settled().await).inspect().contents().await
+    }
+
+    pub(super) const fn observer(&self) -> &LockManager {
+        &self.observer
+    }
+
+    /// Lets one fault happen and end. Returns its name.
+    pub(super) async fn trouble(&self, dice: &mut Dice) -> &'static str {
+        let number = self.watched.settled().await;
+        let (master, replica) = (self.watched.server(number), self.watched.server(1 - number));
+        match dice.below(14) {
+            0..3 => freeze(master, dice).await,
+            3 => freeze(replica, dice).await,
+            4..6 => kill_clients(master).await,
+            6..9 => refuse(master, dice).await,
+            9 => {
+                let sentinel = self.watched.sentinel(dice.below(3));
+                sentinel.kill();
+                sleep(pause(dice)).await;
+                sentinel.restart().await;
+                "Sentinel restarted"
+            }
+            10..13 => {
+                master.kill();
+                self.watched.replaced(number).await;
+                sleep(pause(dice)).await;
+                master.restart().await;
+                "failed over"
+            }
+            _ => {
+                self.watched.fail_over(number).await;
+                "failed over by command"
+            }
+        }
+    }
+}
+
+fn url(watched: &Watched) -> String {
+    format!("{}&{CONFIRMED}", watched.url())
+}

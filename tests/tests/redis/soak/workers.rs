@@ -1,0 +1,164 @@
+//! The processes that take locks, and their faults.
+
+use super::dice::Dice;
+use super::history::History;
+use super::pause;
+use super::worker::{Told, names};
+use redlock_tests::PATIENCE;
+use rustix::process::{Pid, Signal, kill_process};
+use std::collections::BTreeSet;
+use std::fs::File;
+use std::io::{Read as _, Seek as _, SeekFrom};
+use std::process::Stdio;
+use std::time::Duration;
+use std::{env, fs};
+use tokio::process::{Child, Command};
+use tokio::time::{Instant, sleep, timeout};
+
+/// Environment variable with the settings of a worker.
+pub(super) const TOLD: &str = "REDLOCK_SOAK_WORKER";
+const WORKERS: usize = 3;
+
+/// Time in which each process obtains each lock once all faults are over. Too short: a busy machine looks like a process that stays down.
+/// Too long: a failed run takes longer.
+pub(super) const ALL_LOCKS: Duration = PATIENCE.saturating_mul(9);
+const LOOK_EVERY: Duration = Duration::from_millis(50);
+
+struct Worker {
+    number: usize,
+    process: Child,
+    /// Number of the list of servers that it uses.
+    list: usize,
+}
+
+/// The running processes, and the files of all processes.
+pub(super) struct Workers {
+    running: Vec<Worker>,
+    told: Told,
+    list: usize,
+    test: &'static str,
+    pub(super) started: usize,
+    /// Processes that have failed, or that have not obtained a lock after all faults were over.
+    pub(super) problems: Vec<String>,
+}
+
+impl Workers {
+    pub(super) fn start(test: &'static str, seed: u64, urls: Vec<String>, folder: &str) -> Self {
+        let told = Told { seed, file: folder.to_owned(), urls };
+        let mut workers = Self { running: Vec::new(), told, list: 0, test, started: 0, problems: Vec::new() };
+        (0..WORKERS).for_each(|_| workers.start_one());
+        workers
+    }
+
+    fn start_one(&mut self) {
+        self.started += 1;
+        let number = self.started;
+        let seed = self.told.seed.wrapping_add(number as u64);
+        let told = Told { seed, file: self.file(number), ..self.told.clone() };
+        let mut process = Command::new(env::current_exe().unwrap());
+        process
+            .args(["--exact", self.test, "--nocapture"])
+            .env(TOLD, told.text())
+            .stdin(Stdio::piped())
+            .stdout(Stdio::null());
+        let process = process.kill_on_drop(true).spawn().unwrap();
+        self.running.push(Worker { number, process, list: self.list });
+    }
+
+    fn file(&self, number: usize) -> String {
+        format!("{}/{number}", self.told.file)
+    }
+
+    /// The lines of all processes so far. A process that has just started may have no file yet.
+    pub(super) fn history(&self) -> History {
+        let mut history = History::default();
+        (1..=self.started).filter_map(|number| fs::read_to_string(self.file(number)).ok()).for_each(|text| {
+            history.add(&text);
+        });
+        history
+    }
+
+    /// Kills a process, and starts another one.
+    pub(super) async fn replace(&mut self, dice: &mut Dice) -> &'static str {
+        let mut killed = self.running.swap_remove(dice.below(self.running.len()));
+        if let Some(status) = killed.process.try_wait().unwrap() {
+            self.problems.push(format!("process {} has failed: {status}", killed.number));
+        }
+        killed.process.kill().await.unwrap();
+        self.start_one();
+        "process killed"
+    }
+
+    /// Stops a process for a while that is shorter or longer than its leases.
+    pub(super) async fn suspend(&self, dice: &mut Dice) -> &'static str {
+        let process = &self.running[dice.below(self.running.len())].process;
+        // A process that has failed is found by `replace` or by `check_progress`.
+        let signal = |signal| process.id().map(|id| kill_process(Pid::from_raw(id.cast_signed()).unwrap(), signal));
+        let _ = signal(Signal::STOP);
+        sleep(pause(dice)).await;
+        let _ = signal(Signal::CONT);
+        "process suspended"
+    }
+
+    /// Sets the list of servers for all processes that start from now on.
+    pub(super) fn set_list(&mut self, urls: Vec<String>) {
+        self.told.urls = urls;
+        self.list += 1;
+    }
+
+    /// Replaces a process with an outdated list of servers, as a deploy does. Returns `false` if there is none.
+    pub(super) async fn replace_outdated(&mut self) -> bool {
+        let Some(index) = self.running.iter().position(|worker| worker.list != self.list) else { return false };
+        self.start_one();
+        let outdated = self.running.swap_remove(index);
+        self.end_one(outdated).await;
+        true
+    }
+
+    /// Waits until each process obtains each lock, `within` this time for each process.
+    pub(super) async fn check_progress(&mut self, within: Duration) {
+        for worker in &self.running {
+            let file = self.file(worker.number);
+            let begin = fs::metadata(&file).map_or(0, |file| file.len());
+            let deadline = Instant::now() + within;
+            loop {
+                let text = text_from(&file, begin);
+                let obtained = History::names(&text);
+                let missing: BTreeSet<_> = names().filter(|name| !obtained.contains(*name)).collect();
+                if missing.is_empty() {
+                    break;
+                }
+                if Instant::now() > deadline {
+                    self.problems.push(format!("process {} does not obtain {missing:?}", worker.number));
+                    break;
+                }
+                sleep(LOOK_EVERY).await;
+            }
+        }
+    }
+
+    /// Ends all processes in good order.
+    pub(super) async fn end(&mut self) {
+        for worker in std::mem::take(&mut self.running) {
+            self.end_one(worker).await;
+        }
+    }
+
+    async fn end_one(&mut self, mut worker: Worker) {
+        drop(worker.process.stdin.take());
+        match timeout(ALL_LOCKS, worker.process.wait()).await {
+            Ok(Ok(status)) if status.success() => {}
+            other => self.problems.push(format!("process {} has failed: {other:?}", worker.number)),
+        }
+    }
+}
+
+/// The text of `file` from this byte on.
+fn text_from(file: &str, begin: u64) -> String {
+    let mut text = String::new();
+    if let Ok(mut file) = File::open(file) {
+        file.seek(SeekFrom::Start(begin)).unwrap();
+        file.read_to_string(&mut text).unwrap();
+    }
+    text
+}
