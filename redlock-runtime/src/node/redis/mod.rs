@@ -43,6 +43,8 @@ mod names;
 mod needed;
 mod node_config;
 mod outbox;
+#[cfg(feature = "tls")]
+mod own_authorities;
 mod parameters;
 mod permissions;
 mod prepare;
