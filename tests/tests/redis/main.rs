@@ -9,6 +9,7 @@
 
 mod access;
 mod again;
+mod announced;
 mod ballots;
 mod blocked_threads;
 mod breaking;
@@ -18,6 +19,7 @@ mod check;
 #[cfg(target_os = "linux")]
 mod clock_steps;
 mod clusters;
+mod connecting;
 mod detached;
 mod detached_twice;
 mod distance;
@@ -66,6 +68,7 @@ mod strangers;
 mod support;
 mod tenants;
 mod tls;
+mod unstored_scripts;
 mod waiters;
 mod waiting;
 mod wake_ups;
