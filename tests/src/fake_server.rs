@@ -1,4 +1,5 @@
-//! A server whose answers a test writes: a Sentinel that lies, a cluster node that names members that do not exist, hostile errors.
+//! A server whose answers a test writes: a Sentinel that lies, a cluster node that names members that do not exist, hostile errors, and
+//! servers of other protocols.
 
 use std::net::SocketAddr;
 use std::sync::{Arc, Mutex, PoisonError};
@@ -18,15 +19,61 @@ pub struct FakeServer {
 impl FakeServer {
     /// Answers each command with the bytes that `answer` returns. A command is passed as one text, such as `CLUSTER SLOTS`.
     pub async fn start(answer: impl Fn(&str) -> String + Send + Sync + 'static) -> Self {
+        let (received, answer) = (Arc::<Mutex<Vec<String>>>::default(), Arc::new(answer));
+        let commands = Arc::clone(&received);
+        Self::start_with(received, move |client| serve(client, Arc::clone(&commands), Arc::clone(&answer))).await
+    }
+
+    /// Does not speak RESP: answers the first bytes of each client with `answer` and closes the connection.
+    pub async fn start_stranger(answer: &'static str) -> Self {
+        Self::start_raw(move |mut client: TcpStream| async move {
+            let mut asked = vec![0; 1 << 16];
+            if client.read(&mut asked).await.is_ok_and(|bytes| bytes > 0) {
+                let _ = client.write_all(answer.as_bytes()).await;
+                // What the client has sent meanwhile would reset the connection, and the answer would be lost.
+                let _ = client.shutdown().await;
+                while client.read(&mut asked).await.is_ok_and(|bytes| bytes > 0) {}
+            }
+        })
+        .await
+    }
+
+    /// Closes each connection at once, as a load balancer without a server behind it does.
+    pub async fn start_closing() -> Self {
+        Self::start_raw(|_| async {}).await
+    }
+
+    /// Accepts connections and sends nothing.
+    pub async fn start_silent() -> Self {
+        Self::start_raw(|mut client: TcpStream| async move {
+            let mut asked = vec![0; 1 << 16];
+            while client.read(&mut asked).await.is_ok_and(|bytes| bytes > 0) {}
+        })
+        .await
+    }
+
+    async fn start_raw<S>(serve: impl Fn(TcpStream) -> S + Send + Sync + 'static) -> Self
+    where
+        S: Future<Output = ()> + Send + 'static,
+    {
+        Self::start_with(Arc::default(), serve).await
+    }
+
+    async fn start_with<S>(
+        received: Arc<Mutex<Vec<String>>>,
+        serve: impl Fn(TcpStream) -> S + Send + Sync + 'static,
+    ) -> Self
+    where
+        S: Future<Output = ()> + Send + 'static,
+    {
         let listener = TcpListener::bind("127.0.0.1:0").await.expect("a free port");
         let address = listener.local_addr().expect("an address");
-        let (received, answer) = (Arc::<Mutex<Vec<String>>>::default(), Arc::new(answer));
         let accepting = tokio::spawn({
             let received = Arc::clone(&received);
             async move {
                 while let Ok((client, _)) = listener.accept().await {
                     record(&received, "(connected)");
-                    tokio::spawn(serve(client, Arc::clone(&received), Arc::clone(&answer)));
+                    tokio::spawn(serve(client));
                 }
             }
         });

@@ -242,7 +242,7 @@ impl Shared {
             Wait::None | Wait::Forever => FIRST_CONNECTIONS,
             Wait::For(limit) => limit.min(FIRST_CONNECTIONS),
         };
-        let is_started = || self.is_up() || self.count(|status| *status == Status::Starting) == 0;
+        let is_started = || self.is_up() || self.count(|status| matches!(status, Status::Starting(_))) == 0;
         // Late is not an error here: the round says which node is missing.
         if tokio::time::timeout(limit, wait_until(&self.changed, is_started)).await.is_ok() {
             self.started.store(true, Ordering::Relaxed);
@@ -251,7 +251,7 @@ impl Shared {
 
     /// Waits until every first connection has ended one way or the other, for two seconds at most.
     pub(crate) async fn heard_of_all(&self) {
-        let all = wait_until(&self.changed, || self.count(|status| *status == Status::Starting) == 0);
+        let all = wait_until(&self.changed, || self.count(|status| matches!(status, Status::Starting(_))) == 0);
         // Who is late has no connection.
         let _ = tokio::time::timeout(FIRST_CONNECTIONS, all).await;
     }

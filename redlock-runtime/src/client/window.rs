@@ -137,8 +137,8 @@ fn times(clocks: &[Option<Result<Duration, NodeError>>]) -> impl Iterator<Item =
 fn failure(node: &NodeHandle, clock: Option<Result<Duration, NodeError>>) -> Option<NodeFailure> {
     let error = match (clock, node.status()) {
         (Some(Ok(_)), _) => return None,
-        (Some(Err(error)), _) | (None, Status::Down(error)) => error,
-        (None, Status::Up | Status::Starting) => NodeError::TimedOut(PATIENCE),
+        (Some(Err(error)), _) | (None, Status::Down(error) | Status::Starting(error)) => error,
+        (None, Status::Up) => NodeError::TimedOut(PATIENCE),
     };
     Some(NodeFailure { node: node.label().into(), error })
 }

@@ -39,19 +39,26 @@ pub struct ErrorReply {
     text: Box<str>,
     /// A command of a running script raised the error: the commands before it were executed.
     is_raised: bool,
+    /// Address of the server, if it is another one than that of the node.
+    at: Option<Box<str>>,
 }
 
 impl ErrorReply {
     /// Error that was raised in the middle of a script.
     pub(crate) fn raised(text: impl Into<Box<str>>) -> Self {
-        Self { text: text.into(), is_raised: true }
+        Self { text: text.into(), is_raised: true, at: None }
+    }
+
+    /// The same error with the address of the server that has replied, unless it has one already.
+    pub(crate) fn at(self, address: &str) -> Self {
+        Self { at: self.at.or_else(|| Some(address.into())), ..self }
     }
 }
 
 impl From<Box<str>> for ErrorReply {
     /// Error of a command that was not executed.
     fn from(text: Box<str>) -> Self {
-        Self { text, is_raised: false }
+        Self { text, is_raised: false, at: None }
     }
 }
 
@@ -77,7 +84,8 @@ impl Deref for ErrorReply {
 
 impl fmt::Display for ErrorReply {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        SingleLine(&*self.text).fmt(f)
+        SingleLine(&*self.text).fmt(f)?;
+        self.at.as_ref().map_or(Ok(()), |at| write!(f, " (at {})", SingleLine(at)))
     }
 }
 

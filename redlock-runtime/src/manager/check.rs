@@ -13,7 +13,7 @@ use std::pin::pin;
 use std::sync::atomic::Ordering;
 use std::task::Poll;
 use std::time::Duration;
-use tokio::time::{sleep, timeout};
+use tokio::time::{Instant, sleep, timeout};
 
 /// For how long the answers of a node are waited for, then once more for its wake-ups, for a slow round trip that is
 /// measured again, and for each trial.
@@ -72,16 +72,24 @@ fn ready_output<T>(poll: Poll<T>) -> Option<T> {
 /// # Errors
 /// [`LockError::NoQuorum`] when too few nodes count in time, or so many are unfit that waiting does not help.
 pub(super) async fn ready(shared: &Shared) -> Result<(), LockError> {
-    let mut known = shared.nodes.iter().map(|_| None).collect();
+    let mut known = Known { reports: shared.nodes.iter().map(|_| None).collect(), asked: None };
     match timeout(LIMIT, enough_count(shared, &mut known)).await {
         Ok(true) => Ok(()),
         Ok(false) | Err(_) => Err(shared.no_quorum(None, failures(shared, &known))),
     }
 }
 
+/// What is known of the nodes.
+struct Known {
+    /// The latest report on each node.
+    reports: Vec<Option<NodeReport>>,
+    /// When all of them were first asked for one.
+    asked: Option<Instant>,
+}
+
 /// Waits until enough nodes count. Returns `false` when so many are unfit that waiting does not help; `known` holds the
 /// latest report on each node then.
-async fn enough_count(shared: &Shared, known: &mut Vec<Option<NodeReport>>) -> bool {
+async fn enough_count(shared: &Shared, known: &mut Known) -> bool {
     let needed = shared.quorum.needed;
     let is_unfit = |error: &NodeError| !may_pass(error, LIMIT);
     let is_hopeless = |unfit: usize| shared.nodes.len().saturating_sub(unfit) < needed;
@@ -93,10 +101,11 @@ async fn enough_count(shared: &Shared, known: &mut Vec<Option<NodeReport>>) -> b
         };
         let unfit = |reports: &[_]| count(reports, &|error| error.is_some_and(is_unfit));
         let well = |reports: &[_]| count(reports, &|error| error.is_none());
-        *known = reports(shared, |reports| well(reports) >= needed || is_hopeless(unfit(reports))).await;
-        if well(known) >= needed {
+        known.asked.get_or_insert_with(Instant::now);
+        known.reports = reports(shared, |reports| well(reports) >= needed || is_hopeless(unfit(reports))).await;
+        if well(&known.reports) >= needed {
             return true;
-        } else if is_hopeless(unfit(known)) {
+        } else if is_hopeless(unfit(&known.reports)) {
             return false;
         }
         sleep(PAUSE).await;
@@ -104,16 +113,27 @@ async fn enough_count(shared: &Shared, known: &mut Vec<Option<NodeReport>>) -> b
 }
 
 /// Why each node does not count, as far as that is known.
-fn failures(shared: &Shared, known: &[Option<NodeReport>]) -> Box<[NodeFailure]> {
-    let failures = shared.nodes.iter().zip(known).filter_map(|(node, known)| {
-        let error = match (known_error(node), known) {
-            (Some(error), _) => error,
-            (None, Some(report)) => report.error.clone()?,
-            (None, None) => NodeError::TimedOut(LIMIT),
+fn failures(shared: &Shared, known: &Known) -> Box<[NodeFailure]> {
+    let failures = shared.nodes.iter().zip(&known.reports).filter_map(|(node, report)| {
+        let error = match (known_error(node), report, node.status()) {
+            (Some(error), ..) => error,
+            (None, Some(report), _) => report.error.clone()?,
+            (None, None, Status::Starting(error)) => error,
+            // A node that was not asked has not failed to answer.
+            (None, None, _) => unanswered(known.asked?.elapsed()),
         };
         Some(NodeFailure { node: node.label().into(), error: explained(error, LIMIT) })
     });
     failures.collect()
+}
+
+/// Returns the error for a node that is connected and was asked this long ago.
+fn unanswered(asked: Duration) -> NodeError {
+    let asked = Duration::from_millis(u64::try_from(asked.as_millis()).unwrap_or(u64::MAX));
+    if asked >= LIMIT / 2 {
+        return NodeError::TimedOut(asked);
+    }
+    NodeError::Unreachable(format!("the connection came too late, {asked:?} before the limit of {LIMIT:?}").into())
 }
 
 /// Why a node does not count, as far as that is known without asking it.
@@ -121,7 +141,7 @@ fn known_error(node: &NodeHandle) -> Option<NodeError> {
     match node.status() {
         Status::Down(error) => Some(error),
         Status::Up => node.node().abstains_for().map(NodeError::Abstains),
-        Status::Starting => None,
+        Status::Starting(_) => None,
     }
 }
 
@@ -136,6 +156,7 @@ fn deployment(shared: &Shared) -> Deployment {
     let policy = &shared.policy;
     Deployment {
         node_timeout: shared.node_timeout(policy.default_ttl),
+        longest_node_timeout: policy.node_timeout(policy.default_ttl, Duration::MAX),
         tolerated_amnesia: policy.tolerated_amnesia,
         has_kept_keys: shared.has_kept_keys.load(Ordering::Relaxed),
         trusts_restarts: policy.after_restart(shared.nodes.len()) == AfterRestart::Trust,

@@ -152,7 +152,9 @@ fn urls(list: &str) -> Vec<String> {
 /// Whether `text` begins with a scheme.
 fn begins_url(text: &str) -> bool {
     let scheme = text.trim_start().split_once("://").map(|(scheme, _)| scheme);
-    scheme.is_some_and(|scheme| !scheme.is_empty() && scheme.chars().all(|c| c.is_ascii_alphanumeric() || c == '+'))
+    scheme.is_some_and(|scheme| {
+        !scheme.is_empty() && scheme.chars().all(|c| c.is_ascii_alphanumeric() || "+-".contains(c))
+    })
 }
 
 #[cfg(test)]
@@ -161,7 +163,7 @@ mod tests {
 
     #[test]
     fn a_comma_separates_urls_where_a_scheme_follows() {
-        let table: [(&str, &[&str]); 7] = [
+        let table: [(&str, &[&str]); 8] = [
             ("", &[]),
             (" , ", &[]),
             ("redis://a", &["redis://a"]),
@@ -169,6 +171,7 @@ mod tests {
             ("redis://:1,2,3@a,redis://:,@b", &["redis://:1,2,3@a", "redis://:,@b"]),
             ("redis://a,b:6379", &["redis://a,b:6379"]),
             ("redis+cluster://a?seed=b,redis://c", &["redis+cluster://a?seed=b", "redis://c"]),
+            ("redis-sentinel://a,b/c,redis-cluster://d,e", &["redis-sentinel://a,b/c", "redis-cluster://d,e"]),
         ];
         for (list, expected) in table {
             assert_eq!(urls(list), expected, "{list}");

@@ -5,8 +5,8 @@ use crate::error::NodeError;
 /// Whether a node can be asked.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum Status {
-    /// The first connection is being made.
-    Starting,
+    /// The first connection is being made, as the error describes.
+    Starting(NodeError),
     Up,
     Down(NodeError),
 }
@@ -15,8 +15,9 @@ pub(crate) enum Status {
 impl From<Status> for NodeError {
     fn from(status: Status) -> Self {
         match status {
-            Status::Down(error) => error,
-            Status::Starting | Status::Up => Self::Unreachable("the first connection is being made".into()),
+            Status::Down(error) | Status::Starting(error) => error,
+            // It was not when the caller looked.
+            Status::Up => Self::Disconnected,
         }
     }
 }

@@ -50,7 +50,9 @@ pub(super) enum Connection {
 impl Link {
     pub(super) fn status(&self) -> Status {
         match self.state {
-            Connection::Starting => Status::Starting,
+            Connection::Starting => {
+                Status::Starting(NodeError::Unreachable("the first connection is being made".into()))
+            }
             Connection::Up(_) => Status::Up,
             Connection::Down => Status::Down(NodeError::Unreachable("the connection broke".into())),
         }

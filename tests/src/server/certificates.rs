@@ -32,6 +32,29 @@ impl Certificates {
         Self(Arc::new(dir))
     }
 
+    /// A server certificate that is signed by its own key, as `openssl req -x509` makes it, with further `options` such as `-addext
+    /// subjectAltName=IP:127.0.0.1`. Its name is `localhost`. There is no other authority, and no certificate of a client.
+    pub async fn self_signed(options: &str) -> Self {
+        let dir = PrivateDir::create();
+        let options = if options.is_empty() { String::new() } else { format!(" {options}") };
+        openssl(
+            &dir,
+            &format!("req -x509 {NEW_KEY} -keyout server.key -out server.crt -days 2 -subj /CN=localhost{options}"),
+        )
+        .await;
+        fs::copy(dir.join("server.crt"), dir.join("ca.crt")).expect("the certificate is copied");
+        Self(Arc::new(dir))
+    }
+
+    /// Makes the server certificate anew, so that it expired yesterday. It is signed by its own key.
+    pub async fn expired(self) -> Self {
+        openssl(&self.0, "x509 -in server.crt -signkey server.key -days -1 -out expired.crt").await;
+        for name in ["server.crt", "ca.crt"] {
+            fs::copy(self.0.join("expired.crt"), self.0.join(name)).expect("the certificate is copied");
+        }
+        self
+    }
+
     pub(super) fn ca_file(&self) -> PathBuf {
         self.0.join("ca.crt")
     }

@@ -32,7 +32,7 @@ const ELSEWHERE: [&str; 21] = [
 ];
 
 /// Texts that are part of a message on the page, are said by a server, or are never seen alone.
-const PARTS: [&str; 45] = [
+const PARTS: [&str; 49] = [
     ", and the like for every lock",
     "ERR Error running script",
     "n=.. q=.. d=.. restart=..",
@@ -47,6 +47,11 @@ const PARTS: [&str; 45] = [
     "forgets the locks",
     "master with ",
     "the Sentinel at ..: ..",
+    ".. has not ended within ..: ..",
+    ".. failed: ..: ..",
+    ".. (announced as ..)",
+    ".. and .. more",
+    ", with args beginning with",
     "the certificate of the server ..",
     "a builder does nothing until",
     "a configuration does nothing until",
@@ -75,7 +80,6 @@ const PARTS: [&str; 45] = [
     "whoever has asked waits",
     "without it, nobody can take",
     ", so that calls may wait for each other",
-    "if the server does not speak TLS on this port",
     "with slots .. and ..",
     ".. in .. at ..:..",
 ];

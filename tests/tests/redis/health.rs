@@ -4,7 +4,7 @@ use crate::support::{
     GENEROUS, assert_nothing_left, barrier, builder, causes, connected, many_guards, polled, warnings,
 };
 use redlock_runtime::{LockError, LockGuard, LockManager, LockRequest, NodeError};
-use redlock_tests::{Builder, Flow, Nodes, PATIENCE, Proxy, RedisServer, eventually, eventually_eq};
+use redlock_tests::{Builder, FakeServer, Flow, Nodes, PATIENCE, Proxy, RedisServer, eventually, eventually_eq};
 use std::time::Duration;
 
 pub(crate) fn at(url: &str) -> LockManager {
@@ -105,6 +105,44 @@ async fn a_node_that_is_further_away_than_the_node_timeout_is_named_with_the_cur
     assert!(warnings(&far.check().await).is_empty());
     proxy.pass();
     assert_eq!(keys(&server).await, 0);
+}
+
+/// The node timeout follows the distance, and has not done so yet.
+#[tokio::test]
+async fn node_that_is_further_away_than_before_still_counts() {
+    let server = RedisServer::start().await;
+    let proxy = Proxy::to(&server).await;
+    let manager = LockManager::builder().node(proxy.url()).build().unwrap();
+    eventually(PATIENCE, "the node is near", async || manager.ready().await).await;
+    // 160 ms there and back are more than the 50 ms that a node is waited for at first, and less than it can become.
+    proxy.delay(Duration::from_millis(80), Duration::from_millis(80));
+    let report = manager.check().await;
+    let warnings = warnings(&report);
+    assert!(
+        !has(&warnings, "every answer comes too late") && !has(&warnings, "no lock can be obtained"),
+        "{warnings:?}"
+    );
+    assert_eq!(report.nodes[0].error, None, "{report}");
+    eventually(PATIENCE, "a lock is obtained", async || manager.acquire("order:7").await.map(drop)).await;
+    proxy.pass();
+}
+
+/// The third node was never asked anything, because too few others were there.
+#[tokio::test]
+async fn nodes_that_were_not_asked_are_not_said_to_be_silent() {
+    let (server, silent) =
+        (RedisServer::start().await, [FakeServer::start_silent().await, FakeServer::start_silent().await]);
+    let silent = silent.each_ref().map(|silent| format!("{}?connect_timeout_ms=60000", silent.url()));
+    let manager = builder([server.url()].into_iter().chain(silent)).build().unwrap();
+    let error = manager.ready().await.unwrap_err();
+    let causes = causes(&error);
+    let texts: Vec<_> = causes.iter().map(|(_, cause)| cause.to_string()).collect();
+    assert!(!has(&texts, "no answer within"), "{texts:?}");
+    // The first one is connected, and may abstain because it is young.
+    let texts: Vec<_> = texts.into_iter().filter(|text| !text.contains("does not count for another")).collect();
+    assert_eq!(texts.len(), 2, "{texts:?}");
+    let expected = "not connected: the first connection is being made, now: login (HELLO) at 127.0.0.1:";
+    assert!(texts.iter().all(|text| text.starts_with(expected)), "{texts:?}");
 }
 
 fn unfit_by(error: &LockError) -> String {

@@ -10,6 +10,7 @@
 mod absent_waiters;
 mod access;
 mod again;
+mod announced;
 mod ballots;
 mod blocked_threads;
 mod breaking;
@@ -19,6 +20,7 @@ mod check;
 #[cfg(target_os = "linux")]
 mod clock_steps;
 mod clusters;
+mod connecting;
 mod detached;
 mod detached_twice;
 mod distance;
@@ -67,6 +69,7 @@ mod strangers;
 mod support;
 mod tenants;
 mod tls;
+mod unstored_scripts;
 mod waiters;
 mod waiting;
 mod wake_ups;

@@ -3,13 +3,14 @@
 use crate::health::{at, keys, unfit};
 use crate::support::{builder, warnings};
 use redlock_runtime::{LockError, LockManager, LockRequest, ReleaseStats};
-use redlock_tests::{PATIENCE, RedisServer, eventually};
+use redlock_tests::{Builder, PATIENCE, RedisServer, eventually};
 
 /// What every lock needs.
-const NEEDED: [&str; 12] = [
-    "+set", "+get", "+del", "+pttl", "+pexpire", "+zadd", "+zcard", "+zpopmin", "+zrange", "+zrank", "+zrem",
-    "+evalsha",
-];
+const NEEDED: [&str; 11] =
+    ["+set", "+get", "+del", "+pttl", "+pexpire", "+zadd", "+zcard", "+zpopmin", "+zrange", "+zrank", "+zrem"];
+
+/// By which scripts are stored and run. `+eval` alone is enough.
+const SCRIPTS: [&str; 2] = ["+script|load", "+evalsha"];
 
 /// What some locks need or what makes them safer, with what the report says without it.
 const USEFUL: [(&str, &str); 9] = [
@@ -29,7 +30,7 @@ const KEYS: [&str; 2] = ["~redlock:check:*", "~{redlock:check:*"];
 /// All of it but `missing`.
 fn rules(missing: &str) -> String {
     let useful = USEFUL.iter().map(|(rule, _)| *rule);
-    let all = ["resetchannels", "+script|load", "+config|get"].into_iter().chain(KEYS).chain(NEEDED).chain(useful);
+    let all = ["resetchannels", "+config|get"].into_iter().chain(SCRIPTS).chain(KEYS).chain(NEEDED).chain(useful);
     all.filter(|rule| *rule != missing).collect::<Vec<_>>().join(" ")
 }
 
@@ -143,7 +144,8 @@ async fn the_key_patterns_of_the_user_are_held_against_the_namespace() {
     assert!(warnings.len() == 1 && warnings[0].contains(expected), "{warnings:?}");
 
     // But that a command is missing is known all the same.
-    let manager = user(&server, &rules("~order:* ~{order:*").replace("+evalsha", "")).await;
+    let rules = rules("~order:* ~{order:*").replace("+evalsha ", "").replace("+eval ", "");
+    let manager = user(&server, &rules).await;
     assert!(unfit(&manager).await.contains("grant it `+evalsha`"));
     assert_eq!(keys(&server).await, 0);
 }
@@ -162,26 +164,31 @@ async fn whoever_is_refused_a_lock_leaves_no_release_behind_that_is_refused_as_w
 }
 
 #[tokio::test]
-async fn a_user_who_may_not_load_scripts_is_told_at_once() {
+async fn user_who_may_run_scripts_in_no_way_is_told_at_once() {
     let server = RedisServer::start().await;
-    let manager = user(&server, &rules("+script|load")).await;
-    let error = manager.ready().await.unwrap_err();
-    // Before Redis 7, a server does not say which subcommand it means.
-    let is_told = |text: &str| text.ends_with("grant it `+script|load`") || text.ends_with("grant it `+script`");
-    assert!(error.to_string().contains("'script") && is_told(&error.to_string()), "{error}");
-    let warnings = manager.check().await.warnings();
-    assert!(is_told(&warnings[0]), "{warnings:?}");
+    for (missing, expected) in [(SCRIPTS[0], "grant it `+script"), (SCRIPTS[1], "grant it `+evalsha`")] {
+        let ready = user(&server, &rules(missing)).await;
+        ready.ready().await.unwrap_or_else(|error| panic!("{missing}: {error}"));
+        assert!(warnings(&ready.check().await).is_empty(), "{missing}");
+        let manager = user(&server, &rules(missing).replace("+eval ", "")).await;
+        let error = manager.ready().await.unwrap_err();
+        // Before Redis 7, a server does not say which subcommand it means.
+        assert!(error.to_string().contains(expected), "{error}");
+        let warnings = manager.check().await.warnings();
+        assert!(warnings[0].contains(expected), "{warnings:?}");
+        assert!(!manager.try_acquire("redlock:check:7").await.unwrap_err().is_transient(), "{missing}");
+        assert_eq!(keys(&server).await, 0, "{missing}");
+    }
 }
 
 #[tokio::test]
 async fn a_command_that_was_renamed_is_named() {
-    for command in ["EVALSHA", "GET"] {
-        let server = RedisServer::builder().without_command(command).start().await;
+    for commands in [&["EVALSHA", "EVAL"][..], &["GET"]] {
+        let hide = |builder, command: &&str| Builder::without_command(builder, command);
+        let server = commands.iter().fold(RedisServer::builder(), hide).start().await;
         let reason = unfit(&at(&server.url())).await;
-        assert!(
-            reason.contains(&format!("the server does not know {command}: take back the `rename-command`")),
-            "{reason}"
-        );
+        let expected = format!("the server does not know {}: take back the `rename-command`", commands[0]);
+        assert!(reason.contains(&expected), "{reason}");
         assert_eq!(server.inspect().keys().await, [""; 0]);
     }
 }

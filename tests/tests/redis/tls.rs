@@ -2,7 +2,7 @@
 
 use crate::support::builder;
 use redlock_runtime::{LockError, NodeConfig, NodeError};
-use redlock_tests::RedisServer;
+use redlock_tests::{Certificates, RedisServer};
 use std::env;
 use std::path::PathBuf;
 use tokio::process::Command;
@@ -101,4 +101,66 @@ async fn a_server_that_speaks_nothing_but_tls_is_a_clear_error() {
     let manager = builder([server.tls_url().replace("rediss://", "redis://")]).build().unwrap();
     let error = manager.try_acquire("order:7").await.unwrap_err();
     assert!(error.to_string().contains("rediss://"), "{error}");
+}
+
+const NAMED: &str = "-addext subjectAltName=IP:127.0.0.1";
+
+/// A server with a certificate that `openssl req -x509` has made with these options.
+async fn self_signed(options: &str) -> RedisServer {
+    RedisServer::builder().tls_with(&Certificates::self_signed(options).await).start().await
+}
+
+fn trusting(url: &str, trusted: &RedisServer) -> String {
+    format!("{url}?connect_timeout_ms=20000&ca_file={}", trusted.ca_file().display())
+}
+
+async fn refusal(url: String) -> String {
+    let error = builder([url]).build().unwrap().try_acquire("order:7").await.unwrap_err();
+    assert!(matches!(error, LockError::Refused { .. }), "{error:?}");
+    error.to_string()
+}
+
+#[tokio::test]
+async fn certificate_that_is_signed_by_itself_is_trusted_by_its_own_file() {
+    // By default openssl marks it as that of an authority.
+    let kinds = ["", " -addext basicConstraints=critical,CA:FALSE", " -addext extendedKeyUsage=serverAuth"];
+    let mut servers = Vec::new();
+    for kind in kinds {
+        servers.push(self_signed(&format!("{NAMED}{kind}")).await);
+    }
+    for server in &servers {
+        let manager = builder([trusting(&server.tls_url(), server)]).build().unwrap();
+        manager.try_acquire("order:7").await.unwrap().release().await.unwrap();
+    }
+    // That of another server is not, although it has the same name.
+    for (server, other) in [(0, 1), (1, 0), (0, 2), (2, 1)] {
+        let error = refusal(trusting(&servers[server].tls_url(), &servers[other])).await;
+        assert!(error.contains("the certificate of the server is "), "{error}");
+    }
+    let error = refusal(servers[0].tls_url()).await;
+    assert!(error.contains("name the file of this very certificate with `ca_file`"), "{error}");
+    let error = refusal(servers[1].tls_url()).await;
+    assert!(error.contains("or of the certificate if it has signed itself, with `ca_file`"), "{error}");
+}
+
+#[tokio::test]
+async fn name_and_time_of_a_certificate_that_is_signed_by_itself_are_checked() {
+    let server = self_signed("-addext subjectAltName=DNS:redis.internal").await;
+    let error = refusal(trusting(&server.tls_url(), &server)).await;
+    assert!(error.contains("is not for the host in the URL") && error.contains("it is for redis.internal"), "{error}");
+    let url = trusting(&server.tls_url(), &server) + "&server_name=redis.internal";
+    builder([url]).build().unwrap().try_acquire("order:7").await.unwrap().release().await.unwrap();
+    let certificates = Certificates::self_signed(NAMED).await.expired().await;
+    let expired = RedisServer::builder().tls_with(&certificates).start().await;
+    let error = refusal(trusting(&expired.tls_url(), &expired)).await;
+    assert!(error.contains("has expired"), "{error}");
+}
+
+#[tokio::test]
+async fn certificate_with_a_name_in_its_cn_alone_is_refused_with_the_remedy() {
+    let server = self_signed("").await;
+    let url = server.tls_url().replace("127.0.0.1", "localhost");
+    let error = refusal(trusting(&url, &server)).await;
+    let expected = "has no subjectAltName, and a name in its CN does not count: make it anew with one";
+    assert!(error.contains(expected), "{error}");
 }

@@ -203,9 +203,19 @@ pub(super) fn refused(error: &RedisError) -> NodeError {
         None if code.is_empty() => error.to_string(),
         None => code.to_owned(),
     };
-    let (answer, is_raised) = without_script(&answer);
+    let (answer, is_raised) = without_script(without_arguments(&answer));
     let text = excerpt(answer.trim());
     NodeError::Refused(if is_raised { ErrorReply::raised(text) } else { text.into() })
+}
+
+/// The answer without what the command or script was: it may hold a script, a key or a password.
+fn without_arguments(answer: &str) -> &str {
+    /// What stands before it: `ERR unknown command 'SCRIPT', with args beginning with: 'LOAD' 'local ..`.
+    const ARGUMENTS: &str = ", with args beginning with";
+    const COMPILING: &str = "Error compiling script";
+    let answer = answer.split_once(ARGUMENTS).map_or(answer, |(before, _)| before);
+    let compiling = answer.find(COMPILING).and_then(|at| answer.get(..at + COMPILING.len()));
+    compiling.unwrap_or(answer)
 }
 
 /// The answer that a command in a script got, without what the server says about the script; and whether the script was running. A
@@ -300,6 +310,25 @@ mod tests {
         ];
         for (answer, expected) in table {
             assert_eq!(without_script(answer), (expected, expected != answer));
+        }
+    }
+
+    #[test]
+    fn a_refusal_shows_no_arguments() {
+        let table = [
+            (
+                "ERR unknown command 'SCRIPT', with args beginning with: 'LOAD' 'local key' ",
+                "ERR unknown command 'SCRIPT'",
+            ),
+            (
+                "ERR unknown command `HELLO`, with args beginning with: `3`, `AUTH`, `u`, `pw`, ",
+                "ERR unknown command `HELLO`",
+            ),
+            ("ERR Error compiling script (new function): user_script:1: near 'x'", "ERR Error compiling script"),
+            ("OOM too much.", "OOM too much."),
+        ];
+        for (answer, expected) in table {
+            assert_eq!(without_arguments(answer), expected);
         }
     }
 

@@ -3,12 +3,14 @@
 //! 1. All bytes are counted that have come since the last answer was complete. A longer answer than [`LONGEST_ANSWER`] breaks
 //!    the connection, before memory is spent on it.
 //! 2. After [`AT_A_TIME`] bytes in a row, whoever reads lets other tasks go on.
+//!
+//! The first bytes are kept: they show whether the server speaks the Redis protocol.
 
 use super::stream::Stream;
 use std::io;
 use std::pin::Pin;
-use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{Arc, OnceLock};
 use std::task::{Context, Poll};
 use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 
@@ -19,17 +21,20 @@ const LONGEST_ANSWER: usize = 1024 * 1024;
 /// How much is read in a row, in bytes. Smaller, more turns of the scheduler under load; larger, a flood on one connection
 /// keeps the others waiting.
 const AT_A_TIME: usize = 16 * 1024;
+/// Most bytes that are kept of the first read. Too small: another protocol is not recognised. Too large: memory for each connection.
+const MOST_FIRST: usize = 32;
 
 /// What came on a connection since its last complete answer.
 #[derive(Debug)]
 pub(super) struct Received {
     bytes: AtomicUsize,
     longest: AtomicUsize,
+    first: OnceLock<Box<[u8]>>,
 }
 
 impl Default for Received {
     fn default() -> Self {
-        Self { bytes: AtomicUsize::new(0), longest: AtomicUsize::new(LONGEST_ANSWER) }
+        Self { bytes: AtomicUsize::new(0), longest: AtomicUsize::new(LONGEST_ANSWER), first: OnceLock::new() }
     }
 }
 
@@ -42,6 +47,11 @@ impl Received {
     /// Answers of up to `longest` bytes may come, on a connection that is made for one of them.
     pub(super) fn allow(&self, longest: usize) {
         self.longest.store(longest, Ordering::Relaxed);
+    }
+
+    /// Returns the first bytes that have come, 32 at most.
+    pub(super) fn first(&self) -> &[u8] {
+        self.first.get().map(|first| &**first).unwrap_or_default()
     }
 
     /// So many bytes have come.
@@ -77,11 +87,12 @@ pub(super) struct Bounded<S> {
     received: Arc<Received>,
     /// How many bytes were read in a row.
     in_a_row: usize,
+    has_begun: bool,
 }
 
 impl<S> Bounded<S> {
     pub(super) const fn new(stream: S, received: Arc<Received>) -> Self {
-        Self { stream, received, in_a_row: 0 }
+        Self { stream, received, in_a_row: 0, has_begun: false }
     }
 }
 
@@ -99,6 +110,12 @@ impl<S: Stream> AsyncRead for Bounded<S> {
         };
         let bytes = buffer.filled().len().saturating_sub(before);
         self.in_a_row += bytes;
+        if !self.has_begun && bytes > 0 {
+            self.has_begun = true;
+            let read = buffer.filled().get(before..).unwrap_or_default();
+            // It is set here alone.
+            let _ = self.received.first.set(read.iter().take(MOST_FIRST).copied().collect());
+        }
         Poll::Ready(read.and_then(|()| self.received.add(bytes)))
     }
 }

@@ -4,32 +4,42 @@ use super::answer::wakeup;
 use super::connections::Connections;
 use super::courier::{Connection, Courier};
 use super::endpoint::Endpoint;
-use super::farewell::farewell;
+use super::farewell::hung_up;
 use super::live_connection::LiveConnection;
+use super::names::is_named;
 use super::prepare::prepare;
-use super::reach::{Failure, cut, reach};
+use super::progress::{Progress, Step};
+use super::reach::{Failure, cut, reach, stranger};
 use super::socket::{self, Control, Opened};
 use super::verification::Doubt;
 use crate::error::NodeError;
 use crate::node::server_facts::ServerFacts;
 use crate::protocol::command::{Deliver, Wakeup};
-use crate::text::excerpt;
 use redis::aio::MultiplexedConnection;
 use redis::{AsyncConnectionConfig, ErrorKind, ProtocolVersion, PushInfo, PushKind, RedisConnectionInfo};
 use std::convert::Infallible;
 use std::net::SocketAddr;
 use std::sync::Arc;
 
-/// Makes a connection that is ready for commands, and the task that drives it.
+/// Makes a connection that is ready for commands, and the task that drives it, within the time limit of `endpoint`.
 ///
 /// # Errors
-/// Those of the socket and of the handshake as [`NodeError::Unreachable`] or [`NodeError::Refused`], and those of
-/// [`prepare`].
+/// Those of the socket and of the handshake as [`NodeError::Unreachable`], [`NodeError::Tls`] or [`NodeError::Refused`], and those of
+/// [`prepare`]. They name the step and the address that failed.
 pub(super) async fn connect(
     endpoint: &Endpoint,
     connections: &Connections,
 ) -> Result<(Arc<LiveConnection>, Courier), NodeError> {
-    let Connections { server, environment, .. } = connections;
+    let progress = &connections.progress;
+    let connected = progress.limited(endpoint.connect_timeout(), connect_in_steps(endpoint, connections)).await;
+    connected.map_err(|error| endpoint.told(error, &progress.at()))
+}
+
+async fn connect_in_steps(
+    endpoint: &Endpoint,
+    connections: &Connections,
+) -> Result<(Arc<LiveConnection>, Courier), NodeError> {
+    let Connections { server, environment, progress, .. } = connections;
     server.connecting();
     let doubt = Doubt::default();
     let pushes = Pushes {
@@ -38,19 +48,20 @@ pub(super) async fn connect(
         server: Arc::clone(server),
         are_proofs: environment.replicas.is_none(),
     };
-    let (connection, protocol) = match greet(endpoint, Some(&pushes)).await {
-        Err(Failure::Handshake(error)) if error.is_io_error() => {
-            // Who hangs up may have said why, and unasked: that is read without a question in between.
-            let said = farewell(endpoint).await;
-            return Err(
-                said.map_or_else(|| Failure::Handshake(error).into(), |said| NodeError::Refused(excerpt(said).into()))
-            );
-        }
+    let (connection, protocol) = match greet(endpoint, Some(&pushes), progress).await {
+        Err(failure) if failure.is_hang_up() => return Err(hung_up(endpoint, &progress.at()).await),
         greeted => greeted?,
     };
+    progress.goes_on(Step::Preparation);
     let control = Arc::clone(&connection.control);
     let prepared = prepare(connection, (protocol == ProtocolVersion::RESP3, doubt), connections).await;
-    let (live, courier) = prepared.map_err(|error| cut(&control).unwrap_or(error))?;
+    let (live, courier) = prepared.map_err(|error| {
+        let error = cut(&control).unwrap_or(error);
+        match control.peer.get() {
+            Some(peer) if error == NodeError::Replica && is_named(endpoint) => replica_of_name(*peer),
+            _ => error,
+        }
+    })?;
     if let Some(peer) = control.peer.get() {
         live.connected_to(*peer);
     }
@@ -60,21 +71,37 @@ pub(super) async fn connect(
     Ok((live, courier))
 }
 
+/// Returns the error for a name that leads to a replica, at the address `peer`.
+fn replica_of_name(peer: SocketAddr) -> NodeError {
+    let text = format!(
+        "its name leads to {peer}, which is a replica and takes no locks: write a name that leads to the master alone, such as \
+         that of the primary endpoint"
+    );
+    NodeError::Unfit(text.into())
+}
+
 /// Shakes hands, in RESP3 if the server speaks it. Without `pushes`, what the server says unasked is heard by nobody.
 pub(super) async fn greet(
     endpoint: &Endpoint,
     pushes: Option<&Pushes>,
+    progress: &Progress,
 ) -> Result<(Connection, ProtocolVersion), Failure> {
-    let opened = reach(endpoint).await?;
+    let opened = reach(endpoint, progress).await.map_err(Failure::Known)?;
     // Not before: nobody is asked for credentials that no server would take.
-    let login = endpoint.login().await.map_err(Failure::Before)?;
-    match handshake(opened, login.clone().set_protocol(ProtocolVersion::RESP3), pushes).await {
+    progress.goes_on(Step::Credentials);
+    let login = endpoint.login().await.map_err(Failure::Known)?;
+    progress.goes_on(Step::Login);
+    let at = progress.at();
+    match handshake(opened, login.clone().set_protocol(ProtocolVersion::RESP3), pushes, &at).await {
         // Servers before 6.0 and some proxies do not know HELLO, and are asked once more in RESP2. After a wrong
         // password that would be in vain.
         Err(Failure::Handshake(error)) if !error.is_io_error() && error.kind() != ErrorKind::AuthenticationFailed => {
-            let connection = match reach(endpoint).await {
-                Ok(opened) => handshake(opened, login.set_protocol(ProtocolVersion::RESP2), None).await,
-                Err(failure) => Err(failure),
+            let connection = match reach(endpoint, progress).await {
+                Ok(opened) => {
+                    progress.goes_on(Step::Login);
+                    handshake(opened, login.set_protocol(ProtocolVersion::RESP2), None, &at).await
+                }
+                Err(error) => Err(Failure::Known(error)),
             };
             // A server that hangs up has said before why: that it is full, for instance.
             Ok((connection.map_err(|second| second.or(error))?, ProtocolVersion::RESP2))
@@ -87,8 +114,11 @@ pub(super) async fn greet(
 ///
 /// # Errors
 /// As [`connect`].
-pub(super) async fn connect_plainly(endpoint: &Endpoint) -> Result<Connection, NodeError> {
-    shake_hands_plainly(endpoint, None).await
+pub(super) async fn connect_plainly(endpoint: &Endpoint, progress: &Progress) -> Result<Connection, NodeError> {
+    match shake_hands_plainly(endpoint, None, progress).await {
+        Err(failure) if failure.is_hang_up() => Err(hung_up(endpoint, &progress.at()).await),
+        connected => Ok(connected?),
+    }
 }
 
 /// Makes such a connection to the address `at`, which is one of the name of `endpoint`.
@@ -96,20 +126,27 @@ pub(super) async fn connect_plainly(endpoint: &Endpoint) -> Result<Connection, N
 /// # Errors
 /// As [`connect`].
 pub(super) async fn connect_plainly_at(endpoint: &Endpoint, at: SocketAddr) -> Result<Connection, NodeError> {
-    shake_hands_plainly(endpoint, Some(at)).await
+    Ok(shake_hands_plainly(endpoint, Some(at), &Progress::default()).await?)
 }
 
-async fn shake_hands_plainly(endpoint: &Endpoint, at: Option<SocketAddr>) -> Result<Connection, NodeError> {
-    let opened = socket::open_at(endpoint, at).await.map_err(Failure::Socket)?;
-    let login = endpoint.login().await.map_err(Failure::Before)?;
-    Ok(handshake(opened, login.set_protocol(ProtocolVersion::RESP2), None).await?)
+async fn shake_hands_plainly(
+    endpoint: &Endpoint,
+    at: Option<SocketAddr>,
+    progress: &Progress,
+) -> Result<Connection, Failure> {
+    let opened = socket::open(endpoint, at, progress).await.map_err(Failure::Known)?;
+    progress.goes_on(Step::Credentials);
+    let login = endpoint.login().await.map_err(Failure::Known)?;
+    progress.goes_on(Step::Login);
+    handshake(opened, login.set_protocol(ProtocolVersion::RESP2), None, &progress.at()).await
 }
 
-/// Logs in. `pushes` take what a server that speaks RESP3 says unasked.
+/// Logs in at the server at the address `at`. `pushes` take what a server that speaks RESP3 says unasked.
 async fn handshake(
     Opened { socket, control }: Opened,
     login: RedisConnectionInfo,
     pushes: Option<&Pushes>,
+    at: &str,
 ) -> Result<Connection, Failure> {
     let config = AsyncConnectionConfig::new()
         // No timeout of the client crate's: each operation has its own deadline, and a command must keep its place in
@@ -124,8 +161,11 @@ async fn handshake(
         _ => config,
     };
     let connected = MultiplexedConnection::new_with_config(&login, socket, config).await;
-    control.received.check().map_err(Failure::Socket)?;
-    let (commands, driver) = connected.map_err(Failure::Handshake)?;
+    if let Some(cut) = cut(&control) {
+        return Err(Failure::Known(cut));
+    }
+    let (commands, driver) = connected
+        .map_err(|error| stranger(control.received.first(), at).map_or(Failure::Handshake(error), Failure::Known))?;
     control.received.is_complete();
     Ok(Connection { commands, driver: Box::pin(driver), control })
 }

@@ -2,6 +2,7 @@
 
 use super::cluster::redirection::Redirect;
 use super::live_connection::LiveConnection;
+use super::progress::Progress;
 use crate::error::NodeError;
 use crate::node::environment::Environment;
 use crate::node::server_facts::ServerFacts;
@@ -14,6 +15,8 @@ pub(super) struct Connections {
     pub(super) environment: Environment,
     pub(super) server: Arc<ServerFacts>,
     state: RwLock<CommandConnection>,
+    /// The step that the connection for commands has reached, while it is being made.
+    pub(super) progress: Progress,
     /// How many connections there have been, those for wake-ups included.
     epoch: AtomicU64,
     /// Whether wake-ups are wanted; it never becomes `false` again.
@@ -58,6 +61,7 @@ impl Connections {
             redirect,
             environment,
             state: RwLock::new(CommandConnection::Starting),
+            progress: Progress::default(),
             epoch: AtomicU64::new(0),
             is_wanted: AtomicBool::new(false),
             is_subscribed: AtomicBool::new(false),
@@ -72,7 +76,7 @@ impl Connections {
     /// Why there is none.
     pub(super) fn live(&self) -> Result<Arc<LiveConnection>, NodeError> {
         match &*self.state() {
-            CommandConnection::Starting => Err(NodeError::Unreachable("the first connection is being made".into())),
+            CommandConnection::Starting => Err(self.progress.under_way()),
             CommandConnection::Up(live) => Ok(Arc::clone(live)),
             CommandConnection::Down(error) => Err(error.clone()),
         }
@@ -176,7 +180,7 @@ impl Connections {
     /// The status to show to callers.
     pub(super) fn status(&self) -> Status {
         match &*self.state() {
-            CommandConnection::Starting => Status::Starting,
+            CommandConnection::Starting => Status::Starting(self.progress.under_way()),
             CommandConnection::Up(_) => Status::Up,
             CommandConnection::Down(error) => Status::Down(error.clone()),
         }

@@ -47,6 +47,7 @@ pub(super) async fn describe(label: &str, connections: &Connections, key: &LockK
         report.error = report.error.or(live.abstains_for().map(NodeError::Abstains));
         report.other_settings = timeout(patience, settings::compare(&live)).await.unwrap_or_default();
         report.capabilities.scripts = true;
+        report.capabilities.stores_scripts = live.stores_scripts();
         report.capabilities.resp3 = live.has_pushes();
         let publishes = !report.refusals.iter().any(|refusal| refusal.purpose == Purpose::WakeUps);
         report.capabilities.wake_ups = wake_ups(connections, &live, patience, publishes).await;

@@ -1,7 +1,10 @@
 //! One TCP connection to a name that may have several addresses, of which some may be dead.
 
+use super::endpoint::Endpoint;
+use super::progress::{Progress, Step};
+use crate::error::NodeError;
 use std::io;
-use std::net::SocketAddr;
+use std::net::{IpAddr, SocketAddr};
 use std::time::Duration;
 use tokio::net::{TcpStream, lookup_host};
 use tokio::task::JoinSet;
@@ -13,22 +16,55 @@ use tokio::time::timeout;
 /// Source: RFC 8305, section 5.
 const STAGGER: Duration = Duration::from_millis(250);
 
-/// Connects to the first address of `host` that answers.
+/// Most addresses of one name that an error shows. Too small: the address that fails is missing. Too large: the error is too long to read.
+const MOST_SHOWN: usize = 3;
+
+/// Connects to the first address of `host` that answers. `endpoint` is what the address belongs to.
 ///
 /// # Errors
 /// That of the last address to fail, or of the look-up.
 ///
 /// Source: RFC 8305, "Happy Eyeballs Version 2", without its rules for answers that come one by one.
-pub(super) async fn dial(host: &str, port: u16) -> io::Result<TcpStream> {
-    first_of(interleaved(addresses(host, port).await?)).await
+pub(super) async fn dial(
+    host: &str,
+    port: u16,
+    endpoint: &Endpoint,
+    progress: &Progress,
+) -> Result<TcpStream, NodeError> {
+    let is_name = host.parse::<IpAddr>().is_err();
+    if is_name {
+        progress.begins(Step::NameLookUp, endpoint, host);
+    }
+    let found = addresses(host, port).await.map_err(|error| progress.failed(&error))?;
+    if found.is_empty() {
+        return Err(progress.failed(&io::Error::other(NO_ADDRESS)));
+    }
+    let address = endpoint.address();
+    if is_name {
+        progress.begins(Step::Connect, endpoint, format_args!("{address} ({})", listed(&found)));
+    } else {
+        progress.begins(Step::Connect, endpoint, address);
+    }
+    first_of(interleaved(found)).await.map_err(|error| progress.failed(&error))
 }
 
-/// Connects to `address`, which is one of a name.
+/// Connects to the address `at`, which is one of the name of `endpoint`.
 ///
 /// # Errors
 /// If there is no connection.
-pub(super) async fn dial_at(address: SocketAddr) -> io::Result<TcpStream> {
-    TcpStream::connect(address).await
+pub(super) async fn dial_at(at: SocketAddr, endpoint: &Endpoint, progress: &Progress) -> Result<TcpStream, NodeError> {
+    progress.begins(Step::Connect, endpoint, at);
+    TcpStream::connect(at).await.map_err(|error| progress.failed(&error))
+}
+
+const NO_ADDRESS: &str = "the name has no address";
+
+/// The addresses of a name, in a message.
+fn listed(found: &[SocketAddr]) -> String {
+    let shown: Vec<_> = found.iter().take(MOST_SHOWN).map(SocketAddr::to_string).collect();
+    let more = found.len().saturating_sub(MOST_SHOWN);
+    let shown = shown.join(", ");
+    if more == 0 { shown } else { format!("{shown} and {more} more") }
 }
 
 /// Returns the addresses of `host`, in the order in which they came.
@@ -38,7 +74,10 @@ pub(super) async fn dial_at(address: SocketAddr) -> io::Result<TcpStream> {
 pub(super) async fn addresses(host: &str, port: u16) -> io::Result<Vec<SocketAddr>> {
     #[cfg(test)]
     if let Some(found) = made_up::addresses(host) {
-        return found;
+        return match found {
+            Some(found) => found,
+            None => std::future::pending().await,
+        };
     }
     Ok(lookup_host((host, port)).await?.collect())
 }
@@ -69,7 +108,7 @@ async fn first_of(addresses: Vec<SocketAddr>) -> io::Result<TcpStream> {
         }
     }
     let last = first_success(&mut tries, &mut failure).await;
-    last.ok_or_else(|| failure.unwrap_or_else(|| io::Error::other("the name of the server has no address")))
+    last.ok_or_else(|| failure.unwrap_or_else(|| io::Error::other(NO_ADDRESS)))
 }
 
 /// The first connection of all that are under way; `None` when all have failed, the last one with `failure`.
@@ -101,7 +140,7 @@ pub(crate) mod made_up {
 
     static NAMES: LazyLock<Mutex<Answers>> = LazyLock::new(Mutex::default);
 
-    /// Sets the next answers about the name `host`. The last of them is given to all further look-ups.
+    /// Sets the next answers about the name `host`. The last of them is given to all further look-ups. Without any, no look-up ends.
     pub(crate) fn lead(host: &str, answers: impl Into<Vec<Answer>>) {
         NAMES.lock().unwrap().insert(host.to_owned(), (answers.into(), 0));
     }
@@ -111,12 +150,13 @@ pub(crate) mod made_up {
         NAMES.lock().unwrap()[host].1
     }
 
-    pub(super) fn addresses(host: &str) -> Option<io::Result<Vec<SocketAddr>>> {
+    /// Returns the next answer about `host`; `Some(None)` if there is none, so that the look-up never ends.
+    pub(super) fn addresses(host: &str) -> Option<Option<io::Result<Vec<SocketAddr>>>> {
         let mut names = NAMES.lock().unwrap();
         let (answers, looks) = names.get_mut(host)?;
-        let answer = answers.get(*looks).or(answers.last()).cloned().flatten();
+        let answer = answers.get(*looks).or(answers.last()).cloned();
         *looks += 1;
-        Some(answer.ok_or_else(|| io::Error::other("the name server does not answer")))
+        Some(answer.map(|answer| answer.ok_or_else(|| io::Error::other("the name server does not answer"))))
     }
 }
 

@@ -39,8 +39,19 @@ pub(crate) struct Endpoint {
     /// When the server last took the login, or another one that takes the same.
     logged_in: Arc<Mutex<Option<Instant>>>,
     label: String,
+    /// The address is another one than that by which the node is called.
+    is_elsewhere: bool,
+    /// Who has announced the address, unless it is written in the URL.
+    announcer: Option<Announcer>,
     /// Who says where the server is, if the address is not its own.
     locator: Option<Arc<dyn Locate>>,
+}
+
+/// Servers that announce the addresses of others.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Announcer {
+    Cluster,
+    Sentinel,
 }
 
 /// Where a server is right now, and since when.
@@ -124,6 +135,8 @@ impl Endpoint {
             address,
             host: None,
             logged_in: Arc::default(),
+            is_elsewhere: false,
+            announcer: None,
             locator: None,
         })
     }
@@ -142,15 +155,15 @@ impl Endpoint {
     /// The same way to log in at another place that takes the same login, with TLS if this has it.
     pub(super) fn elsewhere(&self, host: &str, port: u16) -> Self {
         let address = Address::of(host, port, self.is_tls());
-        Self {
-            label: address.to_string(),
-            login: self.login.clone(),
-            access: self.access.clone(),
-            host: self.host.clone(),
-            logged_in: Arc::clone(&self.logged_in),
-            locator: None,
-            address,
-        }
+        let label = address.to_string();
+        Self { label, is_elsewhere: true, address, ..self.at_itself() }
+    }
+
+    /// The same way to log in at the address `at` that was announced, or at the one that the address map has for it. It is called by the
+    /// announced one.
+    pub(super) fn announced(&self, by: Announcer, at: &MemberAddress) -> Self {
+        let (host, port) = self.access.addresses.reachable(&at.host, at.port);
+        Self { label: at.to_string(), announcer: Some(by), ..self.elsewhere(&host, port) }
     }
 
     /// The same server at the same address, for a task of its own.
@@ -162,6 +175,8 @@ impl Endpoint {
             access: self.access.clone(),
             host: self.host.clone(),
             logged_in: Arc::clone(&self.logged_in),
+            is_elsewhere: self.is_elsewhere,
+            announcer: self.announcer,
             locator: None,
         }
     }
@@ -170,15 +185,7 @@ impl Endpoint {
     pub(super) fn as_sentinel(&self) -> Self {
         let (login, credentials) = self.access.sentinel.clone().unwrap_or_default().parts();
         let access = Access { credentials, ..self.access.clone() };
-        Self {
-            address: self.address.clone(),
-            label: self.label.clone(),
-            host: None,
-            logged_in: Arc::default(),
-            locator: None,
-            login,
-            access,
-        }
+        Self { host: None, logged_in: Arc::default(), login, access, ..self.at_itself() }
     }
 
     /// The server is where the `locator` says, and is called `label`.
@@ -224,6 +231,33 @@ impl Endpoint {
             Address::Tls { host, .. } => Some(host),
             #[cfg(unix)]
             Address::Unix(_) => None,
+        }
+    }
+
+    /// Who has announced the address, unless it is written in the URL.
+    pub(super) const fn announcer(&self) -> Option<Announcer> {
+        self.announcer
+    }
+
+    /// The announced address, if the address map has another one for it.
+    pub(super) fn announced_as(&self) -> Option<&str> {
+        let is_mapped = self.announcer.is_some() && self.label != self.address.to_string();
+        is_mapped.then_some(&*self.label)
+    }
+
+    /// Returns `true` if the address is another one than that by which the node is called.
+    pub(super) const fn is_elsewhere(&self) -> bool {
+        self.is_elsewhere
+    }
+
+    /// Returns `error` with the address `at` that it is about, unless the node is called by that.
+    pub(super) fn told(&self, error: NodeError, at: &str) -> NodeError {
+        match error {
+            NodeError::Refused(reply) if self.is_elsewhere || self.is_located() => NodeError::Refused(reply.at(at)),
+            NodeError::Tls(reason) if (self.is_elsewhere || self.is_located()) && !reason.contains(at) => {
+                NodeError::Tls(format!("{at}: {reason}").into())
+            }
+            error => error,
         }
     }
 

@@ -8,6 +8,7 @@ use super::connect::greet;
 use super::courier::Connection;
 use super::endpoint::Endpoint;
 use super::prepare::ask;
+use super::progress::Progress;
 use super::reach::cut;
 use crate::error::NodeError;
 use redis::{Pipeline, Value};
@@ -23,7 +24,7 @@ impl Errand {
     /// # Errors
     /// When the server cannot be reached, or refuses.
     pub(super) async fn begin(endpoint: &Endpoint) -> Result<Self, NodeError> {
-        let (connection, _) = greet(endpoint, None).await?;
+        let (connection, _) = greet(endpoint, None, &Progress::default()).await?;
         connection.control.received.allow(LONGEST_ANSWER);
         Ok(Self(connection))
     }

@@ -51,10 +51,10 @@ pub(super) fn beside(
     iter::once(first).chain(rest).take(LARGEST)
 }
 
-/// The call of the script with that `digest`.
-pub(super) fn call(digest: &str, questions: &[Question]) -> Cmd {
+/// The call of a script by the command `eval`, with its digest or source.
+pub(super) fn call((eval, script): (&str, &str), questions: &[Question]) -> Cmd {
     let mut call = Cmd::with_capacity(4 + 2 * questions.len(), questions.len() * 128);
-    call.arg("EVALSHA").arg(digest).arg(questions.len());
+    call.arg(eval).arg(script).arg(questions.len());
     for question in questions {
         call.arg(question.command.key());
     }
@@ -201,7 +201,7 @@ mod tests {
     fn the_call_names_all_locks_before_the_ttl_and_the_tokens() {
         let questions = [question(RENEW), question(RENEW)];
         let [first, second] = [0, 1].map(|i: usize| questions[i].command.token().to_string());
-        let call = call("digest", &questions);
+        let call = call(("EVALSHA", "digest"), &questions);
         let words = call.args_iter().map(|word| match word {
             redis::Arg::Simple(word) => String::from_utf8(word.to_vec()).unwrap(),
             _ => panic!(),

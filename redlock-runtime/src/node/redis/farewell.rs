@@ -1,14 +1,17 @@
-//! What a server says that hangs up on its clients, such as that it has too many of them.
+//! Why a server closes connections during the login: it has too many clients, it expects TLS, or it is no Redis server.
 
 use super::endpoint::Endpoint;
-use super::reach::reach;
+use super::progress::Progress;
+use super::reach::{expects_tls, is_tls_record, reach};
 use super::socket::Socket;
+use crate::error::NodeError;
+use crate::text::excerpt;
 use std::future::poll_fn;
 use std::io;
 use std::pin::Pin;
 use std::task::ready;
 use std::time::Duration;
-use tokio::io::{AsyncRead, ReadBuf};
+use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 use tokio::time::timeout;
 
 /// How long a server is listened to that has hung up before. Less, and one that is far away is not understood; more, and the
@@ -17,18 +20,66 @@ const PATIENCE: Duration = Duration::from_millis(200);
 /// The longest answer that is of interest, in bytes.
 const LONGEST: usize = 256;
 
+/// Returns the error for a server at `at` that has closed the connection in the midst of the login. It is connected to again, in order to
+/// find out what it is.
+pub(super) async fn hung_up(endpoint: &Endpoint, at: &str) -> NodeError {
+    if let Some(said) = farewell(endpoint).await {
+        return NodeError::Refused(excerpt(said).into());
+    }
+    if !endpoint.is_tls() && speaks_tls(endpoint).await {
+        return expects_tls(at);
+    }
+    let text = format!(
+        "the server at {at} closed the connection during the login, without an answer: see what listens there, as a proxy or a load \
+         balancer without a Redis server behind it does this"
+    );
+    NodeError::Unreachable(text.into())
+}
+
 /// The error that the server gives to a client that asks nothing, if it gives one. Whoever asks something may find that the
 /// connection is gone before the answer is read.
-pub(super) async fn farewell(endpoint: &Endpoint) -> Option<String> {
-    let said = async { first_bytes(&mut reach(endpoint).await.ok()?.socket).await.ok() };
+async fn farewell(endpoint: &Endpoint) -> Option<String> {
+    let said = async { first_bytes(&mut reach(endpoint, &Progress::default()).await.ok()?.socket).await.ok() };
     let said = timeout(PATIENCE, said).await.ok()??;
     error_in(&said)
+}
+
+/// Asks whether the server speaks TLS. It answers the beginning of a handshake with its own part of it, or with an alert.
+async fn speaks_tls(endpoint: &Endpoint) -> bool {
+    let asked = async {
+        let mut socket = reach(endpoint, &Progress::default()).await.ok()?.socket;
+        write(&mut socket, &client_hello()).await.ok()?;
+        first_bytes(&mut socket).await.ok()
+    };
+    timeout(PATIENCE, asked).await.is_ok_and(|said| said.is_some_and(|said| is_tls_record(&said)))
+}
+
+/// Returns the shortest message that begins a TLS handshake: version 1.2, two cipher suites, no extensions.
+///
+/// Source: RFC 5246, sections 6.2.1, 7.4 and 7.4.1.2.
+fn client_hello() -> Vec<u8> {
+    // Handshake record, version 1.0, 47 bytes; ClientHello, 43 bytes, version 1.2.
+    let head = [0x16, 3, 1, 0, 47, 1, 0, 0, 43, 3, 3];
+    // No connection is made with them.
+    let random = [0; 32];
+    // No session; ECDHE_RSA_WITH_AES_128_GCM_SHA256 and ECDHE_ECDSA_WITH_AES_128_GCM_SHA256; no compression.
+    let tail = [0, 0, 4, 0xc0, 0x2f, 0xc0, 0x2b, 1, 0];
+    [&head[..], &random, &tail].concat()
 }
 
 /// The error at the beginning of what a server said.
 fn error_in(said: &[u8]) -> Option<String> {
     let line = str::from_utf8(said).ok()?.strip_prefix('-')?.lines().next()?;
     Some(line.trim().to_owned())
+}
+
+/// Writes `bytes`, which are few enough to go out at once.
+async fn write(socket: &mut Socket, bytes: &[u8]) -> io::Result<()> {
+    let written = poll_fn(|cx| Pin::new(&mut *socket).poll_write(cx, bytes)).await?;
+    if written < bytes.len() {
+        return Err(io::ErrorKind::WriteZero.into());
+    }
+    poll_fn(|cx| Pin::new(&mut *socket).poll_flush(cx)).await
 }
 
 async fn first_bytes(socket: &mut Socket) -> io::Result<Vec<u8>> {

@@ -4,6 +4,13 @@ use crate::node::server_identity::{DataSet, Identity};
 use std::collections::HashMap;
 use std::time::Duration;
 
+/// The oldest version of Redis that has all commands and options of the scripts, such as `ZADD GT`.
+const LEAST: (u32, u32) = (6, 2);
+
+/// Programs that say so in a field of their own.
+const FORKS: [(&str, &str); 3] =
+    [("valkey_version", "Valkey"), ("dragonfly_version", "Dragonfly"), ("garnet_version", "Garnet")];
+
 /// The fields of all sections, by name.
 #[derive(Debug, Default)]
 pub(crate) struct Info(HashMap<Box<str>, Box<str>>);
@@ -34,7 +41,16 @@ impl Info {
     /// are compatible with.
     pub(crate) fn product(&self) -> Option<String> {
         let of_redis = || self.field("redis_version").map(|version| format!("Redis {version}"));
-        self.field("valkey_version").map(|version| format!("Valkey {version}")).or_else(of_redis)
+        let fork = FORKS.iter().find_map(|(field, name)| self.field(field).map(|version| format!("{name} {version}")));
+        fork.or_else(of_redis)
+    }
+
+    /// Returns which program the server is, if its version is known to be older than [`LEAST`]. Forks report the version of Redis that they
+    /// are compatible with.
+    pub(crate) fn too_old(&self) -> Option<String> {
+        let mut numbers = self.field("redis_version")?.split('.').map(str::parse::<u32>);
+        let (Some(Ok(major)), Some(Ok(minor))) = (numbers.next(), numbers.next()) else { return None };
+        if (major, minor) < LEAST { self.product() } else { None }
     }
 
     /// Returns the identity of the server, without its marker; `None` if the server does not return its `run_id`. `settings` are those
@@ -109,6 +125,29 @@ mod tests {
         for (text, product, is_sentinel) in table {
             let info = Info::parse(text);
             assert_eq!((info.product().as_deref(), info.is_sentinel()), (product, is_sentinel), "{text}");
+        }
+    }
+
+    #[test]
+    fn versions_before_6_2_are_too_old() {
+        let table = [
+            ("redis_version:6.0.14", Some("Redis 6.0.14")),
+            ("redis_version:5.0.7", Some("Redis 5.0.7")),
+            ("redis_version:3.2.12", Some("Redis 3.2.12")),
+            ("redis_version:6.2.0", None),
+            ("redis_version:6.3.4", None),
+            ("redis_version:7.4.1", None),
+            ("redis_version:10.0", None),
+            ("redis_version:255.255.255", None),
+            ("redis_version:7.2.4\nvalkey_version:8.0.1", None),
+            ("redis_version:7.4.0\ndragonfly_version:df-v1.27.1", None),
+            ("redis_version:6.0.16\ndragonfly_version:df-v0.1", Some("Dragonfly df-v0.1")),
+            ("redis_version:7.4.3\ngarnet_version:1.0.65", None),
+            ("redis_version:unstable", None),
+            ("", None),
+        ];
+        for (text, expected) in table {
+            assert_eq!(Info::parse(text).too_old().as_deref(), expected, "{text}");
         }
     }
 

@@ -307,7 +307,7 @@ impl LiveConnection {
         let script = self.scripts.of(&question.command);
         script.map_or_else(
             || without_script(&question.command, self.namespace()),
-            |script| script.by_digest(question, self.channels()).into(),
+            |script| script.call(question, self.channels()).into(),
         )
     }
 
@@ -322,8 +322,16 @@ impl LiveConnection {
     pub(super) fn extension(&self, questions: &[Question]) -> Cmd {
         match questions {
             [alone] => self.wire(alone).first,
-            several => extensions::call(self.scripts.extend_many.digest(), several),
+            several => {
+                let (eval, script) = self.scripts.extend_many.eval(self.channels());
+                extensions::call((eval, &script), several)
+            }
         }
+    }
+
+    /// Returns `true` if the server stores the scripts, so that each command brings a digest alone.
+    pub(super) const fn stores_scripts(&self) -> bool {
+        self.scripts.extend_many.is_loaded()
     }
 
     /// Where managers of this server are woken.

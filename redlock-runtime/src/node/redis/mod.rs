@@ -11,6 +11,7 @@
 //! application while that is well: `shared_courier` is what both can drive, `relief` decides who does, by `pulse`; the
 //! socket goes with it (`movable`). What a server may send is `bounded`. Where a server speaks only RESP2, a `subscriber` has a second one for wake-ups.
 
+mod address_map;
 mod answer;
 mod backoff;
 mod batch;
@@ -44,9 +45,12 @@ mod needed;
 mod node_config;
 mod outbox;
 mod packing;
+#[cfg(feature = "tls")]
+mod own_authorities;
 mod parameters;
 mod permissions;
 mod prepare;
+mod progress;
 mod pulse;
 mod question;
 mod reach;

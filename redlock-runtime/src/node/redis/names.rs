@@ -57,7 +57,9 @@ struct Suspicion {
 
 /// Returns `true` if the address of `endpoint` is a name, which can lead elsewhere later. Sentinels say by themselves where their master is.
 pub(super) fn is_named(endpoint: &Endpoint) -> bool {
-    !endpoint.is_located() && endpoint.host().is_some_and(|host| host.parse::<IpAddr>().is_err())
+    !endpoint.is_located()
+        && !endpoint.is_elsewhere()
+        && endpoint.host().is_some_and(|host| host.parse::<IpAddr>().is_err())
 }
 
 /// Looks up the name of `endpoint` now and then. Runs until it is aborted, on the library's thread.

@@ -39,9 +39,11 @@ impl Needed {
         let is_known = |refusal: &&Refusal| match refusal.refused() {
             Refused::Command | Refused::Unknown => true,
             Refused::Key => !namespace.is_empty(),
-            Refused::Channel | Refused::Other => false,
+            Refused::Channel => false,
+            // Such as the refusal of a proxy. Other commands may be answered so about a key that is no lock.
+            Refused::Other => is_script(refusal) && !NodeError::Refused(refusal.answer.clone().into()).is_transient(),
         };
-        let refusals: Vec<_> = refusals.iter().filter(is_known).cloned().collect();
+        let refusals = without_spare(refusals.iter().filter(is_known).cloned().collect());
         let name = probe_name(namespace);
         let unfit = |purpose| text(&refusals, purpose, &name).map(|text| NodeError::Unfit(text.into()));
         let mut known = self.known.lock().unwrap_or_else(PoisonError::into_inner);
@@ -100,7 +102,27 @@ pub(super) fn brace_name(namespace: &str, beside: fn(&str) -> String) -> String 
 /// What has to be known before a plain `SET` acquires a lock.
 fn at_connection<'a>(key: &'a str, queue: &'a str, of_brace: &'a str) -> Vec<(Purpose, Vec<&'a str>)> {
     let of_all = needed(key, queue).into_iter().map(|words| (Purpose::Locks, words));
-    of_all.chain([(Purpose::Braces, vec!["ZCARD", of_brace])]).collect()
+    of_all.chain([(Purpose::Braces, vec!["ZCARD", of_brace]), (Purpose::LostScripts, by_source(key))]).collect()
+}
+
+/// Returns the number of questions of [`add_questions`].
+pub(super) fn questions() -> usize {
+    at_connection("", "", "").len()
+}
+
+/// Runs a script by its source. It names a key, because proxies find the server by it.
+pub(super) fn by_source(key: &str) -> Vec<&str> {
+    vec!["EVAL", "return 1", "1", key]
+}
+
+/// Whether a script was refused, by its digest or by its source.
+fn is_script(refusal: &Refusal) -> bool {
+    matches!(&*refusal.command, "EVALSHA" | "EVAL")
+}
+
+/// Returns `true` if the server refuses `command`, whatever the key is.
+pub(super) fn refuses(refusals: &[Refusal], command: &str) -> bool {
+    refusals.iter().any(|refusal| &*refusal.command == command && refusal.refused() != Refused::Key)
 }
 
 /// Every command that every lock uses.
@@ -138,6 +160,14 @@ pub(super) fn is_refusal(answer: &str) -> bool {
     !PERMITTED.iter().any(|code| answer.contains(code))
 }
 
+/// Takes out that scripts are refused by their digest, if they are accepted by their source.
+pub(super) fn without_spare(mut refusals: Vec<Refusal>) -> Vec<Refusal> {
+    if !refuses(&refusals, "EVAL") {
+        refusals.retain(|refusal| &*refusal.command != "EVALSHA");
+    }
+    refusals
+}
+
 /// Takes out what says nothing of other locks.
 pub(super) fn sorted(mut refusals: Vec<Refusal>) -> Permissions {
     let is_name = |refusal: &Refusal| {
@@ -165,5 +195,33 @@ mod tests {
     fn what_is_refused_of_a_name_that_may_not_be_used_says_nothing_but_that() {
         assert_eq!(commands(&[("GET", KEY), ("ZADD", KEY), ("ZREM", RUN)]), (vec!["ZREM".into()], false));
         assert_eq!(commands(&[("ZADD", KEY), ("GET", RUN)]), (vec!["ZADD".into(), "GET".into()], true));
+    }
+
+    #[test]
+    fn one_way_to_run_scripts_is_enough() {
+        let unsupported = "ERR unsupported command";
+        let table: [(&[(&str, &str)], &[&str]); 4] = [
+            (&[("EVALSHA", RUN)], &[]),
+            (&[("EVALSHA", RUN), ("EVAL", KEY)], &["EVAL"]),
+            (&[("EVAL", RUN)], &["EVAL"]),
+            (&[("EVALSHA", unsupported), ("EVAL", "invalid request")], &["EVALSHA", "EVAL"]),
+        ];
+        for (refused, expected) in table {
+            let refusals = refused.iter().map(|(command, answer)| Refusal::new(command, Purpose::Locks, answer));
+            let left = without_spare(refusals.collect());
+            assert_eq!(left.iter().map(|refusal| &*refusal.command).collect::<Vec<_>>(), expected, "{refused:?}");
+        }
+    }
+
+    #[test]
+    fn user_who_can_run_no_script_acquires_no_lock() {
+        let table =
+            [(RUN, true), ("ERR unsupported command", true), ("invalid request", true), ("OOM used memory", false)];
+        for (answer, expected) in table {
+            let needed = Needed::default();
+            let refusal = |command, purpose| Refusal::new(command, purpose, answer);
+            needed.record(&[refusal("EVALSHA", Purpose::Locks), refusal("EVAL", Purpose::LostScripts)], "");
+            assert_eq!(needed.is_refused.load(Ordering::Relaxed), expected, "{answer}");
+        }
     }
 }

@@ -1,5 +1,6 @@
 //! How to reach one server, where a plain URL does not say enough.
 
+use super::address_map::AddressMap;
 use super::credentials::{Credentials, CredentialsSource, SentinelLogin};
 #[cfg(feature = "tls")]
 use super::tls_settings::{Pem, TlsSettings};
@@ -23,6 +24,7 @@ use std::time::Duration;
 /// | `cert_file=..&key_file=..` | [`client_certificate_files`](Self::client_certificate_files) |
 /// | `server_name=redis.internal` | [`server_name`](Self::server_name) |
 /// | `confirm_replicas=1` | [`confirm_replicas`](Self::confirm_replicas) |
+/// | `map=10.0.0.5:6379/127.0.0.1:7001` | [`map_address`](Self::map_address) |
 /// | `sentinel_user=..&sentinel_password_file=..` | [`sentinel_credentials`](Self::sentinel_credentials) |
 ///
 /// What is set here wins over the URL. `Debug` shows neither.
@@ -55,6 +57,8 @@ pub(super) struct Access {
     pub(super) confirm_replicas: Option<u32>,
     /// The login at the Sentinels that name the server.
     pub(super) sentinel: Option<SentinelLogin>,
+    /// Where members of a cluster, masters and Sentinels are reached that announce other addresses.
+    pub(super) addresses: AddressMap,
     #[cfg(feature = "tls")]
     pub(super) tls: TlsSettings,
 }
@@ -67,6 +71,7 @@ impl Access {
             connect_timeout: self.connect_timeout.or(other.connect_timeout),
             confirm_replicas: self.confirm_replicas.or(other.confirm_replicas),
             sentinel: self.sentinel.or(other.sentinel),
+            addresses: self.addresses.or(other.addresses),
             #[cfg(feature = "tls")]
             tls: self.tls.or(other.tls),
         }
@@ -139,6 +144,32 @@ impl NodeConfig {
     /// The login at the Sentinels of a `redis+sentinel://` URL, which need not be that of the server. Default: none.
     pub fn sentinel_credentials(mut self, credentials: Credentials) -> Self {
         self.access.sentinel = Some(SentinelLogin::of(credentials));
+        self
+    }
+
+    /// Maps the addresses that a cluster or Sentinels announce to those at which this process reaches the servers, as behind NAT or for
+    /// containers on another network. Default: the announced addresses.
+    ///
+    /// `map` gets the announced host and port, and returns where to connect to. It must return both unchanged for a server that is reached
+    /// where it announces to be. It is called before each connection, must not block, and an address is unchanged if it panics. The
+    /// addresses in the URL are not mapped. Errors name both addresses.
+    ///
+    /// In a URL, the parameter `map=announced:port/reachable:port` does the same for one address, and can be repeated. Without ports, it is
+    /// about all ports of the host.
+    ///
+    /// # Examples
+    /// ```
+    /// # use redlock_runtime::NodeConfig;
+    /// // Three containers that publish their port 6379 as 7001, 7002 and 7003 of this machine.
+    /// let node = NodeConfig::new("redis+cluster://127.0.0.1:7001").map_address(|host, port| match host {
+    ///     "172.18.0.2" => ("127.0.0.1".to_owned(), 7001),
+    ///     "172.18.0.3" => ("127.0.0.1".to_owned(), 7002),
+    ///     "172.18.0.4" => ("127.0.0.1".to_owned(), 7003),
+    ///     other => (other.to_owned(), port),
+    /// });
+    /// ```
+    pub fn map_address(mut self, map: impl Fn(&str, u16) -> (String, u16) + Send + Sync + 'static) -> Self {
+        self.access.addresses = AddressMap::by(map);
         self
     }
 

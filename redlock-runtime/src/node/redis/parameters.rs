@@ -16,6 +16,7 @@ pub(super) fn read(parameters: &[(String, String)]) -> Result<Access, &'static s
         match &**name {
             "connect_timeout_ms" => access.connect_timeout = Some(millis(value)?),
             "password_file" => access.credentials = Some(CredentialsSource::PasswordFile(value.into())),
+            "map" => access.addresses.add(value)?,
             "confirm_replicas" => access.confirm_replicas = Some(number(value)?),
             "sentinel_user" => access.sentinel.get_or_insert_default().user = Some(value.clone()),
             "sentinel_password_file" => {
@@ -37,9 +38,9 @@ pub(super) fn read(parameters: &[(String, String)]) -> Result<Access, &'static s
 
 #[cfg(feature = "tls")]
 const UNKNOWN: &str = "has a parameter that is not known: there are connect_timeout_ms, password_file, ca_file, cert_file, \
-                       key_file, server_name, confirm_replicas, sentinel_user and sentinel_password_file; a `?` in a password is written %3F";
+                       key_file, server_name, confirm_replicas, map, sentinel_user and sentinel_password_file; a `?` in a password is written %3F";
 #[cfg(not(feature = "tls"))]
-const UNKNOWN: &str = "has a parameter that is not known: there are connect_timeout_ms, password_file, confirm_replicas, sentinel_user and sentinel_password_file, and others with a \
+const UNKNOWN: &str = "has a parameter that is not known: there are connect_timeout_ms, password_file, confirm_replicas, map, sentinel_user and sentinel_password_file, and others with a \
                        feature for TLS; a `?` in a password is written %3F";
 
 fn number(value: &str) -> Result<u32, &'static str> {

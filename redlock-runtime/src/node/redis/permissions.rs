@@ -6,7 +6,7 @@
 //! that name.
 
 use super::live_connection::LiveConnection;
-use super::needed::{Permissions, brace_name, is_refusal, needed, probe_name, sorted};
+use super::needed::{Permissions, brace_name, by_source, is_refusal, needed, probe_name, sorted, without_spare};
 use super::script::MEMBER;
 use super::side_key::{queue_name, register_name};
 use crate::error::NodeError;
@@ -57,7 +57,7 @@ pub(super) fn ask(
                 Err(error) => return Err(error),
             }
         }
-        Ok(sorted(refusals))
+        Ok(sorted(without_spare(refusals)))
     }
 }
 
@@ -87,7 +87,7 @@ fn questions<'a>(
 ) -> Vec<(Purpose, Vec<&'a str>)> {
     let mut questions: Vec<_> = needed(key, queue).into_iter().map(|words| (Purpose::Locks, words)).collect();
     questions.extend([
-        (Purpose::LostScripts, vec!["EVAL", "return 1", "0"]),
+        (Purpose::LostScripts, by_source(key)),
         // The message goes to this manager alone, and it is no wake-up, so that it is ignored.
         (Purpose::WakeUps, vec!["PUBLISH", channel, "check"]),
         (Purpose::Fencing, vec!["ZADD", register, "XX", "GT", "CH", "0", MEMBER]),

@@ -14,9 +14,10 @@ use super::verification::{Doubt, Verification};
 use crate::error::NodeError;
 use crate::node::environment::Environment;
 use crate::node::inspection::client_name;
-use crate::node::report::CLUSTER_MEMBER;
+use crate::node::report::{CLUSTER_MEMBER, Refusal};
 use crate::node::server_facts::ServerFacts;
 use crate::node::server_identity::Identity;
+use crate::text::excerpt;
 use redis::{FromRedisValue, Pipeline, Value};
 use std::collections::HashMap;
 use std::future::poll_fn;
@@ -35,7 +36,7 @@ const SENTINEL: &str =
 ///
 /// # Errors
 /// [`NodeError::Refused`] when the server does not take the scripts, or may not be asked about its replicas, [`NodeError::Replica`] when it takes no locks,
-/// [`NodeError::SameServer`] when it counts already, [`NodeError::Unfit`] for a Sentinel, and for a member of a cluster that
+/// [`NodeError::SameServer`] when it counts already, [`NodeError::Unfit`] for a Sentinel, for a server that is too old, and for a member of a cluster that
 /// is not known as one.
 pub(super) async fn prepare(
     mut connection: Connection,
@@ -51,9 +52,11 @@ pub(super) async fn prepare(
     };
     server.has_channels(channels.are_own());
     let (sent, receipt) = (server.now(), server.receipt());
-    let mut answers = ask(&mut connection, &questions(&channels, environment, server)).await?.into_iter();
+    let mut answers = ask(&mut connection, &questions(&channels, environment, server)).await?;
     let answered = server.now();
-    let mut digests = answers.by_ref().take(Scripts::SOURCES.len()).collect::<Vec<_>>().into_iter();
+    let refusals = needed::refusals(answers.split_off(answers.len().saturating_sub(needed::questions())).into_iter());
+    let mut answers = answers.into_iter();
+    let digests = answers.by_ref().take(Scripts::SOURCES.len()).collect::<Vec<_>>();
     // The name only helps whoever looks at the server's list of clients, so that a refusal does not matter.
     let _name = answers.next();
     let is_tracking = server.is_distrusted() && permitted::<Value>(answers.next()).is_some() && has_pushes;
@@ -65,7 +68,10 @@ pub(super) async fn prepare(
     if info.is_cluster_member() && !server.is_member() {
         return Err(NodeError::Unfit(CLUSTER_MEMBER.into()));
     }
-    let scripts = Scripts::loaded(channels, || digest(digests.next()))?;
+    if let Some(product) = info.too_old() {
+        return Err(too_old(&product));
+    }
+    let scripts = scripts(channels, digests, &refusals)?;
     let settings: HashMap<String, String> = permitted(answers.next()).unwrap_or_default();
     let time = answers.next().map(time_told);
     let marker = if has_marker(server) { answers.next().and_then(|reply| marker(reply, receipt)) } else { None };
@@ -86,7 +92,6 @@ pub(super) async fn prepare(
     if let Some(refusal) = wait.and_then(|wait| wait.extract_error().err()) {
         return Err(refused(&refusal));
     }
-    let refusals = needed::refusals(answers);
     let abstention = server.connected(identity)?;
     // Nor does a clock count of one that takes no locks.
     match time {
@@ -171,6 +176,30 @@ pub(super) async fn ask(
     let answers = answers.await?;
     control.received.is_complete();
     Ok(answers)
+}
+
+/// Returns the error for a server of an old version.
+fn too_old(product: &str) -> NodeError {
+    let text = format!(
+        "is {product} and needs Redis 6.2 or newer: shared locks, permits, fencing and paths fail on it, so update it or use another \
+         server"
+    );
+    NodeError::Unfit(excerpt(text).into())
+}
+
+/// The scripts, by the answers to `SCRIPT LOAD`. If the server does not store them, or does not run them by their digests, they are sent
+/// with each command.
+///
+/// # Errors
+/// That of `SCRIPT LOAD`, if it passes or the scripts cannot be sent with each command either.
+fn scripts(channels: Channels, digests: Vec<Value>, refusals: &[Refusal]) -> Result<Scripts, NodeError> {
+    let mut digests = digests.into_iter();
+    let is_run_by_source = !needed::refuses(refusals, "EVAL");
+    match Scripts::loaded(channels.clone(), || digest(digests.next())) {
+        Ok(scripts) if !is_run_by_source || !needed::refuses(refusals, "EVALSHA") => Ok(scripts),
+        Err(error) if !is_run_by_source || error.is_transient() => Err(error),
+        _ => Ok(Scripts::unloaded(channels)),
+    }
 }
 
 /// The digest in an answer to `SCRIPT LOAD`.

@@ -1,12 +1,12 @@
 //! Opens a socket to a server, wherever that is right now; and why there is no connection, in words.
 
 use super::answer::refused;
-use super::endpoint::Endpoint;
+use super::endpoint::{Announcer, Endpoint};
+use super::progress::{Progress, Step};
 use super::socket::{self, Control, Opened};
 use crate::error::NodeError;
 use crate::text::excerpt;
 use redis::RedisError;
-use std::io;
 #[cfg(feature = "tls")]
 use std::sync::Arc;
 
@@ -14,24 +14,23 @@ use std::sync::Arc;
 ///
 /// # Errors
 /// Why it is not known where the server is, or why there is no socket.
-pub(super) async fn reach(endpoint: &Endpoint) -> Result<Opened, Failure> {
-    let Some(located) = endpoint.locate().await.map_err(Failure::Before)? else {
-        return socket::open(endpoint).await.map_err(Failure::Socket);
+pub(super) async fn reach(endpoint: &Endpoint, progress: &Progress) -> Result<Opened, NodeError> {
+    if endpoint.is_located() {
+        progress.begins(Step::Location, endpoint, endpoint.label());
+    }
+    let Some(located) = endpoint.locate().await? else {
+        return socket::open(endpoint, None, progress).await;
     };
-    let opened = socket::open(&endpoint.elsewhere(&located.at.host, located.at.port)).await.map_err(Failure::Socket)?;
+    let opened = socket::open(&endpoint.announced(Announcer::Sentinel, &located.at), None, progress).await?;
     // It is set here alone.
     let _ = opened.control.located.set(located);
     Ok(opened)
 }
 
-/// A server that expects TLS says nothing to a client without it, and hangs up.
-const CLOSED: &str = "the server closed the connection during the handshake; if it expects TLS, write rediss://";
-
 /// Why there is no connection.
 pub(super) enum Failure {
-    /// Where the server is, or the login, is not known.
-    Before(NodeError),
-    Socket(io::Error),
+    /// The reason is known without the answer to the handshake.
+    Known(NodeError),
     Handshake(RedisError),
 }
 
@@ -40,24 +39,62 @@ impl Failure {
     pub(super) fn or(self, first: RedisError) -> Self {
         match self {
             Self::Handshake(second) if !second.is_io_error() => Self::Handshake(second),
-            Self::Before(_) | Self::Socket(_) | Self::Handshake(_) => Self::Handshake(first),
+            Self::Known(_) | Self::Handshake(_) => Self::Handshake(first),
         }
+    }
+
+    /// Returns `true` if the server has closed the connection, and TLS is not the reason.
+    pub(super) fn is_hang_up(&self) -> bool {
+        matches!(self, Self::Handshake(error) if error.is_io_error() && tls_reason(error).is_none())
     }
 }
 
 impl From<Failure> for NodeError {
     fn from(failure: Failure) -> Self {
         match failure {
-            Failure::Before(error) => error,
-            Failure::Socket(error) => socket_failure(&error),
+            Failure::Known(error) => error,
             Failure::Handshake(error) => match refused(&error) {
                 // What a server does not like about the certificate of its client, it says after the handshake of TLS.
-                Self::Disconnected => tls_reason(&error)
-                    .map_or_else(|| Self::Unreachable(CLOSED.into()), |reason| Self::Tls(excerpt(reason).into())),
+                Self::Disconnected => tls_reason(&error).map_or_else(
+                    || Self::Unreachable("the server closed the connection during the login".into()),
+                    |reason| Self::Tls(excerpt(reason).into()),
+                ),
                 refusal => refusal,
             },
         }
     }
+}
+
+/// Returns the error for a server at `at` whose first bytes are none of the Redis protocol.
+pub(super) fn stranger(first: &[u8], at: &str) -> Option<NodeError> {
+    /// First bytes of the answers and pushes of RESP2 and RESP3.
+    const RESP: &[u8] = b"+-:$*_#,(!=%~>|";
+    let kind = first.first()?;
+    if is_tls_record(first) {
+        return Some(expects_tls(at));
+    }
+    if RESP.contains(kind) {
+        return None;
+    }
+    let text = if first.starts_with(b"HTTP/") {
+        format!("the server at {at} speaks HTTP and not the Redis protocol: check host and port in the URL")
+    } else {
+        let first = String::from_utf8_lossy(first);
+        format!(
+            "the server at {at} does not speak the Redis protocol, but begins with {first:?}: check host and port in the URL"
+        )
+    };
+    Some(NodeError::Unfit(excerpt(text).into()))
+}
+
+/// Returns the error for a server that speaks TLS to a client which does not.
+pub(super) fn expects_tls(at: &str) -> NodeError {
+    NodeError::Tls(format!("the server at {at} expects it: write rediss:// in place of redis://").into())
+}
+
+/// Whether these bytes begin an alert or a handshake of TLS.
+pub(super) fn is_tls_record(bytes: &[u8]) -> bool {
+    matches!(bytes, [0x15 | 0x16, 0x03, ..])
 }
 
 /// What TLS has against the connection, if that is what broke it.
@@ -75,16 +112,33 @@ const fn tls_reason(_error: &RedisError) -> Option<String> {
     None
 }
 
-/// Why there is no socket.
-fn socket_failure(error: &io::Error) -> NodeError {
-    #[cfg(feature = "tls")]
-    if let Some(reason) = super::tls_failure::reason(error) {
-        return NodeError::Tls(excerpt(reason).into());
-    }
-    NodeError::Unreachable(error.to_string().into())
-}
-
 /// Why the connection was cut, if it was by us.
 pub(super) fn cut(control: &Control) -> Option<NodeError> {
     control.received.check().err().map(|error| NodeError::Unreachable(error.to_string().into()))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn first_bytes_of_other_protocols_are_recognised() {
+        let table: [(&[u8], Option<&str>); 8] = [
+            (b"", None),
+            (b"-ERR unknown command\r\n", None),
+            (b"%7\r\n", None),
+            (b"HTTP/1.1 400 Bad Request", Some("speaks HTTP")),
+            (b"SSH-2.0-OpenSSH_9.2", Some("begins with \"SSH-2.0")),
+            (b"\x15\x03\x01\x00\x02", Some("expects it: write rediss://")),
+            (b"\x16\x03\x03\x00\x7a", Some("expects it: write rediss://")),
+            (b"\xff\x00", Some("does not speak the Redis protocol")),
+        ];
+        for (first, expected) in table {
+            let error = stranger(first, "10.0.0.1:6379").map(|error| error.to_string());
+            assert_eq!(error.is_some(), expected.is_some(), "{first:?}");
+            let error = error.unwrap_or_default();
+            assert!(error.contains(expected.unwrap_or_default()), "{error}");
+            assert_eq!(error.contains("10.0.0.1:6379"), expected.is_some(), "{error}");
+        }
+    }
 }

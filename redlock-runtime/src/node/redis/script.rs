@@ -18,15 +18,22 @@ use crate::protocol::timing::{QUEUE_EXPIRY, RESERVED, SILENT_AFTER};
 use crate::protocol::wakeup::channel;
 use redis::Cmd;
 use std::borrow::Cow;
+use std::fmt;
 use std::sync::LazyLock;
 use std::time::Duration;
 
-/// A script: its source here, its digest as the server computed it.
-#[derive(Debug)]
+/// A script: its source here, its digest as the server computed it. `Debug` shows the digest alone.
 pub(super) struct Script {
     /// Publishes on the channels of a server without a namespace, until [`Channels::in_script`] changes it.
     source: &'static str,
-    digest: String,
+    /// `None` if the server refuses to store scripts, so that each command brings the source.
+    digest: Option<String>,
+}
+
+impl fmt::Debug for Script {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_tuple("Script").field(&self.digest).finish()
+    }
 }
 
 /// What the parts of the scripts call by a name that Rust gives the value of, so that both have the same.
@@ -199,10 +206,19 @@ macro_rules! scripts {
                 mut digest: impl FnMut() -> Result<String, E>,
             ) -> Result<Self, E> {
                 Ok(Self {
-                    $several: Script { source: &source::$several, digest: digest()? },
-                    $($name: Script { source: &source::$name, digest: digest()? },)+
+                    $several: Script { source: &source::$several, digest: Some(digest()?) },
+                    $($name: Script { source: &source::$name, digest: Some(digest()?) },)+
                     channels,
                 })
+            }
+
+            /// Those that publish on `channels`, for a server that stores no scripts, as some proxies do not pass `SCRIPT` on.
+            pub(super) fn unloaded(channels: Channels) -> Self {
+                Self {
+                    $several: Script { source: &source::$several, digest: None },
+                    $($name: Script { source: &source::$name, digest: None },)+
+                    channels,
+                }
             }
 
             /// The script that executes `command`, if one does.
@@ -353,14 +369,25 @@ scripts! {
 }
 
 impl Script {
-    /// The call by digest, in the namespace of `channels`.
-    pub(super) fn by_digest(&self, question: &Question, channels: &Channels) -> Cmd {
-        call("EVALSHA", &self.digest, question, channels)
+    /// The call by digest, or by source if the server stores no scripts, in the namespace of `channels`.
+    pub(super) fn call(&self, question: &Question, channels: &Channels) -> Cmd {
+        match &self.digest {
+            Some(digest) => call("EVALSHA", digest, question, channels),
+            None => self.by_source(question, channels),
+        }
     }
 
-    /// Its digest on the server.
-    pub(super) fn digest(&self) -> &str {
-        &self.digest
+    /// The command that runs the script, and its first argument: digest or source.
+    pub(super) fn eval(&self, channels: &Channels) -> (&'static str, Cow<'_, str>) {
+        match &self.digest {
+            Some(digest) => ("EVALSHA", digest.into()),
+            None => ("EVAL", self.source(channels)),
+        }
+    }
+
+    /// Returns `true` if the server stores it.
+    pub(super) const fn is_loaded(&self) -> bool {
+        self.digest.is_some()
     }
 
     /// The text that is loaded for a manager with these `channels`.

@@ -4,7 +4,13 @@ use super::bounded::{Bounded, Received};
 use super::dial::{dial, dial_at};
 use super::endpoint::{Address, Endpoint, Located};
 use super::movable::{Movable, Place, Transport};
+use super::progress::Progress;
+#[cfg(any(unix, feature = "tls"))]
+use super::progress::Step;
 use super::stream::Stream;
+use crate::error::NodeError;
+#[cfg(feature = "tls")]
+use crate::text::excerpt;
 use socket2::{SockRef, TcpKeepalive};
 use std::io;
 use std::net::SocketAddr;
@@ -39,34 +45,50 @@ pub(super) struct Control {
     pub(super) peer: OnceLock<SocketAddr>,
 }
 
-/// Opens a socket to `endpoint`.
-pub(super) async fn open(endpoint: &Endpoint) -> io::Result<Opened> {
-    open_at(endpoint, None).await
-}
-
 /// Opens a socket to `endpoint`; to the address `at` of its name, if that is given.
-pub(super) async fn open_at(endpoint: &Endpoint, at: Option<SocketAddr>) -> io::Result<Opened> {
+///
+/// # Errors
+/// [`NodeError::Unreachable`] or [`NodeError::Tls`] with the step that has failed.
+pub(super) async fn open(
+    endpoint: &Endpoint,
+    at: Option<SocketAddr>,
+    progress: &Progress,
+) -> Result<Opened, NodeError> {
     let control = Arc::<Control>::default();
     let movable = |transport| Movable::new(transport, Arc::clone(&control.place));
     let connected = async |host: &str, port| {
-        let stream = tcp(host, port, at).await?;
+        let stream = tcp(host, port, (endpoint, at), progress).await?;
+        let peer = stream.peer_addr().map_err(|error| progress.failed(&error))?;
         // It is set here alone.
-        let _ = control.peer.set(stream.peer_addr()?);
-        io::Result::Ok(movable(Transport::Tcp(stream)))
+        let _ = control.peer.set(peer);
+        Ok::<_, NodeError>(movable(Transport::Tcp(stream)))
     };
     let socket = match endpoint.address() {
         Address::Tcp { host, port } => bounded(connected(host, *port).await?, &control),
         #[cfg(feature = "tls")]
         Address::Tls { host, port } => {
             let transport = connected(host, *port).await?;
-            bounded(super::tls::client(host, endpoint.tls(), transport).await?, &control)
+            progress.begins(Step::TlsHandshake, endpoint, endpoint.address());
+            let encrypted = super::tls::client(host, endpoint.tls(), transport).await;
+            bounded(encrypted.map_err(|error| tls_failure(&error, progress))?, &control)
         }
         #[cfg(unix)]
         Address::Unix(path) => {
-            bounded(movable(Transport::Unix(tokio::net::UnixStream::connect(path).await?)), &control)
+            progress.begins(Step::Connect, endpoint, path.display());
+            let stream = tokio::net::UnixStream::connect(path).await.map_err(|error| progress.failed(&error))?;
+            bounded(movable(Transport::Unix(stream)), &control)
         }
     };
     Ok(Opened { socket, control })
+}
+
+/// Returns the error for a TLS handshake that has failed because of `error`.
+#[cfg(feature = "tls")]
+fn tls_failure(error: &io::Error, progress: &Progress) -> NodeError {
+    match super::tls_failure::reason(error) {
+        Some(reason) => NodeError::Tls(excerpt(reason).into()),
+        None => progress.failed(error),
+    }
 }
 
 fn bounded(stream: impl Stream + 'static, control: &Control) -> Socket {
@@ -74,17 +96,27 @@ fn bounded(stream: impl Stream + 'static, control: &Control) -> Socket {
 }
 
 /// A TCP connection that sends at once and notices a peer that has vanished.
-async fn tcp(host: &str, port: u16, at: Option<SocketAddr>) -> io::Result<TcpStream> {
+async fn tcp(
+    host: &str,
+    port: u16,
+    (endpoint, at): (&Endpoint, Option<SocketAddr>),
+    progress: &Progress,
+) -> Result<TcpStream, NodeError> {
     let stream = match at {
-        Some(address) => dial_at(address).await?,
-        None => dial(host, port).await?,
+        Some(address) => dial_at(address, endpoint, progress).await?,
+        None => dial(host, port, endpoint, progress).await?,
     };
+    configure(&stream).map_err(|error| progress.failed(&error))?;
+    Ok(stream)
+}
+
+fn configure(stream: &TcpStream) -> io::Result<()> {
     stream.set_nodelay(true)?;
-    let socket = SockRef::from(&stream);
+    let socket = SockRef::from(stream);
     socket.set_tcp_keepalive(&TcpKeepalive::new().with_time(SILENCE / 2).with_interval(SILENCE / 10))?;
     // Keepalive probes only connections on which nothing is under way: this limit is for commands that are not
     // acknowledged.
     #[cfg(any(target_os = "linux", target_os = "android"))]
     socket.set_tcp_user_timeout(Some(SILENCE))?;
-    Ok(stream)
+    Ok(())
 }

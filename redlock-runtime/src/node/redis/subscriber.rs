@@ -6,6 +6,7 @@ use super::complaints::Complaints;
 use super::connections::Connections;
 use super::endpoint::Endpoint;
 use super::live_connection::LiveConnection;
+use super::progress::Progress;
 use super::reach::{Failure, cut, reach};
 
 use super::socket::{Control, Opened, Socket};
@@ -65,7 +66,7 @@ pub(super) async fn listen(endpoint: Arc<Endpoint>, connections: Arc<Connections
 
 /// Connects and subscribes to `channel`.
 pub(super) async fn subscribe(endpoint: &Endpoint, channel: &str) -> Result<(PubSubStream, Arc<Control>), NodeError> {
-    let Opened { socket, control } = reach(endpoint).await?;
+    let Opened { socket, control } = reach(endpoint, &Progress::default()).await?;
     let messages = messages(endpoint, socket, channel).await;
     if let Some(cut) = cut(&control) {
         return Err(cut);

@@ -23,9 +23,8 @@ pub(super) async fn supervise(endpoint: Arc<Endpoint>, supervised: Supervised, m
     let connections = &supervised.0;
     let (mut backoff, mut complaints) = (Backoff::new(), Complaints::default());
     loop {
-        let connected = connect::connect(&endpoint, connections);
-        match timeout(endpoint.connect_timeout(), connected).await {
-            Ok(Ok((live, courier))) => {
+        match connect::connect(&endpoint, connections).await {
+            Ok((live, courier)) => {
                 let has_pushes = live.has_pushes();
                 let up = |times| events::node_up(endpoint.label(), has_pushes, times);
                 complaints.times_up().into_iter().for_each(up);
@@ -60,13 +59,8 @@ pub(super) async fn supervise(endpoint: Arc<Endpoint>, supervised: Supervised, m
                     events::node_down(endpoint.label(), &error, times);
                 }
             }
-            Ok(Err(error)) => {
+            Err(error) => {
                 let error = endpoint.passing(error);
-                complain(endpoint.label(), &error, &mut complaints);
-                connections.down(error);
-            }
-            Err(_) => {
-                let error = NodeError::Unreachable(no_answer(&endpoint).into());
                 complain(endpoint.label(), &error, &mut complaints);
                 connections.down(error);
             }
@@ -83,12 +77,6 @@ async fn beside<T>(future: impl Future<Output = T>, other: impl Future<Output = 
         future.as_mut().poll(cx)
     })
     .await
-}
-
-/// A server that waits for the end of a command takes the first bytes of TLS for the beginning of one.
-fn no_answer(endpoint: &Endpoint) -> String {
-    let hint = if endpoint.is_tls() { "; if the server does not speak TLS on this port, write redis://" } else { "" };
-    format!("no connection within {:?}{hint}", endpoint.connect_timeout())
 }
 
 /// Says in the log why there is no connection to `node`.

@@ -1,5 +1,6 @@
 //! TLS through rustls, trusting what the operating system trusts unless somebody says otherwise.
 
+use super::own_authorities::OwnAuthorities;
 use super::stream::Stream;
 use super::tls_provider;
 use super::tls_settings::TlsSettings;
@@ -23,11 +24,16 @@ pub(super) async fn client<S: Stream>(host: &str, settings: &TlsSettings, stream
 
 /// Made anew for each connection, so that renewed certificates are used without a restart.
 fn configuration(settings: &TlsSettings) -> io::Result<ClientConfig> {
-    let roots = settings.roots()?.map_or_else(system_roots, Ok)?;
     let provider = tls_provider::find().ok_or_else(|| io::Error::other("rustls has no cryptography provider"))?;
-    let builder = ClientConfig::builder_with_provider(provider);
+    let builder = ClientConfig::builder_with_provider(Arc::clone(&provider));
     let builder = builder.with_safe_default_protocol_versions().map_err(io::Error::other)?;
-    let builder = builder.with_root_certificates(roots);
+    let builder = match settings.authorities()? {
+        Some(authorities) => {
+            let verifier = OwnAuthorities::new(authorities, provider)?;
+            builder.dangerous().with_custom_certificate_verifier(Arc::new(verifier))
+        }
+        None => builder.with_root_certificates(system_roots()?),
+    };
     match settings.identity()? {
         Some((certificates, key)) => builder.with_client_auth_cert(certificates, key).map_err(io::Error::other),
         None => Ok(builder.with_no_client_auth()),

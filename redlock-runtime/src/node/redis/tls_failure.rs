@@ -23,31 +23,66 @@ pub(super) fn reason(error: &io::Error) -> Option<String> {
 /// What is wrong with a certificate. The client crate has only the form for programmers for most of it.
 fn certificate(fault: &CertificateError) -> String {
     let fault = match fault {
-        // The second one is by an authority of the same name.
-        CertificateError::UnknownIssuer | CertificateError::BadSignature => {
-            "is signed by nobody who is trusted here: name the file of that authority with `ca_file`, or in SSL_CERT_FILE"
+        // The others are by an authority of the same name, with a key of the same kind or another one.
+        CertificateError::UnknownIssuer
+        | CertificateError::BadSignature
+        | CertificateError::UnsupportedSignatureAlgorithmForPublicKeyContext { .. } => {
+            "is signed by nobody who is trusted here: name the file of that authority, or of the certificate if it has signed itself, \
+             with `ca_file`, or in SSL_CERT_FILE"
         }
         CertificateError::Expired | CertificateError::ExpiredContext { .. } => "has expired",
         CertificateError::NotValidYet | CertificateError::NotValidYetContext { .. } => {
             "is not valid yet: compare the clocks"
         }
-        CertificateError::NotValidForName | CertificateError::NotValidForNameContext { .. } => {
-            "is not for the host in the URL: write the name that it is for, also as server_name="
+        CertificateError::NotValidForName => WRONG_NAME,
+        CertificateError::NotValidForNameContext { presented, .. } if presented.is_empty() => NO_NAME,
+        CertificateError::NotValidForNameContext { presented, .. } => {
+            let names: Vec<_> = presented.iter().map(|name| name_in(name)).collect();
+            return format!("the certificate of the server {WRONG_NAME}; it is for {}", names.join(", "));
         }
         CertificateError::Revoked => "was revoked",
-        // Its name is in no list of causes.
-        CertificateError::Other(other) if format!("{other:?}").contains("CaUsedAsEndEntity") => {
-            "is signed by itself, as that of an authority: give the server one that an authority has signed"
+        fault if is_authority_as_server(fault) => {
+            "is marked as that of an authority, as `openssl req -x509` does: name the file of this very certificate with `ca_file`"
         }
+        fault if is_other(fault, "UnsupportedCertVersion") => NO_NAME,
         other => return format!("the certificate of the server is refused: {other}"),
     };
     format!("the certificate of the server {fault}")
+}
+
+const WRONG_NAME: &str =
+    "is not for the host in the URL: write a name that it is for, as the host or with server_name=";
+
+const NO_NAME: &str = "has no subjectAltName, and a name in its CN does not count: make it anew with one, such as \
+                       subjectAltName=DNS:redis.internal by the option -addext of openssl";
+
+/// Whether a certificate is refused because it is marked as that of an authority.
+pub(super) fn is_authority_as_server(fault: &CertificateError) -> bool {
+    is_other(fault, "CaUsedAsEndEntity")
+}
+
+/// Whether it is a fault called `name` that is in no list of causes.
+fn is_other(fault: &CertificateError, name: &str) -> bool {
+    matches!(fault, CertificateError::Other(other) if format!("{other:?}").contains(name))
+}
+
+/// The name in the form for programmers, such as `DnsName("redis.internal")`.
+fn name_in(text: &str) -> &str {
+    let inner = text.split_once('(').and_then(|(_, rest)| rest.strip_suffix(')'));
+    inner.unwrap_or(text).trim_matches('"')
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
     use tokio_rustls::rustls::InvalidMessage;
+    use tokio_rustls::rustls::pki_types::ServerName;
+
+    fn wrong_name(presented: &[&str]) -> Error {
+        let expected = ServerName::try_from("redis.internal").unwrap();
+        let presented = presented.iter().map(|name| (*name).to_owned()).collect();
+        Error::InvalidCertificate(CertificateError::NotValidForNameContext { expected, presented })
+    }
 
     #[test]
     fn reasons_say_what_to_do() {
@@ -55,6 +90,8 @@ mod tests {
             (Error::InvalidCertificate(CertificateError::UnknownIssuer), "SSL_CERT_FILE"),
             (Error::InvalidCertificate(CertificateError::Expired), "has expired"),
             (Error::InvalidCertificate(CertificateError::NotValidForName), "not for the host"),
+            (wrong_name(&[]), "has no subjectAltName"),
+            (wrong_name(&["DnsName(\"a.test\")", "IpAddress(10.0.0.1)"]), "server_name=; it is for a.test, 10.0.0.1"),
             (Error::InvalidMessage(InvalidMessage::InvalidContentType), "write redis://"),
         ];
         for (error, expected) in table {

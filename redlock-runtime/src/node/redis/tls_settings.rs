@@ -3,9 +3,9 @@
 use std::io;
 use std::path::PathBuf;
 use std::sync::Arc;
+use tokio_rustls::rustls::Error;
 use tokio_rustls::rustls::pki_types::pem::PemObject;
 use tokio_rustls::rustls::pki_types::{CertificateDer, PrivateKeyDer, ServerName};
-use tokio_rustls::rustls::{Error, RootCertStore};
 
 /// What differs from the default: the authorities of the operating system, no certificate of our own, the host of the URL.
 #[derive(Clone, Default)]
@@ -55,14 +55,9 @@ impl TlsSettings {
         pems.into_iter().any(|pem| matches!(pem, Some(Pem::File(_))))
     }
 
-    /// The authorities to trust, if others than those of the operating system.
-    pub(super) fn roots(&self) -> io::Result<Option<RootCertStore>> {
-        let Some(pem) = &self.authorities else { return Ok(None) };
-        let mut roots = RootCertStore::empty();
-        for certificate in pem.certificates("of the authorities")? {
-            roots.add(certificate).map_err(io::Error::other)?;
-        }
-        Ok(Some(roots))
+    /// The certificates to trust, if others than the authorities of the operating system.
+    pub(super) fn authorities(&self) -> io::Result<Option<Vec<CertificateDer<'static>>>> {
+        self.authorities.as_ref().map(|pem| pem.certificates("of the authorities")).transpose()
     }
 
     /// The chain of certificates to show, and its key.
@@ -137,11 +132,11 @@ mod tests {
             ),
         ];
         for (settings, expected) in table {
-            let error = settings.roots().err().or_else(|| settings.identity().err()).unwrap().to_string();
+            let error = settings.authorities().err().or_else(|| settings.identity().err()).unwrap().to_string();
             assert!(error.contains(expected) && !error.contains("hunter2"), "{error}");
         }
         let settings = TlsSettings::default();
-        assert!(settings.roots().unwrap().is_none() && settings.identity().unwrap().is_none());
+        assert!(settings.authorities().unwrap().is_none() && settings.identity().unwrap().is_none());
     }
 
     #[test]

@@ -20,7 +20,7 @@ pub(super) enum Kind {
 }
 
 /// Scheme, kind of node, and whether the connection uses TLS.
-const SCHEMES: [(&str, Kind, bool); 15] = [
+const SCHEMES: [(&str, Kind, bool); 19] = [
     ("redis", Kind::Server, false),
     ("valkey", Kind::Server, false),
     ("rediss", Kind::Server, true),
@@ -33,6 +33,11 @@ const SCHEMES: [(&str, Kind, bool); 15] = [
     ("valkey+sentinel", Kind::Sentinel, false),
     ("rediss+sentinel", Kind::Sentinel, true),
     ("valkeys+sentinel", Kind::Sentinel, true),
+    // The names that other clients have for these.
+    ("redis-cluster", Kind::Cluster, false),
+    ("rediss-cluster", Kind::Cluster, true),
+    ("redis-sentinel", Kind::Sentinel, false),
+    ("rediss-sentinel", Kind::Sentinel, true),
     ("unix", Kind::Socket, false),
     ("redis+unix", Kind::Socket, false),
     ("valkey+unix", Kind::Socket, false),
@@ -55,7 +60,7 @@ pub(super) struct Url {
     pub(super) database: i64,
     /// Further members of a cluster, or further Sentinels.
     pub(super) others: Vec<MemberAddress>,
-    /// All other parameters, with values that are not empty. Each name occurs once.
+    /// All other parameters, with values that are not empty. Each name but `map` occurs once.
     pub(super) parameters: Vec<(String, String)>,
 }
 
@@ -69,10 +74,13 @@ impl Url {
             return Err(if text.trim().is_empty() { NO_URL } else { SPACE });
         }
         let (scheme, rest) = text.split_once("://").ok_or(NO_URL)?;
-        let (_, kind, is_tls) = SCHEMES.into_iter().find(|(name, ..)| *name == scheme).ok_or(NO_URL)?;
-        if let Some((_, fragment)) = rest.split_once('#') {
-            return Err(if fragment == "insecure" { INSECURE } else { FRAGMENT });
-        }
+        let (kind, is_tls) = kind_of(scheme).ok_or(NO_URL)?;
+        let (rest, service) = match rest.split_once('#') {
+            // As some clients write the name of the master.
+            Some((rest, service)) if kind == Kind::Sentinel && is_service(service) => (rest, Some(service)),
+            Some((_, fragment)) => return Err(if fragment == "insecure" { INSECURE } else { FRAGMENT }),
+            None => (rest, None),
+        };
         let (place, query) = rest.split_once('?').map_or((rest, None), |(place, query)| (place, Some(query)));
         let (authority, path) = place.split_at(place.find('/').unwrap_or(place.len()));
         let mut url = Self {
@@ -95,7 +103,7 @@ impl Url {
         }
         match kind {
             Kind::Socket => {}
-            Kind::Sentinel => url.read_service(path)?,
+            Kind::Sentinel => url.read_service(path, service)?,
             Kind::Server | Kind::Cluster => url.database = path_database(path)?,
         }
         if kind == Kind::Cluster && url.database != 0 {
@@ -123,16 +131,29 @@ impl Url {
             self.user = Some(decode(user).ok_or(ENCODING)?).filter(|user| !user.is_empty());
             self.password = password.map(|password| decode(password).ok_or(ENCODING)).transpose()?;
         }
-        (self.host, self.port) = host_and_port(place)?;
+        let mut places = place.split(',');
+        if self.kind == Kind::Server {
+            (self.host, self.port) = host_and_port(place)?;
+            return Ok(());
+        }
+        (self.host, self.port) = host_and_port(places.next().unwrap_or_default())?;
+        for place in places {
+            let (host, port) = host_and_port(place)?;
+            self.others.push(self.address(host, port));
+        }
         Ok(())
     }
 
-    /// Reads `/name[/database]`.
-    fn read_service(&mut self, path: &str) -> Result<(), &'static str> {
+    /// Reads `/name[/database]`, or `[/database]` if the name of the `service` is at the end of the URL.
+    fn read_service(&mut self, path: &str, service: Option<&str>) -> Result<(), &'static str> {
+        if let Some(service) = service {
+            service.clone_into(&mut self.service);
+            self.database = path_database(path)?;
+            return Ok(());
+        }
         let path = path.strip_prefix('/').unwrap_or_default();
         let (service, database) = path.find('/').map_or((path, ""), |slash| path.split_at(slash));
-        // The second part of this condition: other parsers take such a path apart in another way.
-        if service.is_empty() || !service.bytes().all(is_of_name) || matches!(service, "." | "..") {
+        if !is_service(service) {
             return Err(NO_SERVICE);
         }
         service.clone_into(&mut self.service);
@@ -156,11 +177,12 @@ impl Url {
             if name.is_empty() || value.is_empty() {
                 return Err(EMPTY_PARAMETER);
             }
-            if names.contains(&name) {
+            if names.contains(&name) && name != "map" {
                 return Err(TWICE);
             }
             names.push(name.clone());
             match (&*name, self.kind) {
+                ("map", Kind::Server | Kind::Socket) => return Err(NOTHING_ANNOUNCED),
                 ("db", Kind::Socket) => self.database = database(&value)?,
                 ("user", Kind::Socket) => self.user = Some(value),
                 ("pass", Kind::Socket) => self.password = Some(value),
@@ -179,8 +201,27 @@ impl Url {
     fn other(&self, value: &str) -> Result<MemberAddress, &'static str> {
         let wrong = if self.kind == Kind::Cluster { SEED } else { SENTINEL };
         let (host, port) = host_and_port(value).map_err(|_| wrong)?;
-        Ok(MemberAddress { host: host.into(), port: port.unwrap_or_else(|| self.kind.default_port()) })
+        Ok(self.address(host, port))
     }
+
+    fn address(&self, host: String, port: Option<u16>) -> MemberAddress {
+        MemberAddress { host: host.into(), port: port.unwrap_or_else(|| self.kind.default_port()) }
+    }
+}
+
+/// The kind of node of a scheme, and whether the connection uses TLS.
+fn kind_of(scheme: &str) -> Option<(Kind, bool)> {
+    SCHEMES.into_iter().find(|(name, ..)| *name == scheme).map(|(_, kind, is_tls)| (kind, is_tls))
+}
+
+/// Returns `true` if the scheme of `url` is one of this `kind`.
+pub(super) fn is_of_kind(url: &str, kind: Kind) -> bool {
+    url.split_once("://").and_then(|(scheme, _)| kind_of(scheme)).is_some_and(|(found, _)| found == kind)
+}
+
+/// Whether `text` can be the name that Sentinels have for a master. Other parsers take a path with dots alone apart in another way.
+fn is_service(text: &str) -> bool {
+    !text.is_empty() && text.bytes().all(is_of_name) && !matches!(text, "." | "..")
 }
 
 impl Kind {
@@ -191,7 +232,7 @@ impl Kind {
 }
 
 /// Reads `host`, `host:port` or `[::1]:port`.
-fn host_and_port(place: &str) -> Result<(String, Option<u16>), &'static str> {
+pub(super) fn host_and_port(place: &str) -> Result<(String, Option<u16>), &'static str> {
     if place.contains(',') {
         return Err(SEVERAL_HOSTS);
     }
@@ -303,10 +344,24 @@ const SOCKET_LOGIN: &str = "has a parameter that is not known: a socket has db, 
 const BEFORE: &str = "is wrong: user, password and database stand before the `?`, as in redis://user:password@host/3";
 const QUERY: &str = "has a `?`, an `@` or a `+` behind the first `?`: write %3F, %40 and %2B, also in a password";
 const EMPTY_PARAMETER: &str = "has a parameter without a name or a value: write name=value, with & between two of them";
-const TWICE: &str = "has a parameter twice: only seed and sentinel may be repeated";
+const TWICE: &str = "has a parameter twice: only seed, sentinel and map may be repeated";
+const NOTHING_ANNOUNCED: &str = "has a map of addresses, and a single server announces none: write the address of the server itself, or \
+                                 redis+cluster:// or redis+sentinel://";
 const PROTOCOL: &str = "is wrong: leave out `?protocol=`, which is found out by itself";
 const SEED: &str = "has a seed that is no address: write redis+cluster://host:port?seed=host:port&seed=host:port";
 const SENTINEL: &str = "has a sentinel that is no address: write redis+sentinel://host:port/name?sentinel=host:port";
+
+/// The URL with the first of several hosts alone, which the client crate does not know.
+#[cfg(any(test, fuzzing))]
+fn without_other_hosts(text: &str) -> String {
+    let begin = text.find("://").map_or(0, |at| at + 3);
+    let end = text.get(begin..).and_then(|rest| rest.find(['/', '?', '#'])).map_or(text.len(), |at| begin + at);
+    let authority = text.get(begin..end).unwrap_or_default();
+    let hosts = authority.rfind('@').map_or(0, |at| at + 1);
+    let comma = authority.get(hosts..).and_then(|hosts| hosts.find(','));
+    let Some(comma) = comma.map(|at| begin + hosts + at) else { return text.to_owned() };
+    [text.get(..comma), text.get(end..)].into_iter().flatten().collect()
+}
 
 /// Compares the parser with that of the client crate, which accepts more forms. What this one accepts, both read alike.
 #[cfg(any(test, fuzzing))]
@@ -318,10 +373,12 @@ pub(crate) fn compare_with_reference(text: &str) {
         Kind::Sentinel => text.replacen("+sentinel://", "://", 1),
         Kind::Server | Kind::Socket => text.to_owned(),
     };
+    let plain = without_other_hosts(&plain.replacen("-cluster://", "://", 1).replacen("-sentinel://", "://", 1));
     let reference = redis::parse_redis_url(&plain);
     assert!(reference.is_some(), "no URL: {text:?}");
     let Some(reference) = reference else { return };
-    assert_eq!(reference.fragment(), None, "{text:?}");
+    let named_at_the_end = reference.fragment().is_some();
+    assert!(!named_at_the_end || reference.fragment() == Some(&url.service), "fragment: {text:?}");
     let host = reference.host_str().unwrap_or_default();
     let host = host.strip_prefix('[').and_then(|host| host.strip_suffix(']')).unwrap_or(host);
     let is_same_address = host.parse::<Ipv6Addr>().is_ok_and(|address| Ok(address) == url.host.parse());
@@ -336,7 +393,8 @@ pub(crate) fn compare_with_reference(text: &str) {
         let user = decode(reference.username()).filter(|user| !user.is_empty());
         assert_eq!(user, url.user, "user: {text:?}");
         assert_eq!(reference.password().and_then(decode), url.password, "password: {text:?}");
-        let service = if url.kind == Kind::Sentinel { format!("/{}", url.service) } else { String::new() };
+        let has_service = url.kind == Kind::Sentinel && !named_at_the_end;
+        let service = if has_service { format!("/{}", url.service) } else { String::new() };
         let rest = path.as_deref().and_then(|path| path.strip_prefix(&*service)).map(|path| path.trim_matches('/'));
         let number = rest.map(|rest| if rest.is_empty() { Ok(0) } else { rest.parse() });
         assert_eq!(number, Some(Ok(url.database)), "database: {text:?}");
@@ -392,6 +450,14 @@ mod tests {
                 },
             ),
             (
+                "redis+cluster://h?map=a:1/b:2&map=c/d",
+                Url {
+                    kind: Kind::Cluster,
+                    parameters: vec![("map".into(), "a:1/b:2".into()), ("map".into(), "c/d".into())],
+                    ..plain()
+                },
+            ),
+            (
                 "redis+cluster://h?seed=a&seed=[::2]:7",
                 Url { kind: Kind::Cluster, others: vec![at("a", 6379), at("::2", 7)], ..plain() },
             ),
@@ -403,6 +469,38 @@ mod tests {
                     service: "orders".into(),
                     database: 3,
                     others: vec![at("a", 26379)],
+                    ..plain()
+                },
+            ),
+            (
+                "redis-cluster://:p,w@h:7,[::2]:8,c",
+                Url {
+                    kind: Kind::Cluster,
+                    password: text("p,w"),
+                    port: Some(7),
+                    others: vec![at("::2", 8), at("c", 6379)],
+                    ..plain()
+                },
+            ),
+            (
+                "rediss-sentinel://h:7,b:8,c/3?sentinel=d#orders",
+                Url {
+                    kind: Kind::Sentinel,
+                    is_tls: true,
+                    port: Some(7),
+                    service: "orders".into(),
+                    database: 3,
+                    others: vec![at("b", 8), at("c", 26379), at("d", 26379)],
+                    ..plain()
+                },
+            ),
+            (
+                "redis+sentinel://h,b/orders/3",
+                Url {
+                    kind: Kind::Sentinel,
+                    service: "orders".into(),
+                    database: 3,
+                    others: vec![at("b", 26379)],
                     ..plain()
                 },
             ),
@@ -438,6 +536,15 @@ mod tests {
             ("redis://h\n", SPACE),
             ("redis://h?ca_file=a%0Ab", SPACE),
             ("redis://h#", FRAGMENT),
+            ("redis://h#orders", FRAGMENT),
+            ("redis-cluster://h#orders", FRAGMENT),
+            ("redis-sentinel://h#", FRAGMENT),
+            ("redis-sentinel://h#a b", SPACE),
+            ("redis-sentinel://:p#w@h", FRAGMENT),
+            ("redis-sentinel://h/orders#orders", DATABASE),
+            ("redis-sentinel://pw@h#orders/", FRAGMENT),
+            ("redis-cluster://h,", HOST),
+            ("redis-sentinel://,h/orders", HOST),
             ("redis://:p#w@h", FRAGMENT),
             ("unix:///run/a.sock#pw", FRAGMENT),
             ("rediss://h#insecure", INSECURE),
@@ -500,6 +607,8 @@ mod tests {
             ("redis://h?ca_file=a&", EMPTY_PARAMETER),
             ("redis://h?ca_file=a&ca_file=b", TWICE),
             ("unix:///a.sock?db=1&db=2", TWICE),
+            ("redis://h?map=a/b", NOTHING_ANNOUNCED),
+            ("redis+cluster://h?map=a/b&x=1&x=2", TWICE),
             ("redis://h?protocol=3", PROTOCOL),
             ("redis+cluster://h?seed=", SEED),
             ("redis+cluster://h?seed=h2:", SEED),
@@ -569,13 +678,15 @@ mod tests {
     #[test]
     fn random_urls_are_read_as_the_reference_reads_them() {
         // The first of each kind is accepted, and half of all URLs have it.
-        const SCHEMES: [&str; 9] = [
+        const SCHEMES: [&str; 11] = [
             "redis://",
             "rediss://",
             "valkey://",
             "redis+cluster://",
             "redis+sentinel://",
             "redis+sentinel://h/orders/",
+            "redis-sentinel://",
+            "redis-cluster://",
             "unix:///run/",
             "redis+unix:///",
             "http://",
@@ -595,7 +706,7 @@ mod tests {
             "?password=hunter!2",
             "?",
         ];
-        const ENDS: [&str; 4] = ["", "", "", "#hunter!2"];
+        const ENDS: [&str; 5] = ["", "", "", "#hunter!2", "#orders"];
         const NASTY: [&str; 20] = [
             "/", "?", "#", "@", ":", "%", "%00", "%2F", "[", "]", "&", "=", "+", " ", "\n", "\\", "..", "\u{e4}",
             "\u{202e}", ",",

@@ -9,6 +9,9 @@ use std::fmt;
 pub struct Capabilities {
     /// It has taken the scripts. Nothing works without.
     pub scripts: bool,
+    /// It stores the scripts. Without, each command brings the text of its script and is longer: some proxies do not pass
+    /// `SCRIPT LOAD` on.
+    pub stores_scripts: bool,
     /// It speaks RESP3, so that one connection serves commands and wake-ups.
     pub resp3: bool,
     /// Waiting callers are woken. Without, they ask again and again. `None` when that was not known in time.
@@ -27,7 +30,11 @@ pub struct Capabilities {
 impl fmt::Display for Capabilities {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(if self.resp3 { "RESP3" } else { "RESP2" })?;
-        f.write_str(if self.scripts { ", scripts" } else { ", no scripts" })?;
+        f.write_str(match (self.scripts, self.stores_scripts) {
+            (true, true) => ", scripts",
+            (true, false) => ", scripts by EVAL",
+            (false, _) => ", no scripts",
+        })?;
         f.write_str(match self.wake_ups {
             Some(true) => ", wake-ups",
             Some(false) => ", no wake-ups",

@@ -14,6 +14,8 @@ const TIMEOUT_STEP: Duration = Duration::from_millis(10);
 pub(crate) struct Deployment {
     /// How long a node is waited for, in a call with the default `ttl`.
     pub(crate) node_timeout: Duration,
+    /// The longest that this time becomes when it follows the distance; the same if the user has set it.
+    pub(crate) longest_node_timeout: Duration,
     /// How many nodes may forget their data without anybody noticing.
     pub(crate) tolerated_amnesia: usize,
     /// Whether the manager has asked for keys that stay taken after a body: by `min_hold` or `once_per`.
@@ -25,28 +27,43 @@ pub(crate) struct Deployment {
 impl Deployment {
     /// Why the answers of a node whose round trip takes so long come too late, if they do.
     pub(super) fn too_far(&self, round_trip: Duration) -> Option<NodeError> {
+        let node_timeout = self.adapted_to(round_trip);
         let text = || {
             format!(
-                "a round trip takes {round_trip:.1?} and the node timeout is {:?}, so that every answer comes too late: \
+                "a round trip takes {round_trip:.1?} and the node timeout is {node_timeout:?}, so that every answer comes too late: \
                  set `node_timeout` to {:?} or more",
-                self.node_timeout,
                 recommended(round_trip)
             )
         };
-        (round_trip >= self.node_timeout).then(|| NodeError::Unfit(text().into()))
+        (round_trip >= node_timeout).then(|| NodeError::Unfit(text().into()))
     }
 
     /// What is at risk when a round trip takes so long that it nearly is too far.
     pub(super) fn nearly_too_far(&self, round_trip: Duration) -> Option<String> {
+        let node_timeout = self.adapted_to(round_trip);
+        if round_trip >= node_timeout {
+            return None;
+        } else if round_trip >= self.node_timeout {
+            return Some(format!(
+                "a round trip takes {round_trip:.1?} and the node timeout is still {:?}, so that calls may fail until it has followed the \
+                 distance: set `node_timeout` to {:?} or more if that is often",
+                self.node_timeout,
+                recommended(round_trip)
+            ));
+        }
         let text = || {
             format!(
-                "a round trip takes {round_trip:.1?} of the node timeout of {:?}, so that a slow answer fails a lock: set \
+                "a round trip takes {round_trip:.1?} of the node timeout of {node_timeout:?}, so that a slow answer fails a lock: set \
                  `node_timeout` to {:?} or more",
-                self.node_timeout,
                 recommended(round_trip)
             )
         };
-        (round_trip < self.node_timeout && round_trip * 2 > self.node_timeout).then(text)
+        (round_trip * 2 > node_timeout).then(text)
+    }
+
+    /// Returns the node timeout after it has followed the distance of a node with this round trip.
+    fn adapted_to(&self, round_trip: Duration) -> Duration {
+        self.node_timeout.max((round_trip * ROUND_TRIPS_PER_NODE_TIMEOUT).min(self.longest_node_timeout))
     }
 
     /// What a restart costs of a server that keeps this much and is trusted after it.
@@ -109,6 +126,7 @@ mod tests {
     fn deployment() -> Deployment {
         Deployment {
             node_timeout: Duration::from_millis(50),
+            longest_node_timeout: Duration::from_millis(50),
             tolerated_amnesia: 0,
             has_kept_keys: true,
             trusts_restarts: true,
@@ -125,6 +143,20 @@ mod tests {
         }
         let error = deployment().too_far(ms(81)).unwrap().to_string();
         assert!(error.contains("takes 81.0ms and the node timeout is 50ms") && error.contains("to 330ms"), "{error}");
+    }
+
+    #[test]
+    fn node_timeout_that_follows_the_distance_is_given_time() {
+        let ms = Duration::from_millis;
+        let adaptive = Deployment { longest_node_timeout: ms(250), ..deployment() };
+        let table =
+            [(26, false, None), (60, false, Some("is still 50ms")), (249, false, Some("is still")), (250, true, None)];
+        for (round_trip, fails, expected) in table {
+            assert_eq!(adaptive.too_far(ms(round_trip)).is_some(), fails, "{round_trip} ms");
+            let warning = adaptive.nearly_too_far(ms(round_trip));
+            assert_eq!(warning.is_some(), expected.is_some(), "{round_trip} ms: {warning:?}");
+            assert!(warning.unwrap_or_default().contains(expected.unwrap_or_default()), "{round_trip} ms");
+        }
     }
 
     #[test]

@@ -117,6 +117,7 @@ impl NodeReport {
             clock: Some(ClockOffset { is_ahead: false, offset: Duration::ZERO, uncertainty: Duration::ZERO }),
             capabilities: Capabilities {
                 scripts: true,
+                stores_scripts: true,
                 resp3: true,
                 wake_ups: Some(true),
                 time: true,

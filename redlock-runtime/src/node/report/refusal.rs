@@ -62,7 +62,7 @@ impl Refusal {
     pub(crate) fn refused(&self) -> Refused {
         let answer = &*self.answer;
         match () {
-            () if answer.contains("unknown command") => Refused::Unknown,
+            () if answer.contains("unknown command") || answer.contains("unsupported command") => Refused::Unknown,
             () if !answer.contains("NOPERM") => Refused::Other,
             () if answer.contains(" to run ") => Refused::Command,
             () if answer.contains("channel") => Refused::Channel,
@@ -96,7 +96,7 @@ pub(crate) fn text(refusals: &[Refusal], purpose: Purpose, name: &str) -> Option
     }
     if of(Refused::Unknown).next().is_some() {
         let unknown = commands(Refused::Unknown);
-        parts.push(format!("the server does not know {unknown}: take back the `rename-command` that hides it"));
+        parts.push(format!("the server does not know {unknown}: take back the `rename-command` that hides it, or use a server or proxy that has it"));
     }
     parts.extend(of(Refused::Other).map(Refusal::other));
     (!parts.is_empty()).then(|| format!("{}: {}", purpose.without(), parts.join("; ")))
@@ -199,6 +199,7 @@ mod tests {
             ("NOPERM No permissions to access a key", Refused::Key),
             ("NOPERM this user has no permissions to access one of the channels used as arguments", Refused::Channel),
             (CHANNEL_REFUSED, Refused::Channel),
+            ("ERR unsupported command 'EVALSHA'", Refused::Unknown),
             ("ERR unknown command 'EVALSHA', with args beginning with: '0' 'key' ", Refused::Unknown),
             ("OOM command not allowed when used memory > 'maxmemory'.", Refused::Other),
         ];
@@ -223,7 +224,7 @@ mod tests {
             locks,
             "locks cannot be taken, kept or given back: the user may not run GET, ZADD: grant it `+get +zadd`; the user \
              may not use the queue beside a lock: grant it `~{shop:*` beside `~shop:*`; the server does not know \
-             EVALSHA: take back the `rename-command` that hides it"
+             EVALSHA: take back the `rename-command` that hides it, or use a server or proxy that has it"
         );
         let locks = text(Purpose::Locks, "redlock:check:1").unwrap();
         assert!(

@@ -27,7 +27,6 @@ pub(crate) fn explained(error: NodeError, patience: Duration) -> NodeError {
 pub(crate) fn remedy(error: &NodeError) -> Option<Cow<'static, str>> {
     let remedy = match error {
         NodeError::Refused(answer) => return of_refusal(answer),
-        NodeError::Unreachable(_) => "see that a Redis server runs and listens there",
         NodeError::Disconnected => "see whether the server was restarted, or something between closes connections",
         NodeError::TimedOut(_) | NodeError::Unanswered | NodeError::Stalled(_) | NodeError::TooLate => {
             "see whether the server or the network to it hangs"
@@ -41,7 +40,12 @@ pub(crate) fn remedy(error: &NodeError) -> Option<Cow<'static, str>> {
         }
         NodeError::Replica => "give the address of a master",
         NodeError::SameServer(_) => "leave out one of the two",
-        NodeError::Held | NodeError::Unfit(_) | NodeError::Tls(_) | NodeError::Unnumbered | NodeError::HoldsData => {
+        NodeError::Held
+        | NodeError::Unreachable(_)
+        | NodeError::Unfit(_)
+        | NodeError::Tls(_)
+        | NodeError::Unnumbered
+        | NodeError::HoldsData => {
             return None;
         }
     };
@@ -102,7 +106,8 @@ mod tests {
         ];
         for (error, expected) in table {
             assert_eq!(may_pass(&error, 2 * second), expected, "{error}");
-            assert!(remedy(&error).is_some() || matches!(error, NodeError::Unfit(_)), "{error}");
+            let names_remedy = matches!(error, NodeError::Unfit(_) | NodeError::Unreachable(_));
+            assert!(remedy(&error).is_some() || names_remedy, "{error}");
         }
     }
 

@@ -14,6 +14,7 @@ use crate::lock::slot::slot_of;
 use crate::node::environment::Environment;
 use crate::node::redis::RedisNode;
 use crate::node::redis::live_connection::LiveConnection;
+use crate::node::redis::progress::Progress;
 use crate::node::server_identity::Identity;
 use crate::node::{BackgroundThread, Node};
 use crate::protocol::command::{Deliver, Notice, Wakeup};
@@ -41,6 +42,8 @@ pub(super) type Member = Arc<RedisNode>;
 /// All that is known of the members of one cluster.
 pub(super) struct Members {
     pub(super) seeds: Seeds,
+    /// The step that the connection to a seed has reached, while one is asked for the map.
+    pub(super) progress: Progress,
     environment: Environment,
     thread: Arc<BackgroundThread>,
     /// The runtime that the manager was built on.
@@ -103,6 +106,7 @@ impl Members {
         let settled = Settled::new(environment.servers.clock);
         Arc::new_cyclic(|this| Self {
             seeds,
+            progress: Progress::default(),
             environment,
             thread,
             host,

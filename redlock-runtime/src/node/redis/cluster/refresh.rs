@@ -18,6 +18,7 @@ use crate::node::redis::complaints::Complaints;
 use crate::node::redis::connect::connect_plainly;
 use crate::node::redis::endpoint::Endpoint;
 use crate::node::redis::prepare;
+use crate::node::redis::progress::{Progress, Step};
 use crate::observe::events;
 use redis::Value;
 use std::collections::BTreeSet;
@@ -99,7 +100,7 @@ async fn ask(members: &Members) -> Result<View, NodeError> {
     let (mut views, mut asked) = (Vec::new(), 0);
     for endpoint in members.seeds.iter().chain(&known) {
         asked += 1;
-        match ask_seed(endpoint).await {
+        match ask_seed(endpoint, &members.progress).await {
             Ok(view) if view.is_newest(epoch) => return Ok(view),
             Ok(view) => views.push(view),
             Err(error) => last = error,
@@ -118,15 +119,14 @@ async fn ask_member(member: &RedisNode) -> Result<View, NodeError> {
 }
 
 /// Asks over a connection that is made for this: a seed need not be a master, and need not be called what the cluster calls it.
-async fn ask_seed(endpoint: &Endpoint) -> Result<View, NodeError> {
-    let limit = endpoint.connect_timeout();
-    let asked = timeout(limit, ask_anew(endpoint)).await;
-    let asked = asked.unwrap_or_else(|_| Err(NodeError::Unreachable(format!("no connection within {limit:?}").into())));
-    asked.map_err(|error| endpoint.passing(error))
+async fn ask_seed(endpoint: &Endpoint, progress: &Progress) -> Result<View, NodeError> {
+    let asked = progress.limited(endpoint.connect_timeout(), ask_anew(endpoint, progress)).await;
+    asked.map_err(|error| endpoint.passing(endpoint.told(error, &progress.at())))
 }
 
-async fn ask_anew(endpoint: &Endpoint) -> Result<View, NodeError> {
-    let mut connection = connect_plainly(endpoint).await?;
+async fn ask_anew(endpoint: &Endpoint, progress: &Progress) -> Result<View, NodeError> {
+    let mut connection = connect_plainly(endpoint, progress).await?;
+    progress.goes_on(Step::Preparation);
     endpoint.logged_in();
     let mut questions = redis::Pipeline::new();
     for [command, about] in View::QUESTIONS {

@@ -3,13 +3,11 @@
 use super::address::MemberAddress;
 use crate::error::LockError;
 use crate::node::redis::NodeConfig;
-use crate::node::redis::endpoint::{Endpoint, parse};
+use crate::node::redis::endpoint::{Announcer, Endpoint, parse};
+use crate::node::redis::url::{Kind, is_of_kind};
 use std::fmt;
 use std::num::NonZeroU32;
 use tokio::runtime::Handle;
-
-/// What the scheme of a URL has behind the name of the server when it names a cluster.
-const CLUSTER: &str = "+cluster";
 
 /// Members of a cluster that tell which others there are. `Debug` shows the addresses alone.
 pub(crate) struct Seeds {
@@ -20,7 +18,7 @@ pub(crate) struct Seeds {
 impl Seeds {
     /// Whether the URL of `node` is that of a cluster, as `redis+cluster://host` is.
     pub(crate) fn are_in(node: &NodeConfig) -> bool {
-        node.url.split_once("://").is_some_and(|(scheme, _)| scheme.ends_with(CLUSTER))
+        is_of_kind(&node.url, Kind::Cluster)
     }
 
     /// Takes the URL of a cluster apart. No message repeats it, because it may hold a password.
@@ -63,7 +61,7 @@ impl Seeds {
 
     /// Where a member of the cluster is.
     pub(super) fn member(&self, at: &MemberAddress) -> Endpoint {
-        self.first.elsewhere(&at.host, at.port)
+        self.first.announced(Announcer::Cluster, at)
     }
 }
 

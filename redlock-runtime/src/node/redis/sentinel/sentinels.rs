@@ -14,14 +14,15 @@ use crate::error::NodeError;
 use crate::node::BoxFuture;
 use crate::node::redis::cluster::address::MemberAddress;
 use crate::node::redis::connect::connect_plainly;
-use crate::node::redis::endpoint::{Endpoint, Locate, Located};
+use crate::node::redis::endpoint::{Announcer, Endpoint, Locate, Located};
 use crate::node::redis::prepare;
+use crate::node::redis::progress::{Progress, Step};
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 use tokio::sync::Notify;
 use tokio::task::JoinSet;
-use tokio::time::{Instant, timeout, timeout_at};
+use tokio::time::{Instant, timeout_at};
 
 /// How long the other Sentinels are waited for when more than half have answered. Smaller, the old word of one that is cut off
 /// counts while the others are slow; larger, one that is gone delays each connection for longer.
@@ -106,7 +107,7 @@ impl Sentinels {
                 (address, view)
             });
         }
-        let (mut views, mut failure) = (BTreeMap::new(), NodeError::Disconnected);
+        let (mut views, mut failure) = (BTreeMap::new(), NodeError::Unreachable("no Sentinel has answered".into()));
         let mut until = Instant::now() + self.0.limit();
         while let Ok(Some(answer)) = timeout_at(until, asked.join_next()).await {
             match answer {
@@ -173,22 +174,29 @@ impl Inner {
     }
 
     fn at(&self, address: &MemberAddress) -> Endpoint {
-        self.first.elsewhere(&address.host, address.port)
+        if self.named.contains(address) {
+            self.first.elsewhere(&address.host, address.port)
+        } else {
+            self.first.announced(Announcer::Sentinel, address)
+        }
     }
 
     async fn ask_one(&self, sentinel: &Endpoint) -> Result<View, NodeError> {
-        let asked = timeout(self.limit(), self.question(sentinel)).await;
-        let late = |_| Err(NodeError::Unreachable(format!("no answer of the Sentinel at {}", sentinel.label()).into()));
-        asked.unwrap_or_else(late).map_err(|error| match error {
+        let progress = Progress::default();
+        // Before the limit for all of them, so that its error is heard.
+        let limit = self.limit().mul_f64(0.9);
+        let asked = progress.limited(limit, self.question(sentinel, &progress)).await;
+        asked.map_err(|error| match error {
             NodeError::Unreachable(reason) => {
                 NodeError::Unreachable(format!("the Sentinel at {}: {reason}", sentinel.label()).into())
             }
-            error => error,
+            error => sentinel.told(error, &progress.at()),
         })
     }
 
-    async fn question(&self, sentinel: &Endpoint) -> Result<View, NodeError> {
-        let mut connection = connect_plainly(sentinel).await?;
+    async fn question(&self, sentinel: &Endpoint, progress: &Progress) -> Result<View, NodeError> {
+        let mut connection = connect_plainly(sentinel, progress).await?;
+        progress.goes_on(Step::Preparation);
         let answers = prepare::ask(&mut connection, &View::questions(&self.service)).await?;
         View::parse(answers, &self.service, sentinel.host().unwrap_or_default())
     }

@@ -5,14 +5,12 @@ use crate::error::LockError;
 use crate::node::redis::NodeConfig;
 use crate::node::redis::cluster::address::MemberAddress;
 use crate::node::redis::endpoint::{Endpoint, parse};
+use crate::node::redis::url::{Kind, is_of_kind};
 use std::sync::Arc;
-
-/// What the scheme of a URL has behind the name of the server when it names Sentinels.
-const SENTINEL: &str = "+sentinel";
 
 /// Whether the URL of `node` names Sentinels, as `redis+sentinel://host/name` does.
 pub(crate) fn is_watched(node: &NodeConfig) -> bool {
-    node.url.split_once("://").is_some_and(|(scheme, _)| scheme.ends_with(SENTINEL))
+    is_of_kind(&node.url, Kind::Sentinel)
 }
 
 /// The node in the URL, and the Sentinels that say where it is. No message repeats the URL, because it may hold a password.

@@ -13,11 +13,11 @@ impl Members {
     pub(in super::super) fn status(&self) -> Status {
         let (routes, map, trouble) =
             self.read(|state| (Arc::clone(&state.routes), state.map.clone(), state.trouble.clone()));
-        let Some(map) = map else { return trouble.map_or(Status::Starting, Status::Down) };
+        let Some(map) = map else { return trouble.map_or_else(|| self.starting(), Status::Down) };
         let status: Vec<_> = routes.members().map(|(_, member)| member.status()).collect();
         let is_down = |status: &Status| matches!(status, Status::Down(_));
-        if status.contains(&Status::Starting) {
-            return Status::Starting;
+        if let Some(starting) = status.iter().find(|status| matches!(status, Status::Starting(_))) {
+            return starting.clone();
         }
         let down = status.into_iter().find(is_down);
         down.unwrap_or_else(|| gap(&map).map_or(Status::Up, Status::Down))
@@ -26,10 +26,15 @@ impl Members {
     /// Why nobody serves `slot`, if nobody does.
     pub(in super::super) fn absence(&self, slot: u16) -> Status {
         match self.read(|state| (state.map.is_some(), state.trouble.clone())) {
-            (false, None) => Status::Starting,
+            (false, None) => self.starting(),
             (false, Some(trouble)) => Status::Down(trouble),
             (true, _) => Status::Down(unserved(&slot.to_string())),
         }
+    }
+
+    /// No member has told the map yet.
+    fn starting(&self) -> Status {
+        Status::Starting(self.progress.under_way())
     }
 
     /// Whether everything is as it should be: there is a map of a cluster that is well, every slot has a member, and all members

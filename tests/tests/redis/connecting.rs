@@ -1,0 +1,263 @@
+//! Why there is no connection: the message names the step and the address that failed, and what to do.
+
+use crate::support::{builder, causes};
+use redlock_runtime::{LockError, LockRequest, NodeConfig, NodeError};
+use redlock_tests::{Cluster, FakeServer, PATIENCE, RedisServer, eventually};
+use std::cell::RefCell;
+use tokio::net::TcpSocket;
+
+const KEY: &str = "order:7";
+
+/// A port on loopback that nobody else gets, and that refuses connections.
+pub(crate) struct RefusingPort(TcpSocket);
+
+impl RefusingPort {
+    pub(crate) fn new() -> Self {
+        let socket = TcpSocket::new_v4().unwrap();
+        socket.bind("127.0.0.1:0".parse().unwrap()).unwrap();
+        Self(socket)
+    }
+
+    pub(crate) fn port(&self) -> u16 {
+        self.0.local_addr().unwrap().port()
+    }
+}
+
+fn bulk(text: &str) -> String {
+    format!("${}\r\n{text}\r\n", text.len())
+}
+
+/// Answers as a server of this version does.
+fn answer_of_version(version: &str, command: &str) -> String {
+    match command.split_once(' ').unwrap_or((command, "")) {
+        ("HELLO", _) => "-ERR unknown command 'HELLO'\r\n".to_owned(),
+        ("SCRIPT", _) => bulk(&"0".repeat(40)),
+        ("INFO", _) => bulk(&format!("redis_version:{version}\r\nrun_id:1\r\nuptime_in_seconds:9\r\nrole:master\r\n")),
+        ("CONFIG" | "TIME", _) => "-NOPERM no\r\n".to_owned(),
+        _ => "+OK\r\n".to_owned(),
+    }
+}
+
+/// The reason why a manager of this one node gets no lock, when its first connection has failed.
+pub(crate) async fn reason(node: impl Into<NodeConfig>) -> NodeError {
+    let manager = builder([node]).build().unwrap();
+    eventually(PATIENCE, "the reason is known", async || {
+        let error = manager.try_acquire(KEY).await.unwrap_err();
+        let [(_, cause)] = causes(&error)[..] else { panic!("{error:?}") };
+        if cause.to_string().contains("first connection is being made") {
+            Err(error.to_string())
+        } else {
+            Ok(cause.clone())
+        }
+    })
+    .await
+}
+
+#[tokio::test]
+async fn message_names_step_and_address_and_remedy() {
+    let refusing = RefusingPort::new();
+    let [http, ssh] = [
+        FakeServer::start_stranger("HTTP/1.1 400 Bad Request\r\nConnection: close\r\n\r\n").await,
+        FakeServer::start_stranger("SSH-2.0-OpenSSH_9.2p1\r\n").await,
+    ];
+    let (closing, silent) = (FakeServer::start_closing().await, FakeServer::start_silent().await);
+    let loading = FakeServer::start(|_| "-LOADING Redis is loading the dataset in memory\r\n".to_owned()).await;
+    let old = FakeServer::start(|command| answer_of_version("6.0.14", command)).await;
+    let encrypted = RedisServer::builder().tls().start().await;
+    let plain = RedisServer::start().await;
+    let replica = RedisServer::builder().replica_of(&plain).start().await;
+    let [refusing, http, ssh, closing, silent, loading, old, tls, plain, replica] = [
+        refusing.port(),
+        http.port(),
+        ssh.port(),
+        closing.port(),
+        silent.port(),
+        loading.port(),
+        old.port(),
+        encrypted.tls_port().unwrap(),
+        plain.port(),
+        replica.port(),
+    ];
+    let table = [
+        (
+            format!("redis://127.0.0.1:{refusing}"),
+            format!(
+                "not connected: TCP connect to 127.0.0.1:{refusing} failed: Connection refused (os error 111): see that a Redis server \
+                 runs and listens there"
+            ),
+        ),
+        (
+            // A multicast address, to which the kernel connects nobody.
+            "redis://224.0.0.1:6379".to_owned(),
+            "not connected: TCP connect to 224.0.0.1:6379 failed: Network is unreachable (os error 101): check the address, and the \
+             network and firewalls on the way"
+                .to_owned(),
+        ),
+        (
+            "redis+unix:///nowhere/redis.sock".to_owned(),
+            "not connected: connect to the socket /nowhere/redis.sock failed: No such file or directory (os error 2): check the path, its \
+             permissions, and that the server runs"
+                .to_owned(),
+        ),
+        (
+            format!("redis://127.0.0.1:{http}"),
+            format!("the server at 127.0.0.1:{http} speaks HTTP and not the Redis protocol: check host and port in the URL"),
+        ),
+        (
+            format!("redis://127.0.0.1:{ssh}"),
+            format!(
+                "the server at 127.0.0.1:{ssh} does not speak the Redis protocol, but begins with \"SSH-2.0-OpenSSH_9.2p1\\r\\n\": check \
+                 host and port in the URL"
+            ),
+        ),
+        (
+            format!("redis://127.0.0.1:{closing}"),
+            format!(
+                "not connected: the server at 127.0.0.1:{closing} closed the connection during the login, without an answer: see what \
+                 listens there, as a proxy or a load balancer without a Redis server behind it does this"
+            ),
+        ),
+        (
+            format!("redis://127.0.0.1:{silent}?connect_timeout_ms=300"),
+            format!(
+                "not connected: login (HELLO) at 127.0.0.1:{silent} has not ended within 300ms: it accepts connections and does not \
+                 answer: see whether it hangs, reads its data from disk, or is no Redis server"
+            ),
+        ),
+        (
+            format!("rediss://127.0.0.1:{silent}?connect_timeout_ms=300"),
+            format!(
+                "not connected: TLS handshake with 127.0.0.1:{silent} has not ended within 300ms: if the server does not speak TLS on \
+                 this port, write redis://"
+            ),
+        ),
+        (
+            format!("redis://127.0.0.1:{tls}"),
+            format!("no TLS: the server at 127.0.0.1:{tls} expects it: write rediss:// in place of redis://"),
+        ),
+        (
+            // It waits for the end of a command.
+            format!("rediss://127.0.0.1:{plain}?connect_timeout_ms=300"),
+            format!(
+                "not connected: TLS handshake with 127.0.0.1:{plain} has not ended within 300ms: if the server does not speak TLS on \
+                 this port, write redis://"
+            ),
+        ),
+        (
+            format!("rediss://127.0.0.1:{http}"),
+            "no TLS: the server does not speak it on this port: write redis://".to_owned(),
+        ),
+        (
+            format!("redis://127.0.0.1:{loading}"),
+            "answered LOADING Redis is loading the dataset in memory".to_owned(),
+        ),
+        (
+            format!("redis://127.0.0.1:{old}"),
+            "is Redis 6.0.14 and needs Redis 6.2 or newer: shared locks, permits, fencing and paths fail on it, so update it or use \
+             another server"
+                .to_owned(),
+        ),
+        (
+            format!("redis://localhost:{replica}"),
+            format!(
+                "its name leads to 127.0.0.1:{replica}, which is a replica and takes no locks: write a name that leads to the master \
+                 alone, such as that of the primary endpoint"
+            ),
+        ),
+        (format!("redis://127.0.0.1:{replica}"), "is a replica, and each node must be a master of its own".to_owned()),
+    ];
+    for (url, expected) in table {
+        assert_eq!(reason(&url).await.to_string(), expected, "{url}");
+    }
+}
+
+#[tokio::test]
+async fn all_addresses_of_a_name_are_shown_and_those_of_ipv6_have_brackets() {
+    let refusing = RefusingPort::new();
+    let port = refusing.port();
+    let named = reason(format!("redis://localhost:{port}")).await.to_string();
+    assert!(named.starts_with(&format!("not connected: TCP connect to localhost:{port} (")), "{named}");
+    assert!(named.contains("127.0.0.1") && named.contains("Connection refused"), "{named}");
+    let manager = builder([format!("redis://[::1]:{port}")]).build().unwrap();
+    let error = manager.ready().await.unwrap_err();
+    let expected = format!("[::1]:{port}: not connected: TCP connect to [::1]:{port} failed: ");
+    assert!(error.to_string().contains(&expected), "{error}");
+}
+
+/// An outage that passes is not taken for a mistake, and a mistake not for an outage.
+#[tokio::test]
+async fn mistakes_do_not_pass() {
+    let old = FakeServer::start(|command| answer_of_version("6.0.14", command)).await;
+    let http = FakeServer::start_stranger("HTTP/1.1 400 Bad Request\r\n\r\n").await;
+    let tls = RedisServer::builder().tls().start().await;
+    let (closing, refusing) = (FakeServer::start_closing().await, RefusingPort::new());
+    let loading = FakeServer::start(|_| "-LOADING Redis is loading the dataset in memory\r\n".to_owned()).await;
+    let table = [
+        (old.port(), false),
+        (http.port(), false),
+        (tls.tls_port().unwrap(), false),
+        (closing.port(), true),
+        (refusing.port(), true),
+        (loading.port(), true),
+    ];
+    for (port, passes) in table {
+        let reason = reason(format!("redis://127.0.0.1:{port}")).await;
+        assert_eq!(reason.is_transient(), passes, "{reason}");
+    }
+}
+
+#[tokio::test]
+async fn server_that_is_too_old_is_never_healthy() {
+    let old = FakeServer::start(|command| answer_of_version("6.0.14", command)).await;
+    let manager = builder([old.url()]).build().unwrap();
+    let error = manager.ready().await.unwrap_err();
+    assert!(matches!(error, LockError::Refused { .. }) && error.to_string().contains("needs Redis 6.2"), "{error}");
+    let report = manager.check().await;
+    assert!(
+        report.warnings().iter().any(|warning| warning.contains("is Redis 6.0.14 and needs Redis 6.2")),
+        "{report}"
+    );
+    let error = manager.acquire(LockRequest::new(KEY).wait(PATIENCE)).await.unwrap_err();
+    assert!(matches!(error, LockError::Refused { .. }), "{error}");
+    assert!(!old.received().iter().any(|command| command.starts_with(&format!("SET {KEY}"))), "{:?}", old.received());
+}
+
+#[tokio::test]
+async fn commands_that_locks_can_do_without_may_be_hidden() {
+    for hidden in ["HELLO", "CLIENT", "INFO", "CONFIG", "TIME"] {
+        let server = RedisServer::builder().without_command(hidden).start().await;
+        let manager = builder([server.url()]).build().unwrap();
+        let guard = manager.acquire(KEY).await.unwrap_or_else(|error| panic!("{hidden}: {error}"));
+        guard.release().await.unwrap();
+    }
+}
+
+/// A cluster behind NAT: the seed is reached, and the members announce addresses that are not.
+#[tokio::test]
+async fn announced_address_of_a_member_is_blamed_and_not_the_seed() {
+    let announced = [(); 3].map(|()| RefusingPort::new());
+    let ports = RefCell::new(announced.iter().map(RefusingPort::port));
+    let cluster = Cluster::start_with(3, 0, |builder| {
+        let port = ports.borrow_mut().next().unwrap();
+        builder.config("cluster-announce-port", &[&port.to_string()])
+    })
+    .await;
+    let seed = cluster.member(0).port();
+    let manager = builder([format!("redis+cluster://127.0.0.1:{seed}")]).build().unwrap();
+    let expected = announced.iter().map(|announced| {
+        format!(
+            "127.0.0.1:{seed}: not connected: TCP connect to 127.0.0.1:{} failed: Connection refused (os error 111): the cluster announces \
+             this address; if clients reach the server by another one, write that with `NodeConfig::map_address` or `?map=`, or set \
+             cluster-announce-ip there",
+            announced.port()
+        )
+    });
+    let expected: Vec<_> = expected.collect();
+    eventually(PATIENCE, "the address is blamed", async || {
+        let error = manager.try_acquire(KEY).await.unwrap_err().to_string();
+        if expected.iter().any(|expected| error.ends_with(expected)) { Ok(()) } else { Err(error) }
+    })
+    .await;
+    let warnings = manager.check().await.warnings();
+    assert!(warnings.iter().any(|warning| warning.contains("the cluster announces this address")), "{warnings:?}");
+}
