@@ -37,8 +37,8 @@ pub(crate) struct ServerRegister {
     on_cut: OnceLock<OnCut>,
     /// The settings that other processes must have as well, if they are compared.
     shared_settings: OnceLock<SharedSettings>,
-    /// The longest lease that a server may have granted before it was restarted, in milliseconds: the `longest_ttl` that
-    /// all managers share, or a longer `min_hold` of this one.
+    /// Longest lease that a server may have granted before it was restarted, in milliseconds: the `longest_ttl` that all managers share.
+    /// The time of a `min_hold` or of a window is no lease: no body runs in it, and every restart would stop locks for as long.
     longest_lease: AtomicU64,
     far_numbers: FarNumbers,
     /// The agreed numbers that nodes have yet to learn.
