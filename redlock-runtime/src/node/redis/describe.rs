@@ -46,6 +46,7 @@ pub(super) async fn describe(label: &str, connections: &Connections, key: &LockK
     if report.round_trip.is_some() {
         report.error = report.error.or(live.abstains_for().map(NodeError::Abstains));
         report.other_settings = timeout(patience, settings::compare(&live)).await.unwrap_or_default();
+        report.pattern_subscribers = live.pattern_subscribers();
         report.capabilities.scripts = true;
         report.capabilities.resp3 = live.has_pushes();
         let publishes = !report.refusals.iter().any(|refusal| refusal.purpose == Purpose::WakeUps);

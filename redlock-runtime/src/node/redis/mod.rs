@@ -44,6 +44,7 @@ mod needed;
 mod node_config;
 mod outbox;
 mod parameters;
+mod pattern_subscribers;
 mod permissions;
 mod prepare;
 mod pulse;

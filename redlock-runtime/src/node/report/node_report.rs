@@ -56,6 +56,8 @@ pub struct NodeReport {
     pub(crate) servers_of_name: Vec<Box<str>>,
     /// Settings that other processes have left there, if they differ.
     pub(crate) other_settings: Vec<OtherSettings>,
+    /// Number of clients that subscribe to patterns which match the channels of locks.
+    pub(crate) pattern_subscribers: u64,
     /// Whether the user may use that name: if not, nothing can be said of others.
     pub(crate) may_use_name: bool,
 }
@@ -100,6 +102,7 @@ impl NodeReport {
             trial_name: "".into(),
             servers_of_name: Vec::new(),
             other_settings: Vec::new(),
+            pattern_subscribers: 0,
             may_use_name: true,
         }
     }
@@ -254,7 +257,12 @@ impl NodeReport {
                 self.servers_of_name.join(" and ")
             )
         });
-        [names, replication, eviction, clock].into_iter().flatten()
+        let patterns = (self.pattern_subscribers > 0).then(|| {
+            "other clients subscribe to patterns that match the channels of locks (PSUBSCRIBE): each wake-up needs a second message, and a waiter \
+             whose process has ended may delay the next one by a second. Subscribe to other patterns"
+                .to_owned()
+        });
+        [names, replication, eviction, clock, patterns].into_iter().flatten()
     }
 }
 
