@@ -4,7 +4,7 @@
 //! Whether a server abstains that was restarted, promoted or is new is decided in `abstention`.
 
 use crate::error::NodeError;
-use crate::node::abstention::{Abstention, Caution, SAME_START, abstains_until, young_until};
+use crate::node::abstention::{Abstention, Caution, SAME_START, UPTIME_PRECISION, abstains_until, young_until};
 use crate::node::clock_offsets::ClockOffsets;
 use crate::node::far_numbers::FarNumbers;
 use crate::node::owed_numbers::OwedNumbers;
@@ -381,6 +381,11 @@ impl ServerRegister {
     fn longest_lease(&self) -> Duration {
         let longest = Duration::from_millis(self.longest_lease.load(Ordering::Relaxed));
         longest + lease::drift(longest, self.drift_factor)
+    }
+
+    /// Returns the time for which a server that has just restarted abstains.
+    pub(crate) fn longest_abstention(&self) -> Duration {
+        self.longest_lease() + UPTIME_PRECISION
     }
 
     fn ahead(&self) -> MutexGuard<'_, ClockOffsets> {

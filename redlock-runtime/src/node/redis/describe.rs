@@ -174,6 +174,7 @@ impl Answers {
         let Some(info) = self.info else { return };
         report.version = info.product().map(|version| excerpt(version).into());
         report.run_id = info.field("run_id").map(|id| excerpt(id).into());
+        report.uptime = info.number("uptime_in_seconds").map(Duration::from_secs);
         report.capabilities.identity = report.run_id.is_some();
         report.is_replica = info.field("role").map(|role| role != "master");
         report.replication = replication(&info, self.least_to_write.as_deref());

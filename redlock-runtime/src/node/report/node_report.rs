@@ -30,6 +30,8 @@ pub struct NodeReport {
     pub version: Option<Box<str>>,
     /// Another one after every start of the server.
     pub run_id: Option<Box<str>>,
+    /// Time since the process of the server has started.
+    pub(crate) uptime: Option<Duration>,
     /// Whether it is a replica, which takes no locks.
     pub is_replica: Option<bool>,
     /// Whether other servers may take its place.
@@ -90,6 +92,7 @@ impl NodeReport {
             round_trip: None,
             version: None,
             run_id: None,
+            uptime: None,
             is_replica: None,
             replication: None,
             is_cluster_member: None,
@@ -193,7 +196,10 @@ impl NodeReport {
         // What has no run is not restarted: the node in memory.
         let persistence = self.persistence.as_ref().filter(|_| self.run_id.is_some());
         let amnesia = persistence.and_then(|persistence| deployment.amnesia(persistence));
-        risks.chain(deployment.nearly_too_far(round_trip)).chain(amnesia).collect()
+        // A node that abstains is reported as that.
+        let counts = !matches!(self.error, Some(NodeError::Abstains(_)));
+        let young = self.uptime.filter(|_| counts).and_then(|uptime| deployment.restarted(uptime));
+        risks.chain(deployment.nearly_too_far(round_trip)).chain(amnesia).chain(young).collect()
     }
 
     /// That no lock could be tried, when the user may not use the name.
