@@ -29,9 +29,17 @@ pub(crate) struct Arguments {
 pub(crate) enum Command {
     /// Whether locks work at the nodes, and what may break them.
     ///
-    /// 0 all is well; 1 locks work, and there is something to look at; 2 too few nodes count.
-    Check,
+    /// 0 all is well; 1 locks work, and there is a warning; 2 too few nodes count.
+    Check {
+        /// For readiness probes: the exit code is 0 if locks work, even with warnings.
+        ///
+        /// 0 locks work; 2 too few nodes count.
+        #[arg(long)]
+        ready: bool,
+    },
     /// Who holds a lock, since when, from where, and who waits for it.
+    ///
+    /// If the key is free, other namespaces are searched for it for up to a second (not with --json).
     ///
     /// 0 it is taken; 1 it is free; 2 no majority says the same.
     Inspect(Key),
@@ -41,7 +49,8 @@ pub(crate) enum Command {
     Waiters(Key),
     /// Which locks are held.
     ///
-    /// Looks through all names of the database, a page at a time: servers serve others in between.
+    /// Looks through all names of the database, a page at a time: servers serve others in between. The number of waiting processes does
+    /// not include calls that wait in the process of the holder.
     ///
     /// 0 there are some; 1 there are none; 2 too few nodes answer. What is missing, because a node does not answer or there are too
     /// many, is said on standard error.
@@ -57,6 +66,8 @@ pub(crate) enum Command {
         within: u64,
     },
     /// The locks in a terminal, as they come and go.
+    ///
+    /// The column `processes waiting` does not include calls that wait in the process of the holder.
     Watch {
         /// As in Redis, below the namespace: `order:*`.
         #[arg(default_value = "*")]
@@ -78,9 +89,9 @@ pub(crate) enum Command {
         #[command(flatten)]
         key: Key,
         /// Whose lock to break, as `inspect` shows it: a token, or the value of another program. Whoever has the lock by then
-        /// with another one keeps it.
+        /// with another one keeps it. Without it, the command shows the holder and asks, in a terminal only.
         #[arg(long, value_name = "TOKEN")]
-        token: String,
+        token: Option<String>,
         /// Seconds that the holder has to stop, where its body takes long until it does.
         #[arg(long, default_value_t = 5, value_name = "SECONDS", conflicts_with = "force")]
         wait: u64,

@@ -1,14 +1,51 @@
-//! `redlock break KEY --token T`: takes a lock from whoever has it.
+//! `redlock break KEY --token T`: takes a lock from whoever has it. Without a token, it shows the holder and asks.
 
 use crate::json;
 use crate::outcome::{NO, Outcome, UNANSWERED, UNKNOWN, YES};
-use redlock_runtime::{BreakReport, BreakRequest, LockManager};
+use redlock_runtime::{BreakReport, BreakRequest, Holder, LockManager, single_line};
+use std::io::{self, IsTerminal, Write};
 use std::time::Duration;
 use tokio::time::timeout;
 
 /// How long the release may take to be answered before the process ends. Smaller, who waits is served late when a node is slow;
 /// larger, the command hangs where one is frozen.
 const PATIENCE: Duration = Duration::from_secs(2);
+
+/// Shows the holder and asks whether to break its lock. Returns the token of the holder.
+///
+/// # Errors
+/// The outcome of the command if nothing must be broken: the lock is free or has several holders, there is no terminal, or the answer is no.
+pub(super) async fn confirmed_token(manager: &LockManager, key: &str, json: bool) -> Result<String, Outcome> {
+    let inspection = manager.inspect(key).await;
+    let readers = inspection.readers();
+    let token = match (inspection.holder(), readers.as_slice()) {
+        (Some(Holder::Nobody), _) => return Err(Outcome::said(&inspection, NO)),
+        (Some(Holder::Owner(owner)), _) => owner.token.to_string(),
+        (Some(Holder::Shared { .. }), [owner]) => owner.token.to_string(),
+        (Some(Holder::Foreign { value, .. }), _) => value.to_string(),
+        (Some(_), _) => {
+            let complaint = "which lock to break is not clear: write --token with one of the tokens above".to_owned();
+            return Err(Outcome::said(&inspection, UNKNOWN).complaining([complaint]));
+        }
+        (None, _) => return Err(Outcome::said(&inspection, UNKNOWN)),
+    };
+    if json || !io::stdin().is_terminal() {
+        let complaint = format!("`break` asks in a terminal only: write --token {token}");
+        return Err(Outcome::said(&inspection, UNKNOWN).complaining([complaint]));
+    }
+    let shown: Vec<_> = inspection.to_string().lines().map(|line| single_line(line).into_owned()).collect();
+    if asks(&shown.join("\n")).unwrap_or(false) { Ok(token) } else { Err(Outcome::said(&"nothing was broken", NO)) }
+}
+
+/// Shows a text in the terminal, and returns `true` if the answer is yes.
+fn asks(text: &str) -> io::Result<bool> {
+    let mut terminal = io::stderr();
+    write!(terminal, "{text}\nBreak this lock? [y/N] ")?;
+    terminal.flush()?;
+    let mut answer = String::new();
+    io::stdin().read_line(&mut answer)?;
+    Ok(matches!(answer.trim(), "y" | "yes" | "Y"))
+}
 
 pub(super) async fn run(manager: &LockManager, request: BreakRequest, is_forced: bool, json: bool) -> Outcome {
     let report = manager.break_lock_with(request).await;

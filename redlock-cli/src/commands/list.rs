@@ -27,10 +27,11 @@ pub(super) async fn run(manager: &LockManager, pattern: &str, most: usize, withi
     outcome.complaining(more.into_iter().chain(list.failures.iter().map(ToString::to_string)))
 }
 
-/// `order:7  12.3s  2 waiting  order-service;host7;1234 at 10.0.0.9:51234 (token ..)`
+/// `order:7  12.3s  2 processes waiting  order-service;host7;1234 at 10.0.0.9:51234 (token ..)`
 fn line(lock: &Inspection) -> String {
     let waiting = lock.nodes.iter().map(|node| node.waiting).max().unwrap_or(0);
-    let (key, waiting) = (single_line(lock.key.as_str()), format!("{waiting} waiting"));
+    let processes = if waiting == 1 { "process" } else { "processes" };
+    let (key, waiting) = (single_line(lock.key.as_str()), format!("{waiting} {processes} waiting"));
     match lock.holder() {
         Some(Holder::Owner(owner)) => format!("{key}  {}  {waiting}  {owner}", age(owner.age())),
         Some(holder) => format!("{key}  {waiting}  {holder}"),

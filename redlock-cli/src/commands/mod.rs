@@ -17,15 +17,22 @@ use std::time::Duration;
 pub(crate) async fn run(manager: &LockManager, arguments: &Arguments) -> Outcome {
     let json = arguments.json;
     match &arguments.command {
-        Command::Check => check::run(manager, json).await,
-        Command::Inspect(key) => inspect::run(manager, &key.key, json).await,
+        Command::Check { ready } => check::run(manager, *ready, json).await,
+        Command::Inspect(key) => inspect::run(manager, arguments, &key.key).await,
         Command::Waiters(key) => waiters::run(manager, &key.key, json).await,
         Command::List { pattern, most, within } => {
             list::run(manager, pattern, *most, Duration::from_secs(*within), json).await
         }
         Command::Fence(key) => fence::run(manager, &key.key, json).await,
         Command::Break { key, token, wait, force, reason } => {
-            let request = BreakRequest::new(key.key.as_str(), token);
+            let token = match token {
+                Some(token) => token.clone(),
+                None => match break_lock::confirmed_token(manager, &key.key, json).await {
+                    Ok(token) => token,
+                    Err(outcome) => return outcome,
+                },
+            };
+            let request = BreakRequest::new(key.key.as_str(), &token);
             let request = if *force { request.by_force() } else { request.within(Duration::from_secs(*wait)) };
             let request = reason.iter().fold(request, |request, reason| request.reason(reason));
             break_lock::run(manager, request, *force, json).await

@@ -1,6 +1,6 @@
 //! What each command says, and how it ends.
 
-use crate::program::{held_everywhere, redlock, redlock_with, service};
+use crate::program::{held_everywhere, redlock, redlock_in_terminal, redlock_with, service};
 use redlock_runtime::{LockError, LockRequest, LossCause, Wait};
 use redlock_tests::{Nodes, PATIENCE, eventually};
 use std::time::Duration;
@@ -36,7 +36,7 @@ async fn who_holds_a_lock_and_who_waits_is_told() {
 
         let listed = redlock(&urls, &["list"]).await;
         assert!(
-            listed.code == 0 && listed.stdout.starts_with("order:7  ") && listed.stdout.contains("1 waiting"),
+            listed.code == 0 && listed.stdout.starts_with("order:7  ") && listed.stdout.contains("1 process waiting"),
             "{listed:?}"
         );
         let json = redlock(&urls, &["list", "--json"]).await.json();
@@ -164,14 +164,80 @@ async fn check_compares_the_settings_of_the_environment_with_those_of_the_servic
 }
 
 #[tokio::test]
-async fn a_namespace_is_that_of_the_service() {
+async fn check_warns_of_servers_younger_than_the_longest_lease_and_a_probe_does_not_fail_for_it() {
+    let nodes = Nodes::start(3).await;
+    let urls = nodes.environment_value();
+    for settings in [&[][..], &[("REDLOCK_LONGEST_TTL_MS", "3600000")]] {
+        let checked = redlock_with(&urls, settings, &["check"]).await;
+        assert_eq!((checked.code, checked.stdout.matches(": restarted ").count()), (1, 3), "{checked:?}");
+        assert!(checked.stdout.contains("locks work") && checked.stdout.contains("do not restart another server"));
+        let probed = redlock_with(&urls, settings, &["check", "--ready"]).await;
+        assert_eq!((probed.code, probed.stdout.matches(": restarted ").count()), (0, 3), "{probed:?}");
+    }
+    let trusts = redlock_with(&urls, &[("REDLOCK_AFTER_RESTART", "trust")], &["check"]).await;
+    assert!(!trusts.stdout.contains(": restarted "), "{trusts:?}");
+    eventually(PATIENCE, "no server is young", async || {
+        let checked = redlock_with(&urls, &[("REDLOCK_LONGEST_TTL_MS", "1000")], &["check"]).await;
+        if checked.stdout.contains(": restarted ") { Err(checked) } else { Ok(()) }
+    })
+    .await;
+    nodes[0].kill();
+    nodes[1].kill();
+    assert_eq!(redlock(&urls, &["check", "--ready"]).await.code, 2);
+}
+
+#[tokio::test]
+async fn check_judges_the_node_timeout_of_the_services() {
     let nodes = Nodes::start(1).await;
-    let service = redlock_runtime::LockManager::builder().nodes(nodes.urls()).namespace("shop").build().unwrap();
+    let checked = redlock_with(&nodes.environment_value(), &[("REDLOCK_NODE_TIMEOUT_MS", "40000")], &["check"]).await;
+    assert!(checked.code == 2 && checked.stderr.contains("node timeout of 40s"), "{checked:?}");
+}
+
+#[tokio::test]
+async fn a_namespace_is_that_of_the_service_and_a_missing_one_is_found() {
+    let nodes = Nodes::start(1).await;
+    let service = redlock_runtime::LockManager::builder().nodes(nodes.urls()).namespace("shop:eu").build().unwrap();
     let guard = service.acquire("order:7").await.unwrap();
     let urls = nodes.environment_value();
-    assert_eq!(redlock(&urls, &["inspect", "order:7"]).await.code, 1);
-    assert_eq!(redlock(&urls, &["--namespace", "shop", "inspect", "order:7"]).await.code, 0);
-    let listed = redlock(&urls, &["list", "-n", "shop"]).await;
+    let found = "\n  taken in the namespace \"shop:eu\": write --namespace \"shop:eu\"";
+    let table = [
+        (&["inspect", "order:7"] as &[&str], 1, &["\n  without a namespace", found] as &[&str]),
+        (&["-n", "shop", "inspect", "order:7"], 1, &["\n  in the namespace \"shop\"", found]),
+        (&["-n", "shop:eu", "inspect", "order:7"], 0, &["held by", "\n  in the namespace \"shop:eu\""]),
+    ];
+    for (arguments, code, expected) in table {
+        let inspected = redlock(&urls, arguments).await;
+        assert_eq!(inspected.code, code, "{inspected:?}");
+        assert!(expected.iter().all(|text| inspected.stdout.contains(text)), "{inspected:?}");
+    }
+    let json = redlock(&urls, &["-n", "shop", "inspect", "order:7", "--json"]).await.json();
+    assert_eq!(json["namespace"], "shop");
+    let free = redlock(&urls, &["inspect", "order:8"]).await;
+    assert!(free.code == 1 && !free.stdout.contains("taken"), "{free:?}");
+    let listed = redlock(&urls, &["list", "-n", "shop:eu"]).await;
     assert!(listed.stdout.starts_with("order:7  "), "{listed:?}");
     guard.release().await.unwrap();
+}
+
+#[tokio::test]
+async fn a_break_without_a_token_shows_the_holder_and_asks_in_a_terminal() {
+    let nodes = Nodes::start(3).await;
+    let (urls, holder) = (nodes.environment_value(), service(&nodes).await);
+    assert_eq!(redlock(&urls, &["break", "order:7"]).await.code, 1, "it is free");
+    let guard = held_everywhere(&holder, &nodes, "order:7").await;
+    let token = guard.token().as_str().to_owned();
+    let piped = redlock(&urls, &["break", "order:7"]).await;
+    assert!(piped.code == 2 && piped.stdout.contains("held by shop;"), "{piped:?}");
+    assert!(piped.stderr.contains(&format!("write --token {token}")), "{piped:?}");
+    let refused = redlock_in_terminal(&urls, &["break", "order:7"], "no\n").await;
+    assert!(refused.code == 1 && refused.stdout.contains("held by shop;"), "{refused:?}");
+    assert!(guard.is_held());
+    // A body that stops when its lock is lost.
+    let stopping = tokio::spawn(async move {
+        guard.lost().await;
+        drop(guard);
+    });
+    let broken = redlock_in_terminal(&urls, &["break", "order:7"], "y\n").await;
+    assert!(broken.code == 0 && broken.stdout.contains(&format!("holder {token}")), "{broken:?}");
+    timeout(PATIENCE, stopping).await.unwrap().unwrap();
 }

@@ -68,11 +68,10 @@ async fn a_server_fills_no_terminal_and_controls_none() {
 
 #[tokio::test]
 async fn a_wrong_command_says_what_to_write() {
-    let table: [(&[&str], &str); 6] = [
+    let table: [(&[&str], &str); 5] = [
         (&["inspect", "order:7"], "REDLOCK_NODES"),
         (&["inspect"], "Usage"),
         (&["insepct", "order:7"], "inspect"),
-        (&["break", "order:7"], "--token"),
         (&["--nodes", "localhost:6379", "check"], "is not a Redis URL"),
         (&["--nodes", "redis://127.0.0.1:1", "watch"], "list --json"),
     ];

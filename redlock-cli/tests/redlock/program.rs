@@ -5,6 +5,7 @@ use redlock_tests::{Nodes, PATIENCE, eventually};
 use serde_json::Value;
 use std::process::Stdio;
 use std::time::Duration;
+use tokio::io::AsyncWriteExt as _;
 use tokio::process::Command;
 use tokio::time::timeout;
 
@@ -35,10 +36,28 @@ pub(crate) async fn redlock_with(nodes: &str, variables: &[(&str, &str)], argume
     run(command).await
 }
 
+/// `redlock` with a terminal in which `answer` is typed, and whose output is the standard output.
+pub(crate) async fn redlock_in_terminal(nodes: &str, arguments: &[&str], answer: &str) -> Outcome {
+    const TERMINAL: &str = "import os, pty, sys; sys.exit(os.waitstatus_to_exitcode(pty.spawn(sys.argv[1:])))";
+    let mut command = Command::new("python3");
+    command.args(["-c", TERMINAL, env!("CARGO_BIN_EXE_redlock")]).args(arguments);
+    command.env("REDLOCK_NODES", nodes).env_remove("REDLOCK_NAMESPACE");
+    run_with(command, answer).await
+}
+
 /// Runs a program to its end.
-pub(crate) async fn run(mut command: Command) -> Outcome {
-    command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped()).kill_on_drop(true);
-    let output = timeout(PATIENCE, command.output()).await;
+pub(crate) async fn run(command: Command) -> Outcome {
+    run_with(command, "").await
+}
+
+async fn run_with(mut command: Command, input: &str) -> Outcome {
+    command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped()).kill_on_drop(true);
+    let mut child = command.spawn().unwrap();
+    let mut stdin = child.stdin.take().unwrap();
+    // A program that reads nothing may have ended by now.
+    let _ = stdin.write_all(input.as_bytes()).await;
+    drop(stdin);
+    let output = timeout(PATIENCE, child.wait_with_output()).await;
     let output = output.unwrap_or_else(|_| panic!("{command:?} has not ended")).unwrap();
     let text = |bytes| String::from_utf8(bytes).unwrap();
     let code = output.status.code().unwrap();

@@ -168,10 +168,6 @@ impl<'c> Call<'c> {
             wait => wait,
         };
         request.hold.check(ttl)?;
-        // A `ttl` is never longer than the longest that all managers know of. But a node may forget that a key is kept.
-        if let Some(least) = request.hold.min_hold {
-            shared.servers.lease_of(least);
-        }
         if !linger.is_zero() {
             local.linger();
         }

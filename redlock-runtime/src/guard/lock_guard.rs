@@ -180,8 +180,8 @@ impl LockGuard {
     ///
     /// # Errors
     /// [`LockError::Lost`] when a majority of the nodes says that the lock is not held any more, and
-    /// [`LockError::NoQuorum`] when too few answered within the node timeout. After that one, the lock is still held
-    /// for [`remaining`](Self::remaining), and extending may be tried again.
+    /// [`LockError::NoQuorum`] when too few answered within a second, or within the node timeout if that is longer. After that one, the
+    /// lock is still held for [`remaining`](Self::remaining), and extending may be tried again.
     ///
     /// # Panics
     /// Outside of a tokio runtime with time enabled.
@@ -205,8 +205,8 @@ impl LockGuard {
     ///
     /// # Errors
     /// The lock is given back in every case. [`LockError::Lost`] says that the lock was gone before, so that another
-    /// owner may have been at work; [`LockError::NoQuorum`] that too few nodes answered within the node timeout. After
-    /// that one, the key may still stand at some nodes: the release goes on in the background until they have answered
+    /// owner may have been at work; [`LockError::NoQuorum`] that too few nodes answered within a second, or within the node timeout if
+    /// that is longer. After that one, the key may still stand at some nodes: the release goes on in the background until they have answered
     /// or the key has expired, and there is nothing left to do.
     ///
     /// # Panics
@@ -215,7 +215,7 @@ impl LockGuard {
     /// # Cancel safety
     /// The lock is given back whether or not the future is polled to its end.
     pub fn release(&self) -> impl Future<Output = Result<(), LockError>> + Send + use<> {
-        let patience = self.held.acquisition().node_timeout();
+        let patience = self.held.acquisition().patience();
         let release = self.held.release();
         async move {
             match release? {

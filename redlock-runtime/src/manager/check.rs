@@ -160,6 +160,7 @@ fn deployment(shared: &Shared) -> Deployment {
         tolerated_amnesia: policy.tolerated_amnesia,
         has_kept_keys: shared.has_kept_keys.load(Ordering::Relaxed),
         trusts_restarts: policy.after_restart(shared.nodes.len()) == AfterRestart::Trust,
+        longest_abstention: shared.servers.longest_abstention(),
     }
 }
 

@@ -100,7 +100,8 @@ async fn replacement_of_a_left_server_abstains_even_if_both_are_durable() {
     lead(name, [to(&nodes[0])]);
     let urls = [format!("redis://{name}:1"), nodes[1].url(), nodes[2].url()];
     let manager = LockManager::builder().nodes(urls).after_restart(AfterRestart::Abstain).build().unwrap();
-    eventually_eq(PATIENCE, "all nodes count", Vec::new(), async || manager.check().await.warnings()).await;
+    let errors = async || manager.check().await.nodes.into_iter().filter_map(|node| node.error).collect::<Vec<_>>();
+    eventually_eq(PATIENCE, "all nodes count", Vec::new(), errors).await;
     lead(name, [to(&after)]);
     eventually(PATIENCE, "the other server abstains", async || {
         let report = manager.check().await;

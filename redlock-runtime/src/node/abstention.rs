@@ -30,7 +30,7 @@ use std::time::Duration;
 
 /// Servers count their uptime in whole seconds, from a start in whole seconds, so that it may be too long by this much.
 /// With less, a node could count again while a lease still runs that it has forgotten.
-const UPTIME_PRECISION: Duration = Duration::from_secs(1);
+pub(super) const UPTIME_PRECISION: Duration = Duration::from_secs(1);
 
 /// Servers that start within this time of each other have started together. Too small: after a cold start in which one server is slow,
 /// that server abstains. Too large: a server that restarts without its data that soon after a cold start is trusted.

@@ -4,7 +4,7 @@
 //! Whether a server abstains that was restarted, promoted or is new is decided in `abstention`.
 
 use crate::error::NodeError;
-use crate::node::abstention::{Abstention, Caution, SAME_START, abstains_until, young_until};
+use crate::node::abstention::{Abstention, Caution, SAME_START, UPTIME_PRECISION, abstains_until, young_until};
 use crate::node::clock_offsets::ClockOffsets;
 use crate::node::far_numbers::FarNumbers;
 use crate::node::owed_numbers::OwedNumbers;
@@ -37,8 +37,8 @@ pub(crate) struct ServerRegister {
     on_cut: OnceLock<OnCut>,
     /// The settings that other processes must have as well, if they are compared.
     shared_settings: OnceLock<SharedSettings>,
-    /// The longest lease that a server may have granted before it was restarted, in milliseconds: the `longest_ttl` that
-    /// all managers share, or a longer `min_hold` of this one.
+    /// Longest lease that a server may have granted before it was restarted, in milliseconds: the `longest_ttl` that all managers share.
+    /// The time of a `min_hold` or of a window is no lease: no body runs in it, and every restart would stop locks for as long.
     longest_lease: AtomicU64,
     far_numbers: FarNumbers,
     /// The agreed numbers that nodes have yet to learn.
@@ -411,6 +411,11 @@ impl ServerRegister {
     fn longest_lease(&self) -> Duration {
         let longest = Duration::from_millis(self.longest_lease.load(Ordering::Relaxed));
         longest + lease::drift(longest, self.drift_factor)
+    }
+
+    /// Returns the time for which a server that has just restarted abstains.
+    pub(crate) fn longest_abstention(&self) -> Duration {
+        self.longest_lease() + UPTIME_PRECISION
     }
 
     fn ahead(&self) -> MutexGuard<'_, ClockOffsets> {

@@ -223,12 +223,13 @@ impl LockRequest {
     /// The minimum time for which the key stays taken, even if the guard is dropped earlier: at most one call per that time.
     /// Default: none.
     ///
-    /// The time counts from the acquisition, at most 30 days. No process releases the lock earlier; `redlock break` can, and a majority of
-    /// the servers that loses its data forgets it, even one after the other. It is a pause between two calls. For a job that runs at set
-    /// times, use [`once_per`](Self::once_per): with `min_hold`, a slightly early tick finds the key of the previous run.
+    /// The time counts from the acquisition, at most 30 days. No process releases the lock earlier; `redlock break` can. It is a pause
+    /// between two calls. For a job that runs at set times, use [`once_per`](Self::once_per): with `min_hold`, a slightly early tick finds
+    /// the key of the previous run.
     ///
-    /// A process that uses a `min_hold` above [`longest_ttl`](crate::LockManagerBuilder::longest_ttl) ignores the votes of a restarted
-    /// server for that longer time.
+    /// If a majority of the servers restarts without its data within that time, even one after the other, the next call begins too early:
+    /// a restarted server is ignored for one [`longest_ttl`](crate::LockManagerBuilder::longest_ttl) only. Servers that keep their data
+    /// (`appendonly yes`) keep the time as well.
     pub const fn min_hold(mut self, least: Duration) -> Self {
         self.hold.min_hold = Some(least);
         self

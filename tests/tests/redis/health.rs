@@ -159,12 +159,12 @@ async fn a_node_that_adds_nothing_is_named() {
     {
         let nodes = Nodes::start(size).await;
         let manager = connected(builder(nodes.urls()), &nodes).await;
-        let warnings = manager.check().await.warnings();
+        let warnings = warnings(&manager.check().await);
         assert!(warnings.len() == 1 && warnings[0].contains(expected), "{warnings:?}");
     }
     let nodes = Nodes::start(3).await;
     let manager = connected(builder(nodes.urls()), &nodes).await;
-    assert!(manager.check().await.warnings().is_empty());
+    assert!(warnings(&manager.check().await).is_empty());
 }
 
 #[tokio::test]
@@ -308,7 +308,7 @@ async fn checks_stay_true_while_many_locks_are_taken() {
     while !busy.is_finished() {
         let (one, other) = tokio::join!(manager.check(), manager.check());
         for report in [one, other] {
-            assert!(report.warnings().is_empty(), "{:?}", report.warnings());
+            assert!(warnings(&report).is_empty(), "{:?}", report.warnings());
             assert!(report.nodes.iter().all(|node| node.capabilities.locks == Some(true)), "{report}");
         }
         manager.ready().await.unwrap();

@@ -1,8 +1,10 @@
 //! Nodes that are away for less than a second: no call dies of that, whether or not it waits for holders.
 
-use crate::support::{BRIEF, assert_nothing_left, builder, connected};
+use crate::support::{
+    BRIEF, acquired_everywhere, asked, assert_nothing_left, builder, connected, manager_through, wait_until_asked,
+};
 use redlock_runtime::{LockError, LockManager};
-use redlock_tests::{Nodes, PATIENCE, RedisServer, eventually};
+use redlock_tests::{Nodes, PATIENCE, Proxy, RedisServer, eventually};
 use std::time::{Duration, Instant};
 use tokio::task::JoinHandle;
 
@@ -82,4 +84,46 @@ async fn nodes_that_are_gone_are_not_waited_for_any_longer() {
     assert!(matches!(outcome, Err(LockError::NoQuorum { .. })), "{outcome:?}");
     nodes[0].thaw();
     assert_nothing_left(&manager, &nodes).await;
+}
+
+#[tokio::test]
+async fn extension_and_release_wait_for_late_answers_as_long_as_an_acquisition() {
+    for size in [1, 3] {
+        let nodes = Nodes::start(size).await;
+        let proxies = nodes.proxied().await;
+        let manager = connected(builder(proxies.iter().map(Proxy::url)).node_timeout(BRIEF), &nodes).await;
+        let guard = acquired_everywhere(&manager, &nodes, KEY).await;
+        for proxy in &proxies {
+            proxy.delay(Duration::ZERO, HICCUP);
+        }
+        guard.extend().await.unwrap();
+        guard.release().await.unwrap();
+        proxies.iter().for_each(Proxy::pass);
+        assert_nothing_left(&manager, &nodes).await;
+    }
+}
+
+#[tokio::test]
+async fn extension_and_release_are_repeated_after_connections_that_break() {
+    for size in [1, 3] {
+        let nodes = Nodes::start(size).await;
+        let proxies = nodes.proxied().await;
+        let manager = manager_through(&proxies, &nodes).await;
+        for releases in [false, true] {
+            let guard = acquired_everywhere(&manager, &nodes, KEY).await;
+            let before = asked(&proxies);
+            proxies.iter().for_each(Proxy::drop_replies);
+            let call = tokio::spawn(async move { if releases { guard.release().await } else { guard.extend().await } });
+            // The nodes execute the command, and the answer is lost.
+            wait_until_asked(&proxies, &before).await;
+            for proxy in &proxies {
+                proxy.refuse(true).await;
+                proxy.cut().await;
+                proxy.pass();
+                proxy.refuse(false).await;
+            }
+            tokio::time::timeout(PATIENCE, call).await.unwrap().unwrap().unwrap();
+        }
+        assert_nothing_left(&manager, &nodes).await;
+    }
 }

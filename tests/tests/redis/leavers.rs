@@ -13,6 +13,8 @@ use redlock_tests::{Flow, Nodes, PATIENCE, RedisServer, eventually_eq};
 use std::env;
 use std::process::Stdio;
 use std::time::Duration;
+use tokio::io::{AsyncBufReadExt as _, AsyncWriteExt as _, BufReader};
+use tokio::net::TcpStream;
 use tokio::process::{Child, Command};
 
 const KEY: &str = "order:7";
@@ -125,6 +127,48 @@ async fn a_dead_process_at_the_head_of_the_queue_is_passed_over() {
         assert_eq!(first, DEAD);
         released_to(&nodes, held, &second).await;
         obtained(call).await.release().await.unwrap();
+        assert_all_gone(&holder, &nodes).await;
+    }
+}
+
+/// A monitoring program that subscribes to every channel of `node`, until the connection is dropped.
+async fn subscribed_to_all(node: &RedisServer) -> BufReader<TcpStream> {
+    let mut connection = BufReader::new(TcpStream::connect(("127.0.0.1", node.port())).await.unwrap());
+    connection.get_mut().write_all(b"PSUBSCRIBE *\r\n").await.unwrap();
+    let mut answer = String::new();
+    for _ in 0..6 {
+        connection.read_line(&mut answer).await.unwrap();
+    }
+    assert!(answer.contains("psubscribe"), "{answer}");
+    connection
+}
+
+#[tokio::test]
+async fn a_dead_process_is_passed_over_although_a_program_subscribes_to_every_channel() {
+    for size in [1, 3] {
+        let nodes = Nodes::start(size).await;
+        let (holder, next) = (manager(&nodes).await, manager(&nodes).await);
+        // Once while the program is there from the beginning, and once without it.
+        for is_subscribed in [true, false] {
+            let mut programs = Vec::new();
+            if is_subscribed {
+                for node in nodes.iter() {
+                    programs.push(subscribed_to_all(node).await);
+                }
+            }
+            let text = "other clients subscribe to patterns that match the channels of locks";
+            let is_warned = async || holder.check().await.warnings().iter().filter(|told| told.contains(text)).count();
+            let expected = if is_subscribed { size } else { 0 };
+            eventually_eq(PATIENCE, "warnings about patterns", expected, is_warned).await;
+            let held = acquired_everywhere(&holder, &nodes, KEY).await;
+            enqueue_the_dead(&nodes).await;
+            let call = waiting(&next, patient(KEY));
+            wait_until_queued(&nodes, KEY, 2).await;
+            let [_, second] = queue(nodes[0].inspect(), KEY).await.try_into().unwrap();
+            released_to(&nodes, held, &second).await;
+            obtained(call).await.release().await.unwrap();
+            drop(programs);
+        }
         assert_all_gone(&holder, &nodes).await;
     }
 }

@@ -168,9 +168,11 @@ pub(crate) async fn polled<F: Future>(future: F, most: usize) -> Option<F::Outpu
     .await
 }
 
-/// What is worth a warning, except that a lone server keeps nothing over a restart, as those of most tests.
+/// Warnings of a report, without those that are true of the servers of most tests: a single server keeps nothing over a restart, and each of
+/// several servers has just been started.
 pub(crate) fn warnings(report: &CheckReport) -> Vec<String> {
-    report.warnings().into_iter().filter(|warning| !warning.contains("when it is restarted")).collect()
+    let is_usual = |warning: &String| warning.contains("when it is restarted") || warning.contains(": restarted ");
+    report.warnings().into_iter().filter(|warning| !is_usual(warning)).collect()
 }
 
 /// The addresses and causes of a [`LockError::NoQuorum`] or [`LockError::Refused`].

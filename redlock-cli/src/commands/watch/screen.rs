@@ -21,13 +21,16 @@ pub(super) fn draw(frame: &mut Frame<'_>, board: &Board) {
 }
 
 fn locks(board: &Board) -> Table<'_> {
-    let widths = [Constraint::Fill(2), Constraint::Length(9), Constraint::Length(8), Constraint::Fill(3)];
+    let widths = [Constraint::Fill(2), Constraint::Length(9), Constraint::Length(17), Constraint::Fill(3)];
     let title = match board.looks() {
         0 => format!(" {}: looking.. ", board.pattern()),
         _ => format!(" {}: {} locks ", board.pattern(), board.rows().len()),
     };
     Table::new(board.rows().iter().map(row), widths)
-        .header(Row::new(["key", "held for", "waiting", "holder"]).style(Style::new().add_modifier(Modifier::BOLD)))
+        .header(
+            Row::new(["key", "held for", "processes waiting", "holder"])
+                .style(Style::new().add_modifier(Modifier::BOLD)),
+        )
         .block(Block::bordered().title(title).title_bottom(" q ends "))
 }
 
@@ -55,6 +58,7 @@ mod tests {
         terminal.draw(|frame| draw(frame, &board))?;
         let text = terminal.backend().to_string();
         assert!(text.contains("order:*: 1 locks") && text.contains("order:7") && text.contains("shop;"), "{text}");
+        assert!(text.contains("processes waiting"), "{text}");
         assert!(!text.contains("order:8") && text.contains("memory:"), "{text}");
         Ok(())
     }

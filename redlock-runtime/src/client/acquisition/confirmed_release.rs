@@ -7,10 +7,13 @@ use crate::node::Pending;
 use crate::protocol::command::{Answer, Reply, Subject};
 use crate::protocol::last_command::LastCommand;
 use crate::protocol::quorum::{Tally, Verdict};
+use crate::protocol::timing::AFTER_FAILURE;
+use crate::time::clock::Instant;
 use std::future::poll_fn;
 use std::sync::Arc;
 use std::task::Poll;
 use std::time::Duration;
+use tokio::time::{sleep, timeout};
 
 /// Releases on their way. Dropped, they are seen through in the background.
 #[must_use]
@@ -28,6 +31,25 @@ struct Sent {
     index: usize,
     release: PendingRelease,
     answer: Option<Answer>,
+    /// Whether the answer is that to a repeated release.
+    is_repeated: bool,
+}
+
+impl Sent {
+    /// Returns `true` if the node has confirmed that it does not keep the lock for the token. If a release is repeated, the first one may
+    /// have been executed, and the node no longer knows the token.
+    fn is_confirmed(&self) -> bool {
+        match &self.answer {
+            Some(Ok(
+                Reply::Released
+                | Reply::Unfinished { was_owner: true }
+                | Reply::Extended { .. }
+                | Reply::Found { .. },
+            )) => true,
+            Some(Ok(Reply::NotOwner | Reply::Unfinished { .. })) => self.is_repeated && self.release.was_held(),
+            _ => false,
+        }
+    }
 }
 
 impl ConfirmedRelease {
@@ -40,32 +62,59 @@ impl ConfirmedRelease {
     pub(super) fn send(&mut self, index: usize, last: LastCommand) {
         if let Some(node) = self.shared.nodes.get(index) {
             let release = node.release(Arc::clone(&self.subject), last);
-            self.releases.push(Sent { index, release, answer: None });
+            self.releases.push(Sent { index, release, answer: None, is_repeated: false });
         }
     }
 
-    /// Waits until a majority has confirmed the release.
+    /// Waits until a majority has confirmed the release. Releases that failed, for example with a broken connection, are repeated.
     ///
     /// # Errors
     /// [`LockError::Lost`] when too many nodes did not hold the lock any more, [`LockError::NoQuorum`] when too few
     /// answered within `patience`.
     pub(crate) async fn confirmed(mut self, patience: Duration) -> Result<(), LockError> {
-        let answers = poll_fn(|cx| {
-            for sent in self.releases.iter_mut().filter(|sent| sent.answer.is_none()) {
-                if let Poll::Ready(answer) = sent.release.answer.poll_answer(cx) {
-                    sent.answer = Some(answer);
-                }
-            }
-            match self.tally().verdict(self.shared.quorum) {
-                Verdict::Open => Poll::Pending,
-                verdict => Poll::Ready(verdict),
-            }
-        });
-        match tokio::time::timeout(patience, answers).await {
+        let limit = self.shared.clock.now().after(patience);
+        match timeout(patience, self.decided(limit)).await {
             Ok(Verdict::Reached) => Ok(()),
             Ok(Verdict::Contended) => Err(self.lost.clone()),
             Ok(_) => Err(self.unconfirmed(&NodeError::Unanswered)),
             Err(_) => Err(self.unconfirmed(&NodeError::TimedOut(patience))),
+        }
+    }
+
+    /// Waits for the answers, and repeats what failed while there is time until `limit`.
+    async fn decided(&mut self, limit: Instant) -> Verdict {
+        loop {
+            let verdict = poll_fn(|cx| {
+                for sent in self.releases.iter_mut().filter(|sent| sent.answer.is_none()) {
+                    if let Poll::Ready(answer) = sent.release.answer.poll_answer(cx) {
+                        sent.answer = Some(answer);
+                    }
+                }
+                match self.tally().verdict(self.shared.quorum) {
+                    Verdict::Open => Poll::Pending,
+                    verdict => Poll::Ready(verdict),
+                }
+            });
+            let verdict = verdict.await;
+            let has_time = limit.since(self.shared.clock.now()) > AFTER_FAILURE;
+            if matches!(verdict, Verdict::Reached | Verdict::Contended) || !has_time || self.shared.is_closed() {
+                return verdict;
+            }
+            sleep(AFTER_FAILURE).await;
+            self.repeat_failed();
+        }
+    }
+
+    /// Sends the releases again that have failed and may not have been executed.
+    fn repeat_failed(&mut self) {
+        let now = self.shared.clock.now();
+        for sent in &mut self.releases {
+            let is_open =
+                sent.answer.as_ref().is_some_and(|answer| answer.is_err() && !sent.release.is_settled_by(answer));
+            if let Some(node) = self.shared.nodes.get(sent.index).filter(|_| is_open) {
+                sent.release.send_again(node.node(), now);
+                (sent.answer, sent.is_repeated) = (None, true);
+            }
         }
     }
 
@@ -77,7 +126,7 @@ impl ConfirmedRelease {
         for sent in &self.releases {
             match &sent.answer {
                 None => tally.open += 1,
-                Some(Ok(reply)) if is_confirmation(reply) => tally.granted += 1,
+                Some(_) if sent.is_confirmed() => tally.granted += 1,
                 Some(Ok(_)) => tally.taken += 1,
                 Some(Err(_)) => tally.failed += 1,
             }
@@ -90,7 +139,7 @@ impl ConfirmedRelease {
         let failures = self.releases.iter().filter_map(|sent| {
             let error = match &sent.answer {
                 None => silence.clone(),
-                Some(Ok(reply)) if is_confirmation(reply) => return None,
+                Some(_) if sent.is_confirmed() => return None,
                 Some(Ok(_)) => NodeError::Held,
                 Some(Err(error)) => error.clone(),
             };
@@ -101,17 +150,9 @@ impl ConfirmedRelease {
     }
 }
 
-/// Returns `true` if the node held the lock for the token until now, or keeps it for the rest of a least hold.
-const fn is_confirmation(reply: &Reply) -> bool {
-    matches!(
-        reply,
-        Reply::Released | Reply::Unfinished { was_owner: true } | Reply::Extended { .. } | Reply::Found { .. }
-    )
-}
-
 impl Drop for ConfirmedRelease {
     fn drop(&mut self) {
-        for Sent { index, mut release, answer } in self.releases.drain(..) {
+        for Sent { index, mut release, answer, .. } in self.releases.drain(..) {
             if let Some(answer) = answer {
                 release.answer = Pending::answered(answer);
             }

@@ -3,9 +3,12 @@
 use super::Acquisition;
 use crate::error::{LockError, LossCause};
 use crate::protocol::candidate::{Extension, Fence};
+use crate::protocol::timing::AFTER_FAILURE;
+use crate::time::clock::Instant;
 use std::future::poll_fn;
 use std::task::Poll;
 use tokio::sync::OwnedMutexGuard;
+use tokio::time::{sleep, timeout};
 
 impl Acquisition {
     /// Starts the lease anew at every node, counted from now.
@@ -41,36 +44,52 @@ impl Acquisition {
     }
 
     /// Starts the lease anew, and asks for a number with it if there is a `fence`. One call at a time.
+    ///
+    /// A node that does not answer, or fails, has as long as in a call that acquires a lock.
     async fn extend_with(&self, fence: Option<Fence>) -> Result<(), LockError> {
         let _alone = self.alone().await;
         let begun = self.now();
-        {
-            let mut state = self.state();
-            state.take_in(self.shared.clock);
-            let (candidate, mut sender) = state.parts(&self.shared, &self.subject, begun);
-            if !candidate.extend(fence, begun, |out| sender.send(out)) {
-                return Err(self.lost_by(&state));
+        let limit = begun.after(self.patience());
+        loop {
+            let now = self.now();
+            {
+                let mut state = self.state();
+                state.take_in(self.shared.clock);
+                let (candidate, mut sender) = state.parts(&self.shared, &self.subject, now);
+                if !candidate.extend(fence, now, |out| sender.send(out)) {
+                    return Err(self.lost_by(&state));
+                }
+            }
+            let Ok(extension) = timeout(limit.since(now), self.extended(begun)).await else {
+                // What the watchdog has asked in between may have been answered: that wakes nobody here.
+                let mut state = self.state();
+                state.take_in(self.shared.clock);
+                return if state.candidate.is_extended(begun) { Ok(()) } else { Err(self.no_quorum(&state)) };
+            };
+            match extension {
+                Extension::Extended => return Ok(()),
+                Extension::NotOurs => return Err(self.lost_by(&self.state())),
+                Extension::Unanswered if limit.since(self.now()) > AFTER_FAILURE && !self.shared.is_closed() => {
+                    sleep(AFTER_FAILURE).await;
+                }
+                Extension::Open | Extension::Unanswered => return Err(self.no_quorum(&self.state())),
             }
         }
-        let answers = poll_fn(|cx| {
+    }
+
+    /// Waits for the answers that decide the extension that was begun at `begun`.
+    async fn extended(&self, begun: Instant) -> Extension {
+        poll_fn(|cx| {
             let mut state = self.state();
             if state.candidate.has_ended(begun) {
-                return Poll::Ready(Err(self.lost_by(&state)));
+                return Poll::Ready(Extension::NotOurs);
             }
             state.poll(cx, self.shared.clock);
             match state.candidate.extension(begun) {
                 Extension::Open => Poll::Pending,
-                Extension::Extended => Poll::Ready(Ok(())),
-                Extension::NotOurs => Poll::Ready(Err(self.lost_by(&state))),
-                Extension::Unanswered => Poll::Ready(Err(self.no_quorum(&state))),
+                extension => Poll::Ready(extension),
             }
-        });
-        if let Ok(answer) = tokio::time::timeout(self.node_timeout(), answers).await {
-            return answer;
-        }
-        // What the watchdog has asked in between may have been answered: that wakes nobody here.
-        let mut state = self.state();
-        state.take_in(self.shared.clock);
-        if state.candidate.is_extended(begun) { Ok(()) } else { Err(self.no_quorum(&state)) }
+        })
+        .await
     }
 }

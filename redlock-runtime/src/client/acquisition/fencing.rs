@@ -73,7 +73,7 @@ impl Acquisition {
                 decision => Poll::Ready(decision),
             }
         });
-        let decided = tokio::time::timeout(self.node_timeout(), answers).await;
+        let decided = tokio::time::timeout(self.patience(), answers).await;
         decided.unwrap_or_else(|_| self.state().candidate.fencing_decision(self.now()))
     }
 

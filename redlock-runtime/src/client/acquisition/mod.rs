@@ -46,6 +46,7 @@ use crate::lock::{LockKey, Mode, OwnerToken};
 use crate::protocol::candidate::{Candidate, LeaseTerms, Phase};
 use crate::protocol::command::{Notice, ProvenClaim, Subject};
 use crate::protocol::rules::Rule;
+use crate::protocol::timing::LONGEST_SILENCE;
 use crate::time::clock::Instant;
 use std::borrow::Cow;
 use std::fmt;
@@ -181,6 +182,11 @@ impl Acquisition {
     /// How long a node is waited for: no less than by a call that begins now, for which those that are left may be further away.
     pub(crate) fn node_timeout(&self) -> Duration {
         self.node_timeout_of(&self.lock())
+    }
+
+    /// How long an extension or a release waits for nodes that do not answer: as long as a call that acquires a lock.
+    pub(crate) fn patience(&self) -> Duration {
+        self.node_timeout().max(LONGEST_SILENCE)
     }
 
     /// The same, for whoever has the state.

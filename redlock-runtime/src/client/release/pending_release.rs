@@ -85,6 +85,11 @@ impl PendingRelease {
         });
     }
 
+    /// Returns `true` if the node was known to hold the lock for the token when it was first released.
+    pub(crate) const fn was_held(&self) -> bool {
+        self.was_held
+    }
+
     pub(super) const fn matters_until(&self) -> Instant {
         self.last.matters_until
     }
@@ -128,12 +133,12 @@ impl PendingRelease {
     }
 
     /// Returns `true` if the release need not be repeated after `answer`.
-    pub(super) fn is_settled_by(&self, answer: &Answer) -> bool {
+    pub(crate) fn is_settled_by(&self, answer: &Answer) -> bool {
         self.last.settled_by(answer) == Settlement::Settled
     }
 
     /// Sends the release once more, after an answer that left it open.
-    pub(super) fn send_again(&mut self, node: &dyn Node, now: Instant) {
+    pub(crate) fn send_again(&mut self, node: &dyn Node, now: Instant) {
         self.ledger.sent_again.fetch_add(1, Ordering::Relaxed);
         self.leave();
         if self.last.is_heard_about {

@@ -19,12 +19,17 @@ pub(super) struct Channels {
     member: Box<str>,
     /// Prefix of the keys in the namespace.
     namespace: Box<str>,
+    /// Whether scripts subtract pattern subscribers from the receivers of a message.
+    have_patterns: bool,
 }
+
+/// Expression in the scripts that is false, and becomes true in those for [`Channels::with_patterns`].
+pub(super) const NO_PATTERNS: &str = "not 'patterns'";
 
 impl Channels {
     /// Channels at a server that is a node by itself, for the namespace with this prefix.
     pub(super) fn of_server(namespace: &str) -> Self {
-        Self { prefix: prefix(namespace).into(), member: "".into(), namespace: namespace.into() }
+        Self { prefix: prefix(namespace).into(), member: "".into(), namespace: namespace.into(), have_patterns: false }
     }
 
     /// Channels at the member of a cluster with this `id`, for the namespace with this prefix.
@@ -36,7 +41,12 @@ impl Channels {
             return Err(NodeError::Unintelligible("no id to CLUSTER MYID".into()));
         }
         let prefix = [&prefix(namespace), id, ":"].concat().into();
-        Ok(Self { prefix, member: id.into(), namespace: namespace.into() })
+        Ok(Self { prefix, member: id.into(), namespace: namespace.into(), have_patterns: false })
+    }
+
+    /// The same channels at a server where clients subscribe to patterns that match them.
+    pub(super) fn with_patterns(&self) -> Self {
+        Self { have_patterns: true, ..self.clone() }
     }
 
     /// Prefix of the keys in their namespace.
@@ -63,10 +73,11 @@ impl Channels {
     /// no quoting in Lua: see [`namespace::prefix`](crate::lock::namespace::prefix).
     pub(super) fn in_script(&self, source: &'static str) -> Cow<'static, str> {
         let quoted = format!("'{}'", channel(""));
-        if *self.prefix == *channel("") || !source.contains(&quoted) {
+        if !source.contains(&quoted) || *self.prefix == *channel("") && !self.have_patterns {
             return Cow::Borrowed(source);
         }
-        source.replace(&quoted, &format!("'{}'", self.prefix)).into()
+        let source = source.replace(&quoted, &format!("'{}'", self.prefix));
+        if self.have_patterns { source.replace(NO_PATTERNS, "true").into() } else { source.into() }
     }
 }
 
@@ -94,6 +105,15 @@ mod tests {
             assert_eq!(channels.in_script("publish('redlock::' .. id)"), script);
             assert!(matches!(channels.in_script("nothing"), Cow::Borrowed("nothing")));
         }
+    }
+
+    #[test]
+    fn scripts_that_publish_subtract_pattern_subscribers_only_where_there_are_any() {
+        let source = "publish('redlock::' .. id, not 'patterns')";
+        let shop = Channels::of_server("shop:");
+        assert_eq!(Channels::of_server("").with_patterns().in_script(source), "publish('redlock::' .. id, true)");
+        assert_eq!(shop.with_patterns().in_script(source), "publish('redlock:shop:' .. id, true)");
+        assert_eq!(shop.in_script(source), "publish('redlock:shop:' .. id, not 'patterns')");
     }
 
     #[test]

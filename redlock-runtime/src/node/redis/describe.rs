@@ -46,6 +46,7 @@ pub(super) async fn describe(label: &str, connections: &Connections, key: &LockK
     if report.round_trip.is_some() {
         report.error = report.error.or(live.abstains_for().map(NodeError::Abstains));
         report.other_settings = timeout(patience, settings::compare(&live)).await.unwrap_or_default();
+        report.pattern_subscribers = live.pattern_subscribers();
         report.capabilities.scripts = true;
         report.capabilities.stores_scripts = live.stores_scripts();
         report.capabilities.resp3 = live.has_pushes();
@@ -174,6 +175,7 @@ impl Answers {
         let Some(info) = self.info else { return };
         report.version = info.product().map(|version| excerpt(version).into());
         report.run_id = info.field("run_id").map(|id| excerpt(id).into());
+        report.uptime = info.number("uptime_in_seconds").map(Duration::from_secs);
         report.capabilities.identity = report.run_id.is_some();
         report.is_replica = info.field("role").map(|role| role != "master");
         report.replication = replication(&info, self.least_to_write.as_deref());

@@ -23,7 +23,7 @@ use crate::protocol::command::{Answer, Command};
 use crate::time::clock::Instant;
 use redis::{Cmd, RedisError, Value};
 use std::net::SocketAddr;
-use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering};
 use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 use tokio::sync::Notify;
@@ -37,6 +37,10 @@ pub(super) struct LiveConnection {
     pub(super) outbox: Outbox,
     /// With their digests on this server.
     scripts: Scripts,
+    /// The same scripts for a server where clients subscribe to patterns that match the channels, once they were needed.
+    scripts_with_patterns: OnceLock<Box<Scripts>>,
+    /// Number of clients that subscribe to such patterns.
+    pattern_subscribers: AtomicU64,
     /// Whether wake-ups can come on this connection: it speaks RESP3, and no message was too long before.
     has_pushes: bool,
     /// Whether the server has confirmed the subscription on this connection.
@@ -80,6 +84,8 @@ impl LiveConnection {
         Self {
             outbox,
             scripts,
+            scripts_with_patterns: OnceLock::new(),
+            pattern_subscribers: AtomicU64::new(0),
             has_pushes,
             is_listening,
             is_refused,
@@ -304,10 +310,10 @@ impl LiveConnection {
         if let Form::Queue(_) = question.form {
             return leave_queue(&question.command);
         }
-        let script = self.scripts.of(&question.command);
-        script.map_or_else(
+        let scripts = self.scripts();
+        scripts.of(&question.command).map_or_else(
             || without_script(&question.command, self.namespace()),
-            |script| script.call(question, self.channels()).into(),
+            |script| script.call(question, &scripts.channels).into(),
         )
     }
 
@@ -332,6 +338,32 @@ impl LiveConnection {
     /// Returns `true` if the server stores the scripts, so that each command brings a digest alone.
     pub(super) const fn stores_scripts(&self) -> bool {
         self.scripts.extend_many.is_loaded()
+    }
+
+    /// The scripts to call.
+    fn scripts(&self) -> &Scripts {
+        let counting = if self.pattern_subscribers() > 0 { self.scripts_with_patterns.get() } else { None };
+        counting.map_or(&self.scripts, |scripts| &**scripts)
+    }
+
+    /// Returns how many clients subscribed to patterns that match the channels, when they were last counted.
+    pub(super) fn pattern_subscribers(&self) -> u64 {
+        self.pattern_subscribers.load(Ordering::Relaxed)
+    }
+
+    /// Records the number of pattern subscribers.
+    pub(super) fn has_pattern_subscribers(&self, number: u64) {
+        self.pattern_subscribers.store(number, Ordering::Relaxed);
+    }
+
+    /// Returns `true` if the scripts that subtract pattern subscribers are loaded.
+    pub(super) fn has_scripts_with_patterns(&self) -> bool {
+        self.scripts_with_patterns.get().is_some()
+    }
+
+    /// Uses these scripts while there are pattern subscribers. Only the first call has an effect.
+    pub(super) fn load_scripts_with_patterns(&self, scripts: Scripts) {
+        let _ = self.scripts_with_patterns.set(Box::new(scripts));
     }
 
     /// Where managers of this server are woken.
@@ -480,7 +512,7 @@ impl LiveConnection {
                 self.finish(question, worth(answer, left));
             }
             Err(error) if is_script_lost(&error) && may_be_repeated(&question) => {
-                if !repeat(&self.outbox, &self.scripts, question, &error) {
+                if !repeat(&self.outbox, self.scripts(), question, &error) {
                     self.server.counters.failed(1);
                 }
             }

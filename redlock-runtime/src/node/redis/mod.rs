@@ -48,6 +48,7 @@ mod packing;
 #[cfg(feature = "tls")]
 mod own_authorities;
 mod parameters;
+mod pattern_subscribers;
 mod permissions;
 mod prepare;
 mod progress;

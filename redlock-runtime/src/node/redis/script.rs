@@ -3,7 +3,7 @@
 //! Their parts are the files of `lua/`. What the server gets, with all parts put together, can be read in
 //! `lua/assembled/`.
 
-use super::channels::Channels;
+use super::channels::{Channels, NO_PATTERNS};
 use super::packing::packed;
 use super::question::{Form, Question};
 use super::side_key::{queue_name, register_of};
@@ -47,6 +47,7 @@ fn with_constants(parts: &str) -> String {
         ("CLAIMS_VERSION", CLAIMS_VERSION.to_string()),
         ("MARK", MARK.to_owned()),
         ("CHANNEL", format!("'{}'", channel(""))),
+        ("HAS_PATTERNS", NO_PATTERNS.to_owned()),
         ("QUEUE_EXPIRY", millis(QUEUE_EXPIRY).to_string()),
         ("MEMBER", format!("'{MEMBER}'")),
         ("ALONE", ALONE.to_string()),

@@ -1,6 +1,6 @@
 //! Compares the settings of this process with those of other processes, and asks whether a durable server still is.
 //!
-//! Both happen together on a live connection ([`compare`]): at a command that takes or renews a lock, if the last time was
+//! Both happen together, and with the count of pattern subscribers (`pattern_subscribers`), on a live connection ([`compare`]): at a command that takes or renews a lock, if the last time was
 //! `COMPARED_EVERY` ago (`node::server_facts`), and when a report on the server is made. An idle process sends nothing.
 //!
 //! 1. **Settings.** The line of this process (`node::shared_settings`) goes into a sorted set beside the marker, and
@@ -12,6 +12,7 @@
 use super::info::Info;
 use super::live_connection::LiveConnection;
 use super::marker::{marker, read_marker};
+use super::pattern_subscribers;
 use super::prepare::PERSISTENCE;
 use crate::error::NodeError;
 use crate::lock::reserved::REGISTER;
@@ -46,6 +47,7 @@ pub(super) async fn watch(live: &LiveConnection) -> Infallible {
 
 /// Leaves the settings of this process at the server, and returns those of other processes that differ.
 pub(super) async fn compare(live: &LiveConnection) -> Vec<OtherSettings> {
+    pattern_subscribers::count(live).await;
     check_durability(live).await;
     let server = live.server();
     let Some((ours, before)) = server.settings_to_leave() else { return Vec::new() };

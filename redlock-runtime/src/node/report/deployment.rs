@@ -22,6 +22,8 @@ pub(crate) struct Deployment {
     pub(crate) has_kept_keys: bool,
     /// Whether a node counts at once when it was restarted, whatever it has forgotten.
     pub(crate) trusts_restarts: bool,
+    /// Time for which processes ignore the votes of a server that has restarted: `longest_ttl` and the clock drift.
+    pub(crate) longest_abstention: Duration,
 }
 
 impl Deployment {
@@ -81,6 +83,20 @@ impl Deployment {
         ))
     }
 
+    /// Returns a warning about a server that has been running for less than the longest lease. Processes that knew it before ignore its votes,
+    /// although a new process counts it if all servers are young.
+    pub(super) fn restarted(&self, uptime: Duration) -> Option<String> {
+        let left = self.longest_abstention.saturating_sub(uptime);
+        (!self.trusts_restarts && !left.is_zero()).then(|| {
+            format!(
+                "restarted {} s ago: processes that knew it before do not count it for another {} s, unless it has kept its data; do not \
+                 restart another server before",
+                uptime.as_secs(),
+                left.as_secs_f64().ceil()
+            )
+        })
+    }
+
     /// Returns what restarts cost the keys that stay taken after a body, if `forgetful` of `nodes` servers keep no data over a restart.
     ///
     /// A restart in good order keeps what snapshots and append-only files hold, whatever their settings.
@@ -130,7 +146,18 @@ mod tests {
             tolerated_amnesia: 0,
             has_kept_keys: true,
             trusts_restarts: true,
+            longest_abstention: Duration::from_millis(61_602),
         }
+    }
+
+    #[test]
+    fn young_server_is_named_until_processes_that_knew_it_count_it() {
+        let careful = Deployment { trusts_restarts: false, ..deployment() };
+        let warning = careful.restarted(Duration::from_secs(12)).unwrap();
+        assert!(warning.starts_with("restarted 12 s ago: ") && warning.contains("for another 50 s"), "{warning}");
+        assert!(careful.restarted(Duration::from_secs(61)).is_some());
+        assert_eq!(careful.restarted(Duration::from_secs(62)), None);
+        assert_eq!(deployment().restarted(Duration::ZERO), None, "restarts are trusted");
     }
 
     #[test]

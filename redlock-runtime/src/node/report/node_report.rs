@@ -30,6 +30,8 @@ pub struct NodeReport {
     pub version: Option<Box<str>>,
     /// Another one after every start of the server.
     pub run_id: Option<Box<str>>,
+    /// Time since the process of the server has started.
+    pub(crate) uptime: Option<Duration>,
     /// Whether it is a replica, which takes no locks.
     pub is_replica: Option<bool>,
     /// Whether other servers may take its place.
@@ -56,6 +58,8 @@ pub struct NodeReport {
     pub(crate) servers_of_name: Vec<Box<str>>,
     /// Settings that other processes have left there, if they differ.
     pub(crate) other_settings: Vec<OtherSettings>,
+    /// Number of clients that subscribe to patterns which match the channels of locks.
+    pub(crate) pattern_subscribers: u64,
     /// Whether the user may use that name: if not, nothing can be said of others.
     pub(crate) may_use_name: bool,
 }
@@ -88,6 +92,7 @@ impl NodeReport {
             round_trip: None,
             version: None,
             run_id: None,
+            uptime: None,
             is_replica: None,
             replication: None,
             is_cluster_member: None,
@@ -100,6 +105,7 @@ impl NodeReport {
             trial_name: "".into(),
             servers_of_name: Vec::new(),
             other_settings: Vec::new(),
+            pattern_subscribers: 0,
             may_use_name: true,
         }
     }
@@ -191,7 +197,10 @@ impl NodeReport {
         // What has no run is not restarted: the node in memory.
         let persistence = self.persistence.as_ref().filter(|_| self.run_id.is_some());
         let amnesia = persistence.and_then(|persistence| deployment.amnesia(persistence));
-        risks.chain(deployment.nearly_too_far(round_trip)).chain(amnesia).collect()
+        // A node that abstains is reported as that.
+        let counts = !matches!(self.error, Some(NodeError::Abstains(_)));
+        let young = self.uptime.filter(|_| counts).and_then(|uptime| deployment.restarted(uptime));
+        risks.chain(deployment.nearly_too_far(round_trip)).chain(amnesia).chain(young).collect()
     }
 
     /// That no lock could be tried, when the user may not use the name.
@@ -255,7 +264,12 @@ impl NodeReport {
                 self.servers_of_name.join(" and ")
             )
         });
-        [names, replication, eviction, clock].into_iter().flatten()
+        let patterns = (self.pattern_subscribers > 0).then(|| {
+            "other clients subscribe to patterns that match the channels of locks (PSUBSCRIBE): each wake-up needs a second message, and a waiter \
+             whose process has ended may delay the next one by a second. Subscribe to other patterns"
+                .to_owned()
+        });
+        [names, replication, eviction, clock, patterns].into_iter().flatten()
     }
 }
 

@@ -12,7 +12,8 @@ if not is_among and value == token .. MARK then
     redis.call('SET', lock, first == last and first or first .. MARK, 'PX', ARGV[2])
     local channel = channels .. string.sub(first, ATTEMPT_LEN + 2)
     local received = redis.pcall('PUBLISH', channel, claimed(first, ARGV[2], begun))
-    if type(received) == 'number' and received > 0 then
+    -- Less those who subscribe to a pattern, as in notify.lua.
+    if type(received) == 'number' and received > (HAS_PATTERNS and redis.call('PUBLISH', channel .. '-', '') or 0) then
       redis.call('ZREM', queue, first)
       return {1, is_before(token, last) and string.sub(last, 1, TIME_LEN) or nil}
     end

@@ -118,12 +118,19 @@ end
 -- The part of the scripts that wake others.
 
 -- Publishes a text to the manager of a token. Returns how many processes received it: 0 when this user may not publish.
+--
+-- A client that subscribes to a pattern counts as a receiver. With not 'patterns', these clients are subtracted: they receive an empty text
+-- on a channel to which nobody subscribes by its name.
 local function notify(to, text)
   if not is_token(to) then
     return 0
   end
-  local received = redis.pcall('PUBLISH', channels .. string.sub(to, 36 + 2), text)
-  return type(received) == 'number' and received or 0
+  local channel = channels .. string.sub(to, 36 + 2)
+  local received = redis.pcall('PUBLISH', channel, text)
+  if type(received) ~= 'number' then
+    return 0
+  end
+  return not 'patterns' and received - redis.call('PUBLISH', channel .. '-', '') or received
 end
 
 -- The part of the scripts that removes waiters whose processes are gone; see protocol/node_state/gone.rs.

@@ -1,0 +1,52 @@
+//! Clients that subscribe to a pattern which matches the channels of locks, such as `PSUBSCRIBE *` of a monitoring program.
+//!
+//! `PUBLISH` counts them as receivers. A waiter whose process has ended would look alive, and its claim would keep the lock for a second.
+//!
+//! 1. Together with each comparison of settings, an empty text is published on a channel to which nobody subscribes by its name. All of its
+//!    receivers are pattern subscribers. In contrast to `PUBSUB NUMPAT`, this needs no further permission, and counts only patterns
+//!    that match.
+//! 2. If there are any, the connection calls scripts that subtract them from the receivers of each message (`lua/notify.lua`). These are
+//!    loaded once. Other connections keep the scripts that publish once.
+//! 3. A pattern that was subscribed to since is found 20 s later. Until then, a dead waiter costs a second.
+
+use super::live_connection::LiveConnection;
+use super::script::Scripts;
+use crate::error::NodeError;
+
+/// Counts the pattern subscribers, and loads the scripts that subtract them.
+pub(super) async fn count(live: &LiveConnection) {
+    let channel = [&*live.own_channel(), "-"].concat();
+    // A user who may not publish wakes nobody.
+    let Ok(received) = live.probe(&["PUBLISH", &channel, ""]).await else { return };
+    let number: u64 = redis::from_redis_value(received).unwrap_or_default();
+    if number > 0 && !live.has_scripts_with_patterns() {
+        match scripts(live).await {
+            Ok(scripts) => live.load_scripts_with_patterns(scripts),
+            // The next count tries again.
+            Err(_) => return,
+        }
+    }
+    live.has_pattern_subscribers(number);
+}
+
+/// Loads the scripts that subtract pattern subscribers.
+///
+/// # Errors
+/// When the server does not load one of them.
+async fn scripts(live: &LiveConnection) -> Result<Scripts, NodeError> {
+    let channels = live.channels().with_patterns();
+    if !live.stores_scripts() {
+        return Ok(Scripts::unloaded(channels));
+    }
+    let loading: Vec<_> = Scripts::SOURCES
+        .iter()
+        .map(|(_, source)| live.probe(&["SCRIPT", "LOAD", &channels.in_script(source)]))
+        .collect();
+    let mut digests = Vec::with_capacity(loading.len());
+    for digest in loading {
+        digests.push(redis::from_redis_value::<String>(digest.await?));
+    }
+    let mut digests = digests.into_iter();
+    let unintelligible = || NodeError::Unintelligible("no digest to SCRIPT LOAD".into());
+    Scripts::loaded(channels, || digests.next().and_then(Result::ok).ok_or_else(unintelligible))
+}
