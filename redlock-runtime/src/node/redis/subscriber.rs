@@ -46,6 +46,7 @@ pub(super) async fn listen(endpoint: Arc<Endpoint>, connections: Arc<Connections
                     endpoint.logged_in();
                 }
                 let error = endpoint.passing(error);
+                backoff.failed(&error);
                 if let Some(times) = complaints.times(&error.to_string()) {
                     events::not_listening(endpoint.label(), &error, times);
                 }

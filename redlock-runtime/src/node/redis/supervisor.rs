@@ -62,6 +62,7 @@ pub(super) async fn supervise(endpoint: Arc<Endpoint>, supervised: Supervised, m
             }
             Ok(Err(error)) => {
                 let error = endpoint.passing(error);
+                backoff.failed(&error);
                 complain(endpoint.label(), &error, &mut complaints);
                 connections.down(error);
             }

@@ -57,6 +57,7 @@ pub(super) async fn keep_fresh(members: Arc<Members>) {
             last_regular = Instant::now();
         }
         if let Err(error) = learnt {
+            backoff.failed(&error);
             if let Some(times) = complaints.times(&error.to_string()) {
                 events::no_map(members.seeds.label(), &error, times);
             }

@@ -47,7 +47,10 @@ pub(in crate::node::redis) async fn watch(sentinels: Sentinels, connections: Arc
                 let _ = timeout(GOOD_FOR.mul_f64(0.75 + 0.25 * fastrand::f64()), sentinels.wanted()).await;
             }
             // The supervisor says why, if there is no connection.
-            Err(_) => backoff.pause().await,
+            Err(error) => {
+                backoff.failed(&error);
+                backoff.pause().await;
+            }
         }
     }
 }
@@ -111,6 +114,7 @@ async fn listen(address: MemberAddress, sentinels: Sentinels, connections: Arc<C
                 }
             }
             Err(error) => {
+                backoff.failed(&error);
                 if let Some(times) = complaints.times(&error.to_string()) {
                     events::sentinel_unheard(connections.server.node(), endpoint.label(), &error, times);
                 }
