@@ -60,6 +60,7 @@ mod servers;
 mod sets;
 mod settings;
 mod shared;
+mod silent;
 mod soak;
 mod storm;
 mod strangers;

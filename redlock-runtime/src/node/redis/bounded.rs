@@ -25,11 +25,13 @@ const AT_A_TIME: usize = 16 * 1024;
 pub(super) struct Received {
     bytes: AtomicUsize,
     longest: AtomicUsize,
+    /// Number of all bytes so far, which wraps around.
+    total: AtomicUsize,
 }
 
 impl Default for Received {
     fn default() -> Self {
-        Self { bytes: AtomicUsize::new(0), longest: AtomicUsize::new(LONGEST_ANSWER) }
+        Self { bytes: AtomicUsize::new(0), longest: AtomicUsize::new(LONGEST_ANSWER), total: AtomicUsize::new(0) }
     }
 }
 
@@ -44,6 +46,11 @@ impl Received {
         self.longest.store(longest, Ordering::Relaxed);
     }
 
+    /// Returns the number of bytes so far. Two equal numbers mean that the server was silent in between.
+    pub(super) fn total(&self) -> usize {
+        self.total.load(Ordering::Relaxed)
+    }
+
     /// So many bytes have come.
     ///
     /// # Errors
@@ -51,6 +58,8 @@ impl Received {
     fn add(&self, bytes: usize) -> io::Result<()> {
         let received = self.bytes.load(Ordering::Relaxed).saturating_add(bytes);
         self.bytes.store(received, Ordering::Relaxed);
+        // The task that drives the connection is the only one that writes this.
+        self.total.store(self.total().wrapping_add(bytes), Ordering::Relaxed);
         self.check()
     }
 

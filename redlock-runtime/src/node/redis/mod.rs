@@ -7,7 +7,7 @@
 //! The way of a command: `RedisNode` finds the connection in `connections`; `live_connection` words the command with
 //! `script` and puts it into the `outbox`; the `courier` sends it in a `batch`. The answer comes back the same way, and
 //! `answer` reads it. The `supervisor` makes a new connection whenever one has broken: `connect` opens it with `socket`
-//! and `prepare` makes it ready. `names` ends the connection when the name of the server leads to another one. All that runs on the library's thread, but the courier is driven by the runtime of the
+//! and `prepare` makes it ready. `names` ends the connection when the name of the server leads to another one, and `silence` when it is dead but open. All that runs on the library's thread, but the courier is driven by the runtime of the
 //! application while that is well: `shared_courier` is what both can drive, `relief` decides who does, by `pulse`; the
 //! socket goes with it (`movable`). What a server may send is `bounded`. Where a server speaks only RESP2, a `subscriber` has a second one for wake-ups.
 
@@ -55,6 +55,7 @@ pub(crate) mod sentinel;
 mod settings;
 mod shared_courier;
 mod side_key;
+mod silence;
 mod socket;
 mod stream;
 mod subscriber;
