@@ -45,6 +45,7 @@ mod local_leases;
 mod local_line;
 mod nested;
 mod network;
+mod outside;
 mod owed_numbers;
 mod paused;
 mod permission_table;

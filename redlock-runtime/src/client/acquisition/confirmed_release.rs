@@ -2,6 +2,7 @@
 
 use crate::client::release::PendingRelease;
 use crate::client::shared::Shared;
+use crate::client::timers::timeout;
 use crate::error::{LockError, NodeError, NodeFailure};
 use crate::node::Pending;
 use crate::protocol::command::{Answer, Reply, Subject};
@@ -61,7 +62,7 @@ impl ConfirmedRelease {
                 verdict => Poll::Ready(verdict),
             }
         });
-        match tokio::time::timeout(patience, answers).await {
+        match timeout(patience, answers).await {
             Ok(Verdict::Reached) => Ok(()),
             Ok(Verdict::Contended) => Err(self.lost.clone()),
             Ok(_) => Err(self.unconfirmed(&NodeError::Unanswered)),

@@ -1,6 +1,7 @@
 //! Extensions that somebody waits for: `extend`, and taking up a lock that was left.
 
 use super::Acquisition;
+use crate::client::timers::timeout;
 use crate::error::{LockError, LossCause};
 use crate::protocol::candidate::{Extension, Fence};
 use std::future::poll_fn;
@@ -65,7 +66,7 @@ impl Acquisition {
                 Extension::Unanswered => Poll::Ready(Err(self.no_quorum(&state))),
             }
         });
-        if let Ok(answer) = tokio::time::timeout(self.node_timeout(), answers).await {
+        if let Ok(answer) = timeout(self.node_timeout(), answers).await {
             return answer;
         }
         // What the watchdog has asked in between may have been answered: that wakes nobody here.

@@ -119,7 +119,7 @@ pub(crate) struct RedisNode {
     /// Ends the supervisor, the subscriber and what listens to Sentinels, and with them the connections, when the node is dropped.
     tasks: Vec<AbortHandle>,
     /// Runs these tasks for as long as the node lives.
-    _thread: Arc<BackgroundThread>,
+    thread: Arc<BackgroundThread>,
 }
 
 impl RedisNode {
@@ -178,7 +178,7 @@ impl RedisNode {
             tasks.push(handle.spawn(watch).abort_handle());
         }
         let (label, host) = (endpoint.label().into(), endpoint.host().unwrap_or_default().into());
-        Arc::new(Self { label, endpoint, host, connections, tasks, _thread: thread })
+        Arc::new(Self { label, endpoint, host, connections, tasks, thread })
     }
 }
 
@@ -276,19 +276,20 @@ impl Node for RedisNode {
         named: bool,
         patience: Duration,
     ) -> BoxFuture<'a, Vec<NodeInspection>> {
-        Box::pin(inspect::inspect((&self.label, &self.endpoint), &self.connections, keys, named, patience))
+        let inspection = inspect::inspect((&self.label, &self.endpoint), &self.connections, keys, named, patience);
+        Box::pin(self.thread.within(inspection))
     }
 
     fn list<'a>(&'a self, pattern: &'a str, most: usize, within: Duration) -> BoxFuture<'a, Result<Names, NodeError>> {
-        Box::pin(list::list(&self.endpoint, pattern, most, within))
+        Box::pin(self.thread.within(list::list(&self.endpoint, pattern, most, within)))
     }
 
     fn servers_of_name(&self, patience: Duration) -> BoxFuture<'_, Vec<Box<str>>> {
-        Box::pin(names::servers(&self.endpoint, patience))
+        Box::pin(self.thread.within(names::servers(&self.endpoint, patience)))
     }
 
     fn report<'a>(&'a self, key: &'a LockKey, patience: Duration) -> BoxFuture<'a, NodeReport> {
-        Box::pin(describe::describe(&self.label, &self.connections, key, patience))
+        Box::pin(self.thread.within(describe::describe(&self.label, &self.connections, key, patience)))
     }
 }
 
