@@ -1,4 +1,4 @@
-//! A TCP proxy that delays, drops, holds, cuts and refuses on demand.
+//! A TCP proxy that delays, drops, holds, forgets, cuts and refuses on demand.
 
 mod connection;
 mod flow;
@@ -116,10 +116,21 @@ impl Proxy {
         }
     }
 
+    /// Forgets all connections that there are, without closing them: what either side sends on them is acknowledged and lost. New connections
+    /// work as before.
+    pub fn forget(&self) {
+        self.shared.forgets.send_replace(());
+    }
+
+    /// New connections lead to the plain port of `server` from now on. The present ones stay.
+    pub fn lead_new_to(&self, server: &RedisServer) {
+        self.shared.target.send_replace(port::loopback(server.port()));
+    }
+
     /// Leads to the plain port of `server` from now on, as an address does that moves in a fail-over: resets every live
     /// connection, as [`cut`](Self::cut) does.
     pub async fn lead_to(&self, server: &RedisServer) {
-        self.shared.target.send_replace(port::loopback(server.port()));
+        self.lead_new_to(server);
         self.cut().await;
     }
 

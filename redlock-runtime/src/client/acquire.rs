@@ -23,6 +23,7 @@ use crate::client::acquisition::{Acquisition, TakenUp, Unnumbered};
 use crate::client::enclosing::View;
 use crate::client::local_queue::{Entered, LineClosed, LocalQueue, LocalTurn, LocalWait, Superseded};
 use crate::client::shared::Shared;
+use crate::client::timers::timeout;
 use crate::client::waiting_calls::WaitingCall;
 use crate::error::LockError;
 use crate::lock::parts::Parts;
@@ -39,7 +40,6 @@ use crate::time::clock::Instant;
 use std::sync::atomic::Ordering;
 use std::sync::{Arc, OnceLock};
 use std::time::Duration;
-use tokio::time::timeout;
 
 /// The least time between two looks at a lease that is about to run out. Smaller, a hot loop: tokio's timers count whole
 /// milliseconds.

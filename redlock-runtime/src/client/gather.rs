@@ -1,10 +1,10 @@
 //! Answers of several nodes at once.
 
+use crate::client::timers::timeout;
 use crate::node::BoxFuture;
 use std::future::poll_fn;
 use std::task::Poll;
 use std::time::Duration;
-use tokio::time::timeout;
 
 /// The answers of those who were `asked`, in their order: as soon as those that have come are enough or there are no others
 /// to come, and after `patience` at the latest.

@@ -5,6 +5,7 @@
 //!
 //! | | |
 //! |---|---|
+//! | [`timers`] | timers for callers on any executor |
 //! | [`release`], [`number_delivery`], [`node_handle`] | a node, the releases that it owes answers to, and the fencing numbers that it has yet to learn |
 //! | [`gather`], [`recent_keys`], [`hot_keys`], [`kept_tokens`], [`shared`] | what every acquisition of a manager needs |
 //! | [`acquisition`] | one token, driven |
@@ -32,6 +33,7 @@ pub(crate) mod release;
 mod revocations;
 pub(crate) mod revoked;
 pub(crate) mod shared;
+pub(crate) mod timers;
 pub(crate) mod waiting_calls;
 pub(crate) mod wakeup_router;
 mod watchdog;

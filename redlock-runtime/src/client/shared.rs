@@ -10,6 +10,7 @@ use crate::client::node_handle::NodeHandle;
 use crate::client::recent_keys::RecentKeys;
 use crate::client::release::PendingRelease;
 use crate::client::revocations::{Revocations, Stopped};
+use crate::client::timers::timeout;
 use crate::client::waiting_calls::WaitingCalls;
 use crate::error::{LockError, NodeFailure};
 use crate::lock::LockKey;
@@ -244,7 +245,7 @@ impl Shared {
         };
         let is_started = || self.is_up() || self.count(|status| matches!(status, Status::Starting(_))) == 0;
         // Late is not an error here: the round says which node is missing.
-        if tokio::time::timeout(limit, wait_until(&self.changed, is_started)).await.is_ok() {
+        if timeout(limit, wait_until(&self.changed, is_started)).await.is_ok() {
             self.started.store(true, Ordering::Relaxed);
         }
     }
@@ -253,7 +254,7 @@ impl Shared {
     pub(crate) async fn heard_of_all(&self) {
         let all = wait_until(&self.changed, || self.count(|status| matches!(status, Status::Starting(_))) == 0);
         // Who is late has no connection.
-        let _ = tokio::time::timeout(FIRST_CONNECTIONS, all).await;
+        let _ = timeout(FIRST_CONNECTIONS, all).await;
     }
 
     /// Waits until enough nodes are connected that count, or `is_vain`, which may change with the status of any node.

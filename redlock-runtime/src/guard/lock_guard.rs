@@ -152,7 +152,7 @@ impl LockGuard {
     /// It is ready no later than the lease runs out, whatever the network does, and after [`release`](Self::release).
     ///
     /// # Panics
-    /// Outside of a tokio runtime with time enabled.
+    /// On a tokio runtime without time enabled.
     ///
     /// # Cancel safety
     /// Nothing is lost: it can be called again.
@@ -166,7 +166,7 @@ impl LockGuard {
     /// second for which a lock is handed over ([`remaining`](Self::remaining)) counts as no lease.
     ///
     /// # Panics
-    /// Outside of a tokio runtime with time enabled.
+    /// On a tokio runtime without time enabled.
     ///
     /// # Cancel safety
     /// Nothing is lost: it can be called again.
@@ -184,7 +184,7 @@ impl LockGuard {
     /// lock is still held for [`remaining`](Self::remaining), and extending may be tried again.
     ///
     /// # Panics
-    /// Outside of a tokio runtime with time enabled.
+    /// On a tokio runtime without time enabled.
     ///
     /// # Cancel safety
     /// A dropped call may or may not have extended the lease; [`remaining`](Self::remaining) counts what was answered.

@@ -1,13 +1,14 @@
 //! When a body must stop.
 
 use crate::client::enclosing::Tenure;
+use crate::client::timers::sleep_until;
 use crate::error::LockError;
 use crate::protocol::timing::LOOKS_PER_CLAIM;
 use std::future::{Future, poll_fn};
 use std::pin::Pin;
 use std::task::{Context, Poll, Waker, ready};
 use std::time::Duration;
-use tokio::time::{Instant, Sleep, sleep_until};
+use tokio::time::{Instant, Sleep};
 
 /// How exact tokio's timers are. Smaller, a timer is set anew for nothing at every poll; larger, a body is stopped late.
 const PRECISION: Duration = Duration::from_millis(1);

@@ -29,7 +29,7 @@ impl LockManager {
     /// [`LockError::Closed`] after [`shutdown`](Self::shutdown).
     ///
     /// # Panics
-    /// Outside of a tokio runtime with time enabled.
+    /// On a tokio runtime without time enabled.
     ///
     /// # Cancel safety
     /// Dropped at any point, what was taken up is given back. Whether the text is good for another try is open then.
@@ -61,7 +61,7 @@ impl LockManager {
     /// back then.
     ///
     /// # Panics
-    /// Outside of a tokio runtime with time enabled.
+    /// On a tokio runtime without time enabled.
     ///
     /// # Cancel safety
     /// As for [`attach`](Self::attach). Numbers that were proposed by then are not used.

@@ -17,6 +17,7 @@ use crate::client::gather::gather;
 use crate::client::local_queue::LocalQueue;
 use crate::client::revoked::revoked;
 use crate::client::shared::Shared;
+use crate::client::timers::timeout;
 use crate::error::NodeError;
 use crate::lock::{LockKey, OwnerToken};
 use crate::node::BoxFuture;
@@ -32,7 +33,6 @@ use crate::time::clock::Instant;
 use crate::time::wait_until::wait_until;
 use std::sync::Arc;
 use std::time::Duration;
-use tokio::time::timeout;
 
 /// For how long the answer of a node is waited for. Smaller, a node that is busy looks silent; larger, breaking a lock takes
 /// longer when a node is frozen.
@@ -65,7 +65,7 @@ impl LockManager {
     /// broken [by force](Self::break_lock_by_force).
     ///
     /// # Panics
-    /// Outside of a tokio runtime with time enabled.
+    /// On a tokio runtime without time enabled.
     ///
     /// # Cancel safety
     /// Dropped midway, the lock may be broken or not. If it is, it is free when the holder has stopped, or when its lease is over.
@@ -94,7 +94,7 @@ impl LockManager {
     /// processes that would end.
     ///
     /// # Panics
-    /// Outside of a tokio runtime with time enabled.
+    /// On a tokio runtime without time enabled.
     ///
     /// # Cancel safety
     /// As for [`break_lock`](Self::break_lock).
@@ -110,7 +110,7 @@ impl LockManager {
     /// expire is no lock.
     ///
     /// # Panics
-    /// Outside of a tokio runtime with time enabled.
+    /// On a tokio runtime without time enabled.
     ///
     /// # Cancel safety
     /// Dropped midway, the lock may be broken or not.
@@ -124,7 +124,7 @@ impl LockManager {
     /// reason.
     ///
     /// # Panics
-    /// Outside of a tokio runtime with time enabled.
+    /// On a tokio runtime without time enabled.
     ///
     /// # Cancel safety
     /// As for [`break_lock`](Self::break_lock). The event has the outcome `interrupted`.

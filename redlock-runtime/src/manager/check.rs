@@ -4,6 +4,7 @@
 use super::trial;
 use crate::client::node_handle::NodeHandle;
 use crate::client::shared::Shared;
+use crate::client::timers::{sleep, timeout};
 use crate::error::{LockError, NodeError, NodeFailure};
 use crate::node::report::{CheckReport, Deployment, NodeReport, explained, may_pass};
 use crate::node::{BoxFuture, Status};
@@ -13,7 +14,7 @@ use std::pin::pin;
 use std::sync::atomic::Ordering;
 use std::task::Poll;
 use std::time::Duration;
-use tokio::time::{Instant, sleep, timeout};
+use tokio::time::Instant;
 
 /// For how long the answers of a node are waited for, then once more for its wake-ups, for a slow round trip that is
 /// measured again, and for each trial.

@@ -38,7 +38,7 @@ impl LockManager {
     /// lock is given back then.
     ///
     /// # Panics
-    /// Outside of a tokio runtime with time enabled.
+    /// On a tokio runtime without time enabled.
     ///
     /// # Cancel safety
     /// As for [`acquire`](Self::acquire). Numbers that were proposed by then are not used.
@@ -70,7 +70,7 @@ impl LockManager {
     /// [`acquire_fenced`](Self::acquire_fenced).
     ///
     /// # Panics
-    /// Outside of a tokio runtime with time enabled.
+    /// On a tokio runtime without time enabled.
     ///
     /// # Cancel safety
     /// As for [`acquire_fenced`](Self::acquire_fenced).
@@ -90,7 +90,7 @@ impl LockManager {
     /// into the body's own error type.
     ///
     /// # Panics
-    /// Outside of a tokio runtime with time enabled, and when the body panics.
+    /// On a tokio runtime without time enabled, and when the body panics.
     ///
     /// # Cancel safety
     /// The body is dropped, then the lock is given back.

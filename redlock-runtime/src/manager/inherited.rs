@@ -103,7 +103,7 @@ impl Inherited {
     /// It is ready when the lease runs out at the latest, whatever the network does.
     ///
     /// # Panics
-    /// Outside of a tokio runtime with time enabled.
+    /// On a tokio runtime without time enabled.
     ///
     /// # Cancel safety
     /// Nothing is lost: it can be called again.
@@ -126,7 +126,7 @@ impl Inherited {
     /// release or the end of the guard, the cause is [`Released`](crate::LossCause::Released).
     ///
     /// # Panics
-    /// Outside of a tokio runtime with time enabled.
+    /// On a tokio runtime without time enabled.
     ///
     /// # Cancel safety
     /// Dropping it drops `future`. The lock stays with the parent.

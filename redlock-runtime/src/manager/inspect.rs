@@ -33,7 +33,7 @@ impl LockManager {
     /// `~redlock:f:*` below the namespace for fencing numbers. What is missing is said in the answer.
     ///
     /// # Panics
-    /// Outside of a tokio runtime with time enabled.
+    /// On a tokio runtime without time enabled.
     ///
     /// # Cancel safety
     /// Nothing is left behind.
@@ -65,7 +65,7 @@ impl LockManager {
     /// waits for a [permit](crate::LockRequest::permits) is told by [`inspect`](Self::inspect) only.
     ///
     /// # Panics
-    /// Outside of a tokio runtime with time enabled.
+    /// On a tokio runtime without time enabled.
     ///
     /// # Cancel safety
     /// Nothing is left behind.
@@ -115,7 +115,7 @@ impl LockManager {
     /// milliseconds of the server. The user needs `+scan +getrange +zrange` on everything that matches. A manager in memory lists nothing.
     ///
     /// # Panics
-    /// Outside of a tokio runtime with time enabled.
+    /// On a tokio runtime without time enabled.
     ///
     /// # Cancel safety
     /// Nothing is left behind.

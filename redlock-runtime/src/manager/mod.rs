@@ -126,7 +126,7 @@ impl LockManager {
     /// [`LockError::Lost`] when it is [reentrant](LockRequest::reentrant) and was handed a lock that has ended.
     ///
     /// # Panics
-    /// Outside of a tokio runtime with time enabled.
+    /// On a tokio runtime without time enabled.
     ///
     /// # Cancel safety
     /// Dropped at any point, it leaves nothing behind once the nodes answer: a release follows every command that may
@@ -148,7 +148,7 @@ impl LockManager {
     /// [`LockError::Contended`] when another owner holds the lock; otherwise as for [`acquire`](Self::acquire).
     ///
     /// # Panics
-    /// Outside of a tokio runtime with time enabled.
+    /// On a tokio runtime without time enabled.
     ///
     /// # Cancel safety
     /// As for [`acquire`](Self::acquire).
@@ -172,7 +172,7 @@ impl LockManager {
     /// that fails after the body is no error here; [`Stats::releases`] counts it.
     ///
     /// # Panics
-    /// Outside of a tokio runtime with time enabled, and when the body panics.
+    /// On a tokio runtime without time enabled, and when the body panics.
     ///
     /// # Cancel safety
     /// The body is dropped, then the lock is given back.
@@ -219,7 +219,7 @@ impl LockManager {
     /// wrong settings or a missing permission, it is [`LockError::Refused`] and comes at once, and its causes say what to do.
     ///
     /// # Panics
-    /// Outside of a tokio runtime with time enabled.
+    /// On a tokio runtime without time enabled.
     ///
     /// # Cancel safety
     /// Nothing is left behind once the nodes answer.
@@ -250,7 +250,7 @@ impl LockManager {
     /// `appendfsync always` has come back without its data.
     ///
     /// # Panics
-    /// Outside of a tokio runtime with time enabled.
+    /// On a tokio runtime without time enabled.
     ///
     /// # Cancel safety
     /// Nothing is left behind once the nodes answer: what was taken is released.
@@ -283,7 +283,7 @@ impl LockManager {
     /// or dropped.
     ///
     /// # Panics
-    /// Outside of a tokio runtime with time enabled.
+    /// On a tokio runtime without time enabled.
     ///
     /// # Cancel safety
     /// The manager stays closed; the releases go on in the background.

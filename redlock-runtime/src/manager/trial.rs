@@ -2,6 +2,7 @@
 //! [`LockManager::ready`](super::LockManager::ready).
 
 use crate::client::shared::Shared;
+use crate::client::timers::timeout;
 use crate::error::NodeError;
 use crate::node::report::{Deployment, NodeReport};
 use crate::node::{Node, Pending};
@@ -10,7 +11,6 @@ use crate::protocol::timing::{CLAIM, QUEUE_EXPIRY};
 use crate::protocol::trial::{Outcome, Step, TRIAL_TTL, Trial};
 use std::sync::Arc;
 use std::time::Duration;
-use tokio::time::timeout;
 
 /// How often a lock is tried that was not answered as it should be. Fewer, a server that pauses or is told to forget its
 /// scripts in the midst of it looks broken; more, one that is broken is found out later.

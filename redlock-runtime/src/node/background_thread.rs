@@ -10,7 +10,9 @@
 
 use std::convert::Infallible;
 use std::fmt;
+use std::future::poll_fn;
 use std::io;
+use std::pin::pin;
 use std::sync::{Arc, Mutex, PoisonError, Weak};
 use std::thread;
 use tokio::runtime::{Builder, Handle};
@@ -57,6 +59,17 @@ impl BackgroundThread {
     /// Where to spawn tasks, which must never block.
     pub(crate) const fn handle(&self) -> &Handle {
         &self.handle
+    }
+
+    /// Polls `future` in the context of this thread's runtime, on whichever thread and executor. Its sockets and timers belong to this
+    /// runtime: the caller may have none, or one without sockets.
+    pub(crate) async fn within<F: Future>(&self, future: F) -> F::Output {
+        let mut future = pin!(future);
+        poll_fn(|cx| {
+            let _context = self.handle.enter();
+            future.as_mut().poll(cx)
+        })
+        .await
     }
 }
 

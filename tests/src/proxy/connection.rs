@@ -19,6 +19,7 @@ pub(super) struct Shared {
     pub(super) replies: watch::Sender<Flow>,
     pub(super) traffic: watch::Sender<Traffic>,
     cuts: watch::Sender<()>,
+    pub(super) forgets: watch::Sender<()>,
     connections: Mutex<Vec<JoinHandle<()>>>,
 }
 
@@ -30,6 +31,7 @@ impl Shared {
             replies: watch::Sender::default(),
             traffic: watch::Sender::default(),
             cuts: watch::Sender::default(),
+            forgets: watch::Sender::default(),
             connections: Mutex::default(),
         }
     }
@@ -47,9 +49,9 @@ impl Shared {
         // Under the lock, so that a cut either sees this connection or comes before it.
         let mut connections = self.connections.lock().unwrap_or_else(PoisonError::into_inner);
         connections.retain(|connection| !connection.is_finished());
-        let cut = self.cuts.subscribe();
+        let (cut, forgotten) = (self.cuts.subscribe(), self.forgets.subscribe());
         let live = Live::new(Arc::clone(self));
-        connections.push(tokio::spawn(async move { live.serve(client, cut).await }));
+        connections.push(tokio::spawn(async move { live.serve(client, cut, forgotten).await }));
     }
 
     /// Tells all connections to reset, and returns them so that the caller can wait for it.
@@ -72,13 +74,13 @@ impl Live {
         Self(shared)
     }
 
-    async fn serve(self, mut client: TcpStream, mut cut: watch::Receiver<()>) {
+    async fn serve(self, mut client: TcpStream, mut cut: watch::Receiver<()>, forgotten: watch::Receiver<()>) {
         let target = *self.0.target.borrow();
         let Ok(mut server) = TcpStream::connect(target).await else {
             return reset(&client);
         };
         let is_orderly = tokio::select! {
-            relayed = self.relay(&mut client, &mut server) => relayed.is_ok(),
+            relayed = self.relay(&mut client, &mut server, &forgotten) => relayed.is_ok(),
             _ = cut.changed() => false,
         };
         if !is_orderly {
@@ -90,7 +92,12 @@ impl Live {
         drop(self);
     }
 
-    async fn relay(&self, client: &mut TcpStream, server: &mut TcpStream) -> std::io::Result<()> {
+    async fn relay(
+        &self,
+        client: &mut TcpStream,
+        server: &mut TcpStream,
+        forgotten: &watch::Receiver<()>,
+    ) -> std::io::Result<()> {
         // A proxy must not add the latency it is not told to add.
         client.set_nodelay(true)?;
         server.set_nodelay(true)?;
@@ -98,8 +105,8 @@ impl Live {
         let (requests, replies) = (self.0.requests.subscribe(), self.0.replies.subscribe());
         let traffic = &self.0.traffic;
         tokio::try_join!(
-            relay(from_client, to_server, requests, Meter::requests(traffic)),
-            relay(from_server, to_client, replies, Meter::replies(traffic)),
+            relay(from_client, to_server, (requests, forgotten), Meter::requests(traffic)),
+            relay(from_server, to_client, (replies, forgotten), Meter::replies(traffic)),
         )?;
         Ok(())
     }

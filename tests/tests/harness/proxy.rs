@@ -115,6 +115,22 @@ async fn a_cut_resets_live_connections_and_accepts_new_ones() {
 }
 
 #[tokio::test]
+async fn forgotten_connection_stays_open_and_new_ones_work() {
+    let Link { server, proxy, mut client } = link().await;
+    proxy.forget();
+    client.write_all(SET).await.unwrap();
+    proxy.wait_until("the request is lost", |traffic| traffic.requests.dropped > 0).await;
+    assert_eq!(server.inspect().get("k").await, None);
+    assert_eq!(client.try_read(&mut [0]).unwrap_err().kind(), ErrorKind::WouldBlock);
+    let mut other = TcpStream::connect(proxy.address()).await.unwrap();
+    other.write_all(SET).await.unwrap();
+    expect_ok(&mut other).await;
+    drop(client);
+    let clients = server.inspect().clients().await;
+    assert_eq!(clients.len(), 2, "the server does not learn that the client has gone: {clients:?}");
+}
+
+#[tokio::test]
 async fn refusing_concerns_new_connections_only() {
     let Link { server: _server, proxy, mut client } = link().await;
     client.write_all(SET).await.unwrap();

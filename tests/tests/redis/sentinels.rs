@@ -6,7 +6,7 @@ use crate::support::{builder, causes};
 use redlock_runtime::{
     AfterRestart, Credentials, LockError, LockGuard, LockManager, LockRequest, NodeConfig, NodeError, Wait,
 };
-use redlock_tests::{FakeServer, MASTER, Nodes, PATIENCE, RedisServer, Watched, eventually};
+use redlock_tests::{FakeServer, MASTER, Nodes, PATIENCE, Proxy, RedisServer, Watched, eventually, eventually_eq};
 use std::future::pending;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
@@ -150,6 +150,35 @@ async fn a_manager_without_anything_to_do_follows_the_master() {
     watched.fail_over(1).await;
     back(&manager, first).await;
     assert_nothing_left(&[manager], first).await;
+}
+
+/// Nothing comes from a Sentinel while nothing happens, so that only a `PING` shows that the connection is dead.
+#[tokio::test]
+async fn connection_to_a_sentinel_is_replaced_when_it_was_forgotten() {
+    let watched = Watched::start(1).await;
+    let mut proxies = Vec::new();
+    for index in 0..3 {
+        proxies.push(Proxy::to(watched.sentinel(index)).await);
+    }
+    let addresses: Vec<_> = proxies.iter().map(|proxy| proxy.address().to_string()).collect();
+    let url = format!("redis+sentinel://{}/{MASTER}?sentinel={}&sentinel={}", addresses[0], addresses[1], addresses[2]);
+    let manager = manager_of(url).await;
+    let subscribers = async |count: usize| {
+        for index in 0..3 {
+            eventually_eq(PATIENCE, "it is subscribed", count, async || {
+                let clients = watched.sentinel(index).inspect().clients().await;
+                clients.iter().filter(|client| client.contains(" sub=1 ")).count()
+            })
+            .await;
+        }
+    };
+    subscribers(1).await;
+    proxies.iter().for_each(Proxy::forget);
+    // A Sentinel does not know that the first one is forgotten.
+    subscribers(2).await;
+    let master = watched.fail_over(0).await;
+    back(&manager, watched.server(master)).await;
+    assert_nothing_left(&[manager], watched.server(master)).await;
 }
 
 /// Takes the replica away from its master: what is written from now on does not reach it.

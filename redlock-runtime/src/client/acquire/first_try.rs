@@ -5,6 +5,7 @@
 
 use super::{Call, Setback};
 use crate::client::local_queue::LocalTurn;
+use crate::client::timers::sleep;
 use crate::error::LockError;
 use crate::lock::part::Part;
 use crate::observe::spans::Path;
@@ -16,7 +17,6 @@ use crate::protocol::timing::{
     TRIES_FOR_ONE_AT_ALL,
 };
 use crate::time::clock::Instant;
-use tokio::time::sleep;
 
 impl Call<'_> {
     /// Whether the call begins with a try, and not with a place in the queues. A script takes the share of a lock in either case,

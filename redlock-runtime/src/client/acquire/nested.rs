@@ -20,6 +20,7 @@
 use super::{Call, Obtained, Setback, Share};
 use crate::client::enclosing::{Frame, Tenure, View, frames_of};
 use crate::client::local_queue::LocalTurn;
+use crate::client::timers::timeout;
 use crate::error::{HeldLock, LockError, Why};
 use crate::lock::class::Class;
 use crate::lock::part::Part;
@@ -33,7 +34,6 @@ use std::future::{Future, poll_fn};
 use std::pin::pin;
 use std::task::{Context, Poll};
 use std::time::Duration;
-use tokio::time::timeout;
 
 /// A nested call that waits for another one for so long says so in the log. Smaller, ordinary turns of two branches are told;
 /// larger, whoever looks why a program hangs finds nothing.

@@ -8,6 +8,7 @@ use crate::client::acquisition::Acquisition;
 use crate::client::enclosing::View;
 #[cfg(feature = "testing")]
 use crate::client::local_queue::LocalTurn;
+use crate::client::timers::timeout;
 use crate::error::LockError;
 use crate::observe::{Named, events, spans};
 use crate::protocol::fencing_token::FencingToken;
@@ -15,7 +16,6 @@ use crate::stats::Failure;
 use crate::time::clock::Instant;
 use std::pin::pin;
 use std::time::Duration;
-use tokio::time::timeout;
 use tracing::{Instrument, Span};
 
 /// A call that has waited for so long is told of. Smaller, and ordinary hand-overs are; larger, and whoever looks for a lock

@@ -20,6 +20,7 @@ use super::turnstile::{Came, Left};
 use super::{Call, Way};
 use crate::client::enclosing::{Frame, frames_of};
 use crate::client::local_queue::LocalTurn;
+use crate::client::timers::timeout;
 use crate::error::LockError;
 use crate::lock::Mode;
 use crate::lock::parts::Parts;
@@ -32,7 +33,6 @@ use crate::request::Wait;
 use std::pin::pin;
 use std::sync::OnceLock;
 use std::time::Duration;
-use tokio::time::timeout;
 
 impl Call<'_> {
     /// Obtains a permit.

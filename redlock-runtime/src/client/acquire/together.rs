@@ -6,10 +6,10 @@
 use super::{Call, Obtained, Setback, Share};
 use crate::client::enclosing::View;
 use crate::client::local_queue::{LONGEST_GATHERING, LocalTurn, Member, News, ReaderWait, Together};
+use crate::client::timers::timeout;
 use crate::error::LockError;
 use crate::observe::spans::Path;
 use crate::protocol::timing::LONGEST_SILENCE;
-use tokio::time::timeout;
 
 impl Call<'_> {
     /// Takes the lock together with others: it joins those who have it, or waits for what another call gets, or asks the nodes and

@@ -4,6 +4,7 @@ use super::entrant::{Entrant, Rest};
 use super::{Call, SHORTEST_LOOK};
 use crate::client::acquisition::{Acquisition, TakenUp};
 use crate::client::local_queue::{LocalTurn, PermitWait};
+use crate::client::timers::timeout;
 use crate::error::LockError;
 use crate::observe::spans::Path;
 use crate::protocol::candidate::{Entering, turn};
@@ -15,7 +16,6 @@ use std::future::{Future, poll_fn};
 use std::pin::{Pin, pin};
 use std::task::Poll;
 use std::time::Duration;
-use tokio::time::timeout;
 
 /// Why a call stands in the turnstile no longer.
 pub(super) enum Left {

@@ -2,6 +2,7 @@
 
 use crate::client::release::PendingRelease;
 use crate::client::shared::Shared;
+use crate::client::timers::{sleep, timeout};
 use crate::error::{LockError, NodeError, NodeFailure};
 use crate::node::Pending;
 use crate::protocol::command::{Answer, Reply, Subject};
@@ -13,7 +14,6 @@ use std::future::poll_fn;
 use std::sync::Arc;
 use std::task::Poll;
 use std::time::Duration;
-use tokio::time::{sleep, timeout};
 
 /// Releases on their way. Dropped, they are seen through in the background.
 #[must_use]
@@ -41,10 +41,7 @@ impl Sent {
     fn is_confirmed(&self) -> bool {
         match &self.answer {
             Some(Ok(
-                Reply::Released
-                | Reply::Unfinished { was_owner: true }
-                | Reply::Extended { .. }
-                | Reply::Found { .. },
+                Reply::Released | Reply::Unfinished { was_owner: true } | Reply::Extended { .. } | Reply::Found { .. },
             )) => true,
             Some(Ok(Reply::NotOwner | Reply::Unfinished { .. })) => self.is_repeated && self.release.was_held(),
             _ => false,

@@ -1,6 +1,7 @@
 //! Extensions that somebody waits for: `extend`, and taking up a lock that was left.
 
 use super::Acquisition;
+use crate::client::timers::{sleep, timeout};
 use crate::error::{LockError, LossCause};
 use crate::protocol::candidate::{Extension, Fence};
 use crate::protocol::timing::AFTER_FAILURE;
@@ -8,7 +9,6 @@ use crate::time::clock::Instant;
 use std::future::poll_fn;
 use std::task::Poll;
 use tokio::sync::OwnedMutexGuard;
-use tokio::time::{sleep, timeout};
 
 impl Acquisition {
     /// Starts the lease anew at every node, counted from now.

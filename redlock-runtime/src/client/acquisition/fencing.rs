@@ -2,13 +2,13 @@
 
 use super::Acquisition;
 use super::state::State;
+use crate::client::timers::{sleep, timeout};
 use crate::error::LockError;
 use crate::protocol::candidate::{FencingDecision, NotIssued};
 use crate::protocol::fencing_token::FencingToken;
 use std::future::poll_fn;
 use std::task::Poll;
 use std::time::Duration;
-use tokio::time::sleep;
 
 /// How long a round waits at the most for each one before that was refused as well. Shorter, and those who share a register refuse
 /// each other more often; longer, and a number takes longer.
@@ -73,7 +73,7 @@ impl Acquisition {
                 decision => Poll::Ready(decision),
             }
         });
-        let decided = tokio::time::timeout(self.patience(), answers).await;
+        let decided = timeout(self.patience(), answers).await;
         decided.unwrap_or_else(|_| self.state().candidate.fencing_decision(self.now()))
     }
 

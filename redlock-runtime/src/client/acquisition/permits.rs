@@ -2,6 +2,7 @@
 
 use super::state::Sleeper;
 use super::{Acquisition, Calls};
+use crate::client::timers::{sleep, timeout};
 use crate::protocol::candidate::{Counted, Entering, PATIENCE_BEHIND, Phase, Wanted};
 use crate::protocol::command::Subject;
 use crate::protocol::rules::Rule;
@@ -10,7 +11,6 @@ use std::any::Any;
 use std::future::{Future, poll_fn};
 use std::pin::pin;
 use std::task::Poll;
-use tokio::time::{sleep, timeout};
 
 impl Acquisition {
     /// Asks every node for a permit and for those who have one, while `turnstile` is this process's.

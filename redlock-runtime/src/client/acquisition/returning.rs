@@ -1,12 +1,12 @@
 //! A permit whose token comes back to the turnstile, for the votes that it lacks.
 
 use super::{Acquisition, NO_MEMBER};
+use crate::client::timers::timeout;
 use crate::protocol::candidate::{Candidate, turn};
 use crate::protocol::command::Subject;
 use std::future::{Future, poll_fn};
 use std::pin::pin;
 use std::task::Poll;
-use tokio::time::timeout;
 
 impl Acquisition {
     /// Whether it is a permit that lacks votes which nodes may give, and nobody stands in the turnstile for them yet: then somebody does

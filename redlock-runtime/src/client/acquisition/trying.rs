@@ -4,6 +4,7 @@ use super::Acquisition;
 use super::state::Sender;
 use crate::client::gather::gather;
 use crate::client::node_handle::NodeHandle;
+use crate::client::timers::timeout;
 use crate::error::NodeError;
 use crate::lock::OwnerToken;
 use crate::node::{BoxFuture, Status};
@@ -18,7 +19,6 @@ use std::future::{Future, poll_fn};
 use std::pin::pin;
 use std::task::Poll;
 use std::time::Duration;
-use tokio::time::timeout;
 
 /// The node that is asked first has so large a part of the time of a try for its answer: a half, which is two round trips or more. At
 /// 4, a healthy one that is far away is not waited for; at 1, no time is left for the others.

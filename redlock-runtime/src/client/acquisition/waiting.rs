@@ -2,6 +2,7 @@
 
 use super::Acquisition;
 use super::state::Sleeper;
+use crate::client::timers::{sleep, timeout};
 use crate::protocol::candidate::{Candidate, Phase, Waited};
 use crate::time::clock::Instant;
 use crate::time::wait_until::wait_until;
@@ -9,7 +10,6 @@ use std::future::{Future, poll_fn};
 use std::pin::pin;
 use std::task::{Context, Poll};
 use std::time::Duration;
-use tokio::time::{sleep, timeout};
 
 impl Acquisition {
     pub(crate) fn is_waiting(&self) -> bool {

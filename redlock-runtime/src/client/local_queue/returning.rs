@@ -6,6 +6,7 @@
 
 use super::{LocalQueue, LocalTurn};
 use crate::client::acquisition::Acquisition;
+use crate::client::timers;
 use crate::protocol::candidate::{Waited, Wanted, turn};
 use std::sync::Arc;
 use std::time::Duration;
@@ -24,7 +25,9 @@ impl LocalQueue {
     pub(super) fn return_for_votes(self: Arc<Self>, permit: &Arc<Acquisition>) {
         if permit.comes_back() {
             let permit = Returning(Arc::clone(permit));
-            tokio::spawn(async move { self.win_votes_back(&permit.0).await });
+            if let Some(runtime) = timers::runtime() {
+                runtime.spawn(async move { self.win_votes_back(&permit.0).await });
+            }
         }
     }
 

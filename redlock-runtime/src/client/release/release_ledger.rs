@@ -2,6 +2,7 @@
 
 use super::leaving_tokens::LeavingTokens;
 use super::owed::Owed;
+use crate::client::timers::timeout;
 use crate::error::NodeError;
 use crate::observe::Redaction;
 use crate::protocol::last_command::{LastCommand, MOST_STRAYS};
@@ -178,7 +179,7 @@ impl ReleaseLedger {
         let abandoned = self.abandoned.load(Ordering::Relaxed);
         let limit = Instant::from_origin(Duration::from_millis(self.matters_until.load(Ordering::Relaxed)));
         let all = wait_until(&self.answered, || self.unanswered.load(Ordering::Acquire) == 0);
-        let is_in_time = tokio::time::timeout(limit.since(self.clock.now()), all).await.is_ok();
+        let is_in_time = timeout(limit.since(self.clock.now()), all).await.is_ok();
         is_in_time && self.abandoned.load(Ordering::Relaxed) == abandoned
     }
 }

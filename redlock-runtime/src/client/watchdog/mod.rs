@@ -20,6 +20,7 @@ use self::next_look::NextLook;
 use self::renewals::Renewals;
 use self::schedule::Due;
 use self::timer::Timer;
+use crate::client::timers;
 use crate::time::clock::{Clock, Instant};
 use std::fmt;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
@@ -84,7 +85,7 @@ impl Watchdog {
         if task.as_ref().is_some_and(|task| !task.is_finished()) {
             return true;
         }
-        let Some(runtime) = self.runtime.clone().or_else(|| Handle::try_current().ok()) else { return false };
+        let Some(runtime) = self.runtime.clone().or_else(timers::runtime) else { return false };
         *task = Some(runtime.spawn(run(watched(), Rest(Arc::clone(self)))).abort_handle());
         true
     }

@@ -1,5 +1,8 @@
-//! Pauses between tries to connect: short ones while an outage is young, longer and longer ones after that.
+//! Pauses between tries to connect: short ones while an outage is young, longer and longer ones after that. A refusal that no retry heals takes
+//! the longest pause at once.
 
+use crate::error::NodeError;
+use std::mem;
 use std::time::Duration;
 use tokio::time::{Instant, sleep};
 
@@ -23,16 +26,46 @@ pub(super) struct Backoff {
     outage: Instant,
     /// Since when there is a connection, if the last try made one.
     connected: Option<Instant>,
+    /// Effect of the last failure on the next pause.
+    haste: Haste,
+}
+
+/// Benefit of an early retry.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Haste {
+    /// The server may be back in a moment.
+    Useful,
+    /// The server has no room, and each retry takes some of it.
+    Harmful,
+    /// The server refuses until somebody changes its settings or those of this process.
+    Useless,
+}
+
+impl Haste {
+    fn after(error: &NodeError) -> Self {
+        match error {
+            NodeError::Refused(answer) if answer.starts_with("ERR max number of clients") => Self::Harmful,
+            // A promotion heals it.
+            NodeError::Replica => Self::Useful,
+            error if error.is_transient() => Self::Useful,
+            _ => Self::Useless,
+        }
+    }
 }
 
 impl Backoff {
     pub(super) fn new() -> Self {
-        Self { pause: FIRST_PAUSE, outage: Instant::now(), connected: None }
+        Self { pause: FIRST_PAUSE, outage: Instant::now(), connected: None, haste: Haste::Useful }
     }
 
     /// A connection is made.
     pub(super) fn connected(&mut self) {
-        self.connected = Some(Instant::now());
+        (self.connected, self.haste) = (Some(Instant::now()), Haste::Useful);
+    }
+
+    /// The last try has failed with `error`.
+    pub(super) fn failed(&mut self, error: &NodeError) {
+        self.haste = Haste::after(error);
     }
 
     /// Waits before the next try.
@@ -46,10 +79,10 @@ impl Backoff {
         if self.connected.take().is_some_and(|since| now.duration_since(since) >= LASTING) {
             self.outage = now;
         }
-        self.pause = if now.duration_since(self.outage) < SHORT_OUTAGE {
-            FIRST_PAUSE
-        } else {
-            (self.pause * 2).min(LONGEST_PAUSE)
+        self.pause = match mem::replace(&mut self.haste, Haste::Useful) {
+            Haste::Useless => LONGEST_PAUSE,
+            Haste::Useful if now.duration_since(self.outage) < SHORT_OUTAGE => FIRST_PAUSE,
+            Haste::Useful | Haste::Harmful => (self.pause * 2).min(LONGEST_PAUSE),
         };
         self.pause
     }
@@ -76,6 +109,30 @@ mod tests {
         let short = pauses.iter().take_while(|pause| **pause == FIRST_PAUSE).count();
         assert!(FIRST_PAUSE * u32::try_from(short).unwrap() >= SHORT_OUTAGE, "{pauses:?}");
         assert!(pauses.is_sorted() && pauses.last() == Some(&LONGEST_PAUSE), "{pauses:?}");
+    }
+
+    #[test]
+    fn refusals_take_longer_pauses_at_once() {
+        let refused = |answer: &str| NodeError::Refused(answer.into());
+        let full = [80, 160, 320, 640, 1000, 1000];
+        let table = [
+            (refused("WRONGPASS: that user or password is wrong"), [1000; 6]),
+            (NodeError::Unfit("is a Sentinel".into()), [1000; 6]),
+            (NodeError::Tls("the certificate is not trusted".into()), [1000; 6]),
+            (refused("ERR max number of clients reached"), full),
+            (refused("LOADING Redis is loading the dataset in memory"), [40; 6]),
+            (NodeError::Replica, [40; 6]),
+            (NodeError::Unreachable("Connection refused".into()), [40; 6]),
+        ];
+        for (error, expected) in table {
+            let (mut backoff, now) = (Backoff::new(), Instant::now());
+            let pauses = expected.map(|_| {
+                backoff.failed(&error);
+                backoff.next_pause(now).as_millis()
+            });
+            assert_eq!(pauses, expected, "{error}");
+            assert_eq!(backoff.next_pause(now), FIRST_PAUSE, "another failure after {error}");
+        }
     }
 
     #[test]

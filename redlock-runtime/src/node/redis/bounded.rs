@@ -30,11 +30,14 @@ pub(super) struct Received {
     bytes: AtomicUsize,
     longest: AtomicUsize,
     first: OnceLock<Box<[u8]>>,
+    /// Number of all bytes so far, which wraps around.
+    total: AtomicUsize,
 }
 
 impl Default for Received {
     fn default() -> Self {
-        Self { bytes: AtomicUsize::new(0), longest: AtomicUsize::new(LONGEST_ANSWER), first: OnceLock::new() }
+        let longest = AtomicUsize::new(LONGEST_ANSWER);
+        Self { bytes: AtomicUsize::new(0), longest, first: OnceLock::new(), total: AtomicUsize::new(0) }
     }
 }
 
@@ -54,6 +57,11 @@ impl Received {
         self.first.get().map(|first| &**first).unwrap_or_default()
     }
 
+    /// Returns the number of bytes so far. Two equal numbers mean that the server was silent in between.
+    pub(super) fn total(&self) -> usize {
+        self.total.load(Ordering::Relaxed)
+    }
+
     /// So many bytes have come.
     ///
     /// # Errors
@@ -61,6 +69,8 @@ impl Received {
     fn add(&self, bytes: usize) -> io::Result<()> {
         let received = self.bytes.load(Ordering::Relaxed).saturating_add(bytes);
         self.bytes.store(received, Ordering::Relaxed);
+        // The task that drives the connection is the only one that writes this.
+        self.total.store(self.total().wrapping_add(bytes), Ordering::Relaxed);
         self.check()
     }
 

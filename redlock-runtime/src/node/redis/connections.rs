@@ -27,6 +27,8 @@ pub(super) struct Connections {
     listens_apart: AtomicBool,
     /// Number of servers that were left because the name of the node led to another one.
     left: AtomicU64,
+    /// Held by the task that checks a silent connection of the node: one check at a time.
+    pub(super) checking: Arc<tokio::sync::Mutex<()>>,
     /// Where commands go that a member of a cluster sends elsewhere.
     redirect: Option<Arc<dyn Redirect>>,
 }
@@ -67,6 +69,7 @@ impl Connections {
             is_subscribed: AtomicBool::new(false),
             listens_apart: AtomicBool::new(false),
             left: AtomicU64::new(0),
+            checking: Arc::default(),
         }
     }
 

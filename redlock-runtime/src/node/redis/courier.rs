@@ -15,10 +15,11 @@ use super::socket::Control;
 use super::verification::Verification;
 use redis::aio::MultiplexedConnection;
 use std::collections::VecDeque;
-use std::future::Future;
+use std::future::{Future, ready};
 use std::mem;
 use std::pin::Pin;
 use std::sync::Arc;
+use std::sync::atomic::Ordering;
 use std::task::{Context, Poll};
 
 /// A task alone puts in so many commands at a time: the release of one lock, and the acquisition of the next one. Smaller, and
@@ -80,6 +81,11 @@ impl Courier {
 
     pub(super) const fn control(&self) -> &Arc<Control> {
         &self.connection.control
+    }
+
+    /// Closes the socket.
+    pub(super) fn close_socket(&mut self) {
+        self.connection.driver = Box::pin(ready(()));
     }
 
     /// Whether an answer is still to come.
@@ -162,6 +168,7 @@ impl Future for Courier {
         if is_answered || self.verification.is_due(&self.live) {
             cx.waker().wake_by_ref();
         }
+        self.connection.control.awaits_answers.store(self.awaits_answers(), Ordering::Relaxed);
         self.is_polled = false;
         driver
     }

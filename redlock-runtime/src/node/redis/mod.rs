@@ -7,7 +7,7 @@
 //! The way of a command: `RedisNode` finds the connection in `connections`; `live_connection` words the command with
 //! `script` and puts it into the `outbox`; the `courier` sends it in a `batch`. The answer comes back the same way, and
 //! `answer` reads it. The `supervisor` makes a new connection whenever one has broken: `connect` opens it with `socket`
-//! and `prepare` makes it ready. `names` ends the connection when the name of the server leads to another one. All that runs on the library's thread, but the courier is driven by the runtime of the
+//! and `prepare` makes it ready. `names` ends the connection when the name of the server leads to another one, and `silence` when it is dead but open. All that runs on the library's thread, but the courier is driven by the runtime of the
 //! application while that is well: `shared_courier` is what both can drive, `relief` decides who does, by `pulse`; the
 //! socket goes with it (`movable`). What a server may send is `bounded`. Where a server speaks only RESP2, a `subscriber` has a second one for wake-ups.
 
@@ -44,9 +44,9 @@ mod names;
 mod needed;
 mod node_config;
 mod outbox;
-mod packing;
 #[cfg(feature = "tls")]
 mod own_authorities;
+mod packing;
 mod parameters;
 mod pattern_subscribers;
 mod permissions;
@@ -61,6 +61,7 @@ pub(crate) mod sentinel;
 mod settings;
 mod shared_courier;
 mod side_key;
+mod silence;
 mod socket;
 mod stream;
 mod subscriber;
@@ -124,7 +125,7 @@ pub(crate) struct RedisNode {
     /// Ends the supervisor, the subscriber and what listens to Sentinels, and with them the connections, when the node is dropped.
     tasks: Vec<AbortHandle>,
     /// Runs these tasks for as long as the node lives.
-    _thread: Arc<BackgroundThread>,
+    thread: Arc<BackgroundThread>,
 }
 
 impl RedisNode {
@@ -183,7 +184,7 @@ impl RedisNode {
             tasks.push(handle.spawn(watch).abort_handle());
         }
         let (label, host) = (endpoint.label().into(), endpoint.host().unwrap_or_default().into());
-        Arc::new(Self { label, endpoint, host, connections, tasks, _thread: thread })
+        Arc::new(Self { label, endpoint, host, connections, tasks, thread })
     }
 }
 
@@ -281,19 +282,20 @@ impl Node for RedisNode {
         named: bool,
         patience: Duration,
     ) -> BoxFuture<'a, Vec<NodeInspection>> {
-        Box::pin(inspect::inspect((&self.label, &self.endpoint), &self.connections, keys, named, patience))
+        let inspection = inspect::inspect((&self.label, &self.endpoint), &self.connections, keys, named, patience);
+        Box::pin(self.thread.within(inspection))
     }
 
     fn list<'a>(&'a self, pattern: &'a str, most: usize, within: Duration) -> BoxFuture<'a, Result<Names, NodeError>> {
-        Box::pin(list::list(&self.endpoint, pattern, most, within))
+        Box::pin(self.thread.within(list::list(&self.endpoint, pattern, most, within)))
     }
 
     fn servers_of_name(&self, patience: Duration) -> BoxFuture<'_, Vec<Box<str>>> {
-        Box::pin(names::servers(&self.endpoint, patience))
+        Box::pin(self.thread.within(names::servers(&self.endpoint, patience)))
     }
 
     fn report<'a>(&'a self, key: &'a LockKey, patience: Duration) -> BoxFuture<'a, NodeReport> {
-        Box::pin(describe::describe(&self.label, &self.connections, key, patience))
+        Box::pin(self.thread.within(describe::describe(&self.label, &self.connections, key, patience)))
     }
 }
 

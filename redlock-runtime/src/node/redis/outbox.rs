@@ -18,6 +18,8 @@ pub(super) struct Outbox {
     gathered: Mutex<Gathered>,
     /// Tells who watches the connection that there is something to look at.
     attention: Notify,
+    /// Wakes the task that waits for the next command.
+    used: Notify,
 }
 
 #[derive(Default)]
@@ -31,6 +33,8 @@ struct Gathered {
     extensions: u64,
     /// Whether the next command calls whoever watches the connection.
     is_watched: bool,
+    /// A task waits for the next command.
+    is_use_awaited: bool,
     /// Whether the subscription was put in.
     is_subscribed: bool,
     /// Whether the connection has ended.
@@ -93,7 +97,11 @@ impl Outbox {
         gathered.commands.push(outgoing);
         gathered.puts = gathered.puts.wrapping_add(1);
         let (courier, is_watched) = (gathered.courier.take(), mem::take(&mut gathered.is_watched));
+        let is_use_awaited = mem::take(&mut gathered.is_use_awaited);
         drop(gathered);
+        if is_use_awaited {
+            self.used.notify_one();
+        }
         if is_watched {
             self.call_attention();
         }
@@ -123,6 +131,22 @@ impl Outbox {
         if !gathered.is_watched {
             self.call_attention();
         }
+    }
+
+    /// Returns at the next command after the first `puts`.
+    pub(super) async fn used_after(&self, puts: u64) {
+        // In a statement of its own: the mutex is free again before the task waits.
+        let is_used = self.await_use(puts);
+        if !is_used {
+            self.used.notified().await;
+        }
+    }
+
+    /// Returns `true` if there was a command after the first `puts`. Otherwise the next one wakes the task that waits.
+    fn await_use(&self, puts: u64) -> bool {
+        let mut gathered = self.gathered();
+        gathered.is_use_awaited = gathered.puts == puts;
+        !gathered.is_use_awaited
     }
 
     /// Ready when there is something to look at.

@@ -156,7 +156,12 @@ impl SharedCourier {
         if Pin::new(courier).poll(cx).is_pending() {
             return Poll::Pending;
         }
-        let ended = state.courier.take();
+        let mut ended = state.courier.take();
+        // Under the mutex: the library's thread makes the next connection when it has seen the end of this one. So the old socket is closed
+        // before the first command goes out on the new one.
+        if let Some(courier) = &mut ended {
+            courier.close_socket();
+        }
         // Whoever is told may look at the connection at once.
         drop(state);
         self.connections.ended(&self.live, self.reason());

@@ -14,6 +14,7 @@ use crate::text::excerpt;
 use socket2::{SockRef, TcpKeepalive};
 use std::io;
 use std::net::SocketAddr;
+use std::sync::atomic::AtomicBool;
 use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 use tokio::net::TcpStream;
@@ -39,6 +40,8 @@ pub(super) struct Control {
     pub(super) place: Arc<Place>,
     /// How much has come.
     pub(super) received: Arc<Received>,
+    /// Commands were sent that are not answered.
+    pub(super) awaits_answers: AtomicBool,
     /// Where the server was said to be, if it is not at an address of its own.
     pub(super) located: OnceLock<Located>,
     /// The address at the other end, if it is a TCP connection.

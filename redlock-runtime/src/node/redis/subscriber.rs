@@ -8,14 +8,14 @@ use super::endpoint::Endpoint;
 use super::live_connection::LiveConnection;
 use super::progress::Progress;
 use super::reach::{Failure, cut, reach};
-
+use super::silence::{self, Checks};
 use super::socket::{Control, Opened, Socket};
 use crate::error::NodeError;
 use crate::observe::events;
 use crate::time::wait_until::wait_until;
 use futures_core::Stream;
-use redis::ProtocolVersion;
-use redis::aio::{PubSub, PubSubStream};
+use redis::aio::{PubSub, PubSubSink, PubSubStream};
+use redis::{Msg, ProtocolVersion};
 use std::future::poll_fn;
 use std::pin::{Pin, pin};
 use std::sync::Arc;
@@ -30,16 +30,17 @@ const AFTER_REFUSAL: Duration = Duration::from_secs(30);
 /// Keeps the connection for wake-ups while one is needed. Runs until it is aborted.
 pub(super) async fn listen(endpoint: Arc<Endpoint>, connections: Arc<Connections>) {
     let (mut backoff, mut complaints) = (Backoff::new(), Complaints::default());
+    let mut checks = Checks::new(Arc::clone(&connections.checking));
     loop {
         wait_until(&connections.environment.changed, || connections.needs_subscriber()).await;
         // It may just have ended.
         let Ok(channel) = connections.live().map(|live| live.own_channel()) else { continue };
         let left = connections.times_left();
         match timeout(endpoint.connect_timeout(), subscribe(&endpoint, &channel)).await {
-            Ok(Ok((messages, control))) => {
+            Ok(Ok(subscription)) => {
                 connections.subscribed(true);
                 backoff.connected();
-                receive(messages, (&control, &channel, left), &connections).await;
+                receive(subscription, (&channel, left), &connections, (&endpoint, &mut checks)).await;
                 connections.subscribed(false);
             }
             Ok(Err(error)) => {
@@ -47,6 +48,7 @@ pub(super) async fn listen(endpoint: Arc<Endpoint>, connections: Arc<Connections
                     endpoint.logged_in();
                 }
                 let error = endpoint.passing(error);
+                backoff.failed(&error);
                 if let Some(times) = complaints.times(&error.to_string()) {
                     events::not_listening(endpoint.label(), &error, times);
                 }
@@ -64,45 +66,74 @@ pub(super) async fn listen(endpoint: Arc<Endpoint>, connections: Arc<Connections
     }
 }
 
+/// A connection that is subscribed to one channel.
+pub(super) struct Subscription {
+    messages: PubSubStream,
+    pings: PubSubSink,
+    control: Arc<Control>,
+}
+
+impl Subscription {
+    /// Hands all messages to `take`, until the connection breaks or is dead, or `over` is ready.
+    pub(super) async fn receive(
+        self,
+        (endpoint, checks): (&Endpoint, &mut Checks),
+        over: impl Future<Output = ()>,
+        mut take: impl FnMut(&Msg),
+    ) {
+        let Self { mut messages, pings, control } = self;
+        let mut over = pin!(over);
+        let mut death = pin!(silence::death(pings, &control, endpoint, checks));
+        let mut next = async || {
+            poll_fn(|cx| match Pin::new(&mut messages).poll_next(cx) {
+                Poll::Pending if over.as_mut().poll(cx).is_ready() => Poll::Ready(None),
+                Poll::Pending => death.as_mut().poll(cx).map(|()| None),
+                message @ Poll::Ready(_) => message,
+            })
+            .await
+        };
+        while let Some(message) = next().await {
+            control.received.is_complete();
+            take(&message);
+        }
+    }
+}
+
 /// Connects and subscribes to `channel`.
-pub(super) async fn subscribe(endpoint: &Endpoint, channel: &str) -> Result<(PubSubStream, Arc<Control>), NodeError> {
+pub(super) async fn subscribe(endpoint: &Endpoint, channel: &str) -> Result<Subscription, NodeError> {
     let Opened { socket, control } = reach(endpoint, &Progress::default()).await?;
-    let messages = messages(endpoint, socket, channel).await;
+    let subscribed = subscribed(endpoint, socket, channel).await;
     if let Some(cut) = cut(&control) {
         return Err(cut);
     }
-    Ok((messages?, control))
+    let (pings, messages) = subscribed?.split();
+    Ok(Subscription { messages, pings, control })
 }
 
 /// Logs in on `socket` and subscribes to `channel`.
-async fn messages(endpoint: &Endpoint, socket: Socket, channel: &str) -> Result<PubSubStream, NodeError> {
+async fn subscribed(endpoint: &Endpoint, socket: Socket, channel: &str) -> Result<PubSub, NodeError> {
     let login = endpoint.login().await?.set_protocol(ProtocolVersion::RESP2);
     let mut connection = PubSub::new(&login, socket).await.map_err(Failure::Handshake)?;
     connection.subscribe(channel).await.map_err(|error| refused(&error))?;
-    Ok(connection.into_on_message())
+    Ok(connection)
 }
 
 /// Takes in messages until the connection breaks, or the one for commands leads to another server: this one need not break.
 async fn receive(
-    mut messages: PubSubStream,
-    (control, channel, left): (&Control, &str, u64),
+    subscription: Subscription,
+    (channel, left): (&str, u64),
     connections: &Connections,
+    checked: (&Endpoint, &mut Checks),
 ) {
-    let is_elsewhere = || connections.times_left() != left || is_elsewhere(control, channel, connections);
-    let mut left = pin!(wait_until(&connections.environment.changed, is_elsewhere));
-    let mut next = async || {
-        poll_fn(|cx| match Pin::new(&mut messages).poll_next(cx) {
-            Poll::Pending => left.as_mut().poll(cx).map(|()| None),
-            message @ Poll::Ready(_) => message,
-        })
-        .await
-    };
-    while let Some(message) = next().await {
-        control.received.is_complete();
+    let control = Arc::clone(&subscription.control);
+    let is_elsewhere = || connections.times_left() != left || is_elsewhere(&control, channel, connections);
+    let left = wait_until(&connections.environment.changed, is_elsewhere);
+    let deliver = |message: &Msg| {
         if let Some(wakeup) = wakeup_in(message.get_payload_bytes()) {
             (connections.environment.deliver)(wakeup);
         }
-    }
+    };
+    subscription.receive(checked, left, deliver).await;
 }
 
 /// Whether the connection for commands leads to another server than that of `control`, on which `channel` is ours.

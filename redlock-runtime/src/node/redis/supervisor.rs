@@ -9,6 +9,7 @@ use super::permissions;
 use super::reach::cut;
 use super::relief;
 use super::settings;
+use super::silence::{self, Checks};
 use crate::error::NodeError;
 use crate::observe::events;
 use std::convert::Infallible;
@@ -22,6 +23,7 @@ use tokio::time::timeout;
 pub(super) async fn supervise(endpoint: Arc<Endpoint>, supervised: Supervised, mut host: Option<Handle>) {
     let connections = &supervised.0;
     let (mut backoff, mut complaints) = (Backoff::new(), Complaints::default());
+    let mut checks = Checks::of_commands(connections);
     loop {
         match connect::connect(&endpoint, connections).await {
             Ok((live, courier)) => {
@@ -34,7 +36,9 @@ pub(super) async fn supervise(endpoint: Arc<Endpoint>, supervised: Supervised, m
                 endpoint.connected();
                 backoff.connected();
                 let driving = relief::drive(courier, connections, &mut host);
-                let mut driving = pin!(beside(beside(driving, permissions::watch(&live)), settings::watch(&live)));
+                let silence = silence::watch(&live, &control, &endpoint, (connections, &mut checks));
+                let driving = beside(beside(driving, permissions::watch(&live)), settings::watch(&live));
+                let mut driving = pin!(beside(driving, silence));
                 let ended = if complaints.owes_up() { timeout(LASTING, driving.as_mut()).await.ok() } else { None };
                 if ended.is_none() {
                     complaints.still_up().into_iter().for_each(up);
@@ -61,6 +65,7 @@ pub(super) async fn supervise(endpoint: Arc<Endpoint>, supervised: Supervised, m
             }
             Err(error) => {
                 let error = endpoint.passing(error);
+                backoff.failed(&error);
                 complain(endpoint.label(), &error, &mut complaints);
                 connections.down(error);
             }

@@ -161,6 +161,11 @@ impl Members {
         self.read(|state| state.known.keys().cloned().collect())
     }
 
+    /// Notified when the status of a member changes.
+    pub(super) fn changed(&self) -> &Notify {
+        &self.environment.changed
+    }
+
     /// Asks for a fresh map. `knows` has a slot that another member had before.
     pub(super) fn want_map(&self, knows: Option<MemberAddress>) {
         if knows.is_some() {

@@ -48,6 +48,7 @@ use tokio::task::AbortHandle;
 /// One cluster, and the task that keeps the map of it fresh.
 pub(crate) struct ClusterNode {
     members: Arc<Members>,
+    thread: Arc<BackgroundThread>,
     changed: Arc<Notify>,
     refresh: AbortHandle,
     /// When it is looked which members are to be asked for their time.
@@ -65,7 +66,7 @@ impl ClusterNode {
         let changed = Arc::clone(&environment.changed);
         let members = Members::new(seeds, environment, Arc::clone(thread), host, Router::of);
         let refresh = thread.handle().spawn(refresh::keep_fresh(Arc::clone(&members))).abort_handle();
-        Arc::new(Self { members, changed, refresh, time_due: DueTime::default() })
+        Arc::new(Self { members, thread: Arc::clone(thread), changed, refresh, time_due: DueTime::default() })
     }
 
     /// Hears the time of all members that have not told it for long: that of a cluster is what most of them show, and not those alone
@@ -204,11 +205,11 @@ impl Node for ClusterNode {
         named: bool,
         patience: Duration,
     ) -> BoxFuture<'a, Vec<NodeInspection>> {
-        Box::pin(inspect::inspect(&self.members, keys, named, patience))
+        Box::pin(self.thread.within(inspect::inspect(&self.members, keys, named, patience)))
     }
 
     fn list<'a>(&'a self, pattern: &'a str, most: usize, within: Duration) -> BoxFuture<'a, Result<Names, NodeError>> {
-        Box::pin(inspect::list(&self.members, pattern, most, within))
+        Box::pin(self.thread.within(inspect::list(&self.members, pattern, most, within)))
     }
 
     fn stats(&self) -> NodeStats {
@@ -216,7 +217,7 @@ impl Node for ClusterNode {
     }
 
     fn report<'a>(&'a self, key: &'a LockKey, patience: Duration) -> BoxFuture<'a, NodeReport> {
-        Box::pin(report::report(&self.members, key, patience))
+        Box::pin(self.thread.within(report::report(&self.members, key, patience)))
     }
 }
 

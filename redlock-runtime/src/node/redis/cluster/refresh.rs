@@ -1,7 +1,8 @@
 //! Keeps the map of a cluster fresh.
 //!
-//! One of the members is asked which of them has which slot: at the start, every few seconds, and whenever a member has sent
-//! a command elsewhere or cannot be reached. While a member is missing, or a slot has none, it is asked again and again, since
+//! One of the members is asked which of them has which slot: at the start, every few seconds, whenever a member has sent
+//! a command elsewhere or cannot be reached, and as soon as the connection to a member is lost. A process that only holds locks sends nothing
+//! between renewals, and should still learn soon that a replica without its locks has taken over. While a member is missing, or a slot has none, it is asked again and again, since
 //! nothing tells when a replica has taken over.
 
 use super::address::MemberAddress;
@@ -20,15 +21,19 @@ use crate::node::redis::endpoint::Endpoint;
 use crate::node::redis::prepare;
 use crate::node::redis::progress::{Progress, Step};
 use crate::observe::events;
+use crate::time::wait_until::wait_until;
 use redis::Value;
 use std::collections::BTreeSet;
+use std::future::poll_fn;
+use std::pin::pin;
 use std::sync::Arc;
+use std::task::Poll;
 use std::time::Duration;
 use tokio::time::{Instant, sleep, timeout};
 
 /// How long a map is good when nothing says that it is not. Smaller, more questions; larger, a member that has come or gone
 /// without any command that has told of it stays unknown for longer.
-const GOOD_FOR: Duration = Duration::from_secs(5);
+const GOOD_FOR: Duration = if cfg!(test) { Duration::from_secs(90) } else { Duration::from_secs(5) };
 
 /// Maps are not asked for closer together than this. Smaller, a slot that moves under load makes many questions; larger,
 /// commands take the longer way for longer.
@@ -58,6 +63,7 @@ pub(super) async fn keep_fresh(members: Arc<Members>) {
             last_regular = Instant::now();
         }
         if let Err(error) = learnt {
+            backoff.failed(&error);
             if let Some(times) = complaints.times(&error.to_string()) {
                 events::no_map(members.seeds.label(), &error, times);
             }
@@ -66,12 +72,19 @@ pub(super) async fn keep_fresh(members: Arc<Members>) {
         if members.are_well() {
             backoff.connected();
             sleep(LEAST_PAUSE).await;
-            // Either way there is a reason to ask.
-            let _ = timeout(jittered(GOOD_FOR), members.wanted.notified()).await;
+            // In each case there is a reason to ask.
+            let _ = timeout(jittered(GOOD_FOR), wanted(&members)).await;
         } else {
             backoff.pause().await;
         }
     }
+}
+
+/// Returns when somebody wants a map, or the connection to a member is lost.
+async fn wanted(members: &Members) {
+    let mut wanted = pin!(members.wanted.notified());
+    let mut lost = pin!(wait_until(members.changed(), || !members.are_well()));
+    poll_fn(|cx| if wanted.as_mut().poll(cx).is_ready() { Poll::Ready(()) } else { lost.as_mut().poll(cx) }).await;
 }
 
 /// Between three quarters of `pause` and all of it, so that processes that were started together do not ask together.

@@ -10,12 +10,12 @@ use crate::node::redis::cluster::address::MemberAddress;
 use crate::node::redis::complaints::Complaints;
 use crate::node::redis::connections::Connections;
 use crate::node::redis::endpoint::Located;
+use crate::node::redis::silence::Checks;
 use crate::node::redis::subscriber;
 use crate::observe::events;
-use futures_core::Stream;
+use redis::Msg;
 use std::collections::HashMap;
-use std::future::poll_fn;
-use std::pin::Pin;
+use std::future::pending;
 use std::sync::Arc;
 use std::time::Duration;
 use tokio::task::{AbortHandle, JoinSet};
@@ -47,7 +47,10 @@ pub(in crate::node::redis) async fn watch(sentinels: Sentinels, connections: Arc
                 let _ = timeout(GOOD_FOR.mul_f64(0.75 + 0.25 * fastrand::f64()), sentinels.wanted()).await;
             }
             // The supervisor says why, if there is no connection.
-            Err(_) => backoff.pause().await,
+            Err(error) => {
+                backoff.failed(&error);
+                backoff.pause().await;
+            }
         }
     }
 }
@@ -96,21 +99,23 @@ impl Listeners {
 async fn listen(address: MemberAddress, sentinels: Sentinels, connections: Arc<Connections>) {
     let endpoint = sentinels.at(&address);
     let (mut backoff, mut complaints) = (Backoff::new(), Complaints::default());
+    let mut checks = Checks::new(Arc::default());
     loop {
         let subscribed = timeout(endpoint.connect_timeout(), subscriber::subscribe(&endpoint, SWITCHES)).await;
         match subscribed.unwrap_or_else(|_| Err(NodeError::Unreachable("no answer".into()))) {
-            Ok((mut messages, control)) => {
+            Ok(subscription) => {
                 backoff.connected();
                 // What was said before this is not said again.
                 sentinels.want_look();
-                while let Some(message) = poll_fn(|cx| Pin::new(&mut messages).poll_next(cx)).await {
-                    control.received.is_complete();
+                let look = |message: &Msg| {
                     if concerns(message.get_payload_bytes(), sentinels.service()) {
                         sentinels.want_look();
                     }
-                }
+                };
+                subscription.receive((&endpoint, &mut checks), pending(), look).await;
             }
             Err(error) => {
+                backoff.failed(&error);
                 if let Some(times) = complaints.times(&error.to_string()) {
                     events::sentinel_unheard(connections.server.node(), endpoint.label(), &error, times);
                 }

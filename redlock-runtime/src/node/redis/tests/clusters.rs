@@ -136,6 +136,22 @@ async fn the_connection_of_a_key_has_another_number_when_its_slot_has_moved() {
     assert_eq!(peer.ask(RELEASE, &moves, token).await, Reply::Released);
 }
 
+/// A process that only holds locks sends nothing that could show that the master is gone.
+#[tokio::test]
+async fn lost_member_makes_the_map_fresh_without_any_command() {
+    let cluster = Cluster::start(3, 1).await;
+    let peer = Peer::start(&cluster).await;
+    let key = cluster.key_on(0, "order").await;
+    let epoch = |node: &ClusterNode| node.epoch_of(&key.as_str().into());
+    let before = epoch(&peer.node);
+    cluster.member(0).kill();
+    cluster.fail_over(0).await;
+    peer.until("the replica has the slot", |node| {
+        node.status_of(&key.as_str().into()) == Status::Up && epoch(node) != before
+    })
+    .await;
+}
+
 /// In every state of a slot that moves, a lock is taken and given back, and a token leaves its queue.
 #[tokio::test]
 async fn every_command_is_executed_wherever_the_keys_of_its_lock_are() {

@@ -1,0 +1,150 @@
+//! Connections that are dead but open: a machine between client and server has forgotten them. And servers that are only slow.
+
+use crate::support::{GENEROUS, assert_nothing_left, builder, connected, manager_through, wait_until_queued};
+use crate::waiters::{obtained, patient, waiting};
+use redlock_runtime::{LockManager, LockRequest};
+use redlock_tests::{Cluster, Nodes, PATIENCE, Proxy, RedisServer, eventually, eventually_eq};
+use std::sync::atomic::{AtomicI64, Ordering};
+use std::time::Duration;
+
+const KEY: &str = "order:7";
+
+/// Short enough that renewals come soon, and long enough that the renewals of a forgotten connection are made up for.
+const TTL: Duration = Duration::from_secs(9);
+
+async fn works_again(manager: &LockManager) {
+    eventually(PATIENCE, "it works again", async || {
+        let guard = manager.try_acquire("order:8").await.map_err(|error| error.to_string())?;
+        guard.release().await.map_err(|error| error.to_string())
+    })
+    .await;
+}
+
+/// The ids of all connections that managers have to the `server`.
+async fn connections(server: &RedisServer) -> Vec<String> {
+    let clients = server.inspect().clients().await;
+    let of_managers = clients.iter().filter(|client| client.contains("name=redlock-"));
+    of_managers.filter_map(|client| client.split(' ').next().map(str::to_owned)).collect()
+}
+
+/// The number of connections to the `server` that are subscribed to a channel.
+async fn subscribers(server: &RedisServer) -> usize {
+    server.inspect().clients().await.iter().filter(|client| client.contains(" sub=1 ")).count()
+}
+
+#[tokio::test]
+async fn forgotten_connection_is_replaced_and_held_locks_stay_held() {
+    for size in [1, 3] {
+        let nodes = Nodes::start(size).await;
+        let proxies = nodes.proxied().await;
+        let manager = manager_through(&proxies, &nodes).await;
+        let held = manager.acquire(KEY).await.unwrap();
+        proxies.iter().for_each(Proxy::forget);
+        works_again(&manager).await;
+        held.extend().await.unwrap();
+        held.release().await.unwrap();
+        assert_nothing_left(&manager, &nodes).await;
+    }
+}
+
+/// No call shows that the connection is dead, only the renewal.
+#[tokio::test]
+async fn lock_is_renewed_over_a_forgotten_connection() {
+    let nodes = Nodes::start(1).await;
+    let proxies = nodes.proxied().await;
+    let manager = LockManager::builder().node(proxies[0].url()).build().unwrap();
+    let held = manager.acquire(LockRequest::new(KEY).ttl(TTL)).await.unwrap();
+    proxies[0].forget();
+    let last = AtomicI64::new(nodes[0].inspect().pttl(KEY).await);
+    eventually(PATIENCE, "the lock is renewed", async || {
+        let left = nodes[0].inspect().pttl(KEY).await;
+        if left > last.swap(left, Ordering::Relaxed) { Ok(()) } else { Err(left) }
+    })
+    .await;
+    held.ensure_held().unwrap();
+    held.release().await.unwrap();
+    assert_nothing_left(&manager, &nodes).await;
+}
+
+#[tokio::test]
+async fn release_that_was_forgotten_is_sent_again() {
+    let nodes = Nodes::start(1).await;
+    let proxies = nodes.proxied().await;
+    let manager = manager_through(&proxies, &nodes).await;
+    let held = manager.acquire(KEY).await.unwrap();
+    proxies[0].forget();
+    drop(held);
+    eventually_eq(PATIENCE, "the key is gone", None, async || nodes[0].inspect().get(KEY).await).await;
+    assert_nothing_left(&manager, &nodes).await;
+}
+
+#[tokio::test]
+async fn connection_for_wake_ups_is_replaced_when_it_was_forgotten() {
+    let nodes = Nodes::start_with(1, |_, builder| builder.without_command("HELLO")).await;
+    let proxies = nodes.proxied().await;
+    let manager = manager_through(&proxies, &nodes).await;
+    // Opens the channels.
+    manager.ready().await.unwrap();
+    eventually_eq(PATIENCE, "it is subscribed", 1, async || subscribers(&nodes[0]).await).await;
+    proxies[0].forget();
+    // The server does not know that the first one is forgotten.
+    eventually_eq(PATIENCE, "it is subscribed again", 2, async || subscribers(&nodes[0]).await).await;
+    works_again(&manager).await;
+    let other = connected(builder(nodes.urls()), &nodes).await;
+    let held = other.acquire(KEY).await.unwrap();
+    let call = waiting(&manager, patient(KEY));
+    wait_until_queued(&nodes, KEY, 1).await;
+    held.release().await.unwrap();
+    obtained(call).await.release().await.unwrap();
+    assert_nothing_left(&manager, &nodes).await;
+}
+
+#[tokio::test]
+async fn connection_to_a_cluster_member_is_replaced_when_it_was_forgotten() {
+    let cluster = Cluster::start(1, 0).await;
+    let proxy = Proxy::to(cluster.member(0)).await;
+    let port = proxy.address().port().to_string();
+    cluster.member(0).inspect().command::<()>(&["CONFIG", "SET", "cluster-announce-port", &port]).await;
+    let manager = builder([proxy.url().replacen("redis", "redis+cluster", 1)]).build().unwrap();
+    eventually(PATIENCE, "it is ready", async || manager.ready().await).await;
+    let held = manager.acquire(KEY).await.unwrap();
+    proxy.forget();
+    works_again(&manager).await;
+    held.extend().await.unwrap();
+    held.release().await.unwrap();
+    assert!(manager.shutdown().await);
+}
+
+/// The server answers on no connection, so that the first one is not to blame.
+#[tokio::test]
+async fn frozen_server_loses_no_connection_by_the_checks() {
+    let nodes = Nodes::start(1).await;
+    let proxies = nodes.proxied().await;
+    let manager = connected(builder([proxies[0].url()]).node_timeout(GENEROUS), &nodes).await;
+    let held = manager.acquire(KEY).await.unwrap();
+    let before = connections(&nodes[0]).await;
+    let accepted = proxies[0].traffic().accepted;
+    nodes[0].freeze();
+    let call = waiting(&manager, patient("order:8"));
+    proxies[0].wait_until("it was checked twice", |traffic| traffic.accepted >= accepted + 2).await;
+    nodes[0].thaw();
+    obtained(call).await.release().await.unwrap();
+    held.extend().await.unwrap();
+    assert_eq!(connections(&nodes[0]).await, before);
+    held.release().await.unwrap();
+    assert_nothing_left(&manager, &nodes).await;
+}
+
+/// An address that leads to another server for new connections: what the server before has granted is void.
+#[tokio::test]
+async fn lock_is_lost_when_another_server_answers_in_place_of_a_silent_one() {
+    let nodes = Nodes::start(2).await;
+    let proxy = Proxy::to(&nodes[0]).await;
+    let manager = builder([proxy.url()]).build().unwrap();
+    let held = manager.acquire(KEY).await.unwrap();
+    proxy.forget();
+    proxy.lead_new_to(&nodes[1]);
+    works_again(&manager).await;
+    eventually_eq(PATIENCE, "the lock is lost", false, async || held.is_held()).await;
+    assert_eq!(nodes[1].inspect().get(KEY).await, None);
+}
