@@ -1,11 +1,11 @@
 /// Captures.
-#[allow(unused_variables)]
 pub async fn capture(
     order_id: u64,
     _permit: Permit,
     amount: Money,
     unused: u8,
 ) -> Result<Receipt, PayError> {
+    #![allow(unused_variables)]
     let __acquire = {
         static __REDLOCK_SITE: ::redlock_runtime::__private::Site = ::redlock_runtime::__private::Site::new(
             "order:{order_id}",
@@ -25,7 +25,7 @@ pub async fn capture(
         __acquire
     };
     let __unused1 = ::redlock_runtime::__private::Box::new(_permit);
-    ::redlock_runtime::__private::locked(
+    return ::redlock_runtime::__private::locked(
             __acquire,
             async move {
                 let _ = (&unused, &amount, &__unused1, &order_id);
@@ -39,5 +39,5 @@ pub async fn capture(
             },
             ::redlock_runtime::__private::from_lock_error::<Result<Receipt, PayError>>,
         )
-        .await
+        .await;
 }

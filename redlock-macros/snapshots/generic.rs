@@ -24,7 +24,7 @@ async fn nightly<T: Job>(
         );
         __acquire
     };
-    crate::locks::__private::locked(
+    return crate::locks::__private::locked(
             __acquire,
             async move {
                 let _ = (&limit, &jobs);
@@ -37,5 +37,5 @@ async fn nightly<T: Job>(
             },
             crate::locks::__private::from_lock_error::<Result<_, Error>>,
         )
-        .await
+        .await;
 }

@@ -47,12 +47,12 @@ async fn nightly(#[cfg(test)] shard: u64) -> bool {
             .await;
         __outcome
     };
-    match __outcome {
+    return match __outcome {
         ::redlock_runtime::__private::Ok(__output) => __output,
         ::redlock_runtime::__private::Err(__error) => {
             ::redlock_runtime::__private::handle_lock_error::<
                 bool,
             >(|error| error.is_contended(), __error)
         }
-    }
+    };
 }

@@ -26,7 +26,7 @@ async fn capture(
         );
         __acquire
     };
-    ::redlock_runtime::__private::locked(
+    return ::redlock_runtime::__private::locked(
             __acquire,
             async move {
                 let _ = (&order, &id, &self);
@@ -41,5 +41,5 @@ async fn capture(
                 Result<&mut Receipt, PayError>,
             >,
         )
-        .await
+        .await;
 }

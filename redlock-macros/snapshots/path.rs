@@ -28,7 +28,7 @@ async fn read(tenant: &str, file: File, major: u32, minor: &str) -> Result<Data,
         );
         __acquire
     };
-    ::redlock_runtime::__private::locked(
+    return ::redlock_runtime::__private::locked(
             __acquire,
             async move {
                 let _ = (&minor, &major, &file, &tenant);
@@ -41,5 +41,5 @@ async fn read(tenant: &str, file: File, major: u32, minor: &str) -> Result<Data,
             },
             ::redlock_runtime::__private::from_lock_error::<Result<Data, Error>>,
         )
-        .await
+        .await;
 }

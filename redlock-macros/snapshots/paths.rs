@@ -30,7 +30,7 @@ async fn rename(tenant: u64, from: &str, to: &str) -> Result<(), Error> {
         );
         __acquire
     };
-    ::redlock_runtime::__private::locked(
+    return ::redlock_runtime::__private::locked(
             __acquire,
             async move {
                 let _ = (&to, &from, &tenant);
@@ -43,5 +43,5 @@ async fn rename(tenant: u64, from: &str, to: &str) -> Result<(), Error> {
             },
             ::redlock_runtime::__private::from_lock_error::<Result<(), Error>>,
         )
-        .await
+        .await;
 }

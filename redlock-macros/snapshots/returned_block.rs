@@ -17,7 +17,7 @@ fn capture(&self, id: u64) -> impl Future<Output = Result<u64, Error>> + 'static
     };
     let provider = self.provider.clone();
     async move {
-        ::redlock_runtime::__private::locked(
+        return ::redlock_runtime::__private::locked(
                 __acquire,
                 async move {
                     if let ::redlock_runtime::__private::Some(__output) = ::redlock_runtime::__private::None::<

@@ -16,12 +16,12 @@ fn capture(&self, id: u64) -> BoxFuture<'_, Result<u64, Error>> {
         __acquire
     };
     let __future: BoxFuture<'_, Result<u64, Error>> = { self.provider.charge(id) };
-    ::redlock_runtime::__private::Box::pin(async move {
-        ::redlock_runtime::__private::locked(
+    return ::redlock_runtime::__private::Box::pin(async move {
+        return ::redlock_runtime::__private::locked(
                 __acquire,
                 __future,
                 ::redlock_runtime::__private::from_lock_error::<Result<u64, Error>>,
             )
             .await
-    })
+    });
 }

@@ -34,7 +34,7 @@ async fn transfer(&self, from: &str, to: &str) -> Result<(), Error> {
         );
         __acquire
     };
-    ::redlock_runtime::__private::locked(
+    return ::redlock_runtime::__private::locked(
             __acquire,
             async move {
                 let _ = (&to, &from, &self);
@@ -47,5 +47,5 @@ async fn transfer(&self, from: &str, to: &str) -> Result<(), Error> {
             },
             ::redlock_runtime::__private::from_lock_error::<Result<(), Error>>,
         )
-        .await
+        .await;
 }

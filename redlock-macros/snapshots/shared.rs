@@ -16,7 +16,7 @@ async fn read(name: &str) -> Result<String, Error> {
         );
         __acquire
     };
-    ::redlock_runtime::__private::locked(
+    return ::redlock_runtime::__private::locked(
             __acquire,
             async move {
                 let _ = (&name,);
@@ -29,5 +29,5 @@ async fn read(name: &str) -> Result<String, Error> {
             },
             ::redlock_runtime::__private::from_lock_error::<Result<String, Error>>,
         )
-        .await
+        .await;
 }

@@ -18,6 +18,11 @@ impl Errors {
         }
     }
 
+    /// Whether no mistake was found so far.
+    pub(crate) const fn is_empty(&self) -> bool {
+        self.found.is_none()
+    }
+
     /// A mistake at one token.
     pub(crate) fn at(&mut self, span: Span, message: impl Display) {
         self.add(syn::Error::new(span, message));

@@ -1,6 +1,7 @@
 //! All annotated functions of this program, which are those of this file.
 #![allow(dead_code, reason = "nobody calls them")]
 
+use axum::extract::Path;
 use redlock_runtime::{ListedSite, LockError, LockManager, distributed_lock, sites};
 
 #[distributed_lock(key = "order:{id}", ttl = 30, wait = none)]
@@ -21,6 +22,25 @@ impl Stock {
     }
 }
 
+/// The attribute below copies the code into functions of its own.
+#[distributed_lock(key = "cart:{id}", on_error = |error| error.to_string())]
+#[axum::debug_handler]
+async fn cart(Path(id): Path<u64>) -> String {
+    id.to_string()
+}
+
+/// The functions that one call of a macro makes stand in one line.
+macro_rules! purge {
+    ($($name:ident)*) => {$(
+        #[distributed_lock(key = "purge")]
+        async fn $name() -> Result<(), LockError> {
+            Ok(())
+        }
+    )*};
+}
+
+purge!(purge_orders purge_carts);
+
 mod jobs {
     use redlock_runtime::{LockError, distributed_lock};
 
@@ -37,19 +57,23 @@ async fn each_function_is_listed_once() {
     let all = sites();
     let listed: Vec<_> = all.iter().map(|site| (site.template(), site.options(), site.module())).collect();
     let expected = [
+        ("cart:{id}", "key = \"cart:{id}\", on_error = |error| error.to_string()", "sites"),
         ("order:{id}", "key = \"order:{id}\", ttl = 30, wait = none", "sites"),
         ("order:{id}", "key = \"order:{id}\"", "sites::jobs"),
+        ("purge", "key = \"purge\"", "sites"),
+        ("purge", "key = \"purge\"", "sites"),
         ("stock:{id}", "key = \"stock:{id}\", manager = self.locks, fencing, guard = lock", "sites"),
     ];
     assert_eq!(listed, expected);
     let lines: Vec<_> = all.iter().map(ListedSite::line).collect();
-    assert!(lines.iter().all(|line| line.file().ends_with("sites.rs")) && lines[0] < lines[1], "{lines:?}");
+    assert!(lines.iter().all(|line| line.file().ends_with("sites.rs")) && lines[1] < lines[2], "{lines:?}");
 }
 
 #[test]
 fn two_functions_with_one_template_are_found() {
     let duplicates = sites().duplicates();
-    assert_eq!(duplicates.len(), 1, "{duplicates:?}");
+    let templates: Vec<_> = duplicates.iter().map(|sites| sites[0].template()).collect();
+    assert_eq!(templates, ["order:{id}", "purge"]);
     let modules: Vec<_> = duplicates[0].iter().map(ListedSite::module).collect();
     assert_eq!(modules, ["sites", "sites::jobs"]);
 }

@@ -2,7 +2,7 @@
 
 use super::lints;
 use syn::ext::IdentExt;
-use syn::{Attribute, FnArg, Ident, Local, Pat, PatIdent, PatType, Signature, Token, Type};
+use syn::{Attribute, FnArg, Ident, Local, Pat, PatIdent, PatType, Receiver, Signature, Token, Type};
 
 /// A variable that the body sees.
 #[derive(Clone)]
@@ -43,14 +43,17 @@ pub(crate) fn of_arguments(signature: &Signature) -> Vec<Binding> {
     let mut bindings = Vec::new();
     for argument in &signature.inputs {
         match argument {
-            FnArg::Receiver(receiver) => {
-                let ident = Ident::new("self", receiver.self_token.span);
-                bindings.push(Binding::new(&ident, &receiver.attrs));
-            }
+            FnArg::Receiver(receiver) => bindings.push(of_receiver(receiver)),
             FnArg::Typed(argument) => bindings.extend(of_argument(argument)),
         }
     }
     bindings
+}
+
+/// `self`. The `mut` of `&mut self` is one of the reference.
+pub(crate) fn of_receiver(receiver: &Receiver) -> Binding {
+    let ident = Ident::new("self", receiver.self_token.span);
+    Binding { mutability: receiver.mutability, ..Binding::new(&ident, &receiver.attrs) }
 }
 
 /// The names in the pattern of one argument.
@@ -111,7 +114,10 @@ fn integer(ty: &Type) -> Option<&'static str> {
 /// The names that a `let` binds.
 pub(crate) fn of_local(local: &Local) -> Vec<Binding> {
     let mut bindings = Vec::new();
-    visit(&local.pat, &mut |pattern| bindings.push(Binding::new(&pattern.ident, &local.attrs)));
+    visit(&local.pat, &mut |pattern| {
+        let mutability = pattern.mutability.filter(|_| pattern.by_ref.is_none());
+        bindings.push(Binding { mutability, ..Binding::new(&pattern.ident, &local.attrs) });
+    });
     bindings
 }
 

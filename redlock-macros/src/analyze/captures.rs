@@ -14,6 +14,8 @@
 //! 4. Every argument after one whose pattern is bound inside becomes a local as well, because a local is dropped before
 //!    everything that was captured, and the later argument must be dropped before the earlier one.
 //! 5. A name that is bound again inside is a generated one in the signature, so that the user's name hides nothing.
+//! 6. The compiler warns of a value that is assigned to a field and never read, unless the variable is dropped: its `Drop` may
+//!    read it. It does not see that a capture is dropped, so each capture with such a field is marked, for `expand` to show it.
 
 #[cfg(test)]
 mod tests;
@@ -24,6 +26,7 @@ use super::lints;
 use super::mentions::Mentions;
 use proc_macro2::{Ident, Span, TokenStream, TokenTree};
 use quote::ToTokens;
+use syn::ext::IdentExt;
 use syn::spanned::Spanned;
 use syn::{Attribute, FnArg, Pat, PatIdent, PatType, Signature};
 
@@ -47,6 +50,12 @@ impl Names<'_> {
         name == "self" || self.in_options.have_variable(name) || self.in_body.have_variable(name)
     }
 
+    /// Whether the body assigns to a field of the variable itself, which must be `mut` for that.
+    fn change_it(&self, binding: &Binding) -> bool {
+        let has_changed = |name: &str| self.in_body.have_changed(name);
+        binding.mutability.is_some() && (has_changed(&binding.name) || has_changed(&binding.ident.unraw().to_string()))
+    }
+
     /// Whether the body assigns to an argument without `mut`. The compiler refuses that, and words it differently for a
     /// variable that was captured: so such an argument is bound again.
     fn assign_wrongly(&self, argument: &PatType, binding: &Binding) -> bool {
@@ -66,6 +75,8 @@ pub(crate) struct Entry {
     pub(crate) boxed: Option<Ident>,
     /// It is dropped as a local of the body, and not as one of its captures.
     pub(crate) is_local: bool,
+    /// It is captured, and the body assigns to one of its fields.
+    pub(crate) is_changed: bool,
     pub(crate) inside: Inside,
     /// What is bound inside has the name of a variable outside.
     pub(crate) hides: bool,
@@ -87,8 +98,8 @@ pub(crate) fn of_function(signature: &Signature, names: &Names<'_>) -> Arguments
     for (index, argument) in signature.inputs.iter().enumerate() {
         match argument {
             FnArg::Receiver(receiver) => {
-                let binding = Binding::new(&Ident::new("self", receiver.self_token.span), &receiver.attrs);
-                plan.entries.push(Entry::captured(&binding));
+                let binding = bindings::of_receiver(receiver);
+                plan.entries.push(Entry { is_changed: names.change_it(&binding), ..Entry::captured(&binding) });
             }
             FnArg::Typed(argument) => plan.add(index, argument),
         }
@@ -101,9 +112,11 @@ pub(crate) fn of_variables(bindings: &[Binding], names: &Names<'_>) -> Vec<Entry
     let variables = bindings.iter().filter(|binding| names.use_it(binding) || !binding.may_be_a_constant());
     let entries = variables.enumerate().map(|(number, binding)| {
         if names.use_it(binding) {
-            return Entry::captured(binding);
+            return Entry { is_changed: names.change_it(binding), ..Entry::captured(binding) };
         }
-        Entry { hides: true, ..Entry::unused(binding, number) }
+        // Whoever has declared it is warned of a `mut` there.
+        let binding = Binding { mutability: None, ..binding.clone() };
+        Entry { hides: true, ..Entry::unused(&binding, number) }
     });
     entries.collect()
 }
@@ -112,7 +125,8 @@ impl Entry {
     /// A variable that the body sees as it is.
     fn captured(binding: &Binding) -> Self {
         let Binding { cfg, lints, ident, .. } = binding.clone();
-        Self { cfg, lints, outside: ident, boxed: None, is_local: false, inside: Inside::Nothing, hides: false }
+        let (boxed, inside) = (None, Inside::Nothing);
+        Self { cfg, lints, outside: ident, boxed, is_local: false, is_changed: false, inside, hides: false }
     }
 
     /// A variable that nobody uses. Where its name begins with `_`, nobody has to be told.
@@ -179,7 +193,8 @@ impl Plan<'_> {
             return;
         }
         if is_used && !is_local {
-            return self.entries.push(Entry::captured(binding));
+            let is_changed = self.names.change_it(binding);
+            return self.entries.push(Entry { is_changed, ..Entry::captured(binding) });
         }
         let mut entry = if is_used {
             Entry { inside: Inside::Pattern(simple(binding)), ..Entry::captured(binding) }

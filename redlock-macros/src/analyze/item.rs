@@ -2,14 +2,14 @@
 
 use proc_macro2::{Delimiter, Group, TokenStream, TokenTree};
 use syn::parse::{ParseStream, Parser};
-use syn::{AttrStyle, Attribute, Signature, Token, Visibility};
+use syn::{Attribute, Signature, Token, Visibility};
 
 /// A function with a body.
 pub(crate) struct Function {
     /// Everything before the body as it was written: printing what was parsed takes longer.
     pub(crate) head: TokenStream,
     pub(crate) attributes: Vec<Attribute>,
-    /// The inner attributes of the body, which mean the same before the function.
+    /// The inner attributes of the body, which come first in it.
     pub(crate) inner: Vec<Attribute>,
     pub(crate) visibility: Visibility,
     pub(crate) defaultness: Option<Token![default]>,
@@ -114,7 +114,7 @@ fn without_body(signature: &Signature) -> String {
     format!("`{}` has no body to lock: put `#[distributed_lock]` on its implementation", signature.ident)
 }
 
-/// Takes the attributes with `#!` from the start of the body, and makes them ones that stand before the function.
+/// Takes the attributes with `#!` from the start of the body.
 fn split_inner_attributes(body: Group) -> syn::Result<(Vec<Attribute>, Group)> {
     let first = body.stream().into_iter().next();
     if !matches!(first, Some(TokenTree::Punct(punct)) if punct.as_char() == '#') {
@@ -122,8 +122,7 @@ fn split_inner_attributes(body: Group) -> syn::Result<(Vec<Attribute>, Group)> {
     }
     let read = |input: ParseStream<'_>| Ok((input.call(Attribute::parse_inner)?, input.parse()?));
     let (inner, contents) = read.parse2(body.stream())?;
-    let inner = inner.into_iter().map(|attribute| Attribute { style: AttrStyle::Outer, ..attribute });
-    Ok((inner.collect(), with_contents(&body, contents)))
+    Ok((inner, with_contents(&body, contents)))
 }
 
 /// The same delimiters around other tokens.

@@ -326,10 +326,16 @@ impl Scope<'_> {
     fn operand(&self, input: &Input) -> Result<Operand, String> {
         match input {
             Input::Number(number) => {
-                let number = number.parse().map_err(|_| too_large(number))?;
-                let mut number = Literal::u64_unsuffixed(number);
-                number.set_span(generated(self.literal));
-                Ok(Operand::Number(number))
+                let mut literal = if number.starts_with('-') {
+                    Literal::i64_unsuffixed(number.parse().map_err(|_| too_large(number))?)
+                } else {
+                    Literal::u64_unsuffixed(number.parse().map_err(|_| too_large(number))?)
+                };
+                literal.set_span(generated(self.literal));
+                Ok(Operand::Number(literal))
+            }
+            Input::Name(name) if matches!(name.as_str(), "true" | "false") => {
+                Ok(Operand::Value(Ident::new(name, generated(self.literal))))
             }
             Input::Name(name) => match self.root(std::slice::from_ref(name))? {
                 Root::Named(variable) if self.is_root(name) => Ok(Operand::Referred(variable)),
@@ -371,13 +377,21 @@ impl Scope<'_> {
         if name == "self" {
             return format!("`{function}` is not a method and has no `self`: write the name of an argument");
         }
-        let message = format!("`{name}` is not an argument of `{function}`, which");
         let list = errors::list(all.iter().map(String::as_str));
-        match (errors::nearest(name, all.iter().map(String::as_str)), all.as_slice()) {
-            (_, []) => format!("{message} has none: write a key without placeholders, or add the argument"),
-            (Some(meant), _) => format!("{message} has {list}: did you mean `{{{meant}}}`?"),
-            (None, [only]) => format!("{message} has {list}: write `{{{only}}}`"),
-            (None, _) => format!("{message} has {list}: write one of them"),
+        let message = format!("`{name}` is not an argument of `{function}`, which has");
+        // `{self}` alone is refused, so a field of it is proposed.
+        let others: Vec<&str> = all.iter().map(String::as_str).filter(|other| *other != "self").collect();
+        let is_method = others.len() < all.len();
+        if is_method && errors::is_slip(name, "self") {
+            return format!("{message} {list}: did you mean `self`?");
+        }
+        let field = if is_method { format!(", or `{{self.{name}}}` for a field of `self`") } else { String::new() };
+        match (errors::nearest(name, others.iter().copied()), others.as_slice()) {
+            (Some(meant), _) => format!("{message} {list}: did you mean `{{{meant}}}`?"),
+            (None, []) if is_method => format!("{message} {list}: write `{{self.{name}}}` for a field of it"),
+            (None, []) => format!("{message} none: write a key without placeholders, or add the argument"),
+            (None, [only]) => format!("{message} {list}: write `{{{only}}}`{field}"),
+            (None, _) => format!("{message} {list}: write one of them{field}"),
         }
     }
 }

@@ -7,14 +7,14 @@
 //! 2. A name after a single dot, or before a single colon, is a field. A name before or after `::` is part of a path.
 //!    Every other name may be a variable.
 //! 3. A name before parentheses is called, and a name before `=`, `+=` and the like is assigned to, whatever else it
-//!    is.
+//!    is. So is a field behind a name, as in `a.b[0] = 1` and `(a.b, c) = (1, 2)`.
 //! 4. In a literal, each name behind an opening brace may be a variable that a format string captures.
 //! 5. In a macro call, colons mean whatever the macro likes, so a name before one may be a variable as well. If it is
 //!    no usual macro, so may be every word of a literal. `include!` may mention anything.
 
 use super::future;
 use crate::options::{Contended, Options, Time, Waiting};
-use proc_macro2::{Delimiter, Ident, Literal, TokenStream, TokenTree};
+use proc_macro2::{Delimiter, Group, Ident, Literal, TokenStream, TokenTree};
 use quote::ToTokens;
 
 /// Names without `r#`.
@@ -22,6 +22,8 @@ use quote::ToTokens;
 pub(crate) struct Mentions {
     variables: Vec<String>,
     assigned: Vec<String>,
+    /// The names with a field that is assigned to.
+    changed: Vec<String>,
     called: Vec<String>,
     everything: bool,
 }
@@ -54,7 +56,7 @@ impl Mentions {
 
     /// All names in `tokens` as well.
     pub(crate) fn add(&mut self, tokens: TokenStream) {
-        self.read(tokens, Place::Code);
+        self.read(tokens, Place::Code, false);
     }
 
     /// Whatever can be named.
@@ -62,12 +64,24 @@ impl Mentions {
         self.everything = true;
     }
 
-    fn read(&mut self, tokens: TokenStream, place: Place) {
+    /// What is a `target` stands in parentheses that are assigned to.
+    fn read(&mut self, tokens: TokenStream, place: Place, is_target: bool) {
         let tokens: Vec<TokenTree> = tokens.into_iter().collect();
         for (at, token) in tokens.iter().enumerate() {
             match token {
-                TokenTree::Group(group) => self.read(group.stream(), place.of_group(&tokens, at)),
-                TokenTree::Ident(ident) => self.read_name(ident, &tokens, at, place),
+                TokenTree::Group(group) => {
+                    let is_target = is_target || is_assigned_tuple(group, &tokens, at);
+                    self.read(group.stream(), place.of_group(&tokens, at), is_target);
+                }
+                TokenTree::Ident(ident) => {
+                    let end = end_of_way(&tokens, at);
+                    // What a macro makes of a name is not known.
+                    let is_changed = is_target || place == Place::Macro || is_before_assignment(&tokens, end - 1);
+                    if is_changed && !follows_a_dot(&tokens, at) && (end > at + 1 || place == Place::Macro) {
+                        self.changed.push(unraw(ident));
+                    }
+                    self.read_name(ident, &tokens, at, place);
+                }
                 TokenTree::Literal(literal) => self.read_literal(literal, place),
                 TokenTree::Punct(_) => {}
             }
@@ -87,6 +101,11 @@ impl Mentions {
     /// Whether something is assigned to a name, by `=` or by `+=` and its like.
     pub(crate) fn have_assigned(&self, name: &str) -> bool {
         self.assigned.iter().any(|variable| variable == name)
+    }
+
+    /// Whether something is assigned to a field of a name, or may be.
+    pub(crate) fn have_changed(&self, name: &str) -> bool {
+        self.changed.iter().any(|variable| variable == name)
     }
 
     /// Whether a name stands before parentheses.
@@ -179,6 +198,29 @@ fn is_before_parentheses(tokens: &[TokenTree], at: usize) -> bool {
     matches!(tokens.get(at + 1), Some(TokenTree::Group(group)) if group.delimiter() == Delimiter::Parenthesis)
 }
 
+/// Where the way to a field, as in `a.b[0].c`, ends that begins with the name at `at`.
+fn end_of_way(tokens: &[TokenTree], at: usize) -> usize {
+    let mut end = at + 1;
+    loop {
+        match (tokens.get(end), tokens.get(end + 1)) {
+            (Some(TokenTree::Group(index)), _) if index.delimiter() == Delimiter::Bracket => end += 1,
+            (Some(TokenTree::Punct(dot)), Some(TokenTree::Ident(_) | TokenTree::Literal(_)))
+                if dot.as_char() == '.' =>
+            {
+                end += 2;
+            }
+            _ => return end,
+        }
+    }
+}
+
+/// `(a.b, c) = ..`, and no call, whose parentheses follow something.
+fn is_assigned_tuple(group: &Group, tokens: &[TokenTree], at: usize) -> bool {
+    let before = at.checked_sub(1).and_then(|at| tokens.get(at));
+    let is_call = matches!(before, Some(TokenTree::Ident(_) | TokenTree::Group(_)));
+    group.delimiter() == Delimiter::Parenthesis && !is_call && is_before_assignment(tokens, at)
+}
+
 fn is_before_assignment(tokens: &[TokenTree], at: usize) -> bool {
     let Some(TokenTree::Punct(punct)) = tokens.get(at + 1) else { return false };
     let is_at = |ahead: usize, c: char| is_punct(tokens.get(at + ahead), c);
@@ -222,6 +264,14 @@ mod tests {
         let tokens = "a = 1; { b += 1; c <<= 2 } d == 1; e => 2; f <= 3; g.h = 4; i >>= j > 1";
         let mentions = Mentions::of(tokens.parse().unwrap());
         assert_eq!(mentions.assigned, ["a", "b", "c", "h", "i"]);
+    }
+
+    #[test]
+    fn assignments_to_fields_are_found() {
+        let tokens = "a.x = 1; { b.0.1 |= true } c.x == 1; d.x() ; (e.x, f) = (1, 2); g[0].x = 1; h(i.x); set!(j, 1); \
+                      println!(\"{}\", k.x); l..m = 1; n = 1; o.p.q = 1";
+        let mentions = Mentions::of(tokens.parse().unwrap());
+        assert_eq!(mentions.changed, ["a", "b", "e", "g", "j", "o"]);
     }
 
     #[test]

@@ -16,7 +16,8 @@ pub(crate) fn check_defaults(options: &Options, errors: &mut Errors) {
         let message = format!("`{name}` belongs to one function: write it in the `#[distributed_lock]` there");
         errors.at(name.span(), message);
     }
-    if options.is_empty() {
+    // A value without a name is told by itself.
+    if options.is_empty() && errors.is_empty() {
         errors.at(Span::call_site(), "there are no defaults: write options, as in `ttl = 10`");
     }
 }

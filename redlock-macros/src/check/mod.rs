@@ -53,6 +53,7 @@ pub(crate) fn check(options: Options, function: Function, errors: &mut Errors) -
     misspelt::check(&options, &bindings, errors);
     requirements::no_second_attribute_with_this_key(&options, &function, errors);
     requirements::defaults_fit_without_self(&options, &function, errors);
+    requirements::guard_has_a_name(&options, &function, form.as_ref(), &bindings, errors);
     let template = requirements::has_key(&options, &function, &bindings, errors)?;
     let key = key::read(template, &function.signature.ident, &bindings, errors)?;
     requirements::key_names_one_argument(&key, &function, errors);

@@ -8,7 +8,7 @@ use crate::analyze::mentions::{self, Mentions};
 use crate::analyze::output;
 use crate::errors::Errors;
 use crate::options::{self, KeyTemplate, KeyTemplates, Options};
-use proc_macro2::{Span, TokenStream, TokenTree};
+use proc_macro2::{Ident, Span, TokenStream, TokenTree};
 use syn::{Meta, Type};
 
 /// A lock can be waited for by async functions alone, and at run time alone.
@@ -122,6 +122,70 @@ pub(super) fn defaults_fit_without_self(options: &Options, function: &Function, 
             errors.at(name.span(), message);
         }
     }
+}
+
+/// The names by which examples call a guard.
+const GUARDS: &[&str] = &["lock", "guard"];
+
+/// Methods of a guard that other things called `lock` or `guard` do not have.
+const OF_GUARDS: &[&str] =
+    &["at_risk", "ensure_held", "fencing_token", "give_back_window", "inherit", "is_held", "lost"];
+
+/// A body that calls `lock.ensure_held()` without `guard = lock`. The name is one of nothing else if every mention of it is before
+/// a dot: what binds a name mentions it elsewhere.
+pub(super) fn guard_has_a_name(
+    options: &Options,
+    function: &Function,
+    form: Option<&Form>,
+    bindings: &[Binding],
+    errors: &mut Errors,
+) {
+    if options.name("guard").is_some() || form.is_none_or(|form| matches!(form, Form::Future(_))) {
+        return;
+    }
+    for name in GUARDS.iter().filter(|name| !bindings.iter().any(|binding| binding.name == **name)) {
+        let mut uses = Uses::default();
+        uses.read(name, function.body.stream());
+        if let (Some(method), false) = (uses.of_a_guard, uses.is_bound) {
+            let message = format!("the body does not see its lock: write `guard = {name}` in the attribute");
+            errors.at(method, message);
+        }
+    }
+}
+
+/// How a name is used.
+#[derive(Default)]
+struct Uses {
+    /// Where a method of a guard is called for the first time.
+    of_a_guard: Option<Span>,
+    /// It is mentioned without a dot behind.
+    is_bound: bool,
+}
+
+impl Uses {
+    fn read(&mut self, name: &str, tokens: TokenStream) {
+        let tokens: Vec<TokenTree> = tokens.into_iter().collect();
+        for (at, token) in tokens.iter().enumerate() {
+            match token {
+                TokenTree::Group(group) => self.read(name, group.stream()),
+                TokenTree::Ident(ident)
+                    if ident == name && !is_dot(at.checked_sub(1).and_then(|at| tokens.get(at))) =>
+                {
+                    self.is_bound |= !is_dot(tokens.get(at + 1));
+                    let method = tokens.get(at + 2);
+                    let is_of_guards = |method: &Ident| OF_GUARDS.iter().any(|other| method == other);
+                    if matches!(method, Some(TokenTree::Ident(method)) if is_of_guards(method)) {
+                        self.of_a_guard.get_or_insert(ident.span());
+                    }
+                }
+                _ => {}
+            }
+        }
+    }
+}
+
+fn is_dot(token: Option<&TokenTree>) -> bool {
+    matches!(token, Some(TokenTree::Punct(punct)) if punct.as_char() == '.')
 }
 
 /// Two arguments may have one name if a macro has made one of them. In the text of a key they cannot be told apart.

@@ -8,6 +8,7 @@ use crate::analyze::item::Function;
 use crate::analyze::key::Key;
 use crate::analyze::mentions::Mentions;
 use crate::options::{Mode, Options};
+use crate::template;
 use proc_macro2::{Span, TokenStream};
 use quote::ToTokens;
 use syn::spanned::Spanned;
@@ -34,10 +35,13 @@ pub(super) struct Checked<'a> {
 
 /// Applies every rule.
 pub(super) fn check(checked: &Checked<'_>) -> Vec<Warning> {
+    let foreign = placeholder_of_another_language(checked);
     let rules = [
-        key_is_the_same_for_all_calls(checked),
+        // A key with such a placeholder is the same for all calls because of it.
+        key_is_the_same_for_all_calls(checked).filter(|_| foreign.is_none()),
         transaction_outlives_the_lock(checked.function),
         call_waits_for_itself(checked),
+        foreign,
     ];
     rules.into_iter().flatten().collect()
 }
@@ -66,6 +70,22 @@ fn key_is_the_same_for_all_calls(checked: &Checked<'_>) -> Option<Warning> {
         with_identities((option, separator), &text, &identities),
     );
     Some(Warning { span: first.literal.span(), message, only_if: None })
+}
+
+/// `"order:${id}"` or `"order:#{id}"`, which puts the `$` into the key, or `"order:{{id}}"`, which puts no value there.
+fn placeholder_of_another_language(checked: &Checked<'_>) -> Option<Warning> {
+    let is_argument = |name: &str| checked.bindings.iter().any(|binding| binding.name == name);
+    checked.options.key.as_ref()?.all().find_map(|key| {
+        let text = key.literal.value();
+        let template::Foreign { written, meant } = template::foreign(&text, is_argument)?;
+        let sign = written.chars().next().filter(|sign| *sign != '{' && written.contains('{'));
+        let part = sign.map(|sign| format!("the `{sign}` of ")).unwrap_or_default();
+        let message = format!(
+            "{part}`{written}` is text in a key, because a placeholder has one pair of braces and no sign \
+                               before it: write `\"{meant}\"`"
+        );
+        Some(Warning { span: key.literal.span(), message, only_if: None })
+    })
 }
 
 /// The key with what could stand in it.

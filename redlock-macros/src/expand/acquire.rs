@@ -109,7 +109,7 @@ impl Writer<'_> {
     /// but the user's own expressions can see its name, and nobody calls anything `__REDLOCK_SITE`.
     fn site(&self) -> TokenStream {
         let private = &self.private;
-        let (template, listed) = (Literal::string(&self.lock.key.template), self.listed());
+        let (template, listed) = (self.text(&self.lock.key.template), self.listed());
         quote_spanned! {here()=>
             static __REDLOCK_SITE: #private::Site =
                 #private::Site::new(#template, #private::module_path!(), #private::file!(), #private::line!());
@@ -254,14 +254,13 @@ impl Writer<'_> {
         if *is_integer {
             return quote_spanned!(*span=> #private::integer(&#value));
         }
+        // Of a value in a path, a slash is encoded in any case.
+        let escaped = escaped.iter().filter(|c| **c != '/' || *place != Place::InSegment);
+        let escaped: Vec<Literal> = escaped.map(|c| self.located(Literal::character(*c))).collect();
         match (place, escaped.as_slice()) {
             (Place::Segment, _) => quote_spanned!(*span=> #private::part(&#value).segment()),
             (Place::Subpath, _) => quote_spanned!(*span=> #private::part(&#value).subpath()),
-            (Place::InSegment, escaped) => {
-                // Of a value in a path, those are encoded in any case.
-                let escaped = escaped.iter().filter(|c| **c != '/');
-                quote_spanned!(*span=> #private::part(&#value).in_segment(&[#(#escaped),*]))
-            }
+            (Place::InSegment, escaped) => quote_spanned!(*span=> #private::part(&#value).in_segment(&[#(#escaped),*])),
             // Nothing follows the value, so nothing needs to be escaped but `%`, and `escaped` escapes that in any
             // case.
             (Place::InKey, []) => quote_spanned!(*span=> #private::part(&#value).escaped('%')),

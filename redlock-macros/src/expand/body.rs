@@ -83,8 +83,8 @@ impl Writer<'_> {
             ReturnType::Type(_, ty) => ty.to_token_stream(),
             ReturnType::Default => quote!(()),
         };
-        let made = quote_spanned!(here()=> #private::MadeLast({ #made }));
-        quote_spanned!(here()=> #acquire #private::call_once(move || -> #private::MadeLast<#returned> { #made }).0)
+        let made = quote_spanned!(here()=> return #private::MadeLast({ #made }));
+        quote_spanned!(here()=> #acquire return #private::call_once(move || -> #private::MadeLast<#returned> { #made }).0)
     }
 
     /// A future that is made by other means, awaited under the lock.
@@ -107,7 +107,7 @@ impl Writer<'_> {
         } else {
             quote_spanned!(here()=> { #made })
         };
-        quote_spanned!(here()=> #acquire let __future #annotated = #made; #future)
+        quote_spanned!(here()=> #acquire let __future #annotated = #made; return #future)
     }
 
     /// `let __unused0 = Box::new(amount);`
@@ -129,7 +129,22 @@ impl Writer<'_> {
         });
         let captured: TokenStream = captured.collect();
         let captured = (!captured.is_empty()).then(|| quote_spanned!(here()=> let _ = (#captured);));
-        captured.into_iter().chain(entries.iter().map(|entry| self.bind(entry))).collect()
+        let replaced = entries.iter().filter(|entry| entry.is_changed).map(|entry| self.replaced(entry));
+        captured.into_iter().chain(replaced).chain(entries.iter().map(|entry| self.bind(entry))).collect()
+    }
+
+    /// A branch that is never taken and replaces the variable: so the compiler sees that the variable is dropped, and that a
+    /// value which the body assigns to one of its fields may be read then.
+    fn replaced(&self, entry: &Entry) -> TokenStream {
+        let private = &self.private;
+        let (cfg, variable) = (&entry.cfg, &entry.outside);
+        quote_spanned! {here()=>
+            #(#cfg)*
+            if let #private::Some(__other) = #private::None {
+                #variable = __other;
+                let _ = &#variable;
+            }
+        }
     }
 
     /// What the body binds of one entry.

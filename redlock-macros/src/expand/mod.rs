@@ -31,16 +31,15 @@ use syn::Signature;
 /// options, the function is listed among those of its program.
 pub(crate) fn expand(lock: &Lock, for_editor: bool, said: Option<&str>) -> TokenStream {
     let (changed, body) = Writer::new(lock, for_editor, said).body();
-    function(&lock.function, changed.as_ref(), body)
+    function(&lock.function, changed.as_ref(), &body)
 }
 
 /// The function with another body, and perhaps another signature.
-fn function(function: &Function, changed: Option<&Signature>, body: TokenStream) -> TokenStream {
-    let Function { head, attributes, inner, visibility, defaultness, signature, body: braces } = function;
-    let body = with_contents(braces, body);
-    if changed.is_none() && inner.is_empty() {
-        return quote!(#head #body);
+fn function(function: &Function, changed: Option<&Signature>, body: &TokenStream) -> TokenStream {
+    let Function { head, attributes, inner, visibility, defaultness, body: braces, .. } = function;
+    let body = with_contents(braces, quote!(#(#inner)* #body));
+    match changed {
+        None => quote!(#head #body),
+        Some(signature) => quote!(#(#attributes)* #visibility #defaultness #signature #body),
     }
-    let signature = changed.unwrap_or(signature);
-    quote!(#(#attributes)* #(#inner)* #visibility #defaultness #signature #body)
 }

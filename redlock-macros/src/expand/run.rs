@@ -7,8 +7,8 @@ use crate::check::Lock;
 use crate::options::{Contended, Lost, Release};
 use proc_macro2::TokenStream;
 use quote::{ToTokens, quote_spanned};
-use syn::Type;
 use syn::spanned::Spanned;
+use syn::{ReturnType, Type};
 
 impl Writer<'_> {
     /// Waits for the lock, runs `body` while it is held, and turns an error into the function's output.
@@ -24,16 +24,26 @@ impl Writer<'_> {
         let span = at(declared.span());
         let private_at_output = self.private_at(span);
         let failed = quote_spanned!(span=> #private_at_output::from_lock_error::<#declared>);
+        let returned = self.returned();
         let run = quote_spanned!(here()=> #private::locked(__acquire, #body, #failed).await);
         // Where a variable stands between the body and the end of the function, the compiler reports there what does not
         // live as long as the signature says, and not in the body.
-        let Some(allowed) = self.allowed() else { return run };
+        let Some(allowed) = self.allowed() else { return quote_spanned!(here()=> #returned #run) };
         let typed = self.typed(ToTokens::to_token_stream);
         quote_spanned! {here()=>
             #allowed
             let __output #typed = #run;
-            __output
+            #returned __output
         }
+    }
+
+    /// `return` before what the function gives: a lint that asks for it would fire in the generated code. What `#[async_trait]` has
+    /// made of the body is the value of a variable, and what gives `!` has nothing to return.
+    fn returned(&self) -> Option<TokenStream> {
+        let is_never = |ty: &Type| matches!(ty, Type::Never(_));
+        let gives_never = matches!(&self.lock.function.signature.output, ReturnType::Type(_, ty) if is_never(ty));
+        let returns = !matches!(self.lock.form, Form::Desugared(_)) && !gives_never;
+        returns.then(|| quote_spanned!(here()=> return))
     }
 
     /// `: Type` behind the name of a variable: with the type of the signature, what does not live long enough is reported
@@ -52,7 +62,7 @@ impl Writer<'_> {
         let private = &self.private;
         let (guard, held, failure, release) = (self.guard(), self.hold(body), self.failure(), self.release());
         let (contended, failed) = (self.contended(), self.failed());
-        let allowed = self.allowed();
+        let (allowed, returned) = (self.allowed(), self.returned());
         // The compiler reports at this name when what the body returns does not live as long as the signature says, and
         // the signature has no name for how long that is.
         let output = quote_spanned!(at(self.lock.output.span())=> __output);
@@ -77,7 +87,7 @@ impl Writer<'_> {
                 #release
                 __outcome
             };
-            match __outcome {
+            #returned match __outcome {
                 #private::Ok(#output) => #output,
                 #contended
                 #private::Err(__error) => #failed,

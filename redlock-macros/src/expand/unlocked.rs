@@ -22,5 +22,5 @@ pub(crate) fn unlocked(item: TokenStream, seen: Option<&TokenStream>) -> TokenSt
     } else {
         with_used(&function.body)
     };
-    super::function(&function, None, quote!(#seen #body))
+    super::function(&function, None, &quote!(#seen #body))
 }

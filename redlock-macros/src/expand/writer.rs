@@ -1,6 +1,6 @@
 //! What all parts of the generated code are written with.
 
-use super::tokens::{Private, here, renamed};
+use super::tokens::{Private, at, here, renamed};
 use crate::analyze::captures::Names;
 use crate::check::Lock;
 use proc_macro2::{Literal, Span, TokenStream};
@@ -24,10 +24,23 @@ impl<'a> Writer<'a> {
 
     /// Lists the function among those of its program, if it is to be.
     pub(super) fn listed(&self) -> Option<TokenStream> {
-        let (private, said) = (&self.private, Literal::string(self.said?));
+        let (private, said) = (&self.private, self.text(self.said?));
+        let function = self.text(&self.lock.function.signature.ident.to_string());
         Some(quote_spanned! {here()=>
-            #private::inventory::submit! { #private::ListedSite::new(&__REDLOCK_SITE, #said) }
+            #private::inventory::submit! { #private::ListedSite::new(&__REDLOCK_SITE, #function, #said) }
         })
+    }
+
+    /// Text in generated code.
+    pub(super) fn text(&self, text: &str) -> Literal {
+        self.located(Literal::string(text))
+    }
+
+    /// A literal in generated code. A lint about other characters than those of ASCII looks at what stands in the source at its place,
+    /// so that must not be the attribute with the key.
+    pub(super) fn located(&self, mut literal: Literal) -> Literal {
+        literal.set_span(at(self.lock.function.signature.fn_token.span));
+        literal
     }
 
     /// Which names occur where.

@@ -30,8 +30,6 @@ const ALIASES: &[Alias] = &[
             "lockduration",
             "autorelease",
             "autoreleasetime",
-            "lockatmostfor",
-            "atmostfor",
             "timetolive",
         ],
         option: "ttl",
@@ -97,6 +95,11 @@ const ALIASES: &[Alias] = &[
         hint: "",
     },
     Alias {
+        words: &["lockatmostfor", "atmostfor"],
+        option: "max_hold",
+        hint: " for how long the body may hold the lock, or `ttl` for how long its key outlives a crash",
+    },
+    Alias {
         words: &["deadline", "maxduration", "maxtime", "maxholdtime", "holdtimeout"],
         option: "max_hold",
         hint: "",
@@ -150,7 +153,25 @@ const ALIASES: &[Alias] = &[
         option: "mode",
         hint: ", as in `mode = shared` for whoever reads, and nothing for whoever writes",
     },
-    Alias { words: &["semaphore", "slots", "concurrency"], option: "permits", hint: "" },
+    Alias {
+        words: &[
+            "semaphore",
+            "slots",
+            "concurrency",
+            "concurrent",
+            "concurrencylimit",
+            "maxconcurrency",
+            "maxconcurrent",
+            "maxholders",
+            "maxparallel",
+            "maxpermits",
+            "parallelism",
+            "limit",
+            "holders",
+        ],
+        option: "permits",
+        hint: ", as in `permits = 4`",
+    },
 ];
 
 /// Words for the order in which waiting calls are served, which is not a choice here.
@@ -204,7 +225,16 @@ mod tests {
     #[test]
     fn words_of_other_libraries() {
         let table = [
-            ("lockAtMostFor", Some(("ttl", ""))),
+            (
+                "lockAtMostFor",
+                Some((
+                    "max_hold",
+                    " for how long the body may hold the lock, or `ttl` for how long its key outlives a crash",
+                )),
+            ),
+            ("max_concurrent", Some(("permits", ", as in `permits = 4`"))),
+            ("max_concurrency", Some(("permits", ", as in `permits = 4`"))),
+            ("limit", Some(("permits", ", as in `permits = 4`"))),
             ("lock_at_least_for", Some(("min_hold", ""))),
             ("idle_timeout", Some(("linger", ""))),
             ("lease_ms", Some(("ttl", ", as in `ttl = 500ms`"))),

@@ -35,6 +35,28 @@ pub(super) fn unquoted<'a>(
     Some((text, word))
 }
 
+/// What to say of a value in quotes: the same without them where that is the way to a value, and `example` where it is not.
+pub(super) fn refuse_text<T>(option: &str, text: &LitStr, example: &str) -> syn::Result<T> {
+    let value = text.value();
+    if is_way(&value) {
+        has_quotes(option, text, &value)
+    } else {
+        refuse(text, format!("this is text: write `{example}`"))
+    }
+}
+
+/// Whether text is the way to a value, as in `self.locks`, `LEASE` or `config::locks()`. The compiler's own lexer is not
+/// asked, because it reports by itself what it does not like.
+pub(super) fn is_way(text: &str) -> bool {
+    let text = text.trim_start_matches('&').replace("::", ".");
+    let is_name = |name: &str| {
+        let name = name.strip_suffix("()").unwrap_or(name);
+        name.starts_with(|c: char| c == '_' || c.is_alphabetic())
+            && name.chars().all(|c| c == '_' || c.is_alphanumeric())
+    };
+    text.split('.').all(is_name)
+}
+
 /// What to say of a word in quotes.
 pub(super) fn has_quotes<T>(option: &str, text: &LitStr, word: &str) -> syn::Result<T> {
     refuse(text, format!("`{}` is text: write `{option} = {word}`", text.token()))

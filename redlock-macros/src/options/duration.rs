@@ -1,10 +1,11 @@
 //! Durations: `30`, `"30s"`, `30s`, `"1m30s"`, `500ms`, a constant, any expression.
 
+use super::common;
 use crate::errors;
 use proc_macro2::TokenStream;
 use quote::ToTokens;
 use std::time::Duration;
-use syn::{Expr, ExprPath, Lit, UnOp};
+use syn::{Expr, ExprLit, ExprPath, Lit, UnOp};
 
 /// A duration as the user wrote it.
 pub(crate) enum Time {
@@ -43,6 +44,11 @@ pub(crate) fn read(option: &str, value: Expr) -> syn::Result<Time> {
             Err(syn::Error::new_spanned(unary, format!("`{option}` cannot be negative: write `{option} = 30`")))
         }
         Expr::Lit(literal) => {
+            if let Lit::Str(text) = &literal.lit
+                && is_value(&text.value())
+            {
+                return common::has_quotes(option, text, &text.value());
+            }
             let read = match &literal.lit {
                 Lit::Int(int) => int_text(option, &int.token().to_string(), int.base10_digits()),
                 Lit::Float(float) => Err(fraction(option, &float.token().to_string())),
@@ -51,7 +57,45 @@ pub(crate) fn read(option: &str, value: Expr) -> syn::Result<Time> {
             };
             read.map(Time::Literal).map_err(|mistake| syn::Error::new_spanned(literal, mistake))
         }
-        other => Ok(Time::Expression(other)),
+        other => match converted(&other) {
+            // What is wrong with the literal itself comes first.
+            Some(literal) => {
+                read(option, Expr::Lit(literal.clone()))?;
+                let written = literal.to_token_stream();
+                common::refuse(other, format!("a literal needs no conversion: write `{option} = {written}`"))
+            }
+            None => Ok(Time::Expression(other)),
+        },
+    }
+}
+
+/// Whether text is a duration.
+pub(super) fn is_text_of_one(text: &str) -> bool {
+    quoted_text("ttl", text).is_ok()
+}
+
+/// Whether text is a value that is no word for a duration: a constant, or the way to one.
+fn is_value(text: &str) -> bool {
+    common::is_way(text) && (text.contains(['.', ':']) || !text.contains(char::is_lowercase))
+}
+
+/// Whether the value is a literal, converted or not.
+pub(super) fn is_literal(value: &Expr) -> bool {
+    matches!(value, Expr::Lit(_)) || converted(value).is_some()
+}
+
+/// The literal in `"5s".into()`.
+fn converted(value: &Expr) -> Option<&ExprLit> {
+    const CONVERSIONS: &[&str] =
+        &["as_str", "expect", "into", "parse", "to_owned", "to_string", "try_into", "unwrap", "unwrap_or_default"];
+    match value {
+        Expr::MethodCall(call) if CONVERSIONS.iter().any(|conversion| call.method == conversion) => {
+            match &*call.receiver {
+                Expr::Lit(literal) => Some(literal),
+                receiver => converted(receiver),
+            }
+        }
+        _ => None,
     }
 }
 
@@ -266,6 +310,11 @@ mod tests {
                 "99999999999999999999s",
                 "`99999999999999999999s` is not a duration: write `ttl = 30` or `ttl = \"1m30s\"`",
             ),
+            ("\"LEASE\"", "`\"LEASE\"` is text: write `ttl = LEASE`"),
+            ("\"self.lease\"", "`\"self.lease\"` is text: write `ttl = self.lease`"),
+            ("\"30s\".into()", "a literal needs no conversion: write `ttl = \"30s\"`"),
+            ("\"30s\".parse().unwrap()", "a literal needs no conversion: write `ttl = \"30s\"`"),
+            ("\"30\".into()", "`\"30\"` has no unit: write `ttl = \"30s\"` or `ttl = \"30ms\"`"),
             ("true", "`ttl` is a duration: write `ttl = 30` or `ttl = \"1m30s\"`"),
             ("'s'", "`ttl` is a duration: write `ttl = 30` or `ttl = \"1m30s\"`"),
         ];

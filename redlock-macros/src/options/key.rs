@@ -106,19 +106,27 @@ fn part_name(kind: Kind, content: ParseStream<'_>) -> syn::Result<Option<Ident>>
     }
     let value = expression(content, kind.named_example)?;
     let message = match &value {
-        Expr::Lit(ExprLit { lit: Lit::Str(_), .. }) => {
-            format!(
-                "this is a second {}: put both into a list, as in `{}`",
-                if kind.is_path { "path" } else { "key" },
-                kind.list_example
-            )
-        }
+        Expr::Lit(ExprLit { lit: Lit::Str(_), .. }) => second(kind),
         Expr::Field(ExprField { member: Member::Named(name), .. }) => {
             format!("this value has no name: write `{name} = {}`", proposal::squeezed(&value))
         }
         value => format!("this value has no name: write `part = {}`", proposal::squeezed(value)),
     };
     refuse(value, message)
+}
+
+/// What to say of a text without a name behind a key.
+pub(super) fn second_key() -> String {
+    second(KEY)
+}
+
+/// What to say of a text without a name behind a path.
+pub(super) fn second_path() -> String {
+    second(PATH)
+}
+
+fn second(kind: Kind) -> String {
+    format!("this is a second {}: put both into a list, as in `{}`", kind.option, kind.list_example)
 }
 
 /// What to say of a name that stands alone beside the template.

@@ -11,6 +11,8 @@
 
 use super::aliases::{self, FAIR};
 use super::dependency::{self, Dependency};
+use super::duration;
+use super::key;
 use super::table::{ATTRIBUTE, Form, OPTIONS, Row};
 use super::types::Options;
 use crate::errors::{self, Errors};
@@ -90,7 +92,7 @@ fn find_crate(options: &mut Options, errors: &mut Errors) {
 
 fn read_option(options: &mut Options, input: ParseStream<'_>, errors: &mut Errors) -> syn::Result<()> {
     options.has_key |= input.peek(LitStr);
-    let name = read_name(input)?;
+    let name = read_name(options, input)?;
     let text = name.unraw().to_string();
     options.written.push(name.clone());
     if options.is_for_many && text == ATTRIBUTE.name {
@@ -134,11 +136,16 @@ fn unknown(options: &mut Options, name: &Ident, text: &str) -> String {
 }
 
 /// The name of an option; something else is a value without a name.
-fn read_name(input: ParseStream<'_>) -> syn::Result<Ident> {
+fn read_name(options: &Options, input: ParseStream<'_>) -> syn::Result<Ident> {
     if input.peek(Ident::peek_any) {
         return input.call(Ident::parse_any);
     }
     let message = match input.fork().parse::<Lit>() {
+        Ok(Lit::Str(text)) if duration::is_text_of_one(&text.value()) => {
+            format!("this value has no name: write `ttl = {0}` or `wait = {0}`", text.token())
+        }
+        Ok(Lit::Str(_)) if options.own_name("path").is_some() => key::second_path(),
+        Ok(Lit::Str(_)) if options.own_name("key").is_some() => key::second_key(),
         Ok(Lit::Str(text)) => format!("this value has no name: write `key = {}`", text.token()),
         Ok(_) => "this value has no name: write `ttl = ..` or `wait = ..`".to_owned(),
         Err(_) => "expected an option, as in `key = \"order:{order_id}\"`".to_owned(),

@@ -153,7 +153,7 @@ fn every_mistake_is_found() {
         ("permits = 1001, ttl = 0", &["no more than 1000", "a `ttl` of zero"]),
         (
             "permits = \"4\", permits = -1",
-            &["number of holders", "is given twice", "a second time", "number of holders"],
+            &["`\"4\"` is text: write `permits = 4`", "is given twice", "a second time", "number of holders"],
         ),
         ("renew = 5, on_lost = continu", &["`renew` is `true` or `false`", "`on_lost = continue`"]),
         ("release = 5, on_lost = stop", &["`background` and `confirmed`", "`cancel` and `continue`"]),
@@ -163,6 +163,17 @@ fn every_mistake_is_found() {
         ("key(\"{a}\", a = 1, a = 2)", &["`a` is given twice"]),
         ("key(\"{a}\" a = 1)", &["between two parts of the key"]),
         ("fair = true", &["leave it out"]),
+        ("manager = \"self.locks\", mode = \"read\"", &["write `manager = self.locks`", "write `mode = shared`"]),
+        (
+            "manager = \"my locks\", renew = \"false\"",
+            &["this is text: write `manager = self.locks`", "write `renew = false`"],
+        ),
+        ("permits = \"self.limit\", on_error = \"busy\"", &["write `permits = self.limit`", "write `on_error = busy`"]),
+        ("wait = \"5s\".into(), ttl = limit.into()", &["a literal needs no conversion: write `wait = \"5s\"`"]),
+        ("wait = limit.into()", &["write `wait = limit`"]),
+        ("key(\"a\"), \"b\"", &["this is a second key: put both into a list"]),
+        ("path = \"/a\", \"/b\"", &["this is a second path: put both into a list"]),
+        ("key = \"a\", \"5s\"", &["write `ttl = \"5s\"` or `wait = \"5s\"`"]),
     ];
     for (tokens, expected) in table {
         let (_, mistakes) = read(tokens);

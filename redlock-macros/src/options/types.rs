@@ -197,7 +197,7 @@ impl Options {
 
     /// Whether nothing was given, rightly or wrongly.
     pub(crate) fn is_empty(&self) -> bool {
-        self.names.is_empty()
+        self.written.is_empty()
     }
 
     /// Whether an option comes from a block around the function.

@@ -1,7 +1,7 @@
 //! Reads the value of each option but the key.
 
 use super::aliases;
-use super::common::{expression, has_quotes, refuse, ungrouped, unquoted, word};
+use super::common::{expression, has_quotes, is_way, refuse, refuse_text, ungrouped, unquoted, word};
 use super::duration::{self, Time};
 use super::proposal;
 use super::types::{Contended, Failed, Lost, Mode, Nested, Options, Order, Release, Waiting};
@@ -66,6 +66,11 @@ pub(super) fn read_wait(options: &mut Options, input: ParseStream<'_>) -> syn::R
             let word = if value.value { "forever" } else { "none" };
             return refuse(&value, format!("`{}` is not a time: write `wait = {word}`", value.value));
         }
+        // The generated code converts the value, and could not tell into what this is converted before.
+        Expr::MethodCall(call) if call.method == "into" && !duration::is_literal(&call.receiver) => {
+            let value = proposal::squeezed(&call.receiver);
+            return refuse(call, format!("`wait` converts its value by itself: write `wait = {value}`"));
+        }
         other => Waiting::For(duration::read("wait", other)?),
     };
     options.wait = Some(value);
@@ -73,6 +78,9 @@ pub(super) fn read_wait(options: &mut Options, input: ParseStream<'_>) -> syn::R
 }
 
 pub(super) fn read_renew(options: &mut Options, input: ParseStream<'_>) -> syn::Result<()> {
+    if let Some((text, word)) = unquoted(input, ["true", "false"]) {
+        return has_quotes("renew", &text, word);
+    }
     let start = input.span();
     match ungrouped(expression(input, "renew = false")?) {
         Expr::Lit(ExprLit { lit: Lit::Bool(value), .. }) => {
@@ -147,6 +155,11 @@ fn some_time(option: &str, input: ParseStream<'_>) -> syn::Result<Time> {
 }
 
 pub(super) fn read_mode(options: &mut Options, input: ParseStream<'_>) -> syn::Result<()> {
+    if let Ok(text) = input.fork().parse::<LitStr>()
+        && let Some(mode) = aliases::mode(&text.value())
+    {
+        return has_quotes("mode", &text, mode);
+    }
     if let Some((word, mode)) = mode_of_another_library(input) {
         let message = format!("unknown word `{word}`: did you mean `mode = {mode}`?");
         return refuse(word, message);
@@ -177,6 +190,9 @@ pub(super) fn read_permits(options: &mut Options, input: ParseStream<'_>) -> syn
             }
             Err(_) => return refuse(value, "`permits` is a number of holders: write `permits = 4`"),
         },
+        Expr::Lit(ExprLit { lit: Lit::Str(text), .. }) if is_count(&text.value()) || is_way(&text.value()) => {
+            return has_quotes("permits", text, &text.value());
+        }
         Expr::Lit(_) | Expr::Unary(_) => {
             return refuse(value, "`permits` is a number of holders: write `permits = 4`");
         }
@@ -184,6 +200,11 @@ pub(super) fn read_permits(options: &mut Options, input: ParseStream<'_>) -> syn
     }
     options.permits = Some(value);
     Ok(())
+}
+
+/// Whether text is a number.
+fn is_count(text: &str) -> bool {
+    !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_digit())
 }
 
 pub(super) fn read_guard(options: &mut Options, input: ParseStream<'_>) -> syn::Result<()> {
@@ -225,6 +246,9 @@ pub(super) fn read_on_error(options: &mut Options, input: ParseStream<'_>) -> sy
 /// is one.
 fn handler(option: &str, input: ParseStream<'_>) -> syn::Result<Expr> {
     match expression(input, &format!("{option} = |error| .."))? {
+        Expr::Lit(ExprLit { lit: Lit::Str(text), .. }) if is_way(&text.value()) => {
+            has_quotes(option, &text, &text.value())
+        }
         Expr::Lit(value) => {
             refuse(&value, format!("`{option}` is called with the error: write `{option} = |error| ..`"))
         }
@@ -249,7 +273,12 @@ pub(super) fn read_release(options: &mut Options, input: ParseStream<'_>) -> syn
 }
 
 pub(super) fn read_manager(options: &mut Options, input: ParseStream<'_>) -> syn::Result<()> {
-    options.manager = Some(expression(input, "manager = self.locks")?);
+    let example = "manager = self.locks";
+    match ungrouped(expression(input, example)?) {
+        Expr::Lit(ExprLit { lit: Lit::Str(text), .. }) => return refuse_text("manager", &text, example),
+        Expr::Lit(value) => return refuse(value, format!("`manager` is a `LockManager`: write `{example}`")),
+        value => options.manager = Some(value),
+    }
     Ok(())
 }
 

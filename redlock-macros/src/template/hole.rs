@@ -2,7 +2,7 @@
 //!
 //! 1. The text between the braces is split at its first single colon, into the way to a value and a format.
 //! 2. The way begins with a root: one name, or a path with `::`. Steps follow it: `.field`, `.0`, `.method(..)`,
-//!    `[..]`. What a method or an index takes is a number or a name, and nothing that would have to be evaluated in an
+//!    `[..]`. What a method or an index takes is a number, `true`, `false` or a name, and nothing that would have to be evaluated in an
 //!    order.
 //! 3. What cannot be read so is an expression, for which a named part is proposed, or no value at all.
 //! 4. Of formats only those are allowed under which different integers have different texts.
@@ -36,6 +36,12 @@ pub(crate) enum Step {
 pub(crate) enum Input {
     Number(String),
     Name(String),
+}
+
+impl Input {
+    fn is_negative(&self) -> bool {
+        matches!(self, Self::Number(number) if number.starts_with('-'))
+    }
 }
 
 /// A format of integers under which different ones stay different.
@@ -122,7 +128,9 @@ fn not_a_value(inside: &str, path: &str) -> String {
              `{{{name}}}`"
         );
     }
-    if path.contains(['+', '-', '*', '/', '&', '|', '^', '!', '<', '>', '=', '?', '"', '\'', '{']) {
+    let operators = ['+', '-', '*', '/', '%', '&', '|', '^', '!', '<', '>', '=', '?', '"', '\'', '{'];
+    let is_call = path.ends_with(')') && path.split('(').next().is_some_and(is_identifier);
+    if path.contains(operators) || path.contains(" as ") || is_call {
         return format!(
             "`{{{inside}}}` is an expression: give it a name, as in `key(\"..{{value}}\", value = {path})`"
         );
@@ -194,7 +202,7 @@ impl<'a> Reader<'a> {
 
     fn step(&mut self) -> Option<Step> {
         if self.skip("[") {
-            let index = self.input()?;
+            let index = Some(self.input()?).filter(|index| !index.is_negative())?;
             return self.skip("]").then_some(Step::Index(index));
         }
         if !self.skip(".") {
@@ -215,11 +223,13 @@ impl<'a> Reader<'a> {
     }
 
     fn input(&mut self) -> Option<Input> {
+        let sign = if self.skip("-") { "-" } else { "" };
         let word = self.word()?.to_owned();
         if is_index(&word) {
-            return Some(Input::Number(word));
+            return Some(Input::Number(sign.to_owned() + &word));
         }
-        (is_identifier(&word) && word != "self").then_some(Input::Name(word))
+        let is_name = sign.is_empty() && is_identifier(&word) && word != "self";
+        is_name.then_some(Input::Name(word))
     }
 
     /// The longest run of characters that a name or a number may have.
@@ -280,6 +290,12 @@ mod tests {
                 ],
                 None,
             ),
+            (
+                "a.get(b, -3)",
+                &["a"],
+                &[Step::Call("get".into(), vec![Input::Name("b".into()), Input::Number("-3".into())])],
+                None,
+            ),
             ("tags[index]", &["tags"], &[Step::Index(Input::Name("index".into()))], None),
         ];
         for (inside, root, steps, format) in table {
@@ -301,7 +317,9 @@ mod tests {
             let mistake = Hole::read(inside).unwrap_err();
             assert!(mistake.contains("is not an argument"), "{inside}: {mistake}");
         }
-        for inside in ["a + 1", "a-b", "a\"", "a.b(-1)", "a?", "a == b", "a as u8 / 2"] {
+        for inside in
+            ["a + 1", "a % 16", "a-b", "a\"", "a.b(-c)", "a[-1]", "a?", "a == b", "a as u8", "a as u8 / 2", "b(a)"]
+        {
             let mistake = Hole::read(inside).unwrap_err();
             assert!(mistake.contains("is an expression"), "{inside}: {mistake}");
         }

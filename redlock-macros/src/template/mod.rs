@@ -4,11 +4,13 @@
 //! same key. What a placeholder means in a certain function is found out in `analyze::key`; nothing here knows a
 //! function, a span or a token.
 
+mod foreign;
 mod hole;
 mod mistake;
 mod names_only;
 mod path;
 
+pub(crate) use self::foreign::{Foreign, foreign};
 pub(crate) use self::hole::{Hole, Input, Step};
 pub(crate) use self::mistake::Mistake;
 pub(crate) use self::names_only::with_names_only;

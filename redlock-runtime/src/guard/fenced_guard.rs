@@ -25,7 +25,7 @@ use std::ops::Deref;
 /// guard.release().await
 /// # }
 /// ```
-#[must_use = "the lock is given back when the guard is dropped"]
+#[must_use = "the lock is released when the guard is dropped: write `let _guard = ..`, because `let _ = ..` drops it at once"]
 pub struct FencedGuard {
     guard: LockGuard,
     token: FencingToken,

@@ -37,7 +37,7 @@ use std::time::Duration;
 /// guard.release().await
 /// # }
 /// ```
-#[must_use = "the lock is given back when the guard is dropped"]
+#[must_use = "the lock is released when the guard is dropped: write `let _guard = ..`, because `let _ = ..` drops it at once"]
 pub struct LockGuard {
     held: Held,
 }

@@ -9,6 +9,8 @@ use std::fmt;
 #[derive(Clone, Copy)]
 pub struct ListedSite {
     site: &'static Site,
+    /// The name of the function, which tells the functions apart that one call of a macro has made.
+    function: &'static str,
     options: &'static str,
 }
 
@@ -18,8 +20,13 @@ impl ListedSite {
     /// What the attribute knows about itself.
     #[doc(hidden)]
     #[must_use]
-    pub const fn new(site: &'static Site, options: &'static str) -> Self {
-        Self { site, options }
+    pub const fn new(site: &'static Site, function: &'static str, options: &'static str) -> Self {
+        Self { site, function, options }
+    }
+
+    /// Everything that the attribute has said about the function.
+    fn said(&self) -> (&'static str, SourceLine, &'static str, &'static str, &'static str) {
+        (self.template(), self.line(), self.module(), self.function, self.options)
     }
 
     /// The key as it was written, with its placeholders.
@@ -55,7 +62,8 @@ impl fmt::Debug for ListedSite {
 
 /// All functions of this program with `#[distributed_lock]`, by template and line.
 ///
-/// Those of all crates that are linked into it, also of functions that nobody calls; and neither those that the compiler has
+/// A function that another attribute copies, as `#[axum::debug_handler]` does, is listed once. The list has those of all crates
+/// that are linked into it, also of functions that nobody calls; and neither those that the compiler has
 /// left out, as a `cfg` does, nor calls that are written by hand.
 ///
 /// # Examples
@@ -83,7 +91,9 @@ impl fmt::Debug for ListedSite {
 #[must_use]
 pub fn sites() -> ListedSites {
     let mut all: Vec<_> = inventory::iter::<ListedSite>.into_iter().copied().collect();
-    all.sort_by_key(|site| (site.template(), site.line()));
+    all.sort_by_key(ListedSite::said);
+    // An attribute below, such as `#[axum::debug_handler]`, copies the code of the function into others.
+    all.dedup_by_key(|site| site.said());
     ListedSites(all)
 }
 

@@ -34,7 +34,7 @@ use tokio::runtime::{Handle, Id};
 /// # }
 /// # #[cfg(not(feature = "macros"))] fn main() {}
 /// ```
-#[must_use = "the manager is replaced until this is dropped"]
+#[must_use = "the manager is replaced until this is dropped: write `let _installed = ..`, because `let _ = ..` drops it at once"]
 #[track_caller]
 pub fn install(manager: &LockManager) -> Installed {
     let Ok(handle) = Handle::try_current() else {

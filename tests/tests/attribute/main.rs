@@ -29,6 +29,8 @@ mod ui_frameworks;
 mod ui_futures;
 #[path = "../../ui/pass/hard_shapes.rs"]
 mod ui_hard_shapes;
+#[path = "../../ui/pass/inferred.rs"]
+mod ui_inferred;
 #[path = "../../ui/pass/macro_rules.rs"]
 mod ui_macro_rules;
 #[path = "../../ui/pass/more_shapes.rs"]

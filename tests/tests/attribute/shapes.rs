@@ -3,7 +3,7 @@
 use crate::is_free;
 use crate::ui_async_trait::Capture;
 use crate::ui_frameworks::{self, Payments};
-use crate::{ui_futures, ui_macro_rules, ui_more_shapes, ui_shapes};
+use crate::{ui_futures, ui_inferred, ui_macro_rules, ui_more_shapes, ui_shapes};
 use async_trait::async_trait;
 use axum::extract::{Path, State};
 use axum::http::StatusCode;
@@ -28,7 +28,7 @@ async fn bodies_run() {
         assert_eq!(ui_futures::unnamed(1).await?, 1);
         assert_eq!(ui_futures::with_preparation("a").await?, "a");
         assert_eq!(ui_futures::boxed(2).await?, 2);
-        ui_futures::alias(&3).await?;
+        ui_inferred::alias(&3).await?;
         assert_eq!(ui_futures::forwarded(3).await?, 4);
         assert_eq!((ui_futures::chosen(0).await?, ui_futures::chosen(5).await?), (0, 5));
         assert!(ui_futures::handled(0).await);

@@ -35,11 +35,32 @@ fn no_example_is_left_out() {
         let page = Page::read(&format!("redlock-runtime/docs/guide/{page}.md"));
         for language in page.languages() {
             match language {
-                "" | "no_run" => examples += 1,
+                "" | "no_run" | "test_harness" => examples += 1,
                 "sh" | "sql" | "text" | "toml" => {}
                 other => panic!("{}: a block of `{other}` is not run", page.name),
             }
         }
     }
     assert!(examples >= 25, "{examples} examples");
+}
+
+/// A reader copies an example as it is shown.
+#[test]
+fn tests_in_examples_are_tests() {
+    let mut tests = 0;
+    for page in pages() {
+        let page = Page::read(&format!("redlock-runtime/docs/guide/{page}.md"));
+        for (language, code) in page.code() {
+            assert!(!code.contains("// #["), "{}: an attribute that is a comment is not copied: {code}", page.name);
+            let is_test = code.lines().any(|line| line.starts_with("#[test]") || line.starts_with("#[tokio::test"));
+            assert_eq!(
+                is_test,
+                language == "test_harness",
+                "{}: rustdoc runs tests in `test_harness`: {code}",
+                page.name
+            );
+            tests += u32::from(is_test);
+        }
+    }
+    assert!(tests >= 8, "{tests} tests");
 }

@@ -41,6 +41,12 @@ impl Page {
         fences.step_by(2).collect()
     }
 
+    /// The language and the text of each block of code.
+    pub(crate) fn code(&self) -> Vec<(&str, &str)> {
+        let blocks = self.text.split("```").skip(1).step_by(2);
+        blocks.filter_map(|block| block.split_once('\n')).collect()
+    }
+
     /// The names by which its headings can be linked to.
     pub(crate) fn anchors(&self) -> Vec<String> {
         let heading = |line: &str| {

@@ -24,3 +24,8 @@ pub async fn others() -> Result<(), LockError> {
 pub async fn more() -> Result<(), LockError> {
     Ok(())
 }
+
+#[distributed_lock(key = "nightly", max_concurrent = 4, max_concurrency = 4, limit = 4)]
+pub async fn limits() -> Result<(), LockError> {
+    Ok(())
+}

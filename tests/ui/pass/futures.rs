@@ -35,14 +35,6 @@ pub fn boxed(id: u64) -> Pin<Box<dyn Future<Output = Result<u64, LockError>> + S
 /// # Errors
 /// The lock.
 #[distributed_lock(key = "order:{id}")]
-#[must_use]
-pub fn alias(id: &u64) -> BoxFuture<'_, Result<Box<dyn Send>, LockError>> {
-    Box::pin(async { Ok(Box::new(*id)) })
-}
-
-/// # Errors
-/// The lock.
-#[distributed_lock(key = "order:{id}")]
 pub fn forwarded(id: u64) -> impl Future<Output = Result<u64, LockError>> {
     unnamed(id + 1)
 }

@@ -8,6 +8,8 @@
 //! `UI_BLESS=1 cargo test -p redlock-tests --test ui` writes the expectations; read the difference before you commit it.
 #![allow(clippy::unwrap_used, clippy::indexing_slicing, reason = "helpers of tests are tests too")]
 
+mod lints;
+
 use serde_json::Value;
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
@@ -61,6 +63,12 @@ impl Case {
     fn edition(&self) -> String {
         let text = fs::read_to_string(&self.source).unwrap();
         text.lines().next().and_then(|line| line.strip_prefix("// edition: ")).unwrap_or("2024").to_owned()
+    }
+
+    /// The target as a manifest describes it.
+    fn example(&self, target: &str) -> String {
+        let (path, edition) = (self.source.display(), self.edition());
+        format!("[[example]]\nname = {target:?}\npath = \"{path}\"\nedition = {edition:?}\ncrate-type = [\"lib\"]\n")
     }
 
     /// The same file without the attribute.
@@ -194,6 +202,14 @@ fn check(cases: &BTreeMap<String, Case>) -> BTreeMap<String, Vec<Message>> {
     found
 }
 
+/// What a package depends on beside `redlock-runtime`.
+const DEPENDENCIES: &str = "async-trait = \"*\"\n\
+    axum = { version = \"*\", default-features = false, features = [\"json\", \"macros\", \"query\"] }\n\
+    serde = { version = \"*\", features = [\"derive\"] }\n\
+    tracing = \"*\"\n\
+    tonic = { version = \"*\", default-features = false, features = [\"codegen\"] }\n\
+    tokio = { version = \"*\", features = [\"macros\", \"rt-multi-thread\", \"time\"] }\n";
+
 /// A package outside of the workspace with one target for each case, so that one run of cargo compiles all of them.
 fn write_package(cases: &BTreeMap<String, Case>) -> PathBuf {
     let package = package();
@@ -202,22 +218,12 @@ fn write_package(cases: &BTreeMap<String, Case>) -> PathBuf {
     let root = Path::new(env!("CARGO_MANIFEST_DIR")).parent().unwrap();
     let mut manifest = format!(
         "[package]\nname = \"ui\"\nedition = \"2024\"\n[workspace]\n[lib]\npath = \"lib.rs\"\n\
-         [profile.dev]\ndebug = \"line-tables-only\"\n[dev-dependencies]\nasync-trait = \"*\"\n\
-         redlock-runtime = {{ path = \"{}\", default-features = false, features = [\"macros\"] }}\n\
-         axum = {{ version = \"*\", default-features = false, features = [\"json\", \"macros\", \"query\"] }}\n\
-         serde = {{ version = \"*\", features = [\"derive\"] }}\ntracing = \"*\"\n\
-         tonic = {{ version = \"*\", default-features = false, features = [\"codegen\"] }}\n\
-         tokio = {{ version = \"*\", features = [\"macros\", \"rt-multi-thread\", \"time\"] }}\n",
+         [profile.dev]\ndebug = \"line-tables-only\"\n[dev-dependencies]\n{DEPENDENCIES}\
+         redlock-runtime = {{ path = \"{}\", default-features = false, features = [\"macros\"] }}\n",
         root.join("redlock-runtime").display()
     );
     for (target, case) in cases {
-        let edition = case.edition();
-        write!(
-            manifest,
-            "[[example]]\nname = {target:?}\npath = \"{}\"\nedition = {edition:?}\ncrate-type = [\"lib\"]\n",
-            case.source.display()
-        )
-        .unwrap();
+        manifest += &case.example(target);
     }
     fs::write(package.join("lib.rs"), "").unwrap();
     fs::write(package.join("Cargo.toml"), manifest).unwrap();

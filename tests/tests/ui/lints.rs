@@ -1,0 +1,202 @@
+//! No lint fires because of the attribute: none of the compiler, and none of any group of clippy.
+//!
+//! The files of `tests/ui` that compile are linted twice: as they are, and with an attribute of the same name that leaves
+//! each function as it was written. Whatever is said of the first ones and not of the second ones at the same line is said
+//! because of the attribute.
+
+use super::{Case, DEPENDENCIES, cases, target_dir};
+use serde_json::Value;
+use std::collections::{BTreeMap, BTreeSet};
+use std::fmt::Write as _;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+use std::{env, fs};
+
+/// All groups of clippy but `cargo`, which looks at manifests.
+const GROUPS: [&str; 8] =
+    ["complexity", "correctness", "nursery", "pedantic", "perf", "restriction", "style", "suspicious"];
+
+/// What a macro cannot avoid: a lint, whether it fires in generated code, and why.
+const UNAVOIDABLE: [(&str, bool, &str); 2] = [
+    (
+        "clippy::missing_inline_in_public_items",
+        false,
+        "at a function that a `macro_rules!` makes of tokens of its caller, because its body is read and written anew",
+    ),
+    (
+        "clippy::implicit_return",
+        false,
+        "at the user's own last expression, where another attribute has made something else of it in the plain function",
+    ),
+];
+
+#[test]
+fn no_lint_fires_because_of_the_attribute() {
+    let cases = files();
+    let found = lint(&cases);
+    let said = |package: &str| found.get(package).cloned().unwrap_or_default();
+    let (plain, locked) = (said("plain"), said("locked"));
+    assert!(plain.len() > 500, "{} lints fire on the plain files, which shows little", plain.len());
+    let is_unavoidable = |lint: &Lint| {
+        UNAVOIDABLE.iter().any(|(code, is_generated, _)| (&*lint.code, lint.is_generated) == (*code, *is_generated))
+    };
+    let is_said = |lint: &Lint| plain.iter().any(|other| lint.place() == other.place());
+    let is_wrong = |lint: &&Lint| !is_said(lint) && !is_unavoidable(lint) && !lint.is_in_an_option();
+    let wrong: BTreeSet<_> = locked.iter().filter(is_wrong).collect();
+    let mut text = String::new();
+    for Lint { code, file, line, .. } in wrong {
+        writeln!(text, "{code}: {file}:{line}").unwrap();
+    }
+    assert!(text.is_empty(), "these fire because of the attribute:\n{text}");
+}
+
+/// A lint that fires at a line, in code that the attribute has written or at the user's own tokens.
+#[derive(Clone, PartialEq, Eq, PartialOrd, Ord)]
+struct Lint {
+    code: String,
+    file: String,
+    line: u64,
+    is_generated: bool,
+}
+
+impl Lint {
+    /// What fires where.
+    fn place(&self) -> (&str, &str, u64) {
+        (&self.code, &self.file, self.line)
+    }
+
+    /// Whether it is about an expression of the attribute. The attribute of the plain files has none.
+    fn is_in_an_option(&self) -> bool {
+        let text = fs::read_to_string(&self.file).unwrap();
+        let before = text.lines().take(usize::try_from(self.line).unwrap()).collect::<Vec<_>>();
+        let last = before.iter().rev().find(|line| line.contains("distributed_lock(") || line.contains("fn "));
+        !self.is_generated && last.is_some_and(|line| line.contains("distributed_lock("))
+    }
+
+    fn read(message: &Value) -> Option<Self> {
+        let span = message["spans"].as_array()?.iter().find(|span| span["is_primary"] == true)?;
+        let code = message["code"]["code"].as_str()?.to_owned();
+        let (file, line) = (span["file_name"].as_str()?.to_owned(), span["line_start"].as_u64()?);
+        let is_generated = span["expansion"]["macro_decl_name"] == "#[distributed_lock]";
+        Some(Self { code, file, line, is_generated })
+    }
+}
+
+/// The files that compile, under the attribute and without it.
+fn files() -> Vec<Case> {
+    let compiles = |case: &Case| {
+        let name = case.source.file_stem().unwrap().to_str().unwrap();
+        (case.kind == "pass" && !name.starts_with("inferred")) || (case.kind == "same" && name == "lints")
+    };
+    cases().into_values().filter(compiles).collect()
+}
+
+/// Lints both packages, and gives what is said of each.
+fn lint(cases: &[Case]) -> BTreeMap<String, BTreeSet<Lint>> {
+    let workspace = write_workspace(cases);
+    let mut clippy = Command::new(env!("CARGO"));
+    clippy.args([
+        "clippy",
+        "--quiet",
+        "--offline",
+        "--workspace",
+        "--examples",
+        "--keep-going",
+        "--message-format=json",
+    ]);
+    clippy.arg("--manifest-path").arg(workspace.join("Cargo.toml")).arg("--target-dir").arg(target_dir());
+    clippy.args(["--", "--cap-lints=warn"]);
+    clippy.args(GROUPS.map(|group| format!("-Wclippy::{group}")));
+    clippy.args(allowed_by_default().iter().map(|lint| format!("-W{lint}")));
+    let output = clippy.env_remove("RUSTFLAGS").output().unwrap();
+    let errors = String::from_utf8_lossy(&output.stderr);
+    let mut found = BTreeMap::<_, BTreeSet<_>>::new();
+    for line in String::from_utf8(output.stdout).unwrap().lines() {
+        let line: Value = serde_json::from_str(line).unwrap();
+        let Some((package, _)) = line["target"]["name"].as_str().and_then(|name| name.split_once('-')) else {
+            continue;
+        };
+        assert_ne!(line["message"]["level"], "error", "{}", line["message"]["rendered"]);
+        found.entry(package.to_owned()).or_default().extend(Lint::read(&line["message"]));
+    }
+    assert!(output.status.success(), "{errors}");
+    found
+}
+
+/// The lints of the compiler that are off unless somebody asks for them.
+fn allowed_by_default() -> Vec<String> {
+    let output = Command::new(Path::new(env!("CARGO")).with_file_name("rustc")).args(["-W", "help"]).output().unwrap();
+    let text = String::from_utf8(output.stdout).unwrap();
+    let allowed = text.lines().filter_map(|line| {
+        let mut words = line.split_whitespace();
+        let name = words.next()?;
+        (words.next()? == "allow").then(|| name.to_owned())
+    });
+    let allowed: Vec<_> = allowed.collect();
+    assert!(allowed.len() > 20, "{allowed:?}");
+    allowed
+}
+
+/// A workspace with two packages of the same files. For one of them, `redlock_runtime` is a crate that gives out everything of
+/// the real one, and attributes that do nothing.
+fn write_workspace(cases: &[Case]) -> PathBuf {
+    let root = Path::new(env!("CARGO_MANIFEST_DIR")).parent().unwrap();
+    let workspace = target_dir().join("lints");
+    let runtime = format!("path = \"{}\", default-features = false", root.join("redlock-runtime").display());
+    let write = |package: &str, manifest: &str, lib: &str| {
+        fs::create_dir_all(workspace.join(package)).unwrap();
+        let manifest =
+            format!("[package]\nname = \"{package}\"\nedition = \"2024\"\n[lib]\npath = \"lib.rs\"\n{manifest}");
+        fs::write(workspace.join(package).join("Cargo.toml"), manifest).unwrap();
+        fs::write(workspace.join(package).join("lib.rs"), lib).unwrap();
+    };
+    let of_cases = |package: &str, runtime: &str| {
+        let examples = cases.iter().map(|case| case.example(&format!("{package}-{}", case.target())));
+        let manifest = format!("[dev-dependencies]\n{DEPENDENCIES}redlock-runtime = {{ {runtime} }}\n");
+        write(package, &(manifest + &examples.collect::<String>()), "");
+    };
+    of_cases("locked", &format!("{runtime}, features = [\"inventory\"]"));
+    of_cases("plain", "package = \"plain-runtime\", path = \"../plain-runtime\"");
+    let dependencies = format!(
+        "[dependencies]\nreal = {{ package = \"redlock-runtime\", {runtime} }}\nattribute.path = \"../attribute\"\n"
+    );
+    write("plain-runtime", &dependencies, PLAIN_RUNTIME);
+    write("attribute", "proc-macro = true\n", ATTRIBUTE);
+    fs::write(workspace.join("Cargo.toml"), "[workspace]\nresolver = \"3\"\nmembers = [\"locked\", \"plain\"]\n")
+        .unwrap();
+    fs::copy(root.join("Cargo.lock"), workspace.join("Cargo.lock")).unwrap();
+    workspace
+}
+
+const PLAIN_RUNTIME: &str = "pub use attribute::{distributed_lock, distributed_lock_defaults};
+pub use real::*;
+
+/// What a body sees as its guard.
+pub fn guard() -> &'static FencedGuard {
+    unimplemented!()
+}
+";
+
+/// Leaves a function as it is, but for a guard that its body names.
+const ATTRIBUTE: &str = r#"use proc_macro::{Group, TokenStream, TokenTree};
+
+#[proc_macro_attribute]
+pub fn distributed_lock(options: TokenStream, item: TokenStream) -> TokenStream {
+    let options: Vec<TokenTree> = options.into_iter().collect();
+    let guard = options.windows(3).find(|words| words[0].to_string() == "guard").map(|words| words[2].to_string());
+    let Some(guard) = guard else { return item };
+    let mut item: Vec<TokenTree> = item.into_iter().collect();
+    if let Some(TokenTree::Group(body)) = item.pop() {
+        let shown: TokenStream = format!("let {guard} = ::redlock_runtime::guard();").parse().unwrap();
+        let mut shown = Group::new(body.delimiter(), shown.into_iter().chain(body.stream()).collect());
+        shown.set_span(body.span());
+        item.push(shown.into());
+    }
+    item.into_iter().collect()
+}
+
+#[proc_macro_attribute]
+pub fn distributed_lock_defaults(_: TokenStream, item: TokenStream) -> TokenStream {
+    item
+}
+"#;

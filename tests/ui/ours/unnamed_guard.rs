@@ -1,0 +1,39 @@
+use redlock_runtime::{LockError, distributed_lock};
+
+#[distributed_lock(key = "order:{id}")]
+pub async fn unnamed(id: u64) -> Result<u64, LockError> {
+    lock.ensure_held()?;
+    Ok(id)
+}
+
+#[distributed_lock(key = "order:{id}")]
+pub fn in_a_block(id: u64) -> impl Future<Output = Result<bool, LockError>> {
+    async move { Ok(guard.is_held() && id > 0) }
+}
+
+pub struct Held;
+
+impl Held {
+    pub fn is_held(&self) -> bool {
+        true
+    }
+}
+
+/// The body has a name of its own.
+#[distributed_lock(key = "order:{id}")]
+pub async fn bound_by_the_body(id: u64) -> Result<bool, LockError> {
+    let lock = Held;
+    Ok(lock.is_held() && id > 0)
+}
+
+/// As above, before the block.
+#[distributed_lock(key = "order:{id}")]
+pub fn bound_before_the_block(id: u64) -> impl Future<Output = Result<bool, LockError>> {
+    let guard = Held;
+    async move { Ok(guard.is_held() && id > 0) }
+}
+
+#[distributed_lock(key = "order:{id}")]
+pub async fn argument(id: u64, lock: Held) -> Result<bool, LockError> {
+    Ok(lock.is_held() && id > 0)
+}
