@@ -117,9 +117,8 @@ async fn enough_count(shared: &Shared, known: &mut Known) -> bool {
 fn failures(shared: &Shared, known: &Known) -> Box<[NodeFailure]> {
     let failures = shared.nodes.iter().zip(&known.reports).filter_map(|(node, report)| {
         let error = match (known_error(node), report, node.status()) {
-            (Some(error), ..) => error,
+            (Some(error), ..) | (None, None, Status::Starting(error)) => error,
             (None, Some(report), _) => report.error.clone()?,
-            (None, None, Status::Starting(error)) => error,
             // A node that was not asked has not failed to answer.
             (None, None, _) => unanswered(known.asked?.elapsed()),
         };

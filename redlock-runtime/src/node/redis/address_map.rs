@@ -88,7 +88,9 @@ mod tests {
 
     fn table(values: &[&str]) -> AddressMap {
         let mut map = AddressMap::default();
-        values.iter().for_each(|value| map.add(value).unwrap());
+        for value in values {
+            map.add(value).unwrap();
+        }
         map
     }
 

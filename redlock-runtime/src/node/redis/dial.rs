@@ -73,11 +73,8 @@ fn listed(found: &[SocketAddr]) -> String {
 /// That of the look-up.
 pub(super) async fn addresses(host: &str, port: u16) -> io::Result<Vec<SocketAddr>> {
     #[cfg(test)]
-    if let Some(found) = made_up::addresses(host) {
-        return match found {
-            Some(found) => found,
-            None => std::future::pending().await,
-        };
+    if let Some(found) = made_up::addresses(host).await {
+        return found;
     }
     Ok(lookup_host((host, port)).await?.collect())
 }
@@ -150,13 +147,19 @@ pub(crate) mod made_up {
         NAMES.lock().unwrap()[host].1
     }
 
-    /// Returns the next answer about `host`; `Some(None)` if there is none, so that the look-up never ends.
-    pub(super) fn addresses(host: &str) -> Option<Option<io::Result<Vec<SocketAddr>>>> {
-        let mut names = NAMES.lock().unwrap();
-        let (answers, looks) = names.get_mut(host)?;
-        let answer = answers.get(*looks).or(answers.last()).cloned();
-        *looks += 1;
-        Some(answer.map(|answer| answer.ok_or_else(|| io::Error::other("the name server does not answer"))))
+    /// Returns the next answer about `host`, if that is made up. Without any answer, it never returns.
+    pub(super) async fn addresses(host: &str) -> Option<io::Result<Vec<SocketAddr>>> {
+        let (answer, has_answers) = {
+            let mut names = NAMES.lock().unwrap();
+            let (answers, looks) = names.get_mut(host)?;
+            let answer = answers.get(*looks).or(answers.last()).cloned().flatten();
+            *looks += 1;
+            (answer, !answers.is_empty())
+        };
+        if !has_answers {
+            std::future::pending::<()>().await;
+        }
+        Some(answer.ok_or_else(|| io::Error::other("the name server does not answer")))
     }
 }
 

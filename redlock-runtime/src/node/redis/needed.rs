@@ -199,8 +199,9 @@ mod tests {
 
     #[test]
     fn one_way_to_run_scripts_is_enough() {
+        type Refused<'a> = &'a [(&'a str, &'a str)];
         let unsupported = "ERR unsupported command";
-        let table: [(&[(&str, &str)], &[&str]); 4] = [
+        let table: [(Refused<'_>, &[&str]); 4] = [
             (&[("EVALSHA", RUN)], &[]),
             (&[("EVALSHA", RUN), ("EVAL", KEY)], &["EVAL"]),
             (&[("EVAL", RUN)], &["EVAL"]),
