@@ -172,9 +172,9 @@ impl Queue {
     /// Removes those of the first `most` tokens of a line that `is_gone` returns `true` for.
     pub(super) fn remove_among_first(&mut self, line: Line, most: usize, is_gone: impl Fn(&OwnerToken) -> bool) {
         let tokens: Vec<_> = self.line(line).into_iter().flatten().take(most).copied().filter(is_gone).collect();
-        tokens.into_iter().for_each(|token| {
+        for token in tokens {
             self.remove(token);
-        });
+        }
     }
 
     pub(super) fn pop_first(&mut self) -> Option<OwnerToken> {
