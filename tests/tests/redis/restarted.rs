@@ -149,7 +149,7 @@ async fn restarted_node_is_ignored_for_the_longest_ttl_and_not_for_a_min_hold() 
     });
     assert!(longest.max() > Some(2 * TTL), "{error}");
     // Not for an hour.
-    long_hold.acquire(LockRequest::new(KEY).wait(PATIENCE)).await.unwrap();
+    drop(long_hold.acquire(LockRequest::new(KEY).wait(PATIENCE)).await.unwrap());
 }
 
 #[tokio::test]
