@@ -65,9 +65,10 @@ fn seconds((bound, _): (Duration, u64)) -> f64 {
 }
 
 /// Two functions may have the same template, and one function has one line.
-fn attributes(site: &LockSite) -> [KeyValue; 2] {
+fn attributes(site: &LockSite) -> [KeyValue; 3] {
     let line = site.line.map(|line| line.to_string()).unwrap_or_default();
-    [KeyValue::new("lock", site.to_string()), KeyValue::new("site", line)]
+    let module = site.module.unwrap_or_default();
+    [KeyValue::new("lock", site.to_string()), KeyValue::new("site", line), KeyValue::new("module", module)]
 }
 
 /// OpenTelemetry takes one time after the other, so each is passed on as one in the middle of its bucket.

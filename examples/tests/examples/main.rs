@@ -7,6 +7,7 @@
     reason = "helpers of tests are tests too"
 )]
 
+mod alerts;
 mod bank_transfer;
 mod config_reload;
 mod errors;

@@ -20,7 +20,7 @@ use tonic::{Code, Status};
 /// | all others | `INTERNAL` |
 ///
 /// The details hold a `google.rpc.RetryInfo` where it is known when to try again ([`LockError::retry_after`]), in whole
-/// seconds. The message is fit for strangers: it names neither key nor node. What the service is to blame for goes to the log
+/// seconds, and one of 2 s for any other [`NoQuorum`](LockError::NoQuorum). The message is fit for strangers: it names neither key nor node. What the service is to blame for goes to the log
 /// instead, as an event of the level *error*; and the error is the [`source`](std::error::Error::source) of the status,
 /// which stays in the process.
 ///

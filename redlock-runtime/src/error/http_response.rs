@@ -15,7 +15,8 @@ use http::{HeaderValue, StatusCode};
 /// | [`NoQuorum`](Self::NoQuorum), [`Closed`](Self::Closed) | 503 |
 /// | all others | 500 |
 ///
-/// `Retry-After` says in how many seconds to try again where that is known ([`retry_after`](Self::retry_after)). The body is a
+/// `Retry-After` says in how many seconds to try again where that is known ([`retry_after`](Self::retry_after)), and is 2 for any other
+/// [`NoQuorum`](Self::NoQuorum). The body is a
 /// line of text that is fit for strangers: it names neither key nor node. What the service is to blame for goes to the log
 /// instead, as an event of the level *error*. The error is in the
 /// [extensions](http::Extensions) of the response as well, for a service that logs or words it by itself.

@@ -64,9 +64,15 @@ impl Outward {
 /// for the end of a lease that its owner has given back long before.
 const LONGEST_FOR_AN_OWNER: u64 = 5;
 
-/// In how many whole seconds to try again, if that is known: 1 at least, and never where there is nothing to do.
+/// Seconds after which a sender tries again if too few nodes agree and nobody knows for how long. Too small: senders add load to a service
+/// that cannot serve them. Too large: they come back long after a short outage.
+const WITHOUT_QUORUM: u64 = 2;
+
+/// Returns in how many whole seconds to try again: 1 at least. `None` if that is not known, or if there is nothing to do.
 pub(super) fn seconds_to_retry(error: &LockError, outward: Outward) -> Option<u64> {
-    let rest = error.retry_after()?;
+    let Some(rest) = error.retry_after() else {
+        return matches!(error, LockError::NoQuorum { .. }).then_some(WITHOUT_QUORUM);
+    };
     let seconds = rest.as_secs().saturating_add(u64::from(rest.subsec_nanos() > 0)).max(1);
     match outward {
         Outward::Busy => Some(seconds.min(LONGEST_FOR_AN_OWNER)),
@@ -118,7 +124,7 @@ pub(super) mod tests {
                 Outward::Done,
                 None,
             ),
-            (no_quorum(down.clone()), Outward::Unavailable, None),
+            (no_quorum(down.clone()), Outward::Unavailable, Some(2)),
             (no_quorum(rest), Outward::Unavailable, Some(9)),
             (LockError::Closed, Outward::Unavailable, None),
             (lost(LossCause::NotRenewed { causes: failures(down.clone()) }), Outward::Interrupted, None),

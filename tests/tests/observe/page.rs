@@ -64,6 +64,33 @@ fn the_page_lists_every_span_and_event_with_its_level_and_fields() {
     }
 }
 
+/// The runbook has a row for each event, with its levels: `| `no_map`, `same_server` | warn, error | .. |`.
+#[test]
+fn the_runbook_has_a_line_for_every_event() {
+    let page = fs::read_to_string(runtime().parent().unwrap().join("docs/operations.md")).unwrap();
+    let (section, _) = between(&page, "## What each event means", "\n## ").unwrap();
+    let words = |cell: &str| -> Vec<String> {
+        cell.split(['`', ',', ' ']).filter(|word| !word.is_empty()).map(str::to_owned).collect()
+    };
+    let mut on_page = BTreeMap::new();
+    for row in section.lines().filter_map(|line| line.strip_prefix("| `")) {
+        let cells: Vec<_> = row.split(" | ").collect();
+        assert!(cells.len() == 3 && cells[2].len() > 10, "{row}");
+        let levels: BTreeSet<_> = words(cells[1]).iter().map(|level| level.to_uppercase()).collect();
+        for name in words(cells[0]) {
+            assert!(on_page.insert(name, levels.clone()).is_none(), "twice: {row}");
+        }
+    }
+    let spans = ["redlock.acquire", "redlock.hold"];
+    let events = in_source().into_iter().filter(|(name, _)| !spans.contains(&name.as_str()));
+    let events: BTreeMap<_, _> = events.collect();
+    let names = |of: Vec<&String>| of.into_iter().cloned().collect::<Vec<_>>();
+    assert_eq!(names(on_page.keys().collect()), names(events.keys().collect()));
+    for (name, (levels, _)) in events {
+        assert!(levels.is_subset(&on_page[&name]), "{name}: {levels:?} and {:?}", on_page[&name]);
+    }
+}
+
 #[test]
 fn nothing_else_tells_anything() {
     let mut folders = vec![runtime().join("src")];

@@ -71,7 +71,7 @@ mod tests {
             // An owner mostly gives its lock back before.
             (errors::contended("order:7", Some(Duration::from_secs(20))), 409, Some("5")),
             (errors::timed_out("order:7", Duration::from_secs(2), None), 409, None),
-            (errors::no_quorum("order:7"), 503, None),
+            (errors::no_quorum("order:7"), 503, Some("2")),
             (errors::refused("order:7", "NOPERM this user has no permissions"), 500, None),
             (errors::closed(), 503, None),
         ];
