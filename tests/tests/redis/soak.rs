@@ -29,7 +29,7 @@ use self::spy::Spy;
 use self::worker::{PLACES, POOL, manager, names, work};
 use self::workers::{ALL_LOCKS, TOLD, Workers};
 use redlock_runtime::LockRequest;
-use redlock_tests::{PATIENCE, eventually};
+use redlock_tests::{Nodes, PATIENCE, eventually};
 use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -183,6 +183,28 @@ async fn locks_that_exclude_nobody_are_convicted() {
     workers.check_progress(Duration::ZERO).await;
     let problems = std::mem::take(&mut workers.problems);
     assert!(problems.len() == 3 && problems[0].contains("does not obtain"), "{problems:?}");
+    workers.end().await;
+    assert!(workers.problems.is_empty(), "{:?}", workers.problems);
+    fs::remove_dir_all(folder).unwrap();
+}
+
+/// A deploy that replaces all servers at once, which `docs/operations.md` forbids.
+#[tokio::test]
+async fn processes_with_other_servers_are_convicted() {
+    if let Ok(told) = env::var(TOLD) {
+        return work(&told).await;
+    }
+    let (old, new, folder) = (Nodes::start(1).await, Nodes::start(1).await, folder("others"));
+    let test = "soak::processes_with_other_servers_are_convicted";
+    let mut workers = Workers::start(test, 7, old.urls(), &folder);
+    workers.set_list(new.urls());
+    assert!(workers.replace_outdated().await);
+    eventually(2 * PATIENCE, "two bodies at once, and numbers that do not rise", async || {
+        let violations = workers.history().violations();
+        let is_found = |what: &str| violations.iter().any(|violation| violation.starts_with(what));
+        if is_found("at once") && is_found("no larger number") { Ok(()) } else { Err(violations) }
+    })
+    .await;
     workers.end().await;
     assert!(workers.problems.is_empty(), "{:?}", workers.problems);
     fs::remove_dir_all(folder).unwrap();
