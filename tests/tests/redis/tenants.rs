@@ -199,11 +199,14 @@ fn published(messages: &mut redis::PubSub<'_>, sender: &mut redis::Connection) -
     let mut published = Vec::new();
     loop {
         let message = messages.get_message().unwrap();
-        let (channel, text) = (message.get_channel_name().to_owned(), message.get_payload().unwrap());
+        let (channel, text): (_, String) = (message.get_channel_name().to_owned(), message.get_payload().unwrap());
         if channel == "redlock:end" {
             return published;
         }
-        published.push((channel, text));
+        // An empty text counts pattern subscribers, at any time.
+        if !text.is_empty() {
+            published.push((channel, text));
+        }
     }
 }
 

@@ -39,6 +39,8 @@ impl Failure {
     pub(super) fn or(self, first: RedisError) -> Self {
         match self {
             Self::Handshake(second) if !second.is_io_error() => Self::Handshake(second),
+            // The server does not know `HELLO`, which is no reason to hang up: the second connection broke by itself.
+            second if first.to_string().contains("unknown command") => second,
             Self::Known(_) | Self::Handshake(_) => Self::Handshake(first),
         }
     }
