@@ -76,6 +76,11 @@ fn a_runtime_without_sockets_is_no_host() {
     let given_back = async || manager.acquire(request()).await.map_err(|error| error.to_string()).map(drop);
     runtime.block_on(eventually(PATIENCE, "it works", given_back));
     drop(runtime.block_on(manager.acquire(request())).unwrap());
+    // These open connections of their own.
+    runtime.block_on(async {
+        manager.inspect(KEY).await;
+        assert_eq!(manager.list("*", 10, PATIENCE).await.failures, []);
+    });
     observer.block_on(assert_nothing_left(&manager, &nodes));
 }
 

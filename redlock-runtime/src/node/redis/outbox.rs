@@ -8,6 +8,7 @@ use crate::error::NodeError;
 use crate::time::clock::Instant;
 use redis::{Cmd, Value};
 use std::mem;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::task::{Context, Waker};
 use tokio::sync::{Notify, oneshot};
@@ -20,6 +21,8 @@ pub(super) struct Outbox {
     attention: Notify,
     /// Wakes the task that waits for the next command.
     used: Notify,
+    /// A task waits for the next command. Only read and changed under the mutex.
+    is_use_awaited: AtomicBool,
 }
 
 #[derive(Default)]
@@ -33,8 +36,6 @@ struct Gathered {
     extensions: u64,
     /// Whether the next command calls whoever watches the connection.
     is_watched: bool,
-    /// A task waits for the next command.
-    is_use_awaited: bool,
     /// Whether the subscription was put in.
     is_subscribed: bool,
     /// Whether the connection has ended.
@@ -97,7 +98,10 @@ impl Outbox {
         gathered.commands.push(outgoing);
         gathered.puts = gathered.puts.wrapping_add(1);
         let (courier, is_watched) = (gathered.courier.take(), mem::take(&mut gathered.is_watched));
-        let is_use_awaited = mem::take(&mut gathered.is_use_awaited);
+        let is_use_awaited = self.is_use_awaited.load(Ordering::Relaxed);
+        if is_use_awaited {
+            self.is_use_awaited.store(false, Ordering::Relaxed);
+        }
         drop(gathered);
         if is_use_awaited {
             self.used.notify_one();
@@ -144,9 +148,10 @@ impl Outbox {
 
     /// Returns `true` if there was a command after the first `puts`. Otherwise the next one wakes the task that waits.
     fn await_use(&self, puts: u64) -> bool {
-        let mut gathered = self.gathered();
-        gathered.is_use_awaited = gathered.puts == puts;
-        !gathered.is_use_awaited
+        let gathered = self.gathered();
+        let is_used = gathered.puts != puts;
+        self.is_use_awaited.store(!is_used, Ordering::Relaxed);
+        is_used
     }
 
     /// Ready when there is something to look at.

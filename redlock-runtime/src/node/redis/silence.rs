@@ -117,7 +117,7 @@ pub(super) async fn watch(
             if silent >= limit {
                 let ping = async || drop(live.probe(&["PING"]).await);
                 if let Some(server) = check(endpoint, control, checks, ping).await {
-                    end(live, server, silent, connections);
+                    end(live, &server, silent, connections);
                 }
                 (silent, limit) = (Duration::ZERO, checks.next_silence());
             }
@@ -131,24 +131,22 @@ pub(super) async fn watch(
 }
 
 /// Ends a connection that was `silent` while its `server` answers on a new one.
-fn end(live: &LiveConnection, server: Server, silent: Duration, connections: &Connections) {
+fn end(live: &LiveConnection, server: &Server, silent: Duration, connections: &Connections) {
     let known = connections.server.run_id();
     if known.is_some() && server.run_id.is_none() {
         // A proxy that answers by itself: the server behind it may be frozen.
         return;
     }
-    if known != server.run_id {
-        let error = NodeError::Unreachable(format!("silent for {silent:?}, and another server answers there").into());
-        if connections.server.is_member() || live.located().is_some() {
-            // The map of the cluster and the Sentinels say what that server is.
-            live.end(error);
-        } else {
-            live.leave(error);
-        }
+    if known == server.run_id {
+        let reason = format!("silent for {silent:?}, although the server answers on a new connection");
+        return live.end(NodeError::Unreachable(reason.into()));
+    }
+    let error = NodeError::Unreachable(format!("silent for {silent:?}, and another server answers there").into());
+    if connections.server.is_member() || live.located().is_some() {
+        // The map of the cluster and the Sentinels say what that server is.
+        live.end(error);
     } else {
-        live.end(NodeError::Unreachable(
-            format!("silent for {silent:?}, although the server answers on a new connection").into(),
-        ));
+        live.leave(error);
     }
 }
 
