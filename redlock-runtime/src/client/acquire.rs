@@ -396,6 +396,7 @@ impl<'c> Call<'c> {
             None => numbered.await.map(Some),
             Some(limit) => match timeout(limit.max(SHORTEST_LOOK), numbered).await {
                 Ok(token) => token.map(Some),
+                Err(_) if turn.acquisition().is_heard() => Err(Unnumbered::Failed(self.timed_out_by(None))),
                 Err(_) => Err(Unnumbered::Failed(turn.acquisition().failure())),
             },
         }

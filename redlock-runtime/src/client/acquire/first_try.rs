@@ -38,6 +38,7 @@ impl Call<'_> {
         if let Some(frame) = self.shares_with_a_caller() {
             return self.try_beside(turn, &frame).await;
         }
+        let comes_late = self.comes_late();
         let verdict;
         if self.wants_several() {
             (turn, verdict) = self.try_for_several(turn, now).await?;
@@ -65,6 +66,12 @@ impl Call<'_> {
             }
             // A place in the queues would be left at once, and its unanswered questions would say nothing of the nodes.
             Verdict::Contended => Err(Setback::Failed(self.timed_out(turn.acquisition()).await)),
+            // The nodes had no time to answer, because the wait was over.
+            Verdict::Reached | Verdict::OutOfReach | Verdict::Open
+                if comes_late && turn.acquisition().lacks_answers() =>
+            {
+                Err(Setback::Failed(self.timed_out_by(None)))
+            }
             Verdict::Reached | Verdict::OutOfReach | Verdict::Open => {
                 Err(Setback::Failed(turn.acquisition().failure()))
             }

@@ -27,25 +27,26 @@ use crate::observe::events;
 use crate::observe::spans::Path;
 use crate::protocol::candidate::{Wanted, turn};
 use crate::protocol::hold_options::HoldOptions;
-use crate::protocol::timing::LONGEST_SILENCE;
+use crate::protocol::timing::{AFTER_FAILURE, LONGEST_SILENCE};
 use crate::request::Wait;
+use crate::time::clock::Instant;
 use std::pin::pin;
 use std::sync::OnceLock;
 use std::time::Duration;
-use tokio::time::timeout;
+use tokio::time::{sleep, timeout};
 
 impl Call<'_> {
     /// Obtains a permit.
     pub(super) async fn obtain_permit(&self) -> Result<LocalTurn, LockError> {
         self.does_not_wait_for_permits_of_its_own()?;
-        let gate = self.of_turnstile();
+        let (mut gate, begun) = (self.of_turnstile(), self.now());
         let mut place = self.place_in_line();
         loop {
-            let turnstile = match self.unless_passed(&mut place, self.obtain_turnstile(&gate)).await {
+            let turnstile = match self.unless_passed(&mut place, self.obtain_turnstile(&mut gate, begun)).await {
                 Came::Ours(turnstile) => turnstile?,
                 Came::Passed(permit) => return Ok(permit),
             };
-            match self.enter_through(&turnstile, &mut place).await {
+            match self.enter_through(&turnstile, begun, &mut place).await {
                 Ok(Came::Ours(permit)) => {
                     self.way.goes(if gate.way.path() == Path::Fast { Path::Fast } else { Path::Queued });
                     return Ok(permit);
@@ -90,9 +91,28 @@ impl Call<'_> {
         Ok(())
     }
 
+    /// Obtains the turnstile. A call that does not wait for permits tries again while too few nodes answer, for as long after it has
+    /// `begun` as any call that does not wait: a hiccup says nothing about the permits.
+    async fn obtain_turnstile(&self, gate: &mut Call<'_>, begun: Instant) -> Result<LocalTurn, LockError> {
+        let limit = begun.after(LONGEST_SILENCE);
+        loop {
+            let obtained = self.wait_for_turnstile(gate).await;
+            let is_silent = !self.waits() && matches!(obtained, Err(LockError::NoQuorum { .. }));
+            if !is_silent || limit.since(self.now()) <= AFTER_FAILURE {
+                return obtained;
+            }
+            // Of no certain length, so that two calls that have some nodes each do not meet again and again.
+            sleep(AFTER_FAILURE.mul_f64(0.5 + 0.5 * fastrand::f64())).await;
+            if self.shared().is_closed() {
+                return Err(LockError::Closed);
+            }
+            gate.begun = self.now();
+        }
+    }
+
     /// Obtains the turnstile. Who stays in it may wait for a caller of this call, or behind somebody who does; whoever only enters
     /// is through before it is looked at again.
-    async fn obtain_turnstile(&self, gate: &Call<'_>) -> Result<LocalTurn, LockError> {
+    async fn wait_for_turnstile(&self, gate: &Call<'_>) -> Result<LocalTurn, LockError> {
         let (mut obtaining, mut is_told) = (pin!(gate.obtain()), false);
         let obtained = loop {
             match timeout(LONGEST_SILENCE, obtaining.as_mut()).await {
@@ -147,7 +167,7 @@ impl Call<'_> {
             label: self.label,
             site: self.site,
             way: Way::default(),
-            begun: self.begun,
+            begun: if self.waits() { self.begun } else { self.now() },
             latest: None,
             waiting: OnceLock::new(),
         }

@@ -82,6 +82,7 @@ impl Call<'_> {
     pub(super) async fn enter_through(
         &self,
         turnstile: &LocalTurn,
+        begun: Instant,
         place: &mut Option<PermitWait>,
     ) -> Result<Came<LocalTurn>, Left> {
         let entrant = self.entrant(turnstile);
@@ -95,7 +96,8 @@ impl Call<'_> {
             is_heard: entrant.rest.is_some(),
             entrant: Some(entrant),
             has_stayed: false,
-            silent_since: None,
+            // A call that does not wait for permits has one time for all its questions.
+            silent_since: (!self.waits()).then_some(begun),
             pause_behind: AFTER_FAILURE,
             is_told: false,
         };
@@ -189,7 +191,7 @@ impl Call<'_> {
             let Some(Entrant { permit, .. }) = &stay.entrant else { return Ok(()) };
             return self.may_ask_again(permit.acquisition(), now.since(since), now);
         }
-        stay.silent_since = None;
+        stay.silent_since = stay.silent_since.filter(|_| !self.waits());
         self.may_rest(stay.rest().and_then(|rest| rest.first_end), now)
     }
 
@@ -228,15 +230,13 @@ impl Call<'_> {
     }
 
     /// # Errors
-    /// When the call waits for answers no longer, or for nothing any more. Who does not wait for permits keeps the turnstile from others
-    /// for a node timeout.
+    /// When the call waits for answers no longer, or for nothing any more.
     fn may_ask_again(&self, permit: &Acquisition, silence: Duration, now: Instant) -> Result<(), Left> {
         let (limit, waits) = (self.limit(), self.waits());
-        let longest = if waits { LONGEST_SILENCE } else { permit.node_timeout() };
         let is_over = waits && limit.is_some_and(|limit| limit <= now);
         if is_over && permit.is_heard() {
             Err(Left::Failed(self.timed_out_by(None)))
-        } else if is_over || silence >= longest && (limit.is_some() || permit.is_refused()) {
+        } else if is_over || silence >= LONGEST_SILENCE && (limit.is_some() || permit.is_refused()) {
             Err(Left::Failed(permit.failure()))
         } else {
             Ok(())
