@@ -118,7 +118,7 @@ struct Call<'c> {
     wait: Wait,
     /// How many may have a permit at a time, if it is one that is wanted.
     permits: u32,
-    /// The call for a permit, if this is the one for its turnstile.
+    /// The call for a permit, if this is the one for its turnstile, or for the share of the key by which it waits for exclusive locks.
     permit: Option<&'c Self>,
     hold: HoldOptions,
     /// Whether it may share its token with other calls of the process.

@@ -43,7 +43,7 @@ impl Call<'_> {
         if self.wants_several() {
             (turn, verdict) = self.try_for_several(turn, now).await?;
         } else {
-            let ahead = self.permit.map(Self::look_ahead);
+            let ahead = self.permit_behind_turnstile().map(Self::look_ahead);
             turn.acquisition().send_try(now);
             if let Some(entrant) = ahead {
                 entrant.ask_behind(&turn);
@@ -54,12 +54,12 @@ impl Call<'_> {
             self.way.goes(Path::Fast);
             return Ok(turn);
         }
-        if let Some(permit) = self.permit {
+        if let Some(permit) = self.permit_behind_turnstile() {
             permit.hear_refusals(&turn, self.patience()).await;
         }
         match verdict {
             _ if self.has_time() => {
-                if self.permit.is_some() {
+                if self.permit_behind_turnstile().is_some() {
                     self.ask_no_more(&mut turn)?;
                 }
                 self.wait(turn).await

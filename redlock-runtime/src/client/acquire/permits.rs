@@ -7,9 +7,10 @@
 //!    Where the turnstile may be free, the nodes are asked for both together: what they say counts if the turnstile is had by that.
 //! 3. While too many have permits, the call stays in the turnstile: it asks again when one is given back, when one runs out, and
 //!    now and then.
-//! 4. While somebody has the lock alone, or has come before to have it alone, what some nodes have given is given back, and another
-//!    token asks them later: that one may need these nodes for what it has of the others, and would wait for them as long as this
-//!    one does for those.
+//! 4. While somebody has the lock alone, or has come before to have it alone, what some nodes have given is given back: that one may need
+//!    these nodes for what it has of the others, and would wait for them as long as this one does for those. The call waits in the
+//!    queues of the key as a reader then, with a token of its own. It keeps this share until it has asked for the permit, so that no
+//!    writer comes in between. Others in the turnstile might count the share as a permit, so it is released right behind the question.
 //! 5. A permit that another call of this process gives back may be passed on to it meanwhile, wherever it stands. Then it leaves the
 //!    turnstile to the next one, together with what the nodes have told by then: so that one has nothing to ask.
 //! 6. Who has waited in the turnstile for a permit gives it back to other processes that wait for it, and lets no other call of this one
@@ -144,8 +145,26 @@ impl Call<'_> {
         Ok(())
     }
 
+    /// Returns the call for the permit if this is the one for its turnstile.
+    pub(super) fn permit_behind_turnstile(&self) -> Option<&Self> {
+        self.permit.filter(|_| !self.mode.is_shared())
+    }
+
+    /// Returns the call for a share of the key, which waits for exclusive locks in the queues of the nodes. Its lease is short, because
+    /// the share is held only until the nodes were asked for the permit.
+    pub(super) fn as_reader(&self) -> Call<'_> {
+        Call {
+            parts: Parts::single(self.key.clone(), Mode::Shared),
+            key: self.key.clone(),
+            mode: Mode::Shared,
+            wait: self.wait,
+            ..self.of_turnstile()
+        }
+    }
+
     /// The call for the turnstile. A call that does not wait for permits waits for those who are about to enter, which takes no
-    /// longer than their questions: whoever stays in the turnstile waits for a permit.
+    /// longer than their questions: whoever stays in the turnstile waits for a permit. It counts from now, since the call may have waited
+    /// for its first connections.
     fn of_turnstile(&self) -> Call<'_> {
         let ttl = turn(self.wanted.ttl);
         let wait = if self.waits() { self.wait } else { Wait::For(self.shared().node_timeout(ttl)) };
