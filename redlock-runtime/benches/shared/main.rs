@@ -8,6 +8,7 @@
     reason = "a benchmark that cannot run should say so and stop"
 )]
 
+mod beside;
 #[path = "../common/cpu_time.rs"]
 mod cpu_time;
 mod free;
@@ -23,6 +24,7 @@ mod processes;
 #[path = "../common/result_file.rs"]
 mod result_file;
 
+use beside::Beside;
 use free::Free;
 use hand_over::HandOver;
 use joined::Joined;
@@ -41,6 +43,7 @@ struct Report {
     processes: Vec<Processes>,
     joined: Vec<Joined>,
     permits: Vec<Permits>,
+    beside: Vec<Beside>,
 }
 
 fn main() {
@@ -51,8 +54,12 @@ fn main() {
 
 async fn run() {
     let is_quick = std::env::args().any(|argument| argument == "--quick");
-    let (turns, rounds, seconds) = if is_quick { (4, 5, 2) } else { (24, 60, 10) };
+    let (turns, rounds, seconds, beside_turns) = if is_quick { (4, 5, 2, 1) } else { (24, 60, 10, 6) };
     let mut report = Report::default();
+    if std::env::args().any(|argument| argument == "--beside") {
+        report.beside.push(Beside::measure(&Nodes::start(1).await, beside_turns).await);
+        return print!("{}", beside::Tables(&report.beside));
+    }
     for nodes in [1, 5] {
         let servers = Nodes::start(nodes).await;
         let manager = manager(&servers.urls()).await;
@@ -63,6 +70,7 @@ async fn run() {
         report.processes.push(Processes::measure(&servers, rounds).await);
         report.joined.push(Joined::measure(&servers, Duration::from_secs(seconds)).await);
         report.permits.push(Permits::measure(&servers, turns, Duration::from_secs(seconds)).await);
+        report.beside.push(Beside::measure(&servers, beside_turns).await);
     }
     print!("{report}");
     if !is_quick {
@@ -114,6 +122,7 @@ impl fmt::Display for Report {
         self.handed.iter().try_for_each(|row| writeln!(f, "{row}"))?;
         processes::table(&self.processes, f)?;
         joined::table(&self.joined, f)?;
-        permits::table(&self.permits, f)
+        permits::table(&self.permits, f)?;
+        write!(f, "{}", beside::Tables(&self.beside))
     }
 }

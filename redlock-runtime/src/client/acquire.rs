@@ -118,7 +118,7 @@ struct Call<'c> {
     wait: Wait,
     /// How many may have a permit at a time, if it is one that is wanted.
     permits: u32,
-    /// The call for a permit, if this is the one for its turnstile.
+    /// The call for a permit, if this is the one for its turnstile, or for the share of the key by which it waits for exclusive locks.
     permit: Option<&'c Self>,
     hold: HoldOptions,
     /// Whether it may share its token with other calls of the process.
@@ -392,6 +392,7 @@ impl<'c> Call<'c> {
             None => numbered.await.map(Some),
             Some(limit) => match timeout(limit.max(SHORTEST_LOOK), numbered).await {
                 Ok(token) => token.map(Some),
+                Err(_) if turn.acquisition().is_heard() => Err(Unnumbered::Failed(self.timed_out_by(None))),
                 Err(_) => Err(Unnumbered::Failed(turn.acquisition().failure())),
             },
         }

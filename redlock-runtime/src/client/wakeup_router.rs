@@ -12,6 +12,7 @@
 
 use crate::client::local_queue::LocalQueue;
 use crate::client::revoked::revoked;
+use crate::lock::Mode;
 use crate::node::Connected;
 use crate::protocol::command::{Deliver, Notice, Subject, Wakeup};
 use crate::protocol::last_command::LastCommand;
@@ -92,6 +93,8 @@ fn route(local: &Arc<LocalQueue>, index: usize, Wakeup { subject, notice }: Wake
     }
     let stays = is_kept && shared.rules.apply(Rule::KeptTokensStay);
     if !is_known && !stays && notice != Notice::Busy {
+        // What others wait for as a permit is released as one, so that the call in the turnstile is told.
+        let subject = if notice == Notice::Freed { subject.of_mode(Mode::Permit) } else { subject };
         release_unknown(local, index, subject);
     }
 }

@@ -60,7 +60,7 @@ pub enum LockError {
         /// renewed; most owners give a lock back long before.
         lease_left: Option<Duration>,
         /// Under which token that owner has it, as far as is known without asking for it: when it is another call of this
-        /// manager. See [`holder`](Self::holder).
+        /// manager that has one of the keys alone. See [`holder`](Self::holder).
         holder: Option<Box<OwnerToken>>,
     },
     /// Another owner held the key during the whole `wait`.
@@ -72,7 +72,8 @@ pub enum LockError {
         waited: Duration,
         /// How much of the lease of that owner was left, as in [`Contended`](Self::Contended).
         lease_left: Option<Duration>,
-        /// Under which token that owner has it, if a majority of the nodes has said so. See [`holder`](Self::holder).
+        /// Under which token that owner has it, if a majority of the nodes has said so. Several keys may have several owners, of which
+        /// this is one. See [`holder`](Self::holder).
         holder: Option<Box<OwnerToken>>,
     },
     /// As many calls of this manager wait for the key as [`max_waiting`](crate::LockManagerBuilder::max_waiting) allows. The call failed at

@@ -23,7 +23,7 @@ use crate::lock::{LockKey, OwnerToken};
 use crate::node::BoxFuture;
 use crate::node::inspection::{BreakOutcome, BreakReport, NodeBreak, StandIn};
 use crate::observe::events;
-use crate::protocol::command::{Answer, Command, Reply, Subject, Verb};
+use crate::protocol::command::{Answer, Command, Notice, Reply, Subject, Verb};
 use crate::protocol::lease::drift;
 use crate::protocol::rules::Rule;
 use crate::protocol::timing::{CLAIM, EXPIRY_MARGIN, MAX_TTL, STOPPING};
@@ -149,7 +149,13 @@ impl LockManager {
         let subject = parsed(&token).map(|theirs| Subject::new(key.clone(), theirs));
         let report = match (subject, is_forced) {
             (Some(theirs), false) => revoke(&self.local, theirs, by, within).await,
-            (Some(theirs), true) => report(shared, by, &key, release(shared, theirs).await),
+            (Some(theirs), true) => {
+                let report = report(shared, by, &key, release(shared, theirs).await);
+                if report.took_any() {
+                    tell_turnstile(&self.local, &key).await;
+                }
+                report
+            }
             (None, true) => report(shared, by, &key, remove(shared, &key, &token).await),
             (None, false) => report(shared, by, &key, shared.nodes.iter().map(|_| BreakOutcome::NeedsForce).collect()),
         };
@@ -213,10 +219,34 @@ async fn revoke(local: &Arc<LocalQueue>, theirs: Subject, by: OwnerToken, patien
     let report = report(shared, by, &revocation.theirs.key, places.outcomes);
     // Who may have a majority still goes on.
     let has_stopped = report.took_any() && revocation.has_stopped_until(places.until, patience).await;
+    if has_stopped {
+        tell_turnstile(local, &revocation.theirs.key).await;
+    }
     let left = places.until.since(shared.clock.now());
     let stands = !has_stopped && !left.is_zero();
     let stand_in = stands.then(|| StandIn { token: revocation.ours.token, left });
     BreakReport { is_told: places.is_told, has_stopped, stand_in, ..report }
+}
+
+/// Tells the call that waits for a permit of `key` that one is free: a lock that is broken is released as an ordinary one, because the
+/// token does not say whether it has a permit.
+async fn tell_turnstile(local: &LocalQueue, key: &LockKey) {
+    let (shared, turnstile) = (local.shared(), key.turnstile());
+    let asked = shared.nodes.iter().map(|node| node.node().holder_of(&turnstile)).collect();
+    // The call has its turnstile by a quorum, so that another one names it.
+    let is_enough = |answers: &[Option<Option<OwnerToken>>]| answers.iter().flatten().count() >= shared.quorum.needed;
+    let waiting = gather(asked, PATIENCE, is_enough).await;
+    for (index, (node, by)) in shared.nodes.iter().zip(waiting).enumerate() {
+        let Some(by) = by.flatten() else { continue };
+        let subject = Subject::new(turnstile.clone(), by);
+        match local.find(&subject) {
+            // A call of this manager needs no channel, which may not be open.
+            Some(ours) => {
+                ours.notice(index, Notice::Freed);
+            }
+            None => node.node().tell_freed(&subject),
+        }
+    }
 }
 
 /// Waits until what the holder answers can be heard at enough nodes.

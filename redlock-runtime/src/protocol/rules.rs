@@ -221,6 +221,14 @@ pub(crate) enum Rule {
     AskedAheadEndsWithTheTry,
     /// Whoever finds all permits taken for a while tells those who have them, so that those that nobody has are given back.
     PermitsAreAskedAfter,
+    /// A call that has found all permits taken asks for entries that last no longer than its turnstile: the process may die while it
+    /// waits.
+    WaitersEnterBriefly,
+    /// A call for a permit keeps the share by which it has waited for exclusive locks until it has asked for the permit: otherwise the
+    /// next exclusive lock comes in between.
+    SharesAreKeptUntilAsked,
+    /// The share by which a call for a permit has waited is not counted as a permit.
+    OwnSharesAreNotCounted,
 }
 
 /// Which rules apply.

@@ -28,21 +28,24 @@ impl LockRequest {
     /// for those who have permits.
     ///
     /// Every permit has a separate lease with a separate renewal. If the process of a holder crashes, its permit is free after the `ttl` of
-    /// that permit. If the process of a waiter crashes, one permit can stay occupied for the `ttl` of the waiter.
+    /// that permit. If the process of a waiter crashes, it occupies no permit. The first waiter also keeps the other waiters out for at
+    /// most five seconds then.
     ///
     /// # What is different from an exclusive lock
     /// - To enter takes one round trip more: a call takes the *turnstile* of the key first, where one at a time counts the others,
     ///   and then its permit.
-    /// - A permit that could not be proven for a moment is lost for good ([`LockError::Lost`]), and a node that has forgotten it or
-    ///   was away when it was given does not get it back: with 3 nodes, a permit survives the loss of one, once. A body that takes
-    ///   days had better be made of shorter ones.
+    /// - A permit that could not be proven for a moment is lost for good ([`LockError::Lost`]).
+    /// - A node that has lost the permit, or was away when it was given, gets it later than an exclusive lock. An exclusive lock is
+    ///   restored with its next renewal, by any of the nodes that still have it. A permit is restored if a majority of the nodes still
+    ///   has it, and after the call that is first in the turnstile has its own permit. So a permit that only a bare majority has, such as
+    ///   two of three nodes, is lost when one of these nodes loses it: at the end of the lease that this node gave last. The exclusive
+    ///   lock survives that.
     /// - There is no fencing token, no [`once_per`](Self::once_per), nothing to [`linger`](Self::linger), and no detaching: a permit
     ///   that is [detached](crate::LockGuard::detach) is given back.
-    /// - An exclusive lock of the same key waits until nobody has a permit, and has no promised place among those that wait for
-    ///   permits. Shared locks of the same key do not wait, and each counts as one permit; those of one process that have joined count as one together. A
+    /// - An exclusive lock of the same key waits until no call has a permit. The first of the calls that wait for permits waits for
+    ///   exclusive locks in the queue of the key, as a shared call does. The calls behind it have no place there yet.
+    ///   Shared locks of the same key do not wait, and each counts as one permit; those of one process that have joined count as one together. A
     ///   call that waits for a reader to leave looks for that once a second.
-    ///   Where some process always waits for the lock alone, calls that want permits may never enter: they look now and then whether
-    ///   the lock is free. Take the two by turns from one key only where exclusive locks of it are rare.
     /// - A [reentrant](Self::reentrant) call enters the permit of its caller, whatever its number. A share of its caller is no permit:
     ///   then it takes one.
     /// - A call in the body of another that has a permit takes one more, if it is not reentrant. It waits for one that is free, but for

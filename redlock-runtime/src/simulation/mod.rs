@@ -69,8 +69,15 @@ fn profile(seed: u64) -> Profile {
 fn the_promises_hold_for_several_keys() {
     let banks = [sharing::bank, sharing::bank_crowd, sharing::bank_with_cancels, sharing::bank_with_cuts];
     let trees = [tree::tree, tree::tree_crowd, tree::tree_with_cancels, tree::tree_with_cuts, tree::tree_among_others];
-    for profile in banks.into_iter().chain(trees).chain([tree::fenced_bank, tree::fenced_tree]) {
+    for (number_of_profile, profile) in
+        banks.into_iter().chain(trees).chain([tree::fenced_bank, tree::fenced_tree]).enumerate()
+    {
         let profile = profile();
+        if let Some(seed) = number(SEED) {
+            let outcome = run(&profile, seed, true);
+            println!("{number_of_profile}: {:?}\n{}", outcome.violation, outcome.trace);
+            continue;
+        }
         let schedules = number(SCHEDULES).unwrap_or(DEFAULT_SCHEDULES / 100);
         let failed = search(0..schedules, |seed| run(&profile, seed, false));
         assert!(failed.is_none(), "{failed:?}: {profile:?}");
@@ -81,10 +88,10 @@ fn the_promises_hold_for_several_keys() {
 #[test]
 fn the_promises_hold_for_permits() {
     use permits::{
-        families_with_faults, families_with_thefts, pool, pool_among_others, pool_and_alone, pool_crowd,
-        pool_of_families, pool_rolling, pool_with_amnesia, pool_with_crashes, pool_with_cut_tries,
-        pool_with_cut_yields, pool_with_cuts, pool_with_freezes, pool_with_lost_entries, pool_with_pauses,
-        pool_with_thefts, stream_of_families,
+        families_with_faults, families_with_thefts, pool, pool_among_others, pool_among_writers, pool_and_alone,
+        pool_crowd, pool_of_families, pool_rolling, pool_with_amnesia, pool_with_crashes, pool_with_cut_tries,
+        pool_with_cut_yields, pool_with_cuts, pool_with_dead_waiters, pool_with_freezes, pool_with_lost_entries,
+        pool_with_pauses, pool_with_thefts, stream_of_families,
     };
     let profiles = [
         pool,
@@ -105,6 +112,8 @@ fn the_promises_hold_for_permits() {
         pool_rolling,
         pool_with_freezes,
         pool_with_thefts,
+        pool_with_dead_waiters,
+        pool_among_writers,
     ];
     let failed: Vec<_> = profiles
         .into_iter()

@@ -15,8 +15,8 @@ use super::claims::{late_announcements, steps_before_claims};
 use super::faults::Faults;
 use super::lingering::{lingering, lingering_deaf, lingering_shutdowns, lingering_tries, lingering_with_cancels};
 use super::permits::{
-    pool_and_alone, pool_of_families, pool_rolling, pool_with_cut_tries, pool_with_lost_entries, pool_with_pauses,
-    pool_with_thefts,
+    pool_among_writers, pool_and_alone, pool_of_families, pool_rolling, pool_with_cut_tries, pool_with_dead_waiters,
+    pool_with_lost_entries, pool_with_pauses, pool_with_thefts,
 };
 use super::profile::Profile;
 use super::records::Promise;
@@ -45,7 +45,7 @@ const LONG_BODY: u64 = 1500;
 /// A rule, the circumstances in which it matters, and what breaks without it.
 type Case = (Rule, fn() -> Profile, &'static [Promise]);
 
-const CASES: [Case; 106] = [
+const CASES: [Case; 109] = [
     (Rule::TokensFollowTheLatest, wrong_clocks, &[Promise::Fairness]),
     (Rule::ReleasedTokensAreDead, cut_yields, &[Promise::Exclusion, Promise::Owned, Promise::Clean]),
     (Rule::OwnTurnIsALease, crowd_with_crashes, &[Promise::Exclusion, Promise::Owned]),
@@ -141,6 +141,9 @@ const CASES: [Case; 106] = [
     (Rule::VotesAreWonBack, pool_rolling, &[Promise::Kept]),
     (Rule::VotersAreAskedFirst, pool_with_thefts, &[Promise::Pool]),
     (Rule::PermitsAreAskedAfter, pool_with_cut_tries, &[Promise::Progress]),
+    (Rule::WaitersEnterBriefly, pool_with_dead_waiters, &[Promise::Progress]),
+    (Rule::SharesAreKeptUntilAsked, pool_among_writers, &[Promise::Fairness]),
+    (Rule::OwnSharesAreNotCounted, pool_among_writers, &[Promise::Fairness, Promise::Progress]),
     (Rule::IntentsKeepOut, tree, &[Promise::Exclusion, Promise::Owned]),
     (Rule::OnlyConcernedAreTold, tree, &[Promise::Quiet]),
     (Rule::ThoseLeftAreTold, tree, &[Promise::Progress]),

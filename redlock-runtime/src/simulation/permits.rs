@@ -94,6 +94,17 @@ pub(super) fn pool_and_alone() -> Profile {
     Profile { nodes: vec![2, 2, 3], ttls: vec![20_000], bodies: 0..=60, permits: vec![1, 2, 0], bound: 1800, ..crowd() }
 }
 
+/// Most want the lock alone, again and again, and nobody may always be overtaken. Few want permits: all who do wait for the turnstile
+/// together, and then nobody is left who overtakes them.
+pub(super) fn pool_among_writers() -> Profile {
+    let (nodes, clients, tasks, calls) = (vec![1, 3], 5..=5, 1..=1, 25..=35);
+    let (ttls, waits) = (vec![20_000], vec![Wait::Forever]);
+    let mut permits = vec![0; 14];
+    permits.push(1);
+    let fair_within = Some(800);
+    Profile { nodes, clients, tasks, calls, ttls, waits, permits, pauses: 0..=5, bodies: 5..=20, fair_within, ..pool() }
+}
+
 /// Connections break while calls enter, and what was sent may arrive late.
 pub(super) fn pool_with_cuts() -> Profile {
     let enters: fn(Verb) -> bool = |verb| matches!(verb, Verb::Enter { .. });
@@ -137,6 +148,14 @@ pub(super) fn pool_with_pauses() -> Profile {
 pub(super) fn pool_with_crashes() -> Profile {
     let faults = Faults { crashes: 2, cuts: 3, until: 600, ..Faults::NONE };
     Profile { faults, bodies: 0..=900, ttls: vec![1000, 4000], permits: vec![1, 2, 0], bound: 2500, ..pool_crowd() }
+}
+
+/// Processes die while they wait for permits that others have for long.
+pub(super) fn pool_with_dead_waiters() -> Profile {
+    let faults = Faults { crashes: 2, until: 2500, ..Faults::NONE };
+    let (nodes, clients, tasks, calls) = (vec![1, 3], 4..=5, 1..=1, 2..=3);
+    let (ttls, waits, bodies) = (vec![20_000], vec![Wait::Forever], 600..=1500);
+    Profile { nodes, clients, tasks, calls, ttls, waits, bodies, faults, permits: vec![1, 2], bound: 3000, ..pool() }
 }
 
 /// The servers restart one after the other and know nothing, while all have their permits.

@@ -8,6 +8,7 @@ use crate::time::clock::Instant;
 use crate::{FencingToken, LockGuard, Wait};
 use std::collections::{BTreeSet, HashMap, HashSet};
 use std::fmt;
+use std::ops::Range;
 use std::sync::Weak;
 use std::time::Duration;
 
@@ -73,6 +74,9 @@ pub(super) struct Records {
     pub(super) longest_idle: Duration,
     /// Those by which anybody has entered.
     pub(super) entered_tokens: HashSet<OwnerToken>,
+    /// Tokens that have had entries for permits before any call entered by them: from the first to the last moment at which their
+    /// processes were alive.
+    pub(super) pending_permits: HashMap<OwnerToken, Range<Instant>>,
     /// One may serve several calls of its process.
     pub(super) served_tokens: Vec<OwnerToken>,
     /// They stand at the nodes until somebody takes their place, or their ttl is over.

@@ -34,13 +34,28 @@ impl Network {
         serving >= world.quorum.needed
     }
 
+    /// Returns the tokens that have shares of `key` at any of the servers, and whose processes are well.
+    pub(super) fn live_shares(&self, key: &LockKey) -> HashSet<OwnerToken> {
+        let (world, now) = (self.world(), self.now());
+        let shares = world.servers.iter().flat_map(|server| server.readers(key.name(), now));
+        let is_well = |token: &OwnerToken| world.client_of(*token).is_some_and(|at| world.clients[at].is_well(now));
+        shares.filter(is_well).collect()
+    }
+
     /// Whether fewer than so many have shares of `key` at any of the servers that they do not give back by themselves. `kept` are the
-    /// tokens that somebody still has in use.
-    pub(super) fn has_room(&self, key: &LockKey, kept: &[OwnerToken], room: u32) -> bool {
+    /// tokens that somebody still has in use; those that have `left` keep nobody out for long.
+    pub(super) fn has_room(
+        &self,
+        key: &LockKey,
+        kept: &[OwnerToken],
+        left: impl Fn(OwnerToken) -> bool,
+        room: u32,
+    ) -> bool {
         let (world, now) = (self.world(), self.now());
         let of = |(index, server): (usize, &Server)| {
             let readers = server.readers(key.name(), now).into_iter();
-            readers.filter(|reader| !world.is_free_to_go(index, *reader, kept, now)).collect::<Vec<_>>()
+            let stays = |reader: &OwnerToken| !left(*reader) && !world.is_free_to_go(index, *reader, kept, now);
+            readers.filter(stays).collect::<Vec<_>>()
         };
         let stay: HashSet<_> = world.servers.iter().enumerate().flat_map(of).collect();
         // Whoever stands in the turnstile enters soon, or leaves it. Of one that is gone or stands still, only time gets rid.

@@ -1,7 +1,8 @@
 //! A lock that somebody breaks: its holder is told and stops, whoever waits is served, and nobody else is harmed.
 
 use crate::support::{
-    SHORT_WAIT, acquired_everywhere, assert_nothing_left, builder, holders, manager, wait_until_queued,
+    SHORT_WAIT, acquired_everywhere, assert_nothing_left, builder, holders, known_everywhere, manager,
+    wait_until_queued,
 };
 use redlock_runtime::{BreakOutcome, BreakReport, LockError, LockManager, LockRequest, LossCause, Wait};
 use redlock_tests::{Nodes, PATIENCE, RedisServer, eventually};
@@ -307,6 +308,24 @@ async fn who_has_waited_in_vain_knows_for_whom() {
     assert!(matches!(error, LockError::TimedOut { .. }), "{error}");
     assert_eq!(error.holder(), Some(guard.token()));
     let error = holder.try_acquire("order:7").await.unwrap_err();
+    assert!(matches!(error, LockError::Contended { .. }), "{error}");
+    assert_eq!(error.holder(), Some(guard.token()));
+}
+
+#[tokio::test]
+async fn timed_out_call_for_several_keys_names_a_holder() {
+    let nodes = Nodes::start(3).await;
+    let (holder, other) = (manager(&nodes).await, manager(&nodes).await);
+    let both = || LockRequest::all(["{order}:6", "{order}:7"]);
+    for held in [LockRequest::new("{order}:7"), LockRequest::all(["{order}:7", "{order}:8"])] {
+        let guard = known_everywhere(&holder, &nodes, held).await;
+        let error = other.acquire(both().wait(SHORT_WAIT)).await.unwrap_err();
+        assert!(matches!(error, LockError::TimedOut { .. }), "{error}");
+        assert_eq!(error.holder(), Some(guard.token()));
+        guard.release().await.unwrap();
+    }
+    let guard = acquired_everywhere(&holder, &nodes, "{order}:7").await;
+    let error = holder.try_acquire(both()).await.unwrap_err();
     assert!(matches!(error, LockError::Contended { .. }), "{error}");
     assert_eq!(error.holder(), Some(guard.token()));
 }

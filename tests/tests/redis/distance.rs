@@ -67,3 +67,14 @@ async fn a_majority_that_is_near_is_what_counts_and_one_that_goes_away_counts_no
     eventually(PATIENCE, "the distance is known", async || is_far(true).await).await;
     manager.acquire(KEY).await.unwrap().release().await.unwrap();
 }
+
+#[tokio::test]
+async fn first_permit_call_of_a_process_is_not_timed_before_its_connections_are_there() {
+    for size in SIZES {
+        let nodes = Nodes::start(size).await;
+        let proxies = proxies(&nodes).await;
+        let manager = far_away(&proxies);
+        manager.try_acquire(LockRequest::new(KEY).permits(1)).await.unwrap().release().await.unwrap();
+        assert_nothing_left(&manager, &nodes).await;
+    }
+}

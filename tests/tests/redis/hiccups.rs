@@ -3,7 +3,7 @@
 use crate::support::{
     BRIEF, acquired_everywhere, asked, assert_nothing_left, builder, connected, manager_through, wait_until_asked,
 };
-use redlock_runtime::{LockError, LockManager};
+use redlock_runtime::{LockError, LockManager, LockRequest};
 use redlock_tests::{Nodes, PATIENCE, Proxy, RedisServer, eventually};
 use std::time::{Duration, Instant};
 use tokio::task::JoinHandle;
@@ -16,17 +16,21 @@ const LONGEST_SILENCE: Duration = Duration::from_secs(1);
 /// How often a hiccup is tried that a busy machine makes longer than the silence: it proves nothing then.
 const MOST_TRIES: usize = 5;
 
-fn trying(manager: &LockManager) -> JoinHandle<Result<(), LockError>> {
+fn trying(manager: &LockManager, request: LockRequest) -> JoinHandle<Result<(), LockError>> {
     let manager = manager.clone();
-    tokio::spawn(async move { manager.try_acquire(KEY).await.map(drop) })
+    tokio::spawn(async move { manager.try_acquire(request).await.map(drop) })
 }
 
 /// The outcome of a call that begins when the nodes pause, and how long the call took.
-async fn tried_in_a_hiccup(manager: &LockManager, nodes: &Nodes) -> (Result<(), LockError>, Duration) {
+async fn tried_in_a_hiccup(
+    manager: &LockManager,
+    nodes: &Nodes,
+    request: &LockRequest,
+) -> (Result<(), LockError>, Duration) {
     let answered = async || manager.try_acquire("another").await.map(drop);
     eventually(PATIENCE, "the nodes answer", answered).await;
     nodes.iter().for_each(RedisServer::freeze);
-    let (begun, call) = (Instant::now(), trying(manager));
+    let (begun, call) = (Instant::now(), trying(manager, request.clone()));
     tokio::time::sleep(HICCUP).await;
     nodes.iter().for_each(RedisServer::thaw);
     let outcome = tokio::time::timeout(PATIENCE, call).await.unwrap().unwrap();
@@ -35,6 +39,15 @@ async fn tried_in_a_hiccup(manager: &LockManager, nodes: &Nodes) -> (Result<(), 
 
 #[tokio::test]
 async fn a_call_that_does_not_wait_survives_nodes_that_pause() {
+    survives_nodes_that_pause(&LockRequest::new(KEY)).await;
+}
+
+#[tokio::test]
+async fn permit_call_that_does_not_wait_survives_nodes_that_pause() {
+    survives_nodes_that_pause(&LockRequest::new(KEY).permits(1)).await;
+}
+
+async fn survives_nodes_that_pause(request: &LockRequest) {
     for size in [1, 3] {
         let nodes = Nodes::start(size).await;
         let manager = connected(builder(nodes.urls()).node_timeout(BRIEF), &nodes).await;
@@ -44,12 +57,12 @@ async fn a_call_that_does_not_wait_survives_nodes_that_pause() {
                     node.inspect().command::<()>(&["SET", KEY, "their-token", "PX", "60000"]).await;
                 }
             }
-            let (mut outcome, mut took) = tried_in_a_hiccup(&manager, &nodes).await;
+            let (mut outcome, mut took) = tried_in_a_hiccup(&manager, &nodes, request).await;
             for _ in 1..MOST_TRIES {
                 if took < LONGEST_SILENCE {
                     break;
                 }
-                (outcome, took) = tried_in_a_hiccup(&manager, &nodes).await;
+                (outcome, took) = tried_in_a_hiccup(&manager, &nodes, request).await;
             }
             let is_contended = matches!(outcome, Err(LockError::Contended { .. }));
             assert!(if is_held { is_contended } else { outcome.is_ok() }, "{outcome:?}");
@@ -70,7 +83,7 @@ async fn a_call_that_does_not_wait_survives_connections_that_break() {
         for proxy in &proxies {
             proxy.cut().await;
         }
-        trying(&manager).await.unwrap().unwrap();
+        trying(&manager, LockRequest::new(KEY)).await.unwrap().unwrap();
     }
     assert_nothing_left(&manager, &nodes).await;
 }
@@ -80,7 +93,7 @@ async fn nodes_that_are_gone_are_not_waited_for_any_longer() {
     let nodes = Nodes::start(1).await;
     let manager = connected(builder(nodes.urls()).node_timeout(BRIEF), &nodes).await;
     nodes[0].freeze();
-    let outcome = tokio::time::timeout(PATIENCE, trying(&manager)).await.unwrap().unwrap();
+    let outcome = tokio::time::timeout(PATIENCE, trying(&manager, LockRequest::new(KEY))).await.unwrap().unwrap();
     assert!(matches!(outcome, Err(LockError::NoQuorum { .. })), "{outcome:?}");
     nodes[0].thaw();
     assert_nothing_left(&manager, &nodes).await;
@@ -126,4 +139,25 @@ async fn extension_and_release_are_repeated_after_connections_that_break() {
         }
         assert_nothing_left(&manager, &nodes).await;
     }
+}
+
+#[tokio::test]
+async fn wait_that_is_over_before_nodes_can_answer_is_timed_out() {
+    let nodes = Nodes::start(1).await;
+    let manager = connected(builder(nodes.urls()).node_timeout(BRIEF), &nodes).await;
+    nodes[0].freeze();
+    // No task is polled before the wait is over.
+    let brief = Duration::from_nanos(1);
+    let kinds = [
+        LockRequest::new(KEY),
+        LockRequest::shared(KEY),
+        LockRequest::new(KEY).permits(1),
+        LockRequest::all([KEY, "another"]),
+    ];
+    for request in kinds {
+        let outcome = manager.acquire(request.wait(brief)).await;
+        assert!(matches!(outcome, Err(LockError::TimedOut { .. })), "{outcome:?}");
+    }
+    nodes[0].thaw();
+    assert_nothing_left(&manager, &nodes).await;
 }

@@ -38,11 +38,12 @@ impl Call<'_> {
         if let Some(frame) = self.shares_with_a_caller() {
             return self.try_beside(turn, &frame).await;
         }
+        let comes_late = self.comes_late();
         let verdict;
         if self.wants_several() {
             (turn, verdict) = self.try_for_several(turn, now).await?;
         } else {
-            let ahead = self.permit.map(Self::look_ahead);
+            let ahead = self.permit_behind_turnstile().map(Self::look_ahead);
             turn.acquisition().send_try(now);
             if let Some(entrant) = ahead {
                 entrant.ask_behind(&turn);
@@ -53,18 +54,24 @@ impl Call<'_> {
             self.way.goes(Path::Fast);
             return Ok(turn);
         }
-        if let Some(permit) = self.permit {
+        if let Some(permit) = self.permit_behind_turnstile() {
             permit.hear_refusals(&turn, self.patience()).await;
         }
         match verdict {
             _ if self.has_time() => {
-                if self.permit.is_some() {
+                if self.permit_behind_turnstile().is_some() {
                     self.ask_no_more(&mut turn)?;
                 }
                 self.wait(turn).await
             }
             // A place in the queues would be left at once, and its unanswered questions would say nothing of the nodes.
             Verdict::Contended => Err(Setback::Failed(self.timed_out(turn.acquisition()).await)),
+            // The nodes had no time to answer, because the wait was over.
+            Verdict::Reached | Verdict::OutOfReach | Verdict::Open
+                if comes_late && turn.acquisition().lacks_answers() =>
+            {
+                Err(Setback::Failed(self.timed_out_by(None)))
+            }
             Verdict::Reached | Verdict::OutOfReach | Verdict::Open => {
                 Err(Setback::Failed(turn.acquisition().failure()))
             }

@@ -30,6 +30,13 @@ impl Call<'_> {
         self.left().is_none_or(|left| !left.is_zero())
     }
 
+    /// Whether so much of the wait is over that nodes asked now have less than a node timeout to answer.
+    pub(super) fn comes_late(&self) -> bool {
+        let Some(left) = self.left().filter(|_| self.waits()) else { return false };
+        let node_timeout = self.shared().node_timeout(self.wanted.ttl);
+        left.is_zero() || left < node_timeout && node_timeout <= self.now().since(self.begun)
+    }
+
     /// How long the first try may take.
     pub(super) fn patience(&self) -> Duration {
         let node_timeout = self.shared().node_timeout(self.wanted.ttl);

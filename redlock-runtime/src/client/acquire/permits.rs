@@ -7,9 +7,10 @@
 //!    Where the turnstile may be free, the nodes are asked for both together: what they say counts if the turnstile is had by that.
 //! 3. While too many have permits, the call stays in the turnstile: it asks again when one is given back, when one runs out, and
 //!    now and then.
-//! 4. While somebody has the lock alone, or has come before to have it alone, what some nodes have given is given back, and another
-//!    token asks them later: that one may need these nodes for what it has of the others, and would wait for them as long as this
-//!    one does for those.
+//! 4. While somebody has the lock alone, or has come before to have it alone, what some nodes have given is given back: that one may need
+//!    these nodes for what it has of the others, and would wait for them as long as this one does for those. The call waits in the
+//!    queues of the key as a reader then, with a token of its own. It keeps this share until it has asked for the permit, so that no
+//!    writer comes in between. Others in the turnstile might count the share as a permit, so it is released right behind the question.
 //! 5. A permit that another call of this process gives back may be passed on to it meanwhile, wherever it stands. Then it leaves the
 //!    turnstile to the next one, together with what the nodes have told by then: so that one has nothing to ask.
 //! 6. Who has waited in the turnstile for a permit gives it back to other processes that wait for it, and lets no other call of this one
@@ -20,7 +21,7 @@ use super::turnstile::{Came, Left};
 use super::{Call, Way};
 use crate::client::enclosing::{Frame, frames_of};
 use crate::client::local_queue::LocalTurn;
-use crate::client::timers::timeout;
+use crate::client::timers::{sleep, timeout};
 use crate::error::LockError;
 use crate::lock::Mode;
 use crate::lock::parts::Parts;
@@ -28,8 +29,9 @@ use crate::observe::events;
 use crate::observe::spans::Path;
 use crate::protocol::candidate::{Wanted, turn};
 use crate::protocol::hold_options::HoldOptions;
-use crate::protocol::timing::LONGEST_SILENCE;
+use crate::protocol::timing::{AFTER_FAILURE, LONGEST_SILENCE};
 use crate::request::Wait;
+use crate::time::clock::Instant;
 use std::pin::pin;
 use std::sync::OnceLock;
 use std::time::Duration;
@@ -38,14 +40,14 @@ impl Call<'_> {
     /// Obtains a permit.
     pub(super) async fn obtain_permit(&self) -> Result<LocalTurn, LockError> {
         self.does_not_wait_for_permits_of_its_own()?;
-        let gate = self.of_turnstile();
+        let (mut gate, begun) = (self.of_turnstile(), self.now());
         let mut place = self.place_in_line();
         loop {
-            let turnstile = match self.unless_passed(&mut place, self.obtain_turnstile(&gate)).await {
+            let turnstile = match self.unless_passed(&mut place, self.obtain_turnstile(&mut gate, begun)).await {
                 Came::Ours(turnstile) => turnstile?,
                 Came::Passed(permit) => return Ok(permit),
             };
-            match self.enter_through(&turnstile, &mut place).await {
+            match self.enter_through(&turnstile, begun, &mut place).await {
                 Ok(Came::Ours(permit)) => {
                     self.way.goes(if gate.way.path() == Path::Fast { Path::Fast } else { Path::Queued });
                     return Ok(permit);
@@ -90,9 +92,28 @@ impl Call<'_> {
         Ok(())
     }
 
+    /// Obtains the turnstile. A call that does not wait for permits tries again while too few nodes answer, for as long after it has
+    /// `begun` as any call that does not wait: a hiccup says nothing about the permits.
+    async fn obtain_turnstile(&self, gate: &mut Call<'_>, begun: Instant) -> Result<LocalTurn, LockError> {
+        let limit = begun.after(LONGEST_SILENCE);
+        loop {
+            let obtained = self.wait_for_turnstile(gate).await;
+            let is_silent = !self.waits() && matches!(obtained, Err(LockError::NoQuorum { .. }));
+            if !is_silent || limit.since(self.now()) <= AFTER_FAILURE {
+                return obtained;
+            }
+            // Of no certain length, so that two calls that have some nodes each do not meet again and again.
+            sleep(AFTER_FAILURE.mul_f64(0.5 + 0.5 * fastrand::f64())).await;
+            if self.shared().is_closed() {
+                return Err(LockError::Closed);
+            }
+            gate.begun = self.now();
+        }
+    }
+
     /// Obtains the turnstile. Who stays in it may wait for a caller of this call, or behind somebody who does; whoever only enters
     /// is through before it is looked at again.
-    async fn obtain_turnstile(&self, gate: &Call<'_>) -> Result<LocalTurn, LockError> {
+    async fn wait_for_turnstile(&self, gate: &Call<'_>) -> Result<LocalTurn, LockError> {
         let (mut obtaining, mut is_told) = (pin!(gate.obtain()), false);
         let obtained = loop {
             match timeout(LONGEST_SILENCE, obtaining.as_mut()).await {
@@ -124,8 +145,26 @@ impl Call<'_> {
         Ok(())
     }
 
+    /// Returns the call for the permit if this is the one for its turnstile.
+    pub(super) fn permit_behind_turnstile(&self) -> Option<&Self> {
+        self.permit.filter(|_| !self.mode.is_shared())
+    }
+
+    /// Returns the call for a share of the key, which waits for exclusive locks in the queues of the nodes. Its lease is short, because
+    /// the share is held only until the nodes were asked for the permit.
+    pub(super) fn as_reader(&self) -> Call<'_> {
+        Call {
+            parts: Parts::single(self.key.clone(), Mode::Shared),
+            key: self.key.clone(),
+            mode: Mode::Shared,
+            wait: self.wait,
+            ..self.of_turnstile()
+        }
+    }
+
     /// The call for the turnstile. A call that does not wait for permits waits for those who are about to enter, which takes no
-    /// longer than their questions: whoever stays in the turnstile waits for a permit.
+    /// longer than their questions: whoever stays in the turnstile waits for a permit. It counts from now, since the call may have waited
+    /// for its first connections.
     fn of_turnstile(&self) -> Call<'_> {
         let ttl = turn(self.wanted.ttl);
         let wait = if self.waits() { self.wait } else { Wait::For(self.shared().node_timeout(ttl)) };
@@ -147,7 +186,7 @@ impl Call<'_> {
             label: self.label,
             site: self.site,
             way: Way::default(),
-            begun: self.begun,
+            begun: if self.waits() { self.begun } else { self.now() },
             latest: None,
             waiting: OnceLock::new(),
         }

@@ -12,8 +12,13 @@ impl Call<'_> {
     pub(super) async fn taken(&self, acquisition: &Acquisition) -> LockError {
         match acquisition.find_occupant().await {
             Occupied::Data => acquisition.failure(),
-            Occupied::Lock { left } => self.contended(left, None),
+            Occupied::Lock { left } => self.contended(left, self.holder_here()),
         }
+    }
+
+    /// Returns the token of another call of this process that holds one of the names.
+    fn holder_here(&self) -> Option<OwnerToken> {
+        self.parts.iter().find_map(|part| self.local.acquisition(part.name())?.held_as())
     }
 
     /// The error of a call that does not wait, when another call of this process has the key.

@@ -11,7 +11,6 @@ use crate::protocol::candidate::{Entering, turn};
 use crate::protocol::rules::Rule;
 use crate::protocol::timing::{AFTER_FAILURE, LONGEST_SILENCE, POLL, QUESTIONS_PER_TURN};
 use crate::time::clock::Instant;
-use crate::time::wait_until::wait_until;
 use std::future::{Future, poll_fn};
 use std::pin::{Pin, pin};
 use std::task::Poll;
@@ -43,8 +42,6 @@ struct Stay<'t> {
     has_stayed: bool,
     /// Since when too few nodes have answered.
     silent_since: Option<Instant>,
-    /// For how long it rests when it gives way once more.
-    pause_behind: Duration,
     /// Whether it was told that it waits for a caller of the call.
     is_told: bool,
 }
@@ -82,6 +79,7 @@ impl Call<'_> {
     pub(super) async fn enter_through(
         &self,
         turnstile: &LocalTurn,
+        begun: Instant,
         place: &mut Option<PermitWait>,
     ) -> Result<Came<LocalTurn>, Left> {
         let entrant = self.entrant(turnstile);
@@ -95,8 +93,8 @@ impl Call<'_> {
             is_heard: entrant.rest.is_some(),
             entrant: Some(entrant),
             has_stayed: false,
-            silent_since: None,
-            pause_behind: AFTER_FAILURE,
+            // A call that does not wait for permits has one time for all its questions.
+            silent_since: (!self.waits()).then_some(begun),
             is_told: false,
         };
         let came = self.stay(&mut stay, place).await;
@@ -111,11 +109,12 @@ impl Call<'_> {
 
     /// Asks the nodes until they admit the call, and rests in between.
     async fn stay(&self, stay: &mut Stay<'_>, place: &mut Option<PermitWait>) -> Result<Came<LocalTurn>, Left> {
+        let mut share = None;
         loop {
             if self.shared().is_closed() {
                 return Err(Left::Failed(LockError::Closed));
             }
-            let entering = match self.unless_passed(place, self.ask(stay)).await {
+            let entering = match self.unless_passed(place, self.ask(stay, share.take())).await {
                 Came::Ours(entering) => entering,
                 Came::Passed(passed) => return Ok(Came::Passed(passed)),
             };
@@ -124,40 +123,70 @@ impl Call<'_> {
             if entering == Entering::Admitted
                 && let Some(Entrant { permit, .. }) = stay.entrant.take()
             {
-                return Ok(Came::Ours(permit));
+                return self.extend_claims(permit).await.map(Came::Ours);
             }
-            let pause = stay.pause_after(entering).min(turn(self.wanted.ttl) / QUESTIONS_PER_TURN);
+            let pause = if entering == Entering::Unanswered { AFTER_FAILURE } else { POLL }.min(self.question_pause());
             stay.has_stayed |= matches!(entering, Entering::Full { .. });
             stay.set_rest(match entering {
                 Entering::Full { first_end } => stay.rest().or(Some(Rest { first_end, until: now.after(pause) })),
                 _ => None,
             });
             self.may_stay(stay, entering, now)?;
+            if let (Entering::Full { .. }, Some(Entrant { permit, .. })) = (entering, &stay.entrant) {
+                permit.acquisition().enter_briefly(stay.turnstile.acquisition());
+            }
             if entering == Entering::Behind {
                 self.give_way(stay)?;
+                match self.unless_passed(place, self.wait_as_reader(stay)).await {
+                    Came::Ours(obtained) => share = Some(obtained?),
+                    Came::Passed(passed) => return Ok(Came::Passed(passed)),
+                }
+                continue;
             }
             if !self.keep_turnstile(stay.turnstile).await {
                 return Err(Left::TurnLost);
             }
             let until = self.rests_until(stay, now.after(pause));
-            match self.unless_passed(place, self.rest(stay, entering, until)).await {
+            match self.unless_passed(place, stay.turnstile.acquisition().until_freed(until)).await {
                 Came::Ours(()) => stay.set_rest(None),
                 Came::Passed(passed) => return Ok(Came::Passed(passed)),
             }
         }
     }
 
-    /// How far the call is by what the nodes say, unless the call before has just heard that.
-    async fn ask(&self, stay: &mut Stay<'_>) -> Entering {
+    /// Asks for whole leases if the call was admitted by brief ones. The body waits for that only if its key has to stay taken after it:
+    /// they end by themselves.
+    ///
+    /// # Errors
+    /// The error of the extension, if the call waits for it.
+    async fn extend_claims(&self, permit: LocalTurn) -> Result<LocalTurn, Left> {
+        let acquisition = permit.acquisition();
+        match acquisition.stands_on_claims() {
+            true if self.wanted.is_kept => acquisition.extend().await.map_err(Left::Failed)?,
+            true => acquisition.extend_claims(),
+            false => {}
+        }
+        Ok(permit)
+    }
+
+    /// How far the call is by what the nodes say, unless the call before has just heard that. A `share` of the key by which the call has
+    /// waited is released right behind the question.
+    async fn ask(&self, stay: &mut Stay<'_>, share: Option<LocalTurn>) -> Entering {
         let Some(Entrant { permit, rest, is_asked, .. }) = &mut stay.entrant else { return Entering::Unanswered };
         if let Some(Rest { first_end, .. }) = *rest {
             return Entering::Full { first_end };
         }
         let (permit, turnstile) = (permit.acquisition(), stay.turnstile.acquisition());
+        let rules = self.shared().rules;
+        let share = share.filter(|_| rules.apply(Rule::SharesAreKeptUntilAsked));
+        if let Some(share) = share.as_ref().filter(|_| rules.apply(Rule::OwnSharesAreNotCounted)) {
+            permit.is_beside(*share.acquisition().token());
+        }
         if !std::mem::replace(is_asked, true) {
             stay.is_heard = turnstile.hears_others();
             permit.ask_for_permit(turnstile);
         }
+        drop(share);
         let limit = self.limit().filter(|_| self.waits());
         let entering = permit.enter(turnstile, self.permits, limit, self.waits()).await;
         *is_asked = false;
@@ -189,7 +218,7 @@ impl Call<'_> {
             let Some(Entrant { permit, .. }) = &stay.entrant else { return Ok(()) };
             return self.may_ask_again(permit.acquisition(), now.since(since), now);
         }
-        stay.silent_since = None;
+        stay.silent_since = stay.silent_since.filter(|_| !self.waits());
         self.may_rest(stay.rest().and_then(|rest| rest.first_end), now)
     }
 
@@ -208,6 +237,31 @@ impl Call<'_> {
         Ok(())
     }
 
+    /// Waits in the queues of the key for a share, until no exclusive lock is before the call. Its turnstile is kept meanwhile.
+    ///
+    /// # Errors
+    /// When the turnstile is lost, or the call waits no longer.
+    async fn wait_as_reader(&self, stay: &mut Stay<'_>) -> Result<LocalTurn, Left> {
+        let reader = self.as_reader();
+        let mut obtaining = pin!(reader.obtain());
+        loop {
+            if !self.keep_turnstile(stay.turnstile).await {
+                return Err(Left::TurnLost);
+            }
+            if let Ok(obtained) = timeout(self.question_pause(), obtaining.as_mut()).await {
+                return obtained.map_err(Left::Failed);
+            }
+            // It may be this process that has the lock, and nobody in it.
+            self.local.end_idle(self.key.name());
+            self.does_not_wait_behind_its_callers(&mut stay.is_told).map_err(Left::Failed)?;
+        }
+    }
+
+    /// The longest pause of a call between two looks at its turnstile.
+    fn question_pause(&self) -> Duration {
+        turn(self.wanted.ttl) / QUESTIONS_PER_TURN
+    }
+
     /// Until when the call does not ask again by itself, which is to `look_at` it then.
     fn rests_until(&self, stay: &Stay<'_>, look_at: Instant) -> Instant {
         let limit = self.limit().filter(|_| self.waits());
@@ -216,27 +270,14 @@ impl Call<'_> {
         until.max(self.now().after(SHORTEST_LOOK))
     }
 
-    async fn rest(&self, stay: &Stay<'_>, entering: Entering, until: Instant) {
-        if entering == Entering::Behind && self.shared().rules.apply(Rule::PermitsGiveWay) {
-            // A permit that is given back is of no use to it, least of all its own, of which it would be told.
-            let shared = self.shared();
-            let closed = wait_until(&shared.changed, || shared.is_closed());
-            let _ = timeout(until.since(self.now()), closed).await;
-        } else {
-            stay.turnstile.acquisition().until_freed(until).await;
-        }
-    }
-
     /// # Errors
-    /// When the call waits for answers no longer, or for nothing any more. Who does not wait for permits keeps the turnstile from others
-    /// for a node timeout.
+    /// When the call waits for answers no longer, or for nothing any more.
     fn may_ask_again(&self, permit: &Acquisition, silence: Duration, now: Instant) -> Result<(), Left> {
         let (limit, waits) = (self.limit(), self.waits());
-        let longest = if waits { LONGEST_SILENCE } else { permit.node_timeout() };
         let is_over = waits && limit.is_some_and(|limit| limit <= now);
         if is_over && permit.is_heard() {
             Err(Left::Failed(self.timed_out_by(None)))
-        } else if is_over || silence >= longest && (limit.is_some() || permit.is_refused()) {
+        } else if is_over || silence >= LONGEST_SILENCE && (limit.is_some() || permit.is_refused()) {
             Err(Left::Failed(permit.failure()))
         } else {
             Ok(())
@@ -274,17 +315,6 @@ impl Stay<'_> {
         if let Some(entrant) = &mut self.entrant {
             entrant.rest = rest;
         }
-    }
-
-    /// How long a call rests that has got so far. Who gives way looks again soon at first, and after twice as long each time: an
-    /// exclusive lock may be a short one, or one that nobody uses.
-    fn pause_after(&mut self, entering: Entering) -> Duration {
-        if entering == Entering::Behind {
-            let longer = POLL.min(self.pause_behind * 2);
-            return std::mem::replace(&mut self.pause_behind, longer);
-        }
-        self.pause_behind = AFTER_FAILURE;
-        if entering == Entering::Unanswered { AFTER_FAILURE } else { POLL }
     }
 }
 

@@ -272,6 +272,11 @@ impl Acquisition {
         self.state().candidate.is_refused()
     }
 
+    /// Whether nothing but answers that have not come yet keeps the token from a quorum.
+    pub(crate) fn lacks_answers(&self) -> bool {
+        self.state().candidate.lacks_answers()
+    }
+
     /// The error when too few nodes answered.
     pub(crate) fn failure(&self) -> LockError {
         self.no_quorum(&self.state())

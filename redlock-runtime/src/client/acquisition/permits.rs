@@ -3,6 +3,7 @@
 use super::state::Sleeper;
 use super::{Acquisition, Calls};
 use crate::client::timers::{sleep, timeout};
+use crate::lock::OwnerToken;
 use crate::protocol::candidate::{Counted, Entering, PATIENCE_BEHIND, Phase, Wanted};
 use crate::protocol::command::Subject;
 use crate::protocol::rules::Rule;
@@ -15,9 +16,32 @@ use std::task::Poll;
 impl Acquisition {
     /// Asks every node for a permit and for those who have one, while `turnstile` is this process's.
     pub(crate) fn ask_for_permit(&self, turnstile: &Self) {
+        turnstile.state().rare().is_freed = false;
+        self.send_enter(turnstile);
+    }
+
+    /// All permits are taken: the entries that some nodes have given become as short as the lease of the turnstile, and so do those that
+    /// are asked for from now on. A process that dies while it waits keeps others out by nothing else than its turnstile.
+    pub(crate) fn enter_briefly(&self, turnstile: &Self) {
+        let is_new = {
+            let mut state = self.state();
+            state.take_in(self.shared.clock);
+            state.candidate.enter_briefly()
+        };
+        if is_new {
+            // Whether a permit was released since the last question matters still: nobody waits for the answers to this one.
+            self.send_enter(turnstile);
+        }
+    }
+
+    /// The token `share` of this process is none of those that count against the permit.
+    pub(crate) fn is_beside(&self, share: OwnerToken) {
+        self.state().candidate.is_beside(share);
+    }
+
+    fn send_enter(&self, turnstile: &Self) {
         let stands: Vec<bool> = {
             let mut state = turnstile.state();
-            state.rare().is_freed = false;
             state.take_in(self.shared.clock);
             state.candidate.stand_in_turnstile();
             (0..self.shared.nodes.len()).map(|index| state.candidate.may_stand_at(index)).collect()
@@ -54,6 +78,22 @@ impl Acquisition {
             }
         }
         Entering::Unanswered
+    }
+
+    /// Asks every node for a whole lease in place of the brief one by which the token was admitted, and waits for no answer.
+    pub(crate) fn extend_claims(&self) {
+        let (mut state, now) = (self.state(), self.now());
+        state.take_in(self.shared.clock);
+        let (candidate, mut sender) = state.parts(&self.shared, &self.subject, now);
+        candidate.extend(None, now, |out| sender.send(out));
+    }
+
+    /// Takes in the answers to the extensions of claims: a body may have ended before they came.
+    pub(crate) fn take_in_extensions(&self) {
+        let mut state = self.state();
+        if state.candidate.claimed_until().is_some() {
+            state.take_in(self.shared.clock);
+        }
     }
 
     /// Tells those who have permits, as the nodes have named them, that somebody waits for one: a token that its process does not know any

@@ -149,19 +149,28 @@ impl Acquisition {
         (self.state().candidate.phase() == Phase::Holding).then_some(*self.token())
     }
 
-    /// Who else has the lock, if so many nodes say so as must agree. They are asked once, for no longer than a node timeout.
-    ///
-    /// Of several names, each may have another holder, and none is asked for.
+    /// Returns the exclusive holder of the lock, if a quorum of nodes names the same one. The nodes are asked once, for no longer than
+    /// a node timeout. Of several names, each may have another holder: returns one of those.
     pub(crate) async fn find_holder(&self) -> Option<OwnerToken> {
-        if self.subject.has_several() {
-            return None;
-        }
-        let asked = self.shared.nodes.iter().map(|node| node.node().holder_of(self.key())).collect();
-        let needed = self.shared.quorum.needed;
-        let answers =
-            gather(asked, self.node_timeout(), |answers| agreed(&answers.iter().flatten().flatten(), needed).is_some())
-                .await;
-        agreed(&answers.iter().flatten().flatten(), needed).filter(|holder| holder != self.token())
+        let nodes = self.shared.nodes.iter();
+        let asked = nodes.map(|node| {
+            let asked: Vec<_> = self.subject.wanted().map(|(key, _)| node.node().holder_of(key)).collect();
+            let holders: BoxFuture<'static, _> = Box::pin(async move {
+                let mut holders = Vec::with_capacity(asked.len());
+                for holder in asked {
+                    holders.push(holder.await);
+                }
+                holders
+            });
+            holders
+        });
+        let (needed, names) = (self.shared.quorum.needed, self.subject.wanted().count());
+        let holder = |answers: &[Option<Vec<Option<OwnerToken>>>]| {
+            let of_name = |name: usize| answers.iter().flatten().filter_map(move |holders| holders.get(name)?.as_ref());
+            (0..names).find_map(|name| agreed(&of_name(name), needed).filter(|holder| holder != self.token()))
+        };
+        let answers = gather(asked.collect(), self.node_timeout(), |answers| holder(answers).is_some()).await;
+        holder(&answers)
     }
 
     /// Asks every node for the lock at once, and waits for the votes, no longer than `patience` and not for a node that

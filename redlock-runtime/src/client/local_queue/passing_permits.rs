@@ -38,6 +38,7 @@ impl LocalQueue {
         }
         // Before the line of the key: no two parts of the lines are looked at together.
         let Some(turnstile) = self.acquisition(permit.key().turnstile().name()) else { return false };
+        permit.take_in_extensions();
         while let Some((taker, calls)) = self.next_taker(permit, &turnstile) {
             let is_handed = taker.waiter.hand(permit);
             // What is told of this turn is none of the next one's business.

@@ -161,3 +161,29 @@ async fn a_shutdown_waits_for_what_a_break_has_left_no_longer_than_it_stands_the
     let is_settled = timeout(2 * TTL, scene.manager.shutdown()).await;
     assert_eq!(is_settled, Ok(false), "it is over by itself");
 }
+
+#[tokio::test(start_paused = true)]
+async fn call_that_waits_for_a_broken_permit_is_told_at_once() {
+    for is_forced in [false, true] {
+        let manager = LockManager::in_memory();
+        let permit = || LockRequest::new(KEY).permits(1).wait(TTL);
+        let guard = manager.acquire(permit()).await.unwrap();
+        let waits = manager.clone();
+        let call = tokio::spawn(async move { waits.acquire(permit()).await });
+        // It has asked, and asks again after a while by itself.
+        sleep(Duration::from_millis(100)).await;
+        let (token, begun) = (guard.token().to_string(), tokio::time::Instant::now());
+        let request = BreakRequest::new(KEY, token.as_str());
+        if is_forced {
+            assert!(manager.break_lock_with(request.by_force()).await.is_broken());
+        } else {
+            let stops = async {
+                guard.lost().await;
+                drop(guard);
+            };
+            assert!(tokio::join!(manager.break_lock_with(request), stops).0.has_stopped);
+        }
+        drop(call.await.unwrap().unwrap());
+        assert_eq!(begun.elapsed(), Duration::ZERO, "by force: {is_forced}");
+    }
+}

@@ -23,12 +23,16 @@ impl Candidate {
         if let Ok(Reply::Extended { waiters, .. }) = answer {
             self.waiters = waiters;
         }
+        let is_entered = matches!(answer, Ok(Reply::Entered { .. }));
         let Some(voter) = self.voters.get_mut(index) else { return };
         if voter.answered(answer, phase, counts, now) {
             self.contended_since.get_or_insert(now);
         }
         if may_have_some {
             voter.may_have_some();
+        }
+        if is_entered {
+            self.note_entry(index);
         }
     }
 

@@ -283,6 +283,16 @@ impl Candidate {
         self.has_quorum(self.voters.iter().filter(is_heard).count())
     }
 
+    /// Whether nothing but answers that have not come yet keeps the token from a quorum.
+    pub(crate) fn lacks_answers(&self) -> bool {
+        let may_vote = |voter: &&Voter| {
+            let failure = voter.remarks.failure();
+            !voter.vote.is_taken()
+                && failure.is_none_or(|error| matches!(error, NodeError::TimedOut(_) | NodeError::Unanswered))
+        };
+        self.has_quorum(self.voters.iter().filter(may_vote).count())
+    }
+
     /// Whether no answer is still to come.
     pub(crate) fn is_answered(&self) -> bool {
         self.voters.iter().all(|voter| voter.in_flight.first().is_none())

@@ -106,7 +106,14 @@ impl Candidate {
     pub(crate) fn for_permit(mut self) -> Self {
         let told = self.voters.iter().map(|_| Told::Nothing).collect();
         let confirmed = self.voters.iter().map(|_| false).collect();
-        self.permit = Some(Box::new(Permit { turn: turn(self.terms.ttl), told, back_since: None, confirmed }));
+        self.permit = Some(Box::new(Permit {
+            turn: turn(self.terms.ttl),
+            told,
+            back_since: None,
+            confirmed,
+            beside: None,
+            is_brief: false,
+        }));
         self
     }
 
@@ -138,11 +145,51 @@ impl Candidate {
     /// For how long node number `index` is asked for a permit, if it is.
     fn asks_to_enter(&self, index: usize, now: Instant) -> Option<Duration> {
         let voter = self.voters.get(index).filter(|voter| voter.is_open())?;
-        match self.phase {
-            Phase::Holding if voter.vote.is_granted() => None,
-            Phase::Holding => self.rest(voter, now),
+        match (self.phase, &self.permit) {
+            (Phase::Holding, _) if voter.vote.is_granted() => None,
+            (Phase::Holding, _) => self.rest(voter, now),
+            (_, Some(permit)) if permit.is_brief => Some(permit.turn),
             _ => Some(self.terms.ttl),
         }
+    }
+
+    /// Records that all permits are taken. From now on, nodes are asked for entries that last no longer than the turnstile, and an
+    /// extension makes whole leases of these when the token is admitted. Entries that nodes have given for longer become shorter with the
+    /// next question: what they have proven is forgotten here. Returns `false` if nothing has changed.
+    pub(crate) fn enter_briefly(&mut self) -> bool {
+        let is_new = !self.enters_briefly() && self.terms.applies(Rule::WaitersEnterBriefly);
+        if let Some(permit) = self.permit.as_mut().filter(|_| is_new) {
+            permit.is_brief = true;
+            self.voters.iter_mut().for_each(Voter::forget_grants);
+        }
+        is_new
+    }
+
+    /// The token `share` is that of the same call, which has waited for exclusive locks by it: it is no permit.
+    pub(crate) fn is_beside(&mut self, share: OwnerToken) {
+        if let Some(permit) = &mut self.permit {
+            permit.beside = Some(share);
+        }
+    }
+
+    fn enters_briefly(&self) -> bool {
+        self.permit.as_ref().is_some_and(|permit| permit.is_brief) && self.phase == Phase::Trying
+    }
+
+    /// Node number `index` has given the token an entry. One that was asked for briefly is a claim, which is to be extended.
+    pub(super) fn note_entry(&mut self, index: usize) {
+        let is_claim = self.enters_briefly();
+        if let Some(voter) = self.voters.get_mut(index).filter(|_| is_claim) {
+            voter.vote = voter.vote.as_claim();
+        }
+    }
+
+    /// Whether enough is left of the entries to begin a body. The extensions of claims go out before it begins.
+    fn is_entered(&self, now: Instant) -> bool {
+        if self.enters_briefly() {
+            return self.valid_until().is_some_and(|end| end >= self.terms.enterable_from(now));
+        }
+        self.is_won(now)
     }
 
     /// Asks all who have voted whether they still have the permit, which has come back to the turnstile for the votes that it lacks.
@@ -222,7 +269,7 @@ impl Candidate {
         let rolls = self.rolls(now);
         let is_enough = self.has_quorum(rolls.len());
         let is_full = self.counted(&rolls) >= permits as usize;
-        if is_enough && !is_full && self.is_won(now) {
+        if is_enough && !is_full && self.is_entered(now) {
             return Entering::Admitted;
         } else if self.voters.iter().any(is_awaited) {
             return Entering::Open;
@@ -333,7 +380,7 @@ impl Candidate {
         let Some(told) = permit.told.get_mut(index) else { return };
         *told = match answer {
             Ok(Reply::Entered { others, strangers, left }) => Told::Given(Roll {
-                others: Arc::clone(others),
+                others: without(others, permit.beside),
                 strangers: *strangers,
                 counts_until: begun.after(proven),
                 first_end: left.map(|left| begun.after(left)),
@@ -359,5 +406,13 @@ impl Candidate {
         // A lease that has run out is none: by then, whoever has counted may not have found the permit at the node.
         let is_given = voter.lease_end().is_some_and(|end| now < end);
         !is_lost && (is_given || !is_extension)
+    }
+}
+
+/// Returns those of `others` that are not the token `own`.
+fn without(others: &Arc<[OwnerToken]>, own: Option<OwnerToken>) -> Arc<[OwnerToken]> {
+    match own {
+        Some(own) if others.contains(&own) => others.iter().filter(|other| **other != own).copied().collect(),
+        _ => Arc::clone(others),
     }
 }

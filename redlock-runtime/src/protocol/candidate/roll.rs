@@ -15,6 +15,10 @@ pub(super) struct Permit {
     /// When the token came back to the turnstile, if it has; and which nodes have said since that they still have its permit.
     pub(super) back_since: Option<Instant>,
     pub(super) confirmed: Box<[bool]>,
+    /// The token by which the process has waited as a reader of the key, and which the nodes may still name.
+    pub(super) beside: Option<OwnerToken>,
+    /// Whether nodes are asked for entries that last no longer than the turnstile, until the token is admitted.
+    pub(super) is_brief: bool,
 }
 
 /// What a node has said to a token that wants a permit.

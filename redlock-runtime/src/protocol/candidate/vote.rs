@@ -28,6 +28,14 @@ impl Vote {
         matches!(self, Self::Granted { .. } | Self::Claimed { .. })
     }
 
+    /// The same lease as a claim.
+    pub(super) const fn as_claim(self) -> Self {
+        match self {
+            Self::Granted { lease_end } => Self::Claimed { until: Some(lease_end) },
+            other => other,
+        }
+    }
+
     pub(super) const fn is_taken(self) -> bool {
         matches!(self, Self::Taken { .. })
     }

@@ -155,6 +155,14 @@ impl Voter {
         self.cut(now);
     }
 
+    /// The same for a token that asks by itself: the next command may make the leases shorter that were granted.
+    pub(super) fn forget_grants(&mut self) {
+        self.in_flight.for_each(|sent| sent.is_void = true);
+        if self.vote.is_granted() {
+            self.change_vote(Vote::Open);
+        }
+    }
+
     /// The same for a first try, which takes the lock as taken there.
     pub(super) fn refuse(&mut self, now: Instant) {
         self.void(now);

@@ -225,6 +225,7 @@ impl Observer {
         self.bodies_stop();
         self.deadlines();
         self.quiet();
+        self.pending_permits();
         self.profile.names().for_each(|key| self.progress(key));
         self.records().holders.iter_mut().for_each(|holder| holder.found = None);
     }

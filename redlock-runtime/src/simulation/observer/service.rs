@@ -10,6 +10,9 @@ use crate::time::clock::Instant;
 use crate::{LockError, Wait};
 use std::time::Duration;
 
+/// After this time, a call that waits for a permit has found all of them taken, and has no entries that last.
+const WAITED: Duration = Duration::from_millis(300);
+
 impl Observer {
     /// Whoever has stood in the queues of a majority for a while comes before `token` if its own is smaller. Where calls want
     /// several names, another one may be in the way of an earlier one only, unless both cannot have at once what they want.
@@ -66,6 +69,22 @@ impl Observer {
         }
     }
 
+    /// Records whose tokens have entries for permits, as long as no call has entered by them.
+    pub(super) fn pending_permits(&self) {
+        if self.profile.permits.is_empty() || self.profile.faults.crashes == 0 {
+            return;
+        }
+        let now = self.network.now();
+        for index in 0..2 {
+            for token in self.network.live_shares(&key(index)) {
+                let mut records = self.records();
+                if !records.entered_tokens.contains(&token) {
+                    records.pending_permits.entry(token).or_insert(now..now).end = now;
+                }
+            }
+        }
+    }
+
     pub(super) fn progress(&self, key_index: usize) {
         let now = self.network.now();
         let mut records = self.records();
@@ -103,7 +122,13 @@ impl Observer {
         // A call that is served before others may allow fewer than they do.
         let room = self.waiters(records, index).filter_map(|waiter| waiter.permits).min();
         let kept = self.kept(records, index, now);
-        let has_room = room.is_none_or(|room| self.network.has_room(&key(index), &kept, room));
+        // Whoever has waited for a permit for a while, and died, takes none out of the pool.
+        let left = |token| {
+            let waited =
+                records.pending_permits.get(&token).map_or(Duration::ZERO, |alive| alive.end.since(alive.start));
+            waited >= WAITED && !records.entered_tokens.contains(&token)
+        };
+        let has_room = room.is_none_or(|room| self.network.has_room(&key(index), &kept, left, room));
         has_room && self.network.can_serve(&key(index), &clients, &kept, share)
     }
 

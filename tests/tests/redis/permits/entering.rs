@@ -151,6 +151,27 @@ async fn an_exclusive_lock_waits_for_permits_and_they_for_it() {
 }
 
 #[tokio::test]
+async fn permit_call_waits_in_the_queue_of_the_key_and_enters_before_later_writers() {
+    for size in [1, 3] {
+        let nodes = Nodes::start(size).await;
+        let [ours, theirs, last] = managers(&nodes, 3).await.try_into().unwrap();
+        let alone = acquired_everywhere(&theirs, &nodes, patient(KEY)).await;
+        let permitted = waiting(&ours, permit(1));
+        wait_until_queued(&nodes, KEY, 1).await;
+        let later = waiting(&last, patient(KEY));
+        wait_until_queued(&nodes, KEY, 2).await;
+        alone.release().await.unwrap();
+        let permitted = obtained(permitted).await;
+        assert!(permitted.is_held() && !later.is_finished(), "{size} nodes");
+        permitted.release().await.unwrap();
+        drop(obtained(later).await);
+        for manager in [ours, theirs, last] {
+            assert_all_gone(&manager, &nodes).await;
+        }
+    }
+}
+
+#[tokio::test]
 async fn a_lock_of_another_program_keeps_permits_out() {
     let nodes = Nodes::start(3).await;
     let manager = manager(&nodes).await;
@@ -219,9 +240,10 @@ async fn who_wants_a_permit_and_who_wants_the_lock_alone_do_not_wait_for_each_ot
     })
     .await;
     let alone = waiting(&theirs, patient(KEY));
-    eventually_eq(PATIENCE, "it waits", 1, || async { queue(nodes[1].inspect(), KEY).await.len() }).await;
-    drop(obtained(alone).await);
+    // The call for a permit has come first, and waits there as a reader.
+    eventually_eq(PATIENCE, "both wait", 2, || async { queue(nodes[1].inspect(), KEY).await.len() }).await;
     drop(obtained(few).await);
+    drop(obtained(alone).await);
     assert_all_gone(&ours, &nodes).await;
     assert_all_gone(&theirs, &nodes).await;
 }

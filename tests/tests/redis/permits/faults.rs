@@ -14,6 +14,47 @@ use tokio::time::sleep;
 /// What a second process is told: the addresses of the nodes.
 const TOLD: &str = "REDLOCK_TESTS_PERMITS";
 
+/// For how much longer the entries at a node last, the longest first.
+async fn entries(node: &RedisServer) -> Vec<u64> {
+    let now: [u64; 2] = node.inspect().command(&["TIME"]).await;
+    let members: Vec<String> = node.inspect().command(&["ZRANGE", KEY, "0", "-1", "REV", "WITHSCORES"]).await;
+    // The score of a share is 2^42, and the time at which it ends in milliseconds.
+    let ends = members.iter().skip(1).step_by(2).map(|score| score.parse::<u64>().unwrap() - (1 << 42));
+    ends.map(|end| end.saturating_sub(now[0] * 1000 + now[1] / 1000)).collect()
+}
+
+#[tokio::test]
+async fn process_that_is_killed_while_it_waits_takes_no_permit_with_it() {
+    let long = 2 * PATIENCE;
+    if let Ok(urls) = env::var(TOLD) {
+        let manager = builder(urls.split(',')).default_ttl(long).build().unwrap();
+        let _guard = manager.acquire(permit(1)).await;
+        return;
+    }
+    for size in [1, 3] {
+        let nodes = Nodes::start(size).await;
+        let ours = brief(&nodes).await;
+        let held = entered_everywhere(&ours, &nodes, permit(1)).await;
+        let mut process = Command::new(env::current_exe().unwrap());
+        let test = "permits::faults::process_that_is_killed_while_it_waits_takes_no_permit_with_it";
+        process.args(["--exact", test]).env(TOLD, nodes.urls().join(","));
+        let mut process = process.stdout(Stdio::null()).kill_on_drop(true).spawn().unwrap();
+        for node in nodes.iter() {
+            // Without an entry that outlives the turnstile, which lasts for five seconds.
+            let is_brief = async || match entries(node).await.as_slice() {
+                [longest, _] if *longest <= 5000 => Ok(()),
+                entries => Err(entries.to_vec()),
+            };
+            eventually(PATIENCE, "it waits, with an entry that ends soon", is_brief).await;
+        }
+        process.kill().await.unwrap();
+        drop(held);
+        drop(obtained(waiting(&ours, permit(1))).await);
+        nodes.assert_empty(PATIENCE).await;
+        assert_nothing_left(&ours, &nodes).await;
+    }
+}
+
 #[tokio::test]
 async fn the_permit_of_a_process_that_is_killed_comes_back_after_its_ttl() {
     // Redisson #2045 and Curator 595: it never did.

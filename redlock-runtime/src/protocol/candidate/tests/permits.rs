@@ -289,3 +289,43 @@ fn strangers_are_counted_as_often_as_they_may_be_the_same() {
         assert_eq!(wanting(nodes, 0).candidate.counted(&rolls), expected, "{nodes} {strangers:?}");
     }
 }
+
+#[test]
+fn waiter_that_has_found_all_permits_taken_is_admitted_by_brief_leases() {
+    let (mut scene, other) = (wanting(3, 0), numbered(1));
+    enter(&mut scene, 0..3, &[other]);
+    assert!(matches!(scene.candidate.entering(1, scene.now), Entering::Full { .. }));
+    assert!(scene.candidate.enter_briefly() && !scene.candidate.enter_briefly(), "it is recorded once");
+    assert!((0..3).all(|node| scene.voter(node).lease_end().is_none()), "the next question ends what was granted");
+    let (now, mut asked) = (scene.now, Vec::new());
+    scene.candidate.enter(numbered(0), now, |_| true, |out| asked.push(out.verb.ttl()));
+    assert_eq!(asked, [Some(turn(TTL)); 3]);
+    (0..3).for_each(|node| scene.answer(node, Ok(ENTERED_ALONE())));
+    assert_eq!(scene.candidate.entering(1, scene.now), Entering::Admitted);
+    scene.candidate.hold(scene.now);
+    assert!(scene.candidate.stands_on_claims_until(scene.now).is_some_and(|end| end <= now.after(turn(TTL))));
+    (0..2).for_each(|node| scene.hear(node, EXTEND, EXTENDED));
+    assert_eq!(scene.candidate.stands_on_claims_until(scene.now), None, "a quorum has given whole leases");
+}
+
+#[test]
+fn late_answer_to_a_longer_question_proves_nothing_once_a_brief_lease_is_asked_for() {
+    let (mut scene, other) = (wanting(3, 0), numbered(1));
+    enter(&mut scene, 0..2, &[other]);
+    scene.candidate.enter_briefly();
+    let now = scene.now;
+    scene.candidate.enter(numbered(0), now, |_| true, |_| ());
+    scene.answer(2, Ok(ENTERED_ALONE()));
+    assert_eq!(scene.voter(2).lease_end(), None, "the node has been asked to make it shorter since");
+    scene.answer(2, Ok(ENTERED_ALONE()));
+    assert!(scene.voter(2).lease_end().is_some_and(|end| end <= now.after(turn(TTL))));
+}
+
+#[test]
+fn share_by_which_a_call_has_waited_is_no_permit() {
+    let (mut scene, share, other) = (wanting(3, 0), numbered(1), numbered(2));
+    scene.candidate.is_beside(share);
+    enter(&mut scene, 0..3, &[share, other]);
+    assert!(matches!(scene.candidate.entering(1, scene.now), Entering::Full { .. }), "the other one is counted");
+    assert_eq!(scene.candidate.entering(2, scene.now), Entering::Admitted);
+}

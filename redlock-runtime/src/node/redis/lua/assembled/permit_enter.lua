@@ -687,15 +687,16 @@ end
 -- KEYS[1] the lock   KEYS[2] its queue   KEYS[3] its turnstile
 -- ARGV[1] the token   ARGV[2] the ttl   ARGV[3] the lifetime of a claim, in ms   ARGV[4] the token that stands in the turnstile
 -- ARGV[5] for how long it does from now on   ARGV[6] 'late', if it stands behind commands that were sent after it: then it takes none
+--         a permit that it has gets no shorter by it, as in late.lua
 -- {1, left, others}   ours; of the others, the first loses its permit after so many ms (-1: there are none)
 -- {0}                 somebody has the lock alone, or has come before to have it alone
 -- {-1}                another token stands in the turnstile
 -- and at the end the time of the newest token, if it is newer than this one
-local is_in = share_of(token)
+local is_in, ends = share_of(token)
 if ARGV[6] == 'late' and not is_in then
   return {-1, seen()}
 elseif is_in then
-  take(token, 1, ARGV[2])
+  take(token, 1, ARGV[6] == 'late' and math.max(ARGV[2], ends - now) or ARGV[2])
 else
   for _ = 1, 64 do
     if is_late() then
