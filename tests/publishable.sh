@@ -12,7 +12,7 @@ Runs these checks, or those that are named:
 
   features  redlock-runtime builds without a warning with every two of its features, with none and with all
   plain     the library's own tests pass without the test kit, which adds to what calls do
-  minimal   the published crates build with the oldest versions of their dependencies that their manifests allow
+  minimal   the two crates of the library build with the oldest versions of their dependencies that their manifests allow
   deny      advisories, licenses, sources and duplicates of all dependencies, by deny.toml. Without a network, the advisories of
             the last download are used; without any, they are left out with a warning
 
@@ -59,7 +59,7 @@ plain() {
 # The crates alone, without what only their tests need: of those, the oldest versions are nobody's business.
 minimal() {
     local crate
-    for crate in redlock-macros redlock-runtime redlock-cli; do
+    for crate in redlock-macros redlock-runtime; do
         mkdir "$scratch/$crate"
         cp -r "$crate/src" "$crate/docs" "$scratch/$crate" 2>/dev/null || cp -r "$crate/src" "$scratch/$crate"
         cp README.md "$scratch/$crate"
@@ -67,13 +67,10 @@ minimal() {
         awk '/^\[(dev-dependencies|\[bench\]|\[example\]|\[test\])/ { skip = 1; next } /^\[/ { skip = 0 } !skip' \
             "$crate/Cargo.toml" >"$scratch/$crate/Cargo.toml"
     done
-    sed 's/^members = .*/members = ["redlock-macros", "redlock-runtime", "redlock-cli"]/' Cargo.toml >"$scratch/Cargo.toml"
+    sed 's/^members = .*/members = ["redlock-macros", "redlock-runtime"]/' Cargo.toml >"$scratch/Cargo.toml"
     # The option is one of nightly compilers, and only chooses versions: the compiler stays the one that everything is built with.
     RUSTC_BOOTSTRAP=1 cargo update --manifest-path "$scratch/Cargo.toml" -Z direct-minimal-versions
-    # One after the other: together, what one asks for of a dependency would be there for the other one as well.
-    for crate in redlock-runtime redlock-cli; do
-        cargo check --manifest-path "$scratch/Cargo.toml" -p "$crate" --all-features --target-dir target/minimal
-    done
+    cargo check --manifest-path "$scratch/Cargo.toml" --all-features --target-dir target/minimal
 }
 
 deny() {
