@@ -12,7 +12,7 @@ Runs these checks, or those that are named:
 
   features  redlock-runtime builds without a warning with every two of its features, with none and with all
   plain     the library's own tests pass without the test kit, which adds to what calls do
-  minimal   both crates build with the oldest versions of their dependencies that their manifests allow
+  minimal   the two crates of the library build with the oldest versions of their dependencies that their manifests allow
   deny      advisories, licenses, sources and duplicates of all dependencies, by deny.toml. Without a network, the advisories of
             the last download are used; without any, they are left out with a warning
 

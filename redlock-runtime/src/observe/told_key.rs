@@ -49,7 +49,7 @@ impl Redaction {
     fn digest(self, text: &str) -> [u8; 32] {
         match self {
             Self::None | Self::Hash => Sha256::hash(text.as_bytes()),
-            Self::Keyed(secret) => HMAC::mac(text.as_bytes(), secret),
+            Self::Keyed(secret) => HMAC::mac(text.as_bytes(), secret.as_slice()),
         }
     }
 }
