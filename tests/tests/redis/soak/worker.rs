@@ -75,7 +75,7 @@ pub(super) fn manager(urls: &[String]) -> LockManager {
 
 /// A manager that waits for slow answers, to look whether servers count.
 pub(super) fn observer(urls: &[String]) -> LockManager {
-    builder(urls).node_timeout(LONGEST_TTL - LONGEST_TTL / 8).build().unwrap()
+    builder(urls).node_timeout(LONGEST_TTL * 7 / 8).build().unwrap()
 }
 
 fn builder(urls: &[String]) -> LockManagerBuilder {
