@@ -300,7 +300,8 @@ impl Call<'_> {
         if acquisition.lease_left().is_none_or(|left| left < turn(self.wanted.ttl) * 2 / 3) {
             // Too few answers are told by what is left then, and the end of the call by its time.
             let left = self.left().filter(|_| self.waits()).unwrap_or(Duration::MAX);
-            let _ = timeout(left, acquisition.extend()).await;
+            // Not for as long as an extension waits otherwise: the call looks after its own end meanwhile, such as a shutdown.
+            let _ = timeout(left.min(acquisition.node_timeout()), acquisition.extend()).await;
         }
         !turnstile.has_ended() && acquisition.stands_there()
     }
