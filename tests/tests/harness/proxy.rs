@@ -117,6 +117,10 @@ async fn a_cut_resets_live_connections_and_accepts_new_ones() {
 #[tokio::test]
 async fn forgotten_connection_stays_open_and_new_ones_work() {
     let Link { server, proxy, mut client } = link().await;
+    // The proxy has accepted the connection when it has passed something on.
+    client.write_all(SET).await.unwrap();
+    expect_ok(&mut client).await;
+    server.inspect().flush_all().await;
     proxy.forget();
     client.write_all(SET).await.unwrap();
     proxy.wait_until("the request is lost", |traffic| traffic.requests.dropped > 0).await;
