@@ -106,9 +106,9 @@ impl Independent {
             5..7 => cut(proxy).await,
             7..10 => silence(proxy, dice).await,
             10..12 => refuse(server, dice).await,
-            12..17 => self.restart(name, dice).await,
-            17..21 => self.lose_data(dice).await,
-            21..23 => self.move_name(name, dice).await,
+            12..15 => self.restart(name, dice).await,
+            15..18 => self.lose_data(dice).await,
+            18..21 => self.move_name(name, dice).await,
             _ => self.deploy(workers, dice).await,
         }
     }

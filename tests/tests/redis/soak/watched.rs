@@ -9,7 +9,12 @@ use super::worker::observer;
 use redlock_runtime::LockManager;
 use redlock_tests::Watched;
 use std::collections::BTreeMap;
-use tokio::time::sleep;
+use std::time::Duration;
+use tokio::time::{sleep, timeout};
+
+/// Time for a failover, which the Sentinels give up if they know no replica in sync. Too short: fewer failovers. Too long: a failover that was
+/// given up takes the time of others.
+const FAILOVER: Duration = Duration::from_secs(30);
 
 pub(super) struct Sentinels {
     watched: Watched,
@@ -57,15 +62,15 @@ impl Sentinels {
             }
             10..13 => {
                 master.kill();
-                self.watched.replaced(number).await;
+                let replaced = timeout(FAILOVER, self.watched.replaced(number)).await;
                 sleep(pause(dice)).await;
                 master.restart().await;
-                "failed over"
+                if replaced.is_ok() { "failed over" } else { "given up" }
             }
-            _ => {
-                self.watched.fail_over(number).await;
-                "failed over by command"
-            }
+            _ => match timeout(FAILOVER, self.watched.fail_over(number)).await {
+                Ok(_) => "failed over by command",
+                Err(_) => "given up",
+            },
         }
     }
 }
