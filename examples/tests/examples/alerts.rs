@@ -1,6 +1,6 @@
 //! The alerting rules of `docs/alerts.yml`, evaluated against the metrics that the Prometheus adapter writes.
 //!
-//! The evaluator knows the part of PromQL that the rules use. A selector without samples is an error here: a misspelt metric or label
+//! The evaluator knows the part of `PromQL` that the rules use. A selector without samples is an error here: a misspelt metric or label
 //! would be silent in production.
 
 use redlock_examples::prometheus::page;
