@@ -75,7 +75,7 @@ fn the_runbook_has_a_line_for_every_event() {
     let mut on_page = BTreeMap::new();
     for row in section.lines().filter_map(|line| line.strip_prefix("| `")) {
         let cells: Vec<_> = row.split(" | ").collect();
-        assert!(cells.len() == 3 && cells[2].len() > 10, "{row}");
+        assert!(cells.len() == 3 && !cells[2].trim_matches(['|', ' ']).is_empty(), "{row}");
         let levels: BTreeSet<_> = words(cells[1]).iter().map(|level| level.to_uppercase()).collect();
         for name in words(cells[0]) {
             assert!(on_page.insert(name, levels.clone()).is_none(), "twice: {row}");

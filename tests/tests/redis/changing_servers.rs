@@ -2,7 +2,7 @@
 //! side by side. For each change that the page forbids, a test finds two holders.
 
 use crate::fencing;
-use crate::support::{builder, majority, owner_at};
+use crate::support::{builder, majority, owner_at, warnings};
 use redlock_runtime::{LockError, LockGuard, LockManager, LockManagerBuilder, LockRequest};
 use redlock_tests::{Nodes, PATIENCE, Proxy, RedisServer, eventually, eventually_eq};
 use std::time::Duration;
@@ -280,7 +280,7 @@ async fn server_replaced_under_its_own_name_is_stopped_first() {
         let token = guard.token().to_string();
         eventually(PATIENCE, "the new server counts", async || {
             assert_exclusive(&guard, KEY, [&old, &new]).await;
-            let (warnings, owner) = (old.check().await.warnings(), owner_at(&servers[3], KEY).await);
+            let (warnings, owner) = (warnings(&old.check().await), owner_at(&servers[3], KEY).await);
             // A holder that reaches all servers restores its lock at the new one.
             let is_restored = !reaches_all || owner.as_ref() == Some(&token);
             if warnings.is_empty() && is_restored { Ok(()) } else { Err((warnings, owner)) }
@@ -341,9 +341,7 @@ async fn restart_one_by_one(
         eventually(PATIENCE, "every server counts, and the lock is restored", async || {
             assert_exclusive(&guard, KEY, [&old, &new]).await;
             assert_exclusive(&bare_guard, &bare_key, [&old, &new]).await;
-            let (mut warnings, owner) = (old.check().await.warnings(), owner_at(server, KEY).await);
-            // A server that counts has a warning as well if it was started a short time ago.
-            warnings.retain(|warning| !warning.contains(": restarted "));
+            let (warnings, owner) = (warnings(&old.check().await), owner_at(server, KEY).await);
             let is_restored = owner.as_deref() == Some(guard.token().as_str());
             if warnings.is_empty() && is_restored { Ok(()) } else { Err((warnings, owner)) }
         })

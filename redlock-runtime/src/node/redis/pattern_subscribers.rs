@@ -11,7 +11,6 @@
 
 use super::live_connection::LiveConnection;
 use super::script::Scripts;
-use crate::error::NodeError;
 
 /// Counts the pattern subscribers, and loads the scripts that subtract them.
 pub(super) async fn count(live: &LiveConnection) {
@@ -20,23 +19,18 @@ pub(super) async fn count(live: &LiveConnection) {
     let Ok(received) = live.probe(&["PUBLISH", &channel, ""]).await else { return };
     let number: u64 = redis::from_redis_value(received).unwrap_or_default();
     if number > 0 && !live.has_scripts_with_patterns() {
-        match scripts(live).await {
-            Ok(scripts) => live.load_scripts_with_patterns(scripts),
-            // The next count tries again.
-            Err(_) => return,
-        }
+        // The next count tries again.
+        let Some(scripts) = scripts(live).await else { return };
+        live.load_scripts_with_patterns(scripts);
     }
     live.has_pattern_subscribers(number);
 }
 
-/// Loads the scripts that subtract pattern subscribers.
-///
-/// # Errors
-/// When the server does not load one of them.
-async fn scripts(live: &LiveConnection) -> Result<Scripts, NodeError> {
+/// Loads the scripts that subtract pattern subscribers. Returns `None` if the server does not load one of them.
+async fn scripts(live: &LiveConnection) -> Option<Scripts> {
     let channels = live.channels().with_patterns();
     if !live.stores_scripts() {
-        return Ok(Scripts::unloaded(channels));
+        return Some(Scripts::unloaded(channels));
     }
     let loading: Vec<_> = Scripts::SOURCES
         .iter()
@@ -44,9 +38,8 @@ async fn scripts(live: &LiveConnection) -> Result<Scripts, NodeError> {
         .collect();
     let mut digests = Vec::with_capacity(loading.len());
     for digest in loading {
-        digests.push(redis::from_redis_value::<String>(digest.await?));
+        digests.push(redis::from_redis_value::<String>(digest.await.ok()?).ok());
     }
     let mut digests = digests.into_iter();
-    let unintelligible = || NodeError::Unintelligible("no digest to SCRIPT LOAD".into());
-    Scripts::loaded(channels, || digests.next().and_then(Result::ok).ok_or_else(unintelligible))
+    Scripts::loaded(channels, || digests.next().flatten().ok_or(())).ok()
 }
