@@ -22,7 +22,6 @@ impl Hidden {
             builder.config("cluster-announce-port", &[&port.to_string()])
         })
         .await;
-        drop(ports);
         Self { cluster, announced }
     }
 

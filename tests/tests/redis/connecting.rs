@@ -53,6 +53,7 @@ pub(crate) async fn reason(node: impl Into<NodeConfig>) -> NodeError {
     .await
 }
 
+#[expect(clippy::too_many_lines, reason = "a table of messages")]
 #[tokio::test]
 async fn message_names_step_and_address_and_remedy() {
     let refusing = RefusingPort::new();

@@ -6,7 +6,6 @@ use super::courier::{Connection, Courier};
 use super::endpoint::Endpoint;
 use super::farewell::hung_up;
 use super::live_connection::LiveConnection;
-use super::names::is_named;
 use super::prepare::prepare;
 use super::progress::{Progress, Step};
 use super::reach::{Failure, cut, reach, stranger};
@@ -58,7 +57,7 @@ async fn connect_in_steps(
     let (live, courier) = prepared.map_err(|error| {
         let error = cut(&control).unwrap_or(error);
         match control.peer.get() {
-            Some(peer) if error == NodeError::Replica && is_named(endpoint) => replica_of_name(*peer),
+            Some(peer) if error == NodeError::Replica && endpoint.is_name() => replica_of_name(*peer),
             _ => error,
         }
     })?;

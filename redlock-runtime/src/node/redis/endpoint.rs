@@ -10,6 +10,7 @@ use crate::error::{LockError, NodeError};
 use crate::node::BoxFuture;
 use redis::RedisConnectionInfo;
 use std::fmt;
+use std::net::IpAddr;
 use std::num::NonZeroU32;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
@@ -245,9 +246,10 @@ impl Endpoint {
         is_mapped.then_some(&*self.label)
     }
 
-    /// Returns `true` if the address is another one than that by which the node is called.
-    pub(super) const fn is_elsewhere(&self) -> bool {
-        self.is_elsewhere
+    /// Returns `true` if the node is called by a name, which can lead elsewhere later. Sentinels say by themselves where their master is.
+    pub(super) fn is_name(&self) -> bool {
+        let is_name = |host: &str| host.parse::<IpAddr>().is_err();
+        !self.is_located() && !self.is_elsewhere && self.host().is_some_and(is_name)
     }
 
     /// Returns `error` with the address `at` that it is about, unless the node is called by that.

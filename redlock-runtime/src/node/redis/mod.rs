@@ -179,7 +179,7 @@ impl RedisNode {
         if let Some(sentinels) = sentinels {
             let watch = sentinel::watch(sentinels, Arc::clone(&connections));
             tasks.push(handle.spawn(watch).abort_handle());
-        } else if !connections.server.is_member() && names::is_named(&endpoint) {
+        } else if !connections.server.is_member() && endpoint.is_name() {
             let watch = names::watch(Arc::clone(&endpoint), Arc::clone(&connections));
             tasks.push(handle.spawn(watch).abort_handle());
         }

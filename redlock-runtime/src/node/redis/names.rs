@@ -55,13 +55,6 @@ struct Suspicion {
     other: NamedServer,
 }
 
-/// Returns `true` if the address of `endpoint` is a name, which can lead elsewhere later. Sentinels say by themselves where their master is.
-pub(super) fn is_named(endpoint: &Endpoint) -> bool {
-    !endpoint.is_located()
-        && !endpoint.is_elsewhere()
-        && endpoint.host().is_some_and(|host| host.parse::<IpAddr>().is_err())
-}
-
 /// Looks up the name of `endpoint` now and then. Runs until it is aborted, on the library's thread.
 pub(super) async fn watch(endpoint: Arc<Endpoint>, connections: Arc<Connections>) {
     let mut suspicion: Option<Suspicion> = None;
@@ -107,7 +100,7 @@ fn canonical(address: &SocketAddr) -> (IpAddr, u16) {
 
 /// Returns one address of each server behind the name of `endpoint` that answers, if they are several.
 pub(super) async fn servers(endpoint: &Endpoint, patience: Duration) -> Vec<Box<str>> {
-    if !is_named(endpoint) {
+    if !endpoint.is_name() {
         return Vec::new();
     }
     let addresses = look_up(endpoint, patience).await.filter(|addresses| addresses.len() > 1).unwrap_or_default();
