@@ -40,7 +40,10 @@ async fn annotated(manager: &LockManager, id: u32) -> Result<u32, LockError> {
 
 /// Calls everything that takes time.
 async fn use_everything(manager: &LockManager) {
-    manager.ready().await.unwrap();
+    // On a busy machine, one try may take too long.
+    while let Err(error) = manager.ready().await {
+        assert!(error.is_transient(), "{error}");
+    }
     assert!(manager.check().await.nodes.iter().all(|node| node.error.is_none()));
     assert_eq!(annotated(manager, 7).await.unwrap(), 7);
     let held = manager.acquire(KEY).await.unwrap();

@@ -2,7 +2,7 @@
 
 use crate::support::{GENEROUS, assert_nothing_left, builder, connected, manager_through, wait_until_queued};
 use crate::waiters::{obtained, patient, waiting};
-use redlock_runtime::{LockManager, LockRequest};
+use redlock_runtime::{LockManager, LockRequest, Wait};
 use redlock_tests::{Cluster, Nodes, PATIENCE, Proxy, RedisServer, eventually, eventually_eq};
 use std::sync::atomic::{AtomicI64, Ordering};
 use std::time::Duration;
@@ -125,7 +125,8 @@ async fn frozen_server_loses_no_connection_by_the_checks() {
     let before = connections(&nodes[0]).await;
     let accepted = proxies[0].traffic().accepted;
     nodes[0].freeze();
-    let call = waiting(&manager, patient("order:8"));
+    // Without a limit: the server is frozen for longer than it may be silent.
+    let call = waiting(&manager, LockRequest::new("order:8").wait(Wait::Forever));
     proxies[0].wait_until("it was checked twice", |traffic| traffic.accepted >= accepted + 2).await;
     nodes[0].thaw();
     obtained(call).await.release().await.unwrap();
