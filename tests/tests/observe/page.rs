@@ -64,7 +64,7 @@ fn the_page_lists_every_span_and_event_with_its_level_and_fields() {
     }
 }
 
-/// The runbook has a row for each event, with its levels: `| `no_map`, `same_server` | warn, error | .. |`.
+/// Each row of the runbook has the names of events, their levels, and what to do.
 #[test]
 fn the_runbook_has_a_line_for_every_event() {
     let page = fs::read_to_string(runtime().parent().unwrap().join("docs/operations.md")).unwrap();
