@@ -73,6 +73,10 @@ impl Candidate {
     /// Whether there is enough left of the lease for the next call. `is_kept`: its key has to stay taken after it.
     pub(super) fn is_passable_to(&self, is_kept: bool, now: Instant) -> bool {
         let ends_by_itself = is_kept && self.stands_on_claims_until(now).is_some();
-        !ends_by_itself && self.valid_until().is_some_and(|end| end.since(now) > self.terms.ttl / PASSABLE_PER_TTL)
+        // Whole leases are on their way for a permit that was given for a short time, as for a body that begins by claims.
+        let is_brief = self.is_permit() && self.counts_claims(now);
+        let least =
+            if is_brief { self.terms.enterable_from(now) } else { now.after(self.terms.ttl / PASSABLE_PER_TTL) };
+        !ends_by_itself && self.valid_until().is_some_and(|end| end > least)
     }
 }
