@@ -162,7 +162,11 @@ impl Call<'_> {
     async fn extend_claims(&self, permit: LocalTurn) -> Result<LocalTurn, Left> {
         let acquisition = permit.acquisition();
         match acquisition.stands_on_claims() {
-            true if self.wanted.is_kept => acquisition.extend().await.map_err(Left::Failed)?,
+            true if self.wanted.is_kept => {
+                let left = self.left().filter(|_| self.waits()).unwrap_or(Duration::MAX);
+                let extended = timeout(left, acquisition.extend()).await;
+                extended.unwrap_or_else(|_| Err(self.timed_out_by(None))).map_err(Left::Failed)?;
+            }
             true => acquisition.extend_claims(),
             false => {}
         }

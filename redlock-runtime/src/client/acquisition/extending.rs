@@ -60,11 +60,19 @@ impl Acquisition {
                     return Err(self.lost_by(&state));
                 }
             }
-            let Ok(extension) = timeout(limit.since(now), self.extended(begun)).await else {
-                // What the watchdog has asked in between may have been answered: that wakes nobody here.
-                let mut state = self.state();
-                state.take_in(self.shared.clock);
-                return if state.candidate.is_extended(begun) { Ok(()) } else { Err(self.no_quorum(&state)) };
+            // In parts, since a shutdown of the manager wakes nobody here.
+            let extension = loop {
+                let part = limit.since(self.now()).min(self.node_timeout());
+                match timeout(part, self.extended(begun)).await {
+                    Ok(extension) => break extension,
+                    Err(_) if self.now() < limit && !self.shared.is_closed() => {}
+                    Err(_) => {
+                        // What the watchdog has asked in between may have been answered: that wakes nobody here.
+                        let mut state = self.state();
+                        state.take_in(self.shared.clock);
+                        return if state.candidate.is_extended(begun) { Ok(()) } else { Err(self.no_quorum(&state)) };
+                    }
+                }
             };
             match extension {
                 Extension::Extended => return Ok(()),

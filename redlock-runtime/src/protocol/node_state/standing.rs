@@ -1,5 +1,6 @@
 //! Who has one name, who waits for it, and what that means for the token of the command.
 
+use super::limits::MOST_GONE;
 use super::queue::Line;
 use super::readers::Readers;
 use super::{Execution, Queue};
@@ -87,6 +88,35 @@ impl Execution<'_> {
         if let Some(queue) = self.queue_mut() {
             queue.remove(token);
         }
+    }
+
+    /// Returns `true` if the command has found the manager of `token` to be absent.
+    pub(super) fn is_gone(&self, token: OwnerToken) -> bool {
+        self.gone.contains(token)
+    }
+
+    /// Returns `true` if the command has found as many absent waiters as it may.
+    pub(super) fn is_unfinished(&self) -> bool {
+        self.gone.looks >= self.state.limits.gone
+    }
+
+    /// Removes an absent waiter, and those of all absent managers among the next waiters in the same line; but not the token that asks.
+    pub(super) fn strike_gone(&mut self, token: OwnerToken, line: Line) {
+        if !self.is_gone(token) {
+            self.gone.found.push(token);
+        }
+        let asks = self.token;
+        if let Some(queue) = self.state.queues.get_mut(self.key.name()) {
+            let is_gone = |other: &OwnerToken| *other != asks && self.gone.contains(*other);
+            queue.remove_among_first(line, MOST_GONE, is_gone);
+        }
+        self.count_gone(token);
+    }
+
+    /// Removes one absent waiter.
+    pub(super) fn count_gone(&mut self, token: OwnerToken) {
+        self.gone.looks += 1;
+        self.strike(token);
     }
 
     /// `token` has the name for `ttl`.
