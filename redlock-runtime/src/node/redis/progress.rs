@@ -20,6 +20,7 @@ pub(super) enum Step {
     NameLookUp,
     /// TCP connect, or connect to a unix socket.
     Connect,
+    #[cfg_attr(not(feature = "tls"), expect(dead_code, reason = "reached with the feature alone"))]
     TlsHandshake,
     /// User and password are read or asked for.
     Credentials,
