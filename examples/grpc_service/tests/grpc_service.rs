@@ -104,7 +104,7 @@ async fn a_dead_redis_is_unavailable() {
     let service = Service::start(&server, SOON).await;
     server.kill();
     let answer = service.call("sell", "7", "Ann").await.unwrap_err();
-    assert_eq!(answer, "grpc_service: Unavailable: this cannot be done at the moment: try again later");
+    assert_eq!(answer, "grpc_service: Unavailable: this cannot be done at the moment: try again later (in about 2s)");
 }
 
 #[tokio::test]

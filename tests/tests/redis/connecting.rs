@@ -53,33 +53,106 @@ pub(crate) async fn reason(node: impl Into<NodeConfig>) -> NodeError {
     .await
 }
 
-#[expect(clippy::too_many_lines, reason = "a table of messages")]
 #[tokio::test]
-async fn message_names_step_and_address_and_remedy() {
+async fn all_addresses_of_a_name_are_shown_and_those_of_ipv6_have_brackets() {
     let refusing = RefusingPort::new();
-    let [http, ssh] = [
-        FakeServer::start_stranger("HTTP/1.1 400 Bad Request\r\nConnection: close\r\n\r\n").await,
-        FakeServer::start_stranger("SSH-2.0-OpenSSH_9.2p1\r\n").await,
-    ];
-    let (closing, silent) = (FakeServer::start_closing().await, FakeServer::start_silent().await);
-    let loading = FakeServer::start(|_| "-LOADING Redis is loading the dataset in memory\r\n".to_owned()).await;
+    let port = refusing.port();
+    let named = reason(format!("redis://localhost:{port}")).await.to_string();
+    assert!(named.starts_with(&format!("not connected: TCP connect to localhost:{port} (")), "{named}");
+    assert!(named.contains("127.0.0.1") && named.contains("Connection refused"), "{named}");
+    let manager = builder([format!("redis://[::1]:{port}")]).build().unwrap();
+    let error = manager.ready().await.unwrap_err();
+    let expected = format!("[::1]:{port}: not connected: TCP connect to [::1]:{port} failed: ");
+    assert!(error.to_string().contains(&expected), "{error}");
+}
+
+#[tokio::test]
+async fn server_that_is_too_old_is_never_healthy() {
     let old = FakeServer::start(|command| answer_of_version("6.0.14", command)).await;
-    let encrypted = RedisServer::builder().tls().start().await;
-    let plain = RedisServer::start().await;
-    let replica = RedisServer::builder().replica_of(&plain).start().await;
-    let [refusing, http, ssh, closing, silent, loading, old, tls, plain, replica] = [
-        refusing.port(),
-        http.port(),
-        ssh.port(),
-        closing.port(),
-        silent.port(),
-        loading.port(),
-        old.port(),
-        encrypted.tls_port().unwrap(),
-        plain.port(),
-        replica.port(),
-    ];
-    let table = [
+    let manager = builder([old.url()]).build().unwrap();
+    let error = manager.ready().await.unwrap_err();
+    assert!(matches!(error, LockError::Refused { .. }) && error.to_string().contains("needs Redis 6.2"), "{error}");
+    let report = manager.check().await;
+    assert!(
+        report.warnings().iter().any(|warning| warning.contains("is Redis 6.0.14 and needs Redis 6.2")),
+        "{report}"
+    );
+    let error = manager.acquire(LockRequest::new(KEY).wait(PATIENCE)).await.unwrap_err();
+    assert!(matches!(error, LockError::Refused { .. }), "{error}");
+    assert!(!old.received().iter().any(|command| command.starts_with(&format!("SET {KEY}"))), "{:?}", old.received());
+}
+
+#[tokio::test]
+async fn commands_that_locks_can_do_without_may_be_hidden() {
+    for hidden in ["HELLO", "CLIENT", "INFO", "CONFIG", "TIME"] {
+        let server = RedisServer::builder().without_command(hidden).start().await;
+        let manager = builder([server.url()]).build().unwrap();
+        let guard = manager.acquire(KEY).await.unwrap_or_else(|error| panic!("{hidden}: {error}"));
+        guard.release().await.unwrap();
+    }
+}
+
+/// A cluster behind NAT: the seed is reached, and the members announce addresses that are not.
+#[tokio::test]
+async fn announced_address_of_a_member_is_blamed_and_not_the_seed() {
+    let announced = [(); 3].map(|()| RefusingPort::new());
+    let ports = RefCell::new(announced.iter().map(RefusingPort::port));
+    let cluster = Cluster::start_with(3, 0, |builder| {
+        let port = ports.borrow_mut().next().unwrap();
+        builder.config("cluster-announce-port", &[&port.to_string()])
+    })
+    .await;
+    let seed = cluster.member(0).port();
+    let manager = builder([format!("redis+cluster://127.0.0.1:{seed}")]).build().unwrap();
+    let expected = announced.iter().map(|announced| {
+        format!(
+            "127.0.0.1:{seed}: not connected: TCP connect to 127.0.0.1:{} failed: Connection refused (os error 111): the cluster announces \
+             this address; if clients reach the server by another one, write that with `NodeConfig::map_address` or `?map=`, or set \
+             cluster-announce-ip there",
+            announced.port()
+        )
+    });
+    let expected: Vec<_> = expected.collect();
+    eventually(PATIENCE, "the address is blamed", async || {
+        let error = manager.try_acquire(KEY).await.unwrap_err().to_string();
+        if expected.iter().any(|expected| error.ends_with(expected)) { Ok(()) } else { Err(error) }
+    })
+    .await;
+    let warnings = manager.check().await.warnings();
+    assert!(warnings.iter().any(|warning| warning.contains("the cluster announces this address")), "{warnings:?}");
+}
+
+/// Those that need a server with TLS.
+mod tls {
+    use super::*;
+
+    #[expect(clippy::too_many_lines, reason = "a table of messages")]
+    #[tokio::test]
+    async fn message_names_step_and_address_and_remedy() {
+        let refusing = RefusingPort::new();
+        let [http, ssh] = [
+            FakeServer::start_stranger("HTTP/1.1 400 Bad Request\r\nConnection: close\r\n\r\n").await,
+            FakeServer::start_stranger("SSH-2.0-OpenSSH_9.2p1\r\n").await,
+        ];
+        let (closing, silent) = (FakeServer::start_closing().await, FakeServer::start_silent().await);
+        let loading = FakeServer::start(|_| "-LOADING Redis is loading the dataset in memory\r\n".to_owned()).await;
+        let old = FakeServer::start(|command| answer_of_version("6.0.14", command)).await;
+        let encrypted = RedisServer::builder().tls().start().await;
+        let plain = RedisServer::start().await;
+        let replica = RedisServer::builder().replica_of(&plain).start().await;
+        let [refusing, http, ssh, closing, silent, loading, old, tls, plain, replica] = [
+            refusing.port(),
+            http.port(),
+            ssh.port(),
+            closing.port(),
+            silent.port(),
+            loading.port(),
+            old.port(),
+            encrypted.tls_port().unwrap(),
+            plain.port(),
+            replica.port(),
+        ];
+        let table = [
         (
             format!("redis://127.0.0.1:{refusing}"),
             format!(
@@ -167,98 +240,30 @@ async fn message_names_step_and_address_and_remedy() {
         ),
         (format!("redis://127.0.0.1:{replica}"), "is a replica, and each node must be a master of its own".to_owned()),
     ];
-    for (url, expected) in table {
-        assert_eq!(reason(&url).await.to_string(), expected, "{url}");
+        for (url, expected) in table {
+            assert_eq!(reason(&url).await.to_string(), expected, "{url}");
+        }
     }
-}
 
-#[tokio::test]
-async fn all_addresses_of_a_name_are_shown_and_those_of_ipv6_have_brackets() {
-    let refusing = RefusingPort::new();
-    let port = refusing.port();
-    let named = reason(format!("redis://localhost:{port}")).await.to_string();
-    assert!(named.starts_with(&format!("not connected: TCP connect to localhost:{port} (")), "{named}");
-    assert!(named.contains("127.0.0.1") && named.contains("Connection refused"), "{named}");
-    let manager = builder([format!("redis://[::1]:{port}")]).build().unwrap();
-    let error = manager.ready().await.unwrap_err();
-    let expected = format!("[::1]:{port}: not connected: TCP connect to [::1]:{port} failed: ");
-    assert!(error.to_string().contains(&expected), "{error}");
-}
-
-/// An outage that passes is not taken for a mistake, and a mistake not for an outage.
-#[tokio::test]
-async fn mistakes_do_not_pass() {
-    let old = FakeServer::start(|command| answer_of_version("6.0.14", command)).await;
-    let http = FakeServer::start_stranger("HTTP/1.1 400 Bad Request\r\n\r\n").await;
-    let tls = RedisServer::builder().tls().start().await;
-    let (closing, refusing) = (FakeServer::start_closing().await, RefusingPort::new());
-    let loading = FakeServer::start(|_| "-LOADING Redis is loading the dataset in memory\r\n".to_owned()).await;
-    let table = [
-        (old.port(), false),
-        (http.port(), false),
-        (tls.tls_port().unwrap(), false),
-        (closing.port(), true),
-        (refusing.port(), true),
-        (loading.port(), true),
-    ];
-    for (port, passes) in table {
-        let reason = reason(format!("redis://127.0.0.1:{port}")).await;
-        assert_eq!(reason.is_transient(), passes, "{reason}");
+    /// An outage that passes is not taken for a mistake, and a mistake not for an outage.
+    #[tokio::test]
+    async fn mistakes_do_not_pass() {
+        let old = FakeServer::start(|command| answer_of_version("6.0.14", command)).await;
+        let http = FakeServer::start_stranger("HTTP/1.1 400 Bad Request\r\n\r\n").await;
+        let tls = RedisServer::builder().tls().start().await;
+        let (closing, refusing) = (FakeServer::start_closing().await, RefusingPort::new());
+        let loading = FakeServer::start(|_| "-LOADING Redis is loading the dataset in memory\r\n".to_owned()).await;
+        let table = [
+            (old.port(), false),
+            (http.port(), false),
+            (tls.tls_port().unwrap(), false),
+            (closing.port(), true),
+            (refusing.port(), true),
+            (loading.port(), true),
+        ];
+        for (port, passes) in table {
+            let reason = reason(format!("redis://127.0.0.1:{port}")).await;
+            assert_eq!(reason.is_transient(), passes, "{reason}");
+        }
     }
-}
-
-#[tokio::test]
-async fn server_that_is_too_old_is_never_healthy() {
-    let old = FakeServer::start(|command| answer_of_version("6.0.14", command)).await;
-    let manager = builder([old.url()]).build().unwrap();
-    let error = manager.ready().await.unwrap_err();
-    assert!(matches!(error, LockError::Refused { .. }) && error.to_string().contains("needs Redis 6.2"), "{error}");
-    let report = manager.check().await;
-    assert!(
-        report.warnings().iter().any(|warning| warning.contains("is Redis 6.0.14 and needs Redis 6.2")),
-        "{report}"
-    );
-    let error = manager.acquire(LockRequest::new(KEY).wait(PATIENCE)).await.unwrap_err();
-    assert!(matches!(error, LockError::Refused { .. }), "{error}");
-    assert!(!old.received().iter().any(|command| command.starts_with(&format!("SET {KEY}"))), "{:?}", old.received());
-}
-
-#[tokio::test]
-async fn commands_that_locks_can_do_without_may_be_hidden() {
-    for hidden in ["HELLO", "CLIENT", "INFO", "CONFIG", "TIME"] {
-        let server = RedisServer::builder().without_command(hidden).start().await;
-        let manager = builder([server.url()]).build().unwrap();
-        let guard = manager.acquire(KEY).await.unwrap_or_else(|error| panic!("{hidden}: {error}"));
-        guard.release().await.unwrap();
-    }
-}
-
-/// A cluster behind NAT: the seed is reached, and the members announce addresses that are not.
-#[tokio::test]
-async fn announced_address_of_a_member_is_blamed_and_not_the_seed() {
-    let announced = [(); 3].map(|()| RefusingPort::new());
-    let ports = RefCell::new(announced.iter().map(RefusingPort::port));
-    let cluster = Cluster::start_with(3, 0, |builder| {
-        let port = ports.borrow_mut().next().unwrap();
-        builder.config("cluster-announce-port", &[&port.to_string()])
-    })
-    .await;
-    let seed = cluster.member(0).port();
-    let manager = builder([format!("redis+cluster://127.0.0.1:{seed}")]).build().unwrap();
-    let expected = announced.iter().map(|announced| {
-        format!(
-            "127.0.0.1:{seed}: not connected: TCP connect to 127.0.0.1:{} failed: Connection refused (os error 111): the cluster announces \
-             this address; if clients reach the server by another one, write that with `NodeConfig::map_address` or `?map=`, or set \
-             cluster-announce-ip there",
-            announced.port()
-        )
-    });
-    let expected: Vec<_> = expected.collect();
-    eventually(PATIENCE, "the address is blamed", async || {
-        let error = manager.try_acquire(KEY).await.unwrap_err().to_string();
-        if expected.iter().any(|expected| error.ends_with(expected)) { Ok(()) } else { Err(error) }
-    })
-    .await;
-    let warnings = manager.check().await.warnings();
-    assert!(warnings.iter().any(|warning| warning.contains("the cluster announces this address")), "{warnings:?}");
 }
