@@ -1,4 +1,4 @@
-//! `redlock break KEY --token T`: takes a lock from whoever has it. Without a token, it shows the holder and asks.
+//! `redlock break KEY --token T`: takes a lock away from its holder. Without a token, it shows the holder and asks.
 
 use crate::json;
 use crate::outcome::{NO, Outcome, UNANSWERED, UNKNOWN, YES};

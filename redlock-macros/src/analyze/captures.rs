@@ -114,7 +114,7 @@ pub(crate) fn of_variables(bindings: &[Binding], names: &Names<'_>) -> Vec<Entry
         if names.use_it(binding) {
             return Entry { is_changed: names.change_it(binding), ..Entry::captured(binding) };
         }
-        // Whoever has declared it is warned of a `mut` there.
+        // rustc warns of a needless `mut` at the declaration.
         let binding = Binding { mutability: None, ..binding.clone() };
         Entry { hides: true, ..Entry::unused(&binding, number) }
     });

@@ -64,7 +64,7 @@ impl Mentions {
         self.everything = true;
     }
 
-    /// What is a `target` stands in parentheses that are assigned to.
+    /// Reads tokens. A `target` is the content of parentheses on the left side of an assignment.
     fn read(&mut self, tokens: TokenStream, place: Place, is_target: bool) {
         let tokens: Vec<TokenTree> = tokens.into_iter().collect();
         for (at, token) in tokens.iter().enumerate() {

@@ -36,8 +36,8 @@ impl<'a> Writer<'a> {
         self.located(Literal::string(text))
     }
 
-    /// A literal in generated code. A lint about other characters than those of ASCII looks at what stands in the source at its place,
-    /// so that must not be the attribute with the key.
+    /// A literal in generated code. A lint about characters beyond ASCII reads the source at the span of the literal. So the span is not
+    /// that of the attribute, whose key may contain such characters.
     pub(super) fn located(&self, mut literal: Literal) -> Literal {
         literal.set_span(at(self.lock.function.signature.fn_token.span));
         literal

@@ -58,7 +58,7 @@ pub(crate) fn read(option: &str, value: Expr) -> syn::Result<Time> {
             read.map(Time::Literal).map_err(|mistake| syn::Error::new_spanned(literal, mistake))
         }
         other => match converted(&other) {
-            // What is wrong with the literal itself comes first.
+            // An error of the literal itself comes first.
             Some(literal) => {
                 read(option, Expr::Lit(literal.clone()))?;
                 let written = literal.to_token_stream();
@@ -69,12 +69,12 @@ pub(crate) fn read(option: &str, value: Expr) -> syn::Result<Time> {
     }
 }
 
-/// Whether text is a duration.
+/// Returns `true` if the text is a duration.
 pub(super) fn is_text_of_one(text: &str) -> bool {
     quoted_text("ttl", text).is_ok()
 }
 
-/// Whether text is a value that is no word for a duration: a constant, or the way to one.
+/// Returns `true` if the text is a constant or a path to one, and not a misspelt duration.
 fn is_value(text: &str) -> bool {
     common::is_way(text) && (text.contains(['.', ':']) || !text.contains(char::is_lowercase))
 }

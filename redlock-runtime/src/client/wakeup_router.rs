@@ -93,7 +93,7 @@ fn route(local: &Arc<LocalQueue>, index: usize, Wakeup { subject, notice }: Wake
     }
     let stays = is_kept && shared.rules.apply(Rule::KeptTokensStay);
     if !is_known && !stays && notice != Notice::Busy {
-        // What others wait for as a permit is released as one, so that the call in the turnstile is told.
+        // A permit is released as a permit, so that the call in the turnstile is notified.
         let subject = if notice == Notice::Freed { subject.of_mode(Mode::Permit) } else { subject };
         release_unknown(local, index, subject);
     }

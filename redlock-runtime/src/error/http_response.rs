@@ -17,8 +17,8 @@ use http::{HeaderValue, StatusCode};
 ///
 /// `Retry-After` says in how many seconds to try again where that is known ([`retry_after`](Self::retry_after)), and is 2 for any other
 /// [`NoQuorum`](Self::NoQuorum). The body is a
-/// line of text that is fit for strangers: it names neither key nor node. What the service is to blame for goes to the log
-/// instead, as an event of the level *error*. The error is in the
+/// line of text that is fit for strangers: it names neither key nor node. A failure of the service itself is logged instead, as an event
+/// of the level *error*. The error is in the
 /// [extensions](http::Extensions) of the response as well, for a service that logs or words it by itself.
 ///
 /// # Examples

@@ -62,9 +62,8 @@ impl fmt::Debug for ListedSite {
 
 /// All functions of this program with `#[distributed_lock]`, by template and line.
 ///
-/// A function that another attribute copies, as `#[axum::debug_handler]` does, is listed once. The list has those of all crates
-/// that are linked into it, also of functions that nobody calls; and neither those that the compiler has
-/// left out, as a `cfg` does, nor calls that are written by hand.
+/// A function that another attribute copies, as `#[axum::debug_handler]` does, is listed once. The list has the functions of all
+/// linked crates, even those without a caller. It has no functions that a `cfg` leaves out, and no calls that are written by hand.
 ///
 /// # Examples
 /// Two functions with one template have one lock. Where that is not meant, a test finds it:

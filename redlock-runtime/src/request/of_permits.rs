@@ -44,7 +44,7 @@ impl LockRequest {
     ///   that is [detached](crate::LockGuard::detach) is given back.
     /// - An exclusive lock of the same key waits until no call has a permit. The first of the calls that wait for permits waits for
     ///   exclusive locks in the queue of the key, as a shared call does. The calls behind it have no place there yet.
-    ///   Shared locks of the same key do not wait, and each counts as one permit; those of one process that have joined count as one together. A
+    ///   Shared locks of the same key do not wait. Each counts as one permit, and joined readers of one process count as one together. A
     ///   call that waits for a reader to leave looks for that once a second.
     /// - A [reentrant](Self::reentrant) call enters the permit of its caller, whatever its number. A share of its caller is no permit:
     ///   then it takes one.

@@ -7,9 +7,9 @@
 //!    Where the turnstile may be free, the nodes are asked for both together: what they say counts if the turnstile is had by that.
 //! 3. While too many have permits, the call stays in the turnstile: it asks again when one is given back, when one runs out, and
 //!    now and then.
-//! 4. While somebody has the lock alone, or has come before to have it alone, what some nodes have given is given back: that one may need
-//!    these nodes for what it has of the others, and would wait for them as long as this one does for those. The call waits in the
-//!    queues of the key as a reader then, with a token of its own. It keeps this share until it has asked for the permit, so that no
+//! 4. While another call holds the lock exclusively, or waits for that with an earlier token, the permit is released at the nodes that have
+//!    given it. The other call may need these nodes for its majority, and both would wait for each other. Then the call waits in the
+//!    queues of the key as a reader, with a token of its own. It keeps this share until it has asked for the permit, so that no
 //!    writer comes in between. Others in the turnstile might count the share as a permit, so it is released right behind the question.
 //! 5. A permit that another call of this process gives back may be passed on to it meanwhile, wherever it stands. Then it leaves the
 //!    turnstile to the next one, together with what the nodes have told by then: so that one has nothing to ask.

@@ -255,7 +255,7 @@ impl Call<'_> {
             if let Ok(obtained) = timeout(self.question_pause(), obtaining.as_mut()).await {
                 return obtained.map_err(Left::Failed);
             }
-            // It may be this process that has the lock, and nobody in it.
+            // This process may hold the lock as an idle one, which no call uses.
             self.local.end_idle(self.key.name());
             self.does_not_wait_behind_its_callers(&mut stay.is_told).map_err(Left::Failed)?;
         }

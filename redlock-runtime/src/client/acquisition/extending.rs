@@ -60,14 +60,14 @@ impl Acquisition {
                     return Err(self.lost_by(&state));
                 }
             }
-            // In parts, since a shutdown of the manager wakes nobody here.
+            // The wait has parts: a shutdown of the manager does not wake this call.
             let extension = loop {
                 let part = limit.since(self.now()).min(self.node_timeout());
                 match timeout(part, self.extended(begun)).await {
                     Ok(extension) => break extension,
                     Err(_) if self.now() < limit && !self.shared.is_closed() => {}
                     Err(_) => {
-                        // What the watchdog has asked in between may have been answered: that wakes nobody here.
+                        // The answers to a renewal by the watchdog count as well. They do not wake this call.
                         let mut state = self.state();
                         state.take_in(self.shared.clock);
                         return if state.candidate.is_extended(begun) { Ok(()) } else { Err(self.no_quorum(&state)) };

@@ -29,7 +29,7 @@ impl Acquisition {
             state.candidate.enter_briefly()
         };
         if is_new {
-            // Whether a permit was released since the last question matters still: nobody waits for the answers to this one.
+            // No call waits for the answers to this question, so a permit that was released since the last one still counts as news.
             self.send_enter(turnstile);
         }
     }

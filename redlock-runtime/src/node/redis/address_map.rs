@@ -34,7 +34,7 @@ impl AddressMap {
     /// Adds the value of a parameter: `announced:port/reachable:port`.
     ///
     /// # Errors
-    /// What is wrong, to be put behind "the URL of a node".
+    /// The reason, as the rest of a sentence that begins with "the URL of a node".
     pub(super) fn add(&mut self, value: &str) -> Result<(), &'static str> {
         let (announced, reachable) = value.split_once('/').ok_or(WRONG)?;
         let address = |text| host_and_port(text).map_err(|_| WRONG);

@@ -37,7 +37,7 @@ enum Haste {
     Useful,
     /// The server has no room, and each retry takes some of it.
     Harmful,
-    /// The server refuses until somebody changes its settings or those of this process.
+    /// The server refuses until its settings or those of this process are changed.
     Useless,
 }
 
