@@ -18,7 +18,7 @@ impl Errors {
         }
     }
 
-    /// Whether no mistake was found so far.
+    /// Returns `true` if no mistake was found so far.
     pub(crate) const fn is_empty(&self) -> bool {
         self.found.is_none()
     }

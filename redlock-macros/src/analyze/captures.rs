@@ -50,7 +50,7 @@ impl Names<'_> {
         name == "self" || self.in_options.have_variable(name) || self.in_body.have_variable(name)
     }
 
-    /// Whether the body assigns to a field of the variable itself, which must be `mut` for that.
+    /// Returns `true` if the body assigns to a field of the variable itself, which must be `mut` for that.
     fn change_it(&self, binding: &Binding) -> bool {
         let has_changed = |name: &str| self.in_body.have_changed(name);
         binding.mutability.is_some() && (has_changed(&binding.name) || has_changed(&binding.ident.unraw().to_string()))

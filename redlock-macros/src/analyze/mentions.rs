@@ -103,7 +103,7 @@ impl Mentions {
         self.assigned.iter().any(|variable| variable == name)
     }
 
-    /// Whether something is assigned to a field of a name, or may be.
+    /// Returns `true` if something is assigned to a field of a name, or may be.
     pub(crate) fn have_changed(&self, name: &str) -> bool {
         self.changed.iter().any(|variable| variable == name)
     }

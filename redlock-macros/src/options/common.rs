@@ -45,7 +45,7 @@ pub(super) fn refuse_text<T>(option: &str, text: &LitStr, example: &str) -> syn:
     }
 }
 
-/// Whether text is the way to a value, as in `self.locks`, `LEASE` or `config::locks()`. The compiler's own lexer is not
+/// Returns `true` if text is the way to a value, as in `self.locks`, `LEASE` or `config::locks()`. The compiler's own lexer is not
 /// asked, because it reports by itself what it does not like.
 pub(super) fn is_way(text: &str) -> bool {
     let text = text.trim_start_matches('&').replace("::", ".");

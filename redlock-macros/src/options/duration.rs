@@ -79,7 +79,7 @@ fn is_value(text: &str) -> bool {
     common::is_way(text) && (text.contains(['.', ':']) || !text.contains(char::is_lowercase))
 }
 
-/// Whether the value is a literal, converted or not.
+/// Returns `true` if the value is a literal, converted or not.
 pub(super) fn is_literal(value: &Expr) -> bool {
     matches!(value, Expr::Lit(_)) || converted(value).is_some()
 }

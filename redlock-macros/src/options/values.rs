@@ -202,7 +202,7 @@ pub(super) fn read_permits(options: &mut Options, input: ParseStream<'_>) -> syn
     Ok(())
 }
 
-/// Whether text is a number.
+/// Returns `true` if text is a number.
 fn is_count(text: &str) -> bool {
     !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_digit())
 }

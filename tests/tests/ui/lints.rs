@@ -65,7 +65,7 @@ impl Lint {
         (&self.code, &self.file, self.line)
     }
 
-    /// Whether it is about an expression of the attribute. The attribute of the plain files has none.
+    /// Returns `true` if it is about an expression of the attribute. The attribute of the plain files has none.
     fn is_in_an_option(&self) -> bool {
         let text = fs::read_to_string(&self.file).unwrap();
         let before = text.lines().take(usize::try_from(self.line).unwrap()).collect::<Vec<_>>();

@@ -96,7 +96,7 @@ pub async fn to_the_end(id: u64) -> Result<bool, LockError> {
     Ok(lock.is_held() && id > 0)
 }
 
-/// Whether it was done.
+/// Returns `true` if it was done.
 #[distributed_lock(key = "order:{id}", on_error = |_error| false)]
 pub async fn handled(id: u64) -> bool {
     id > 0

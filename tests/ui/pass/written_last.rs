@@ -7,7 +7,7 @@ use redlock_runtime::{LockError, distributed_lock};
 /// Undoes something, unless it is defused.
 #[derive(Debug)]
 pub struct Guard {
-    /// Whether something is undone.
+    /// `true` if something is undone.
     pub armed: bool,
     /// The same for parts.
     pub parts: [bool; 2],
@@ -109,7 +109,7 @@ pub async fn in_the_key(mut guard: Guard) -> Result<(), LockError> {
 /// Generic.
 #[derive(Debug)]
 pub struct Job<T: Default> {
-    /// Whether it was done.
+    /// `true` if it was done.
     pub done: bool,
     /// A value.
     pub value: T,

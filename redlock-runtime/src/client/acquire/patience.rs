@@ -30,7 +30,7 @@ impl Call<'_> {
         self.left().is_none_or(|left| !left.is_zero())
     }
 
-    /// Whether so much of the wait is over that nodes asked now have less than a node timeout to answer.
+    /// Returns `true` if so much of the wait is over that nodes asked now have less than a node timeout to answer.
     pub(super) fn comes_late(&self) -> bool {
         let Some(left) = self.left().filter(|_| self.waits()) else { return false };
         let node_timeout = self.shared().node_timeout(self.wanted.ttl);

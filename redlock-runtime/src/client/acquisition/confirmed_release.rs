@@ -31,7 +31,7 @@ struct Sent {
     index: usize,
     release: PendingRelease,
     answer: Option<Answer>,
-    /// Whether the answer is that to a repeated release.
+    /// `true` if the answer is that to a repeated release.
     is_repeated: bool,
 }
 

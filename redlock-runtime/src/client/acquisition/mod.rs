@@ -272,7 +272,7 @@ impl Acquisition {
         self.state().candidate.is_refused()
     }
 
-    /// Whether nothing but answers that have not come yet keeps the token from a quorum.
+    /// Returns `true` if nothing but answers that have not come yet keeps the token from a quorum.
     pub(crate) fn lacks_answers(&self) -> bool {
         self.state().candidate.lacks_answers()
     }

@@ -19,7 +19,7 @@ pub(super) struct Channels {
     member: Box<str>,
     /// Prefix of the keys in the namespace.
     namespace: Box<str>,
-    /// Whether scripts subtract pattern subscribers from the receivers of a message.
+    /// `true` if scripts subtract pattern subscribers from the receivers of a message.
     have_patterns: bool,
 }
 

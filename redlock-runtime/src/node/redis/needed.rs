@@ -115,7 +115,7 @@ pub(super) fn by_source(key: &str) -> Vec<&str> {
     vec!["EVAL", "return 1", "1", key]
 }
 
-/// Whether a script was refused, by its digest or by its source.
+/// Returns `true` if a script was refused, by its digest or by its source.
 fn is_script(refusal: &Refusal) -> bool {
     matches!(&*refusal.command, "EVALSHA" | "EVAL")
 }

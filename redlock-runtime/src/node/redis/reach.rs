@@ -94,7 +94,7 @@ pub(super) fn expects_tls(at: &str) -> NodeError {
     NodeError::Tls(format!("the server at {at} expects it: write rediss:// in place of redis://").into())
 }
 
-/// Whether these bytes begin an alert or a handshake of TLS.
+/// Returns `true` if these bytes begin an alert or a handshake of TLS.
 pub(super) fn is_tls_record(bytes: &[u8]) -> bool {
     matches!(bytes, [0x15 | 0x16, 0x03, ..])
 }

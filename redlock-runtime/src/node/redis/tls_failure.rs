@@ -56,12 +56,12 @@ const WRONG_NAME: &str =
 const NO_NAME: &str = "has no subjectAltName, and a name in its CN does not count: make it anew with one, such as \
                        subjectAltName=DNS:redis.internal by the option -addext of openssl";
 
-/// Whether a certificate is refused because it is marked as that of an authority.
+/// Returns `true` if a certificate is refused because it is marked as that of an authority.
 pub(super) fn is_authority_as_server(fault: &CertificateError) -> bool {
     is_other(fault, "CaUsedAsEndEntity")
 }
 
-/// Whether it is a fault called `name` that is in no list of causes.
+/// Returns `true` if it is a fault called `name` that is in no list of causes.
 fn is_other(fault: &CertificateError, name: &str) -> bool {
     matches!(fault, CertificateError::Other(other) if format!("{other:?}").contains(name))
 }

@@ -219,7 +219,7 @@ pub(super) fn is_of_kind(url: &str, kind: Kind) -> bool {
     url.split_once("://").and_then(|(scheme, _)| kind_of(scheme)).is_some_and(|(found, _)| found == kind)
 }
 
-/// Whether `text` can be the name that Sentinels have for a master. Other parsers take a path with dots alone apart in another way.
+/// Returns `true` if `text` can be the name that Sentinels have for a master. Other parsers take a path with dots alone apart in another way.
 fn is_service(text: &str) -> bool {
     !text.is_empty() && text.bytes().all(is_of_name) && !matches!(text, "." | "..")
 }

@@ -283,7 +283,7 @@ impl Candidate {
         self.has_quorum(self.voters.iter().filter(is_heard).count())
     }
 
-    /// Whether nothing but answers that have not come yet keeps the token from a quorum.
+    /// Returns `true` if nothing but answers that have not come yet keeps the token from a quorum.
     pub(crate) fn lacks_answers(&self) -> bool {
         let may_vote = |voter: &&Voter| {
             let failure = voter.remarks.failure();

@@ -184,7 +184,7 @@ impl Candidate {
         }
     }
 
-    /// Whether enough is left of the entries to begin a body. The extensions of claims go out before it begins.
+    /// Returns `true` if enough is left of the entries to begin a body. The extensions of claims go out before it begins.
     fn is_entered(&self, now: Instant) -> bool {
         if self.enters_briefly() {
             return self.valid_until().is_some_and(|end| end >= self.terms.enterable_from(now));

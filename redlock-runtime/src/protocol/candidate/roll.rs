@@ -17,7 +17,7 @@ pub(super) struct Permit {
     pub(super) confirmed: Box<[bool]>,
     /// The token by which the process has waited as a reader of the key, and which the nodes may still name.
     pub(super) beside: Option<OwnerToken>,
-    /// Whether nodes are asked for entries that last no longer than the turnstile, until the token is admitted.
+    /// `true` if nodes are asked for entries that last no longer than the turnstile, until the token is admitted.
     pub(super) is_brief: bool,
 }
 

@@ -87,7 +87,7 @@ impl Independent {
         &self.observer
     }
 
-    /// Whether every server of the list counts for the observer.
+    /// Returns `true` if every server of the list counts for the observer.
     async fn all_count(&self) -> bool {
         self.observer.check().await.nodes.iter().all(|node| node.error.is_none())
     }
@@ -128,7 +128,7 @@ impl Independent {
         self.started[self.names[name].server] = Instant::now();
     }
 
-    /// Whether the last change is over.
+    /// Returns `true` if the last change is over.
     async fn has_recovered(&mut self) -> bool {
         let is_early = self.changed_at.is_some_and(|changed_at| changed_at.elapsed() < WAIT);
         let has_recovered = !is_early && (self.changed_at.is_none() || self.all_count().await);
@@ -138,7 +138,7 @@ impl Independent {
         has_recovered
     }
 
-    /// Whether the next change may begin.
+    /// Returns `true` if the next change may begin.
     async fn may_change(&mut self) -> bool {
         let is_old = |name: &usize| self.started[self.names[*name].server].elapsed() > WAIT;
         self.list.iter().all(is_old) && self.has_recovered().await
