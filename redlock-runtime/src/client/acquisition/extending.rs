@@ -75,7 +75,12 @@ impl Acquisition {
                 }
             };
             match extension {
-                Extension::Extended => return Ok(()),
+                Extension::Extended => {
+                    // The wait may have been longer than the lease.
+                    let (state, now) = (self.state(), self.now());
+                    let is_valid = state.candidate.valid_until().is_some_and(|end| now < end);
+                    return if is_valid { Ok(()) } else { Err(self.loss(&state, LossCause::Expired)) };
+                }
                 Extension::NotOurs => return Err(self.lost_by(&self.state())),
                 Extension::Unanswered if limit.since(self.now()) > AFTER_FAILURE && !self.shared.is_closed() => {
                     sleep(AFTER_FAILURE).await;
