@@ -41,7 +41,7 @@ write_evidence() {
     UPDATE_EXPECT=1 cargo test -q -p redlock-tests --test pages evidence::the_evidence_is
 }
 
-# copy_tests <name> <cargo options>: builds test programs, and copies one of them, so that what is run stays what it was.
+# copy_tests <name> <cargo options>: builds test programs, and copies one of them, so that a rebuild does not change the running program.
 copy_tests() {
     local name=$1 built
     shift

@@ -23,7 +23,7 @@ use std::sync::Arc;
 /// Makes a connection that is ready for commands, and the task that drives it, within the time limit of `endpoint`.
 ///
 /// # Errors
-/// Those of the socket and of the handshake as [`NodeError::Unreachable`], [`NodeError::Tls`] or [`NodeError::Refused`], and those of
+/// [`NodeError::Unreachable`], [`NodeError::Tls`] or [`NodeError::Refused`] for a failure of the socket or the handshake, and the errors of
 /// [`prepare`]. They name the step and the address that failed.
 pub(super) async fn connect(
     endpoint: &Endpoint,

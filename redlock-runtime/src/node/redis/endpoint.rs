@@ -42,7 +42,7 @@ pub(crate) struct Endpoint {
     label: String,
     /// The address is another one than that by which the node is called.
     is_elsewhere: bool,
-    /// Who has announced the address, unless it is written in the URL.
+    /// Source of the announced address. `None` for an address from the URL.
     announcer: Option<Announcer>,
     /// Who says where the server is, if the address is not its own.
     locator: Option<Arc<dyn Locate>>,
@@ -235,7 +235,7 @@ impl Endpoint {
         }
     }
 
-    /// Who has announced the address, unless it is written in the URL.
+    /// Source of the announced address. `None` for an address from the URL.
     pub(super) const fn announcer(&self) -> Option<Announcer> {
         self.announcer
     }

@@ -139,7 +139,7 @@ impl Outbox {
 
     /// Returns at the next command after the first `puts`.
     pub(super) async fn used_after(&self, puts: u64) {
-        // In a statement of its own: the mutex is free again before the task waits.
+        // The statement ends here, so that the mutex is free before the task waits.
         let is_used = self.await_use(puts);
         if !is_used {
             self.used.notified().await;

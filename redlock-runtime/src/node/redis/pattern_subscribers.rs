@@ -15,7 +15,7 @@ use super::script::Scripts;
 /// Counts the pattern subscribers, and loads the scripts that subtract them.
 pub(super) async fn count(live: &LiveConnection) {
     let channel = [&*live.own_channel(), "-"].concat();
-    // A user who may not publish wakes nobody.
+    // A user without the permission to publish sends no wake-ups.
     let Ok(received) = live.probe(&["PUBLISH", &channel, ""]).await else { return };
     let number: u64 = redis::from_redis_value(received).unwrap_or_default();
     if number > 0 && !live.has_scripts_with_patterns() {

@@ -247,7 +247,7 @@ impl Execution<'_> {
         }
         self.leave_queue();
         let was_owner = self.is_owner() || !self.keeps(Rule::ReleaseChecksTheOwner);
-        // What is free is handed over as well: the runtime repeats a release that has found too many absent waiters.
+        // A free lock is handed over as well: the runtime repeats a release that has found too many absent waiters.
         if was_owner || self.node.owner.is_none() {
             self.hand_over(None);
         }
