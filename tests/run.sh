@@ -187,7 +187,7 @@ guide_examples() {
     local written found
     # shellcheck disable=SC2016 # an awk program
     written=$(awk '/^```/ { if (!open && ($0 == "```" || $0 == "```no_run" || $0 == "```test_harness")) n++; open = !open } END { print n }' \
-        redlock-runtime/docs/guide/*.md)
+        redlock-runtime/docs/guide/*.md redlock-runtime/docs/guide/*/*.md)
     # Of the whole workspace, which is built: one crate alone has other features of its dependencies, and builds them all again.
     found=$(cargo test -q --workspace --all-features --doc guide:: -- --list | grep -c ': test$')
     echo "$found of $written examples"

@@ -44,7 +44,7 @@
 //! | storage that rejects late writes | `key = "order:{id}", fencing, guard = lock` |
 //! | a lock without the attribute | [`LockManager::acquire`], [`LockManager::with_lock`] |
 //!
-//! [Which lock](crate::guide::which_lock) explains them, and says when not to use a lock.
+//! [Which lock](crate::guide::start::which_lock) explains them, and says when not to use a lock.
 //!
 //! # Cargo features
 //!
@@ -62,7 +62,7 @@
 //! # Error handling
 //!
 //! A locked function returns [`LockError`], or an error type with `From<LockError>`. If a call fails with an error about its own lock, the
-//! function has not begun, except for [`Lost`](LockError::Lost). [Errors](crate::guide::errors) lists all variants. With the feature `axum`,
+//! function has not begun, except for [`Lost`](LockError::Lost). [Errors](crate::guide::reference::errors) lists all variants. With the feature `axum`,
 //! a [`LockError`] is a response:
 //!
 //! ```
@@ -85,8 +85,8 @@
 //!
 //! # Documentation
 //!
-//! - [The guide](crate::guide): [ten minutes](crate::guide::ten_minutes) to a first service, [deploying](crate::guide::deploying),
-//!   [what happens when](crate::guide::what_happens_when) something fails, [testing](crate::guide::testing), and more.
+//! - [The guide](crate::guide): [ten minutes](crate::guide::start::quick_start) to a first service, [deploying](crate::guide::production::topology),
+//!   [what happens when](crate::guide::production::failures) something fails, [testing](crate::guide::recipes::testing), and more.
 //! - [`distributed_lock`](macro@distributed_lock): every option of the attribute, with the equivalent code.
 //! - [`LockManager`]: locks without the attribute. [`LockError`]: errors.
 //! - [`diagnostics`]: compiler messages. [`observability`]: spans and events.
@@ -149,62 +149,7 @@ pub mod diagnostics {}
 pub mod observability {}
 
 #[cfg(all(doc, feature = "macros"))]
-#[doc = include_str!("../docs/guide/index.md")]
-pub mod guide {
-    #[doc = include_str!("../docs/guide/ten_minutes.md")]
-    pub mod ten_minutes {}
-
-    #[doc = include_str!("../docs/guide/errors.md")]
-    pub mod errors {}
-
-    #[doc = include_str!("../docs/guide/which_lock.md")]
-    pub mod which_lock {}
-
-    #[doc = include_str!("../docs/guide/choosing.md")]
-    pub mod choosing {}
-
-    #[doc = include_str!("../docs/guide/keys.md")]
-    pub mod keys {}
-
-    #[doc = include_str!("../docs/guide/what_happens_when.md")]
-    pub mod what_happens_when {}
-
-    #[doc = include_str!("../docs/guide/security.md")]
-    pub mod security {}
-
-    #[doc = include_str!("../docs/guide/fencing.md")]
-    pub mod fencing {}
-
-    #[doc = include_str!("../docs/guide/deploying.md")]
-    pub mod deploying {}
-
-    #[doc = include_str!("../docs/guide/watching.md")]
-    pub mod watching {}
-
-    #[doc = include_str!("../docs/guide/testing.md")]
-    pub mod testing {}
-
-    #[doc = include_str!("../docs/guide/frameworks.md")]
-    pub mod frameworks {}
-
-    #[doc = include_str!("../docs/guide/how_it_works.md")]
-    pub mod how_it_works {}
-
-    #[doc = include_str!("../docs/guide/proven.md")]
-    pub mod proven {}
-
-    #[doc = include_str!("../docs/guide/troubleshooting.md")]
-    pub mod troubleshooting {}
-
-    #[doc = include_str!("../docs/guide/limits.md")]
-    pub mod limits {}
-
-    #[doc = include_str!("../docs/guide/versions.md")]
-    pub mod versions {}
-
-    #[doc = include_str!("../docs/guide/coming_from.md")]
-    pub mod coming_from {}
-}
+pub mod guide;
 
 #[doc(hidden)]
 pub mod __private {

@@ -5,7 +5,7 @@ use redlock_runtime::{LockError, LockManager, LockRequest, distributed_lock};
 use redlock_tests::Nodes;
 use std::time::Duration;
 
-const PAGE: &str = include_str!("../../../redlock-runtime/docs/guide/errors.md");
+const PAGE: &str = include_str!("../../../redlock-runtime/docs/guide/reference/errors.md");
 const KEY: &str = "order:7";
 
 #[track_caller]

@@ -111,7 +111,7 @@ async fn second_call_of_the_first_service_is_a_conflict() {
     eventually(PATIENCE, "the call holds its lock", async || server.inspect().get("order:7").await.ok_or(())).await;
     let second = http::receive(capture(&services[1]).await).await;
     assert_eq!((second.status, second.retry_after), (409, Some(5)), "{second:?}");
-    let page = include_str!("../../../redlock-runtime/docs/guide/ten_minutes.md");
+    let page = include_str!("../../../redlock-runtime/docs/guide/start/quick_start.md");
     assert!(page.contains(second.body.as_str().unwrap()), "{second:?}");
     assert_eq!(http::receive(first).await.status, 200);
 }

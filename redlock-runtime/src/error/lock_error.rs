@@ -26,7 +26,7 @@ use std::time::Duration;
 /// The `Display` text is one line without secrets: a node is named by its address, never by its URL. `Debug` is the same text, so
 /// that a `main` which returns the error prints it; `{:#?}` and `dbg!` show the variant with its fields.
 ///
-#[cfg_attr(feature = "macros", doc = "What has run by then stands in [the guide](crate::guide::what_happens_when).")]
+#[cfg_attr(feature = "macros", doc = "What has run by then stands in [the guide](crate::guide::production::failures).")]
 ///
 /// # Examples
 /// ```

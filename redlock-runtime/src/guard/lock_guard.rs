@@ -132,7 +132,7 @@ impl LockGuard {
     }
 
     /// Returns `true` if the lock is provably held now. No command is sent, so a deleted key is noticed at the next renewal. The proof
-    /// rests on the clocks: see the assumptions in the guide page `proven`.
+    /// rests on the clocks: see the assumptions in the guide page `verification`.
     #[must_use]
     pub fn is_held(&self) -> bool {
         !self.remaining().is_zero()

@@ -18,7 +18,10 @@
 //! Nothing here is for a running service: it panics where a test has made a mistake. With the feature, a program does the same as
 //! without, a little slower.
 //!
-#![cfg_attr(feature = "macros", doc = "[Testing](crate::guide::testing), in the guide, shows how they go together.")]
+#![cfg_attr(
+    feature = "macros",
+    doc = "[Testing](crate::guide::recipes::testing), in the guide, shows how they go together."
+)]
 #![allow(clippy::panic, reason = "it is for tests, which are told by a panic what is wrong with them")]
 
 pub mod errors;

@@ -21,7 +21,7 @@ const HEAD: &str = "\
 
 What each promise and each rule of the [protocol](protocol.md) rests on. This page is written by a test from the sources, from what
 the searches have found and from the ledgers of long runs: `UPDATE_EXPECT=1 cargo test -p redlock-tests --test pages evidence`.
-What the means are, and what each cannot show, stands in [what is proven](../redlock-runtime/docs/guide/proven.md).
+What the means are, and what each cannot show, stands in [what is proven](../redlock-runtime/docs/guide/reference/verification.md).
 ";
 
 /// A number with its digits in groups of three.
@@ -255,7 +255,7 @@ fn fuzzing() -> String {
 
 /// What the guide says that nobody knows, and which rules only the simulation misses.
 fn open() -> String {
-    let guide = Page::read("redlock-runtime/docs/guide/proven.md").text;
+    let guide = Page::read("redlock-runtime/docs/guide/reference/verification.md").text;
     let (_, rest) = guide.split_once("# What is not known\n\n").unwrap();
     let (unknown, _) = rest.split_once("\n\n# ").unwrap();
     let symptoms = symptoms();

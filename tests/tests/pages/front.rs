@@ -11,8 +11,8 @@ fn readme_is_short() {
 /// Pages whose programs are run by the tests of the examples, with the sources of these programs.
 const PROGRAMS: [(&str, &str); 3] = [
     ("README.md", "first_program"),
-    ("redlock-runtime/docs/guide/ten_minutes.md", "first_service"),
-    ("redlock-runtime/docs/guide/deploying.md", "start_and_stop"),
+    ("redlock-runtime/docs/guide/start/quick_start.md", "first_service"),
+    ("redlock-runtime/docs/guide/production/topology.md", "start_and_stop"),
 ];
 
 #[test]
@@ -61,7 +61,7 @@ fn the_least_compiler_is_the_same_everywhere() {
     let manifest = Page::read("Cargo.toml").text;
     let (_, rest) = manifest.split_once("rust-version = \"").unwrap();
     let version = rest.split('"').next().unwrap();
-    for page in ["README.md", "redlock-runtime/docs/guide/versions.md"] {
+    for page in ["README.md", "redlock-runtime/docs/guide/reference/versions.md"] {
         assert!(Page::read(page).text.contains(version), "{page} does not say {version}");
     }
 }

@@ -3,27 +3,63 @@
 use crate::page::{Page, workspace};
 use std::fs;
 
-/// The pages but the first one, which leads to them.
+/// The folders of the guide, in reading order.
+const PARTS: [&str; 4] = ["start", "recipes", "production", "reference"];
+
+/// The pages of the four parts, as `start/quick_start`.
 fn pages() -> Vec<String> {
-    let folder = workspace().join("redlock-runtime/docs/guide");
-    let files = fs::read_dir(folder).unwrap().map(|file| file.unwrap().file_name().into_string().unwrap());
-    let mut pages: Vec<_> = files.map(|file| file.strip_suffix(".md").unwrap().to_owned()).collect();
-    pages.retain(|page| page != "index");
+    let guide = workspace().join("redlock-runtime/docs/guide");
+    let mut pages = Vec::new();
+    for part in PARTS {
+        for file in fs::read_dir(guide.join(part)).unwrap() {
+            let file = file.unwrap().file_name().into_string().unwrap();
+            pages.push(format!("{part}/{}", file.strip_suffix(".md").unwrap()));
+        }
+    }
     pages.sort_unstable();
     pages
 }
 
+/// The links to pages in the index, in reading order: titles and pages.
+fn reading_order() -> Vec<(String, String)> {
+    let index = Page::read("redlock-runtime/docs/guide/index.md").text;
+    let links = index.split("| [").skip(1).filter_map(|row| row.split_once("](crate::guide::"));
+    let page = |target: &str| target.split_once(')').unwrap().0.replace("::", "/");
+    links.map(|(title, rest)| (title.to_owned(), page(rest))).collect()
+}
+
 #[test]
-fn every_page_is_shown_and_led_to() {
-    let pages = pages();
-    assert!(pages.len() >= 16, "{pages:?}");
-    let library = Page::read("redlock-runtime/src/lib.rs");
-    let index = Page::read("redlock-runtime/docs/guide/index.md");
+fn every_page_is_in_the_index_and_the_documentation() {
+    let in_files = pages();
+    assert!(in_files.len() >= 16, "{in_files:?}");
     assert!(Page::read("README.md").text.contains("(redlock-runtime/docs/guide/index.md)"));
-    for page in pages {
-        let shown = format!("#[doc = include_str!(\"../docs/guide/{page}.md\")]\n    pub mod {page} {{}}");
-        assert!(library.text.contains(&shown), "lib.rs does not show {page}");
-        assert!(index.text.contains(&format!("(crate::guide::{page})")), "index.md does not lead to {page}");
+    let order = reading_order();
+    let mut in_index: Vec<_> = order.iter().map(|(_, page)| page.clone()).collect();
+    // src/guide.rs declares the modules in the same order.
+    let modules = Page::read("redlock-runtime/src/guide.rs").text;
+    let mut declared = Vec::new();
+    for part in PARTS {
+        let (_, rest) =
+            modules.split_once(&format!("\n    {part}: ")).unwrap_or_else(|| panic!("src/guide.rs: {part}"));
+        let (names, _) = rest.split_once(';').unwrap();
+        declared.extend(names.split_whitespace().map(|page| format!("{part}/{page}")));
+    }
+    assert_eq!(declared, in_index, "src/guide.rs and index.md differ");
+    in_index.sort_unstable();
+    assert_eq!(in_index, in_files, "index.md and the files differ");
+}
+
+/// Each page ends with links to the previous page, the index and the next page.
+#[test]
+fn pages_are_linked_in_reading_order() {
+    let order = reading_order();
+    let link = |(title, page): &(String, String)| format!("[{title}](crate::guide::{})", page.replace('/', "::"));
+    for (at, (_, page)) in order.iter().enumerate() {
+        let previous = at.checked_sub(1).map(|previous| format!("← {} · ", link(&order[previous]))).unwrap_or_default();
+        let next = order.get(at + 1).map(|next| format!(" · {} →", link(next))).unwrap_or_default();
+        let expected = format!("{previous}[Guide](crate::guide){next}");
+        let page = Page::read(&format!("redlock-runtime/docs/guide/{page}.md"));
+        assert_eq!(page.text.lines().last(), Some(expected.as_str()), "the last line of {}", page.name);
     }
 }
 

@@ -8,7 +8,7 @@ const DAY: Duration = Duration::from_secs(24 * 3600);
 
 #[track_caller]
 fn assert_said(text: &str) {
-    let page = Page::read("redlock-runtime/docs/guide/limits.md");
+    let page = Page::read("redlock-runtime/docs/guide/reference/limits.md");
     assert!(page.text.contains(text), "limits.md does not say: {text}");
 }
 

@@ -14,7 +14,7 @@ const SHOWN: [(&str, &str); 3] = [
 fn target(page: &Page, link: &str) -> Option<(PathBuf, Option<String>)> {
     let (place, anchor) = link.split_once('#').map_or((link, None), |(place, anchor)| (place, Some(anchor.to_owned())));
     if let Some(guide) = place.strip_prefix("crate::guide::") {
-        return Some((format!("redlock-runtime/docs/guide/{guide}.md").into(), anchor));
+        return Some((format!("redlock-runtime/docs/guide/{}.md", guide.replace("::", "/")).into(), anchor));
     }
     if let Some((_, file)) = SHOWN.iter().find(|(shown, _)| *shown == place) {
         return Some((file.into(), anchor));
@@ -64,7 +64,9 @@ fn links_that_lead_nowhere_are_found() {
         assert!(fault(&page, link).is_some(), "{link}");
     }
     let good = ["../README.md#errors", "protocol.md#18-invariants", "https://nowhere.example", "crate::LockError"];
-    for link in good.into_iter().chain(["crate::guide::keys#tenants", "macro@crate::distributed_lock#reentrant"]) {
+    for link in
+        good.into_iter().chain(["crate::guide::reference::keys#tenants", "macro@crate::distributed_lock#reentrant"])
+    {
         assert_eq!(fault(&page, link), None, "{link}");
     }
 }

@@ -172,7 +172,7 @@ fn collect(folder: &Path, files: &mut Vec<std::path::PathBuf>) {
 
 /// The first cells of the tables on the page that are messages.
 fn entries() -> Vec<String> {
-    let page = Page::read("redlock-runtime/docs/guide/troubleshooting.md");
+    let page = Page::read("redlock-runtime/docs/guide/reference/troubleshooting.md");
     let before_symptoms = page.text.split("\n# Things that say nothing").next().unwrap();
     let cells = before_symptoms.lines().filter_map(|line| line.strip_prefix("| ")?.split(" | ").next());
     cells.flat_map(quoted).collect()

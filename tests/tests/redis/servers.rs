@@ -9,7 +9,7 @@ use redlock_tests::{Builder, Nodes, PATIENCE, RedisServer, eventually};
 
 const KEY: &str = "order:7";
 
-const DEPLOYING: &str = include_str!("../../../redlock-runtime/docs/guide/deploying.md");
+const DEPLOYING: &str = include_str!("../../../redlock-runtime/docs/guide/production/topology.md");
 
 /// What the guide says that an ACL user needs, for keys that start with `order:`: the second cells of the table.
 fn documented_rules() -> String {

@@ -182,7 +182,7 @@ async fn messages_that_are_too_long_cut_the_connection_for_commands_once() {
 /// The users of the page "Security" of the guide: the service takes, waits for and renews locks, the watcher sees them and changes nothing.
 #[tokio::test]
 async fn users_of_the_security_page_have_the_rights_that_they_need() {
-    let page = include_str!("../../../redlock-runtime/docs/guide/security.md");
+    let page = include_str!("../../../redlock-runtime/docs/guide/production/security.md");
     let nodes = Nodes::start(1).await;
     for block in page.split("```text\nACL SETUSER ").skip(1) {
         let rules: Vec<_> = block.split("```").next().unwrap().split_whitespace().collect();

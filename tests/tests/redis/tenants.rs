@@ -8,7 +8,7 @@ use redlock_runtime::{LockManager, LockPart, LockRequest};
 use redlock_tests::{Cluster, Inspector, Nodes, PATIENCE, eventually};
 use std::time::Duration;
 
-const PAGE: &str = include_str!("../../../redlock-runtime/docs/guide/security.md");
+const PAGE: &str = include_str!("../../../redlock-runtime/docs/guide/production/security.md");
 
 /// Rules of a service in this namespace, as on the page "Security": the user, shared locks and permits, fencing, hash tags.
 fn rules(namespace: &str) -> Vec<String> {

@@ -1,0 +1,23 @@
+#![doc = include_str!("../docs/guide/index.md")]
+
+/// A module for each part of the guide, and in it one for each page of `docs/guide/<part>`, in reading order.
+macro_rules! guide {
+    ($($(#[doc = $about:literal])+ $part:ident: $($page:ident)+;)+) => {$(
+        $(#[doc = $about])+
+        pub mod $part {$(
+            #[doc = include_str!(concat!("../docs/guide/", stringify!($part), "/", stringify!($page), ".md"))]
+            pub mod $page {}
+        )+}
+    )+};
+}
+
+guide! {
+    /// First steps: a locked function, the facts to know before the first deployment, and the choice of a lock.
+    start: quick_start which_lock;
+    /// Complete programs for common tasks.
+    recipes: frameworks fencing testing;
+    /// Servers, settings, failures and monitoring.
+    production: topology durations failures monitoring security;
+    /// Errors, messages, keys, limits, background.
+    reference: errors troubleshooting keys limits how_it_works verification versions migrating;
+}
