@@ -92,6 +92,10 @@ pub(crate) fn all() -> Vec<Page> {
         "redlock-runtime/benches",
         "redlock-runtime/docs",
         "redlock-runtime/docs/guide",
+        "redlock-runtime/docs/guide/start",
+        "redlock-runtime/docs/guide/recipes",
+        "redlock-runtime/docs/guide/production",
+        "redlock-runtime/docs/guide/reference",
     ];
     let mut pages = Vec::new();
     for folder in folders {
