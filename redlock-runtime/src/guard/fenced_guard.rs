@@ -18,7 +18,7 @@ use std::ops::Deref;
 /// use redlock_runtime::{LockError, LockManager};
 ///
 /// # #[tokio::main(flavor = "current_thread")] async fn main() -> Result<(), LockError> {
-/// let guard = LockManager::in_memory().acquire_fenced("order:7").await?;
+/// let guard = LockManager::in_memory().acquire(LockRequest::new("order:7").fencing()).await?;
 /// let token = guard.fencing_token(); // goes with every write
 /// assert!(guard.is_held());
 /// # let _ = token;
@@ -83,6 +83,7 @@ impl fmt::Debug for FencedGuard {
 #[cfg(test)]
 mod tests {
     use crate::LockManager;
+    use crate::LockRequest;
     use std::future::{Future, poll_fn};
     use std::pin::pin;
     use std::task::Poll;
@@ -90,12 +91,12 @@ mod tests {
     #[tokio::test(start_paused = true)]
     async fn a_number_that_is_used_up_is_followed_by_another() {
         let manager = LockManager::in_memory();
-        let mut guard = manager.acquire_fenced("order:7").await.unwrap();
+        let mut guard = manager.acquire(LockRequest::new("order:7").fencing()).await.unwrap();
         let first = guard.fencing_token();
         // All tokens of one number, and ten of the next one.
         let calls = 16_384 + 10;
         for _ in 1..calls {
-            let mut next = pin!(manager.acquire_fenced("order:7"));
+            let mut next = pin!(manager.acquire(LockRequest::new("order:7").fencing()));
             let is_in_line = poll_fn(|cx| Poll::Ready(next.as_mut().poll(cx).is_pending())).await;
             assert!(is_in_line);
             let before = guard.fencing_token();

@@ -170,7 +170,7 @@ impl LockGuard {
     ///
     /// # Cancel safety
     /// Nothing is lost: it can be called again.
-    pub async fn at_risk(&self) {
+    pub async fn near_expiry(&self) {
         Watched::new(&self.held).lost(self.ttl() / 5).await;
     }
 
@@ -237,7 +237,7 @@ impl LockGuard {
     /// # #[tokio::main(flavor = "current_thread")] async fn main() -> Result<(), LockError> {
     /// let manager = LockManager::in_memory();
     /// let guard = manager.acquire("order:7").await?;
-    /// let pay = async || manager.acquire(LockRequest::new("order:7").reentrant(true)).await.map(drop);
+    /// let pay = async || manager.acquire(LockRequest::new("order:7").reentrant()).await.map(drop);
     /// guard.scope(pay()).await?;
     /// guard.release().await
     /// # }
@@ -248,8 +248,8 @@ impl LockGuard {
 
     /// Marks the window of a [`once_per`](crate::LockRequest::once_per) as not run. When the guard is dropped or released, the next call
     /// in this window gets it. Call it if the body has failed, or has found that there is nothing to do. Without a window it has no effect.
-    pub fn give_back_window(&self) {
-        self.held.give_back_window();
+    pub fn reopen_window(&self) {
+        self.held.reopen_window();
     }
 
     /// Leaves the lock at the nodes for another worker, here or elsewhere, that takes it up with

@@ -118,7 +118,7 @@ impl LockManagerBuilder {
     ///
     /// # Errors
     /// [`LockError::Configuration`] when a URL is wrong or asks for TLS that this program cannot speak, no node or the same
-    /// server twice is given, a default is out of range or needs a [`longest_ttl`](Self::longest_ttl), more nodes would have to agree than there are, there is no tokio
+    /// server twice is given, a default is out of range or needs a [`max_ttl`](Self::max_ttl), more nodes would have to agree than there are, there is no tokio
     /// runtime, or the system gives no thread.
     pub fn build(self) -> Result<LockManager, LockError> {
         let builder = self.of_nodes(None);
@@ -219,8 +219,8 @@ impl LockManagerBuilder {
     fn environment(&self, clock: Clock, nodes: usize) -> Environment {
         let caution = Caution { after_restart: self.policy.after_restart(nodes), rules: Rules::default() };
         let servers = ServerRegister::new(clock, caution, self.policy.quorum(nodes), self.policy.drift_factor);
-        servers.lease_of(self.policy.longest_ttl());
-        servers.compare_settings(self.policy.tolerated_amnesia, self.policy.longest_ttl());
+        servers.lease_of(self.policy.max_ttl());
+        servers.compare_settings(self.policy.tolerated_data_loss, self.policy.max_ttl());
         Environment {
             manager: ManagerId::random(),
             namespace: namespace::prefix(&self.namespace).into(),

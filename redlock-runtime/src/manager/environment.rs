@@ -10,9 +10,9 @@ use std::time::Duration;
 const NODES: &str = "REDLOCK_NODES";
 const NAMESPACE: &str = "REDLOCK_NAMESPACE";
 const NODE_TIMEOUT: &str = "REDLOCK_NODE_TIMEOUT_MS";
-const LONGEST_TTL: &str = "REDLOCK_LONGEST_TTL_MS";
+const MAX_TTL: &str = "REDLOCK_MAX_TTL_MS";
 const AFTER_RESTART: &str = "REDLOCK_AFTER_RESTART";
-const TOLERATE_AMNESIA: &str = "REDLOCK_TOLERATE_AMNESIA";
+const TOLERATED_DATA_LOSS: &str = "REDLOCK_TOLERATED_DATA_LOSS";
 
 impl LockManager {
     /// A manager as the environment describes it: its nodes
@@ -65,9 +65,9 @@ impl LockManagerBuilder {
     /// |---|---|
     /// | `REDLOCK_NAMESPACE=shop` | [`namespace`](Self::namespace) |
     /// | `REDLOCK_NODE_TIMEOUT_MS=200` | [`node_timeout`](Self::node_timeout) |
-    /// | `REDLOCK_LONGEST_TTL_MS=60000` | [`longest_ttl`](Self::longest_ttl) |
-    /// | `REDLOCK_AFTER_RESTART=abstain`, or `trust` | [`after_restart`](Self::after_restart) |
-    /// | `REDLOCK_TOLERATE_AMNESIA=1` | [`tolerate_amnesia`](Self::tolerate_amnesia) |
+    /// | `REDLOCK_MAX_TTL_MS=60000` | [`max_ttl`](crate::tuning::Tuning::max_ttl) |
+    /// | `REDLOCK_AFTER_RESTART=abstain`, or `trust` | [`after_restart`](crate::tuning::Tuning::after_restart) |
+    /// | `REDLOCK_TOLERATED_DATA_LOSS=1` | [`tolerated_data_loss`](crate::tuning::Tuning::tolerated_data_loss) |
     ///
     /// What belongs to one node, such as credentials and certificates, stands in its URL; see
     /// [`NodeConfig`](crate::NodeConfig).
@@ -96,14 +96,17 @@ impl LockManagerBuilder {
         if let Some(value) = read(NODE_TIMEOUT)? {
             self = self.node_timeout(millis(NODE_TIMEOUT, &value)?);
         }
-        if let Some(value) = read(LONGEST_TTL)? {
-            self = self.longest_ttl(millis(LONGEST_TTL, &value)?);
+        if let Some(value) = read(MAX_TTL)? {
+            let max_ttl = millis(MAX_TTL, &value)?;
+            self = self.tuning(|tuning| tuning.max_ttl(max_ttl));
         }
         if let Some(value) = read(AFTER_RESTART)? {
-            self = self.after_restart(after_restart(&value)?);
+            let after_restart = after_restart(&value)?;
+            self = self.tuning(|tuning| tuning.after_restart(after_restart));
         }
-        if let Some(value) = read(TOLERATE_AMNESIA)? {
-            self = self.tolerate_amnesia(number_of_nodes(&value)?);
+        if let Some(value) = read(TOLERATED_DATA_LOSS)? {
+            let nodes = number_of_nodes(&value)?;
+            self = self.tuning(|tuning| tuning.tolerated_data_loss(nodes));
         }
         Ok(self)
     }
@@ -126,7 +129,7 @@ fn millis(variable: &str, value: &str) -> Result<Duration, LockError> {
 
 fn number_of_nodes(value: &str) -> Result<usize, LockError> {
     let number = value.trim().parse();
-    number.map_err(|_| LockError::configuration(format!("{TOLERATE_AMNESIA} is a number of nodes, such as 1")))
+    number.map_err(|_| LockError::configuration(format!("{TOLERATED_DATA_LOSS} is a number of nodes, such as 1")))
 }
 
 fn after_restart(value: &str) -> Result<AfterRestart, LockError> {
@@ -191,23 +194,23 @@ mod tests {
         let all = [
             (NAMESPACE, "shop"),
             (NODE_TIMEOUT, " 200"),
-            (LONGEST_TTL, "90000"),
+            (MAX_TTL, "90000"),
             (AFTER_RESTART, "abstain"),
-            (TOLERATE_AMNESIA, "1"),
+            (TOLERATED_DATA_LOSS, "1"),
         ];
         let builder = settings(&all).unwrap();
         assert_eq!(builder.namespace, "shop");
         assert_eq!(builder.policy.node_timeout, Some(Duration::from_millis(200)));
-        assert_eq!(builder.policy.longest_ttl(), Duration::from_secs(90));
+        assert_eq!(builder.policy.max_ttl(), Duration::from_secs(90));
         assert_eq!(builder.policy.after_restart(1), AfterRestart::Abstain);
-        assert_eq!(builder.policy.tolerated_amnesia, 1);
+        assert_eq!(builder.policy.tolerated_data_loss, 1);
         assert_eq!(settings(&[(AFTER_RESTART, "trust")]).unwrap().policy.after_restart(3), AfterRestart::Trust);
         assert_eq!(settings(&[]).unwrap().namespace, "before");
     }
 
     #[test]
     fn what_is_wrong_names_its_variable() {
-        let table = [(NODE_TIMEOUT, "200ms"), (LONGEST_TTL, "-1"), (AFTER_RESTART, "maybe"), (TOLERATE_AMNESIA, "one")];
+        let table = [(NODE_TIMEOUT, "200ms"), (MAX_TTL, "-1"), (AFTER_RESTART, "maybe"), (TOLERATED_DATA_LOSS, "one")];
         for (variable, value) in table {
             let error = settings(&[(variable, value)]).unwrap_err();
             assert!(error.contains(variable), "{error}");

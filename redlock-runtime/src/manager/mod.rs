@@ -3,13 +3,13 @@
 //! Its methods put together what stands below. What a request means is decided in `request` and `client`; what a lock is,
 //! in `protocol`.
 
+mod acquire;
 mod attach;
 mod break_lock;
 mod build;
 mod builder;
 mod check;
 mod environment;
-mod fenced;
 mod held;
 mod inherited;
 mod inspect;
@@ -23,7 +23,9 @@ mod moved_name_tests;
 mod replaced;
 mod stats;
 mod trial;
+mod tuning;
 
+pub use self::acquire::Acquire;
 #[cfg(feature = "testing")]
 pub(crate) use self::build::Made;
 #[cfg(any(test, fuzzing))]
@@ -36,15 +38,19 @@ pub use self::lingering::LingerStats;
 #[cfg(feature = "testing")]
 pub(crate) use self::replaced::{replace, restore};
 pub use self::stats::{ReleaseStats, Stats};
+pub use self::tuning::Tuning;
 use crate::client::local_queue::LocalQueue;
 use crate::client::shared::Shared;
 use crate::client::window::acquire;
 use crate::error::FromLockError;
 use crate::error::LockError;
+#[cfg(doc)]
 use crate::guard::LockGuard;
 use crate::guard::hold::hold;
+use crate::guard::{Acquired, Fencing};
 use crate::node::report::CheckReport;
 use crate::protocol::rules::Rule;
+use crate::request::acquire_request::AcquireRequest;
 use crate::request::{LockRequest, Wait};
 use std::fmt;
 use std::future::Future;
@@ -67,7 +73,7 @@ use std::sync::Arc;
 ///
 /// # When not to use it
 /// A lease-based lock avoids doing the same work twice. It cannot stop a process that is suspended while it writes. If a late write
-/// would do harm, let the storage check a number that grows with each holder ([`acquire_fenced`](Self::acquire_fenced)).
+/// would do harm, let the storage check a number that grows with each holder ([`LockRequest::fencing`]).
 ///
 /// # Examples
 /// ```
@@ -96,56 +102,75 @@ impl LockManager {
         self.local.shared()
     }
 
-    /// Takes the lock, waiting for it if need be.
+    /// Acquires a lock with options that are written behind the call, and waits for it if another caller holds it.
     ///
-    /// A bare key uses the manager's `ttl` and `wait`; a [`LockRequest`] says its own.
+    /// [`acquire`](Self::acquire) does the same with a prepared [`LockRequest`]. It needs no allocation for its future; the future of this
+    /// method is boxed.
     ///
-    /// Calls that wait are served first come, first served, and woken by whoever gives the lock back:
+    /// # Examples
+    /// ```
+    /// # use redlock_runtime::{LockError, LockManager};
+    /// # use std::time::Duration;
+    /// # #[tokio::main(flavor = "current_thread")] async fn main() -> Result<(), LockError> {
+    /// let locks = LockManager::in_memory();
+    /// let guard = locks.lock("order:7").ttl(Duration::from_secs(10)).wait(Duration::from_secs(2)).await?;
+    /// guard.release().await
+    /// # }
+    /// ```
+    #[track_caller]
+    pub fn lock<F>(&self, request: impl Into<LockRequest<F>>) -> Acquire<'_, F> {
+        Acquire::new(self, request.into(), Location::caller())
+    }
+
+    /// Acquires a lock, and waits for it if another caller holds it.
     ///
-    /// - Calls of one manager wait in line in memory, and the first of them represents the manager in the queues of the
-    ///   nodes. Within the line, the lock goes from call to call without a command; see
-    ///   [`local_handover`](LockManagerBuilder::local_handover) for how long, while others wait as well. Calls with
-    ///   another `ttl` than the one before are an exception: they go to the end of the queues.
-    /// - Calls that [share](LockRequest::shared) the lock stand in no line: each asks the nodes, and those that wait between two
-    ///   others, which want the lock alone, get it together.
-    /// - The order among managers is that of their first try, by clocks that never stay behind one another. A call
-    ///   that finds the lock free takes it, whoever waits elsewhere, unless its manager has seen others wait for the
-    ///   lock in the last two seconds.
-    /// - A lock that is held costs a waiting manager about one command per second and node, and a handover four commands
-    ///   per node in all, the first try included.
-    /// - A holder that has crashed is succeeded when its `ttl` is over, and a lock that another program has deleted is
-    ///   found within about a second. Whoever waits and dies is passed over.
+    /// A plain key uses the manager's default `ttl` and `wait`. A [`LockRequest`] has options. The result is a [`LockGuard`], or a
+    /// [`FencedGuard`](crate::FencedGuard) for a request with [`fencing`](LockRequest::fencing).
+    ///
+    /// # Order
+    /// Waiters are served in the order in which they began to wait. A release hands the lock to the next waiter.
+    ///
+    /// - Calls of one manager wait in a local queue. The first of them waits in the queues of the nodes. Within the local queue, the lock
+    ///   passes from call to call without a command, within the limits of [`local_handover`](crate::tuning::Tuning::local_handover) while
+    ///   other processes wait. A call with another `ttl` than its predecessor goes to the end of the queues of the nodes.
+    /// - [Shared](LockRequest::shared) calls do not use the local queue. All readers that wait between two writers enter together.
+    /// - Between processes, the order is by the time of the first attempt (a logical clock). A call that finds the lock free takes it, even
+    ///   if others wait, unless its manager has seen waiters for this key in the last two seconds.
+    /// - A waiting manager sends about one command per second and node.
+    /// - If a holder crashes, the next waiter gets the lock when the `ttl` is over. If a key was deleted by another program, the next
+    ///   waiter notices within about a second. Crashed waiters are skipped.
     ///
     /// # Errors
-    /// [`LockError::TimedOut`] when another owner held the lock during the whole wait, [`LockError::Contended`] when
-    /// it was held and there is no wait, [`LockError::NoQuorum`] when too few nodes answered, [`LockError::Refused`] when
-    /// so many refused for good that it is no use to try again,
-    /// [`LockError::InvalidKey`] for a key that cannot be locked, [`LockError::Configuration`] for an unusable `ttl`,
-    /// [`LockError::Closed`] after
-    /// [`shutdown`](Self::shutdown). [`LockError::WouldDeadlock`] when the call would wait for its own caller; and
-    /// [`LockError::Lost`] when it is [reentrant](LockRequest::reentrant) and was handed a lock that has ended.
+    /// - [`LockError::TimedOut`]: another caller held the lock during the whole wait. [`LockError::Contended`]: the same, without a wait.
+    /// - [`LockError::NoQuorum`]: too few nodes answered. Retrying can help.
+    /// - [`LockError::Refused`]: so many nodes rejected the call that retrying does not help.
+    /// - [`LockError::InvalidKey`], [`LockError::Configuration`]: the request is invalid.
+    /// - [`LockError::WouldDeadlock`]: the call would wait for its own caller.
+    /// - [`LockError::Lost`]: a [reentrant](LockRequest::reentrant) call entered a lock that has ended.
+    /// - [`LockError::Closed`]: after [`shutdown`](Self::shutdown).
     ///
     /// # Panics
     /// On a tokio runtime without time enabled.
     ///
     /// # Cancel safety
-    /// Dropped at any point, it leaves nothing behind once the nodes answer: a release follows every command that may
-    /// have taken the lock or a place in a queue, and what was granted meanwhile goes to the next.
+    /// A dropped call leaves nothing behind once the nodes answer: each command that may have taken the lock or a place in a queue is
+    /// followed by a release, and a lock that was granted meanwhile passes to the next waiter.
     #[track_caller]
-    pub fn acquire(&self, request: impl Into<LockRequest>) -> impl Future<Output = Result<LockGuard, LockError>> {
-        let request = request.into().asked_at(Location::caller());
-        async move { acquire(&self.local, &request).await.map(LockGuard::new) }
+    pub fn acquire<F: Fencing>(
+        &self,
+        request: impl Into<LockRequest<F>>,
+    ) -> impl Future<Output = Result<F::Guard, LockError>> {
+        self.acquire_inner::<F>(request.into().inner.called_at(Location::caller()))
     }
 
-    /// Takes the lock if it is free now, whatever `wait` the request or the manager has.
+    /// Acquires a lock that is free now, whatever `wait` the request or the manager has.
     ///
-    /// A majority that says "held" ends it at once. Nodes that do not answer, or whose connection has just broken, are waited
-    /// for as in any other call, for about one second. The first calls of a manager wait for its connections before that,
-    /// for two seconds at most. Where the lock may [linger](LockManagerBuilder::linger), whoever has it is asked whether a body
-    /// runs, and has a node timeout to give the lock back or to say so.
+    /// If a majority of the nodes answers "held", it returns at once. Nodes that do not answer are waited for, for about one second, and the
+    /// first call of a manager waits for its connections for up to two seconds. If the lock may [linger](LockManagerBuilder::linger), its
+    /// process is asked to release it and has one node timeout to answer.
     ///
     /// # Errors
-    /// [`LockError::Contended`] when another owner holds the lock; otherwise as for [`acquire`](Self::acquire).
+    /// [`LockError::Contended`] if another caller holds the lock; otherwise those of [`acquire`](Self::acquire).
     ///
     /// # Panics
     /// On a tokio runtime without time enabled.
@@ -153,8 +178,18 @@ impl LockManager {
     /// # Cancel safety
     /// As for [`acquire`](Self::acquire).
     #[track_caller]
-    pub fn try_acquire(&self, request: impl Into<LockRequest>) -> impl Future<Output = Result<LockGuard, LockError>> {
+    pub fn try_acquire<F: Fencing>(
+        &self,
+        request: impl Into<LockRequest<F>>,
+    ) -> impl Future<Output = Result<F::Guard, LockError>> {
         self.acquire(request.into().wait(Wait::None))
+    }
+
+    fn acquire_inner<F: Fencing>(
+        &self,
+        request: AcquireRequest,
+    ) -> impl Future<Output = Result<F::Guard, LockError>> + use<'_, F> {
+        async move { acquire(&self.local, &request).await.map(Acquired).and_then(F::guard) }
     }
 
     /// Runs `body` while it holds the lock: the closure form of the attribute.
@@ -166,23 +201,22 @@ impl LockManager {
     /// Write an async closure: `async |guard| { .. }`. A closure that returns an async block does not compile.
     ///
     /// # Errors
-    /// Those of [`acquire`](Self::acquire), and [`LockError::Lost`] when the body was stopped; all turned into the
-    /// body's own error type. After [`LockError::NoQuorum`] the body has not run, and nodes that agreed may hold the key
-    /// for a while: its release goes on in the background until they have answered or the key has expired. A release
-    /// that fails after the body is no error here; [`Stats::releases`] counts it.
+    /// Those of [`acquire`](Self::acquire), and [`LockError::Lost`] if the body was stopped, converted to the error type of the body. After
+    /// [`LockError::NoQuorum`] the body has not run; the key may stay on some nodes until they have answered the release or the key has
+    /// expired. A failed release after the body is not an error; [`Stats::releases`](crate::admin::Stats::releases) counts it.
     ///
     /// # Panics
-    /// On a tokio runtime without time enabled, and when the body panics.
+    /// On a tokio runtime without time enabled, and if the body panics.
     ///
     /// # Cancel safety
-    /// The body is dropped, then the lock is given back.
+    /// The body is dropped, then the lock is released.
     ///
     /// # Examples
     /// ```
     /// # use redlock_runtime::{LockError, LockManager};
     /// # #[tokio::main(flavor = "current_thread")] async fn main() -> Result<(), LockError> {
-    /// # let manager = LockManager::in_memory();
-    /// let total = manager
+    /// # let locks = LockManager::in_memory();
+    /// let total = locks
     ///     .with_lock("cart:7", async |guard| {
     ///         assert!(guard.is_held());
     ///         Ok::<_, LockError>(42)
@@ -191,16 +225,19 @@ impl LockManager {
     /// # assert_eq!(total, 42); Ok(()) }
     /// ```
     #[track_caller]
-    pub fn with_lock<R, F>(&self, request: impl Into<LockRequest>, body: F) -> impl Future<Output = R>
+    pub fn with_lock<F, R, B>(&self, request: impl Into<LockRequest<F>>, body: B) -> impl Future<Output = R>
     where
-        F: AsyncFnOnce(&LockGuard) -> R,
+        F: Fencing,
+        B: AsyncFnOnce(&F::Guard) -> R,
         R: FromLockError,
     {
-        // The body does not get the guard itself, and so cannot leave the lock to another worker.
-        let request = LockRequest { joins: true, ..request.into().asked_at(Location::caller()) };
+        // The body does not own the guard, and so cannot detach the lock.
+        let request = AcquireRequest { joins: true, ..request.into().inner.called_at(Location::caller()) };
         async move {
-            match self.acquire(request).await {
-                Ok(guard) => hold(&guard, body(&guard)).with_guard().await.unwrap_or_else(R::from_lock_error),
+            match self.acquire_inner::<F>(request).await {
+                Ok(guard) => {
+                    hold(F::unfenced(&guard), body(&guard)).with_guard().await.unwrap_or_else(R::from_lock_error)
+                }
                 Err(error) => R::from_lock_error(error),
             }
         }

@@ -12,7 +12,7 @@ const TTL: Duration = Duration::from_secs(2);
 const LONG: Duration = Duration::from_secs(60);
 
 fn brief(urls: impl IntoIterator<Item = String>) -> LockManagerBuilder {
-    builder(urls).default_ttl(TTL).longest_ttl(TTL).node_timeout(TTL / 4)
+    builder(urls).default_ttl(TTL).tuning(|tuning| tuning.max_ttl(TTL)).node_timeout(TTL / 4)
 }
 
 async fn wait_until_everywhere(nodes: &Nodes, guard: &redlock_runtime::LockGuard, many: usize) {

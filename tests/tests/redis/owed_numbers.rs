@@ -23,7 +23,7 @@ fn correct(nodes: &Nodes) {
 
 /// A process that starts now, knows no number, and counts servers at once that were restarted.
 async fn newcomer(nodes: &Nodes) -> LockManager {
-    let locks = builder(nodes.urls()).after_restart(AfterRestart::Trust).build().unwrap();
+    let locks = builder(nodes.urls()).tuning(|tuning| tuning.after_restart(AfterRestart::Trust)).build().unwrap();
     answered(&locks).await;
     locks
 }

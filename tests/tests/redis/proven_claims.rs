@@ -85,7 +85,7 @@ async fn a_body_begins_before_the_extension_is_answered_and_goes_on_after_it() {
         let handed = scene.hand_over(|_| {}).await;
         let guard = obtained(call).await;
         assert!(guard.is_held() && guard.remaining() < CLAIM, "{guard:?}");
-        assert!(timeout(CLAIM / 5, guard.at_risk()).await.is_err(), "nothing is wrong");
+        assert!(timeout(CLAIM / 5, guard.near_expiry()).await.is_err(), "nothing is wrong");
         handed.proxies.iter().for_each(Proxy::pass);
         eventually(PATIENCE, "claims become leases", async || {
             if guard.remaining() > CLAIM { Ok(()) } else { Err(guard.remaining()) }
@@ -195,7 +195,7 @@ async fn a_call_that_wants_a_number_waits_for_the_extension() {
         let scene = Scene::start(size, |builder| builder).await;
         let waiter = scene.waiter.clone();
         let call: Waiting =
-            tokio::spawn(async move { waiter.acquire_fenced(patient(KEY)).await.map(FencedGuard::into_guard) });
+            tokio::spawn(async move { waiter.acquire(patient(KEY).fencing()).await.map(FencedGuard::into_guard) });
         let handed = scene.hand_over(|_| {}).await;
         handed.waits_for_answers(call).await;
     }
