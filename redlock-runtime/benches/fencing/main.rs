@@ -12,7 +12,7 @@ mod result_file;
 
 use cpu_time::cpu_time;
 use percentile::percentile;
-use redlock_runtime::{LockError, LockManager};
+use redlock_runtime::{LockError, LockManager, LockRequest};
 use redlock_tests::Nodes;
 use std::fmt;
 use std::time::{Duration, Instant};

@@ -2,7 +2,7 @@
 
 use crate::fencing::{KEY, REGISTER, assert_only_registers_left, number, register, token, token_of, wait_until_free};
 use crate::support::{barrier, builder, connected, manager};
-use redlock_runtime::LockManager;
+use redlock_runtime::{LockManager, LockRequest};
 use redlock_tests::{Nodes, PATIENCE, RedisServer, eventually_eq};
 use tokio::task::JoinSet;
 

@@ -52,7 +52,7 @@ async fn at_most_one_worker_takes_up_a_lock() {
         for round in 0..ROUNDS {
             // Free again, whoever had which of the nodes before.
             let detached = managers[round % 3].acquire(request()).await.unwrap().detach();
-            let attach = |manager: LockManager, detached| async move { manager.attach(detached).await };
+            let attach = |manager: LockManager, detached: DetachedLock| async move { manager.attach(detached).await };
             let winner: Option<LockGuard> = winner(at_once(&managers, &detached, attach).await);
             assert!(size > 1 || winner.is_some(), "one node has one winner");
             if let Some(guard) = winner {
@@ -87,7 +87,8 @@ async fn whoever_takes_up_a_lock_with_a_fencing_token_gets_a_larger_one() {
     for size in SIZES {
         let nodes = Nodes::start(size).await;
         let managers = [manager(&nodes).await, manager(&nodes).await];
-        let attach = |manager: LockManager, detached| async move { manager.attach(detached.fencing()).await };
+        let attach =
+            |manager: LockManager, detached: DetachedLock| async move { manager.attach(detached.fencing()).await };
         let mut latest = None;
         for round in 0..ROUNDS / 4 {
             let guard = managers[round % 2].acquire(request().fencing()).await.unwrap();

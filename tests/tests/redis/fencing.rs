@@ -25,7 +25,7 @@ pub(crate) async fn token(manager: &LockManager) -> FencingToken {
 }
 
 pub(crate) async fn token_of(manager: &LockManager, request: impl Into<LockRequest>) -> FencingToken {
-    let guard = manager.acquire(request.fencing()).await.unwrap();
+    let guard = manager.acquire(request.into().fencing()).await.unwrap();
     let token = guard.fencing_token();
     guard.release().await.unwrap();
     token

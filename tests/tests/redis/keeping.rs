@@ -93,7 +93,8 @@ async fn the_owner_knows_at_once_that_a_server_has_forgotten_it() {
     for renews in [true, false] {
         let node = RedisServer::start().await;
         let manager = alone(&node).await;
-        let guard = manager.acquire(LockRequest::new(KEY).renew(renews)).await.unwrap();
+        let request = LockRequest::new(KEY);
+        let guard = manager.acquire(if renews { request } else { request.without_renewal() }).await.unwrap();
         node.restart_empty().await;
         // Long before the next renewal, which is due after twenty seconds.
         eventually(PATIENCE, "the owner knows", async || if guard.is_held() { Err("it is held") } else { Ok(()) })

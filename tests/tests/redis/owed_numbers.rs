@@ -2,7 +2,8 @@
 
 use crate::fencing::{number, register, token};
 use crate::support::{answered, builder, connected, manager};
-use redlock_runtime::{AfterRestart, LockManager};
+use redlock_runtime::LockManager;
+use redlock_runtime::tuning::AfterRestart;
 use redlock_tests::{Nodes, PATIENCE, Proxy, RedisServer, eventually};
 
 /// Further ahead than a number counts that one server alone knows.

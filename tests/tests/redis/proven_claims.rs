@@ -130,7 +130,8 @@ async fn a_lock_that_nobody_looks_at_is_held_although_its_answers_take_a_while()
 /// The task that has asked for the lock has ended, and nobody polls its guard.
 async fn is_held_after_late_answers(ttl: Duration, renew: bool) {
     let scene = Scene::start(1, |builder| builder).await;
-    let call = waiting(&scene.waiter, patient(KEY).ttl(ttl).renew(renew));
+    let request = patient(KEY).ttl(ttl);
+    let call = waiting(&scene.waiter, if renew { request } else { request.without_renewal() });
     let handed = scene.hand_over(|_| {}).await;
     let guard = obtained(call).await;
     sleep(CLAIM * 2 / 5).await;

@@ -1,7 +1,8 @@
 //! Nodes that come back without their data: no second owner, and when they vote again.
 
 use crate::support::{SIZES, acquired_everywhere, assert_nothing_left, builder, causes, connected, holders, majority};
-use redlock_runtime::{AfterRestart, LockError, LockManager, LockManagerBuilder, LockRequest, NodeError};
+use redlock_runtime::tuning::AfterRestart;
+use redlock_runtime::{LockError, LockManager, LockManagerBuilder, LockRequest, NodeError};
 use redlock_tests::{Nodes, PATIENCE, Proxy, RedisServer, eventually};
 use std::time::{Duration, Instant};
 

@@ -3,9 +3,8 @@
 //! The rows of the table in `redlock-runtime/docs/sentinel.md` are tested here.
 
 use crate::support::{builder, causes};
-use redlock_runtime::{
-    AfterRestart, Credentials, LockError, LockGuard, LockManager, LockRequest, NodeConfig, NodeError, Wait,
-};
+use redlock_runtime::tuning::AfterRestart;
+use redlock_runtime::{Credentials, LockError, LockGuard, LockManager, LockRequest, NodeConfig, NodeError, Wait};
 use redlock_tests::{FakeServer, MASTER, Nodes, PATIENCE, Proxy, RedisServer, Watched, eventually, eventually_eq};
 use std::future::pending;
 use std::sync::atomic::{AtomicUsize, Ordering};

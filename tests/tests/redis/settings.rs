@@ -1,7 +1,8 @@
 //! Settings on which all processes of the same locks must agree: differences are reported, and nothing else is.
 
 use crate::support::{builder, connected};
-use redlock_runtime::{AfterRestart, LockManager, LockManagerBuilder};
+use redlock_runtime::tuning::AfterRestart;
+use redlock_runtime::{LockManager, LockManagerBuilder};
 use redlock_tests::{Nodes, PATIENCE, RedisServer, eventually, eventually_eq};
 use std::time::Duration;
 
