@@ -8,18 +8,17 @@ use crate::request::DetachedLock;
 use std::fmt;
 use std::ops::Deref;
 
-/// A held lock that has a [`FencingToken`]. It derefs to the [`LockGuard`]; dropping it gives the lock back.
+/// A held lock with its [`FencingToken`]. Dereferences to the [`LockGuard`]; dropping it releases the lock.
 ///
-/// The token stays the same for as long as the guard lives: a renewal draws no other, and
-/// [`downgrade`](LockGuard::downgrade) does not either.
+/// The token does not change while the guard exists, neither by renewal nor by [`downgrade`](LockGuard::downgrade).
 ///
 /// # Examples
 /// ```
 /// use redlock_runtime::{LockError, LockManager};
 ///
 /// # #[tokio::main(flavor = "current_thread")] async fn main() -> Result<(), LockError> {
-/// let guard = LockManager::in_memory().acquire(LockRequest::new("order:7").fencing()).await?;
-/// let token = guard.fencing_token(); // goes with every write
+/// let guard = LockManager::in_memory().lock("order:7").fencing().await?;
+/// let token = guard.fencing_token(); // send it along with every write
 /// assert!(guard.is_held());
 /// # let _ = token;
 /// guard.release().await
@@ -41,20 +40,20 @@ impl FencedGuard {
         }
     }
 
-    /// The number to send along with what is written while the lock is held.
+    /// Returns the token to send along with every write while the lock is held.
     #[must_use]
     pub const fn fencing_token(&self) -> FencingToken {
         self.token
     }
 
-    /// Leaves the lock at the nodes for another worker, as [`LockGuard::detach`] does. Whoever takes it up with
-    /// [`LockManager::attach_fenced`](crate::LockManager::attach_fenced) gets a larger token.
-    #[must_use = "without it, nobody can take the lock up or give it back"]
+    /// Leaves the lock on the nodes for another worker; see [`LockGuard::detach`]. Attach it with
+    /// [`DetachedLock::fencing`](crate::DetachedLock::fencing) to get a larger token.
+    #[must_use = "without it, the lock cannot be attached or released before its `ttl` is over"]
     pub fn detach(self) -> DetachedLock {
         self.guard.detach()
     }
 
-    /// The guard without the token, for what takes it by value.
+    /// Returns the guard without the token.
     pub fn into_guard(self) -> LockGuard {
         self.guard
     }
