@@ -15,26 +15,25 @@ const AFTER_RESTART: &str = "REDLOCK_AFTER_RESTART";
 const TOLERATED_DATA_LOSS: &str = "REDLOCK_TOLERATED_DATA_LOSS";
 
 impl LockManager {
-    /// A manager as the environment describes it: its nodes
-    /// ([`nodes_from_env`](LockManagerBuilder::nodes_from_env)), and the settings that are there
-    /// ([`settings_from_env`](LockManagerBuilder::settings_from_env)).
+    /// Builds a manager from environment variables: its nodes ([`nodes_from_env`](LockManagerBuilder::nodes_from_env)) and the settings that are
+    /// present ([`settings_from_env`](LockManagerBuilder::settings_from_env)).
     ///
-    /// Must be called on a tokio runtime. It does not wait for the connections; see [`ready`](Self::ready).
+    /// Call it on a tokio runtime. It does not wait for the connections; see [`ready`](Self::ready).
     ///
     /// # Errors
-    /// [`LockError::Configuration`] when `REDLOCK_NODES` is not set or does not hold Redis URLs, or another variable is wrong.
-    /// There is no fall-back to memory, which would exclude nobody.
+    /// [`LockError::Configuration`] if `REDLOCK_NODES` is not set or contains no Redis URLs, or if another variable is invalid. There is no
+    /// fallback to memory, which would exclude no other process.
     pub fn from_env() -> Result<Self, LockError> {
         Self::builder().nodes_from_env()?.settings_from_env()?.build()
     }
 }
 
 impl LockManagerBuilder {
-    /// Adds the nodes in the environment variable `REDLOCK_NODES`: URLs, separated by commas. A comma that no scheme follows
-    /// is part of the URL, as in a password.
+    /// Adds the nodes of the environment variable `REDLOCK_NODES`: URLs separated by commas. A comma that is not followed by a scheme belongs to
+    /// the URL, for example to a password.
     ///
     /// # Errors
-    /// [`LockError::Configuration`] when the variable is not set, is empty or is not text.
+    /// [`LockError::Configuration`] if the variable is not set, empty or not UTF-8.
     pub fn nodes_from_env(self) -> Result<Self, LockError> {
         let urls = urls(&read(NODES)?.unwrap_or_default());
         if urls.is_empty() {
@@ -45,7 +44,7 @@ impl LockManagerBuilder {
         Ok(self.nodes(urls))
     }
 
-    /// Adds the nodes in one text, such as an argument of a program: URLs, separated by commas, as in `REDLOCK_NODES`.
+    /// Adds the nodes of one text, such as a program argument: URLs separated by commas, as in `REDLOCK_NODES`.
     ///
     /// # Examples
     /// ```
@@ -58,10 +57,10 @@ impl LockManagerBuilder {
         self.nodes(urls(list))
     }
 
-    /// Takes the settings that are there from the environment. A variable that is not set or empty changes nothing, and what is
-    /// set on the builder after this wins.
+    /// Applies the settings of environment variables. A variable that is not set or empty changes nothing. A later call on the builder
+    /// overrides the environment.
     ///
-    /// | variable | the same as |
+    /// | variable | sets |
     /// |---|---|
     /// | `REDLOCK_NAMESPACE=shop` | [`namespace`](Self::namespace) |
     /// | `REDLOCK_NODE_TIMEOUT_MS=200` | [`node_timeout`](Self::node_timeout) |
@@ -69,18 +68,16 @@ impl LockManagerBuilder {
     /// | `REDLOCK_AFTER_RESTART=abstain`, or `trust` | [`after_restart`](crate::tuning::Tuning::after_restart) |
     /// | `REDLOCK_TOLERATED_DATA_LOSS=1` | [`tolerated_data_loss`](crate::tuning::Tuning::tolerated_data_loss) |
     ///
-    /// What belongs to one node, such as credentials and certificates, stands in its URL; see
-    /// [`NodeConfig`](crate::NodeConfig).
+    /// Options of a single node, such as credentials and certificates, are part of its URL; see [`NodeConfig`](crate::NodeConfig).
     ///
     /// # Errors
-    /// [`LockError::Configuration`] when a variable holds something else. Whether a value is in range is seen by
-    /// [`build`](Self::build).
+    /// [`LockError::Configuration`] if a variable cannot be parsed. [`build`](Self::build) checks the ranges.
     ///
     /// # Examples
     /// ```
     /// # use redlock_runtime::{LockError, LockManager};
     /// # #[tokio::main(flavor = "current_thread")] async fn main() -> Result<(), LockError> {
-    /// // The operator decides where the program has said nothing, and never about the namespace.
+    /// // The operator can change everything but the namespace.
     /// let manager =
     ///     LockManager::builder().settings_from_env()?.namespace("shop").node("redis://127.0.0.1").build()?;
     /// # Ok(()) }

@@ -57,34 +57,31 @@ use std::future::Future;
 use std::panic::Location;
 use std::sync::Arc;
 
-/// Takes locks on one Redis server, or on a majority of several independent ones.
+/// Acquires locks on one Redis server, or on a majority of several independent ones.
 ///
-/// A clone is a handle to the same manager. One manager per process is the rule: it owns one connection per node, which
-/// all locks share.
-///
-/// # Blocked threads
-/// A task that blocks its thread, with a long computation or `std::thread::sleep`, can lose its own lock and no other. All
-/// managers of a process share one thread, called `redlock`, which renews what is held, sees releases through and makes
-/// connections. The connections themselves are driven by the runtime on which the manager was built, where an answer wakes
-/// the task that waits for it without a detour; as long as that is well, the thread costs nothing that can be measured. When
-/// the runtime drives nothing for 20 to 50 ms although something is under way, or when it has ended, the thread drives the
-/// connections, too. An acquisition and its release by a lone task then take about 1.4 times as long, those of many tasks at
-/// once 1.1 times at most. After a second at the earliest, a runtime that is well has them back.
+/// Use one manager per process: it owns one connection per node, which all locks share. A clone is a handle to the same manager.
 ///
 /// # When not to use it
-/// A lease-based lock avoids doing the same work twice. It cannot stop a process that is suspended while it writes. If a late write
-/// would do harm, let the storage check a number that grows with each holder ([`LockRequest::fencing`]).
+/// A lease-based lock avoids doing the same work twice. It cannot stop a process that is suspended while it writes. If a late write would do
+/// harm, let the storage check a number that grows with each holder ([`LockRequest::fencing`]).
 ///
 /// # Examples
 /// ```
 /// # use redlock_runtime::{LockError, LockManager};
 /// # #[tokio::main(flavor = "current_thread")] async fn main() -> Result<(), LockError> {
-/// let manager = LockManager::in_memory();
-/// let guard = manager.acquire("order:7").await?;
-/// assert!(manager.try_acquire("order:7").await.is_err_and(|error| error.is_contended()));
+/// let locks = LockManager::in_memory();
+/// let guard = locks.acquire("order:7").await?;
+/// assert!(locks.try_acquire("order:7").await.is_err_and(|error| error.is_contended()));
 /// guard.release().await?;
 /// # Ok(()) }
 /// ```
+///
+/// # Blocked threads
+/// A task that blocks its thread, with a long computation or `std::thread::sleep`, can lose its own lock, but no other lock of the process.
+/// One thread named `redlock`, shared by all managers, renews leases, retries releases and opens connections. The connections are driven by
+/// the runtime on which the manager was built. If that runtime does not poll for 20 to 50 ms although commands are pending, or if it has ended,
+/// the thread drives the connections as well. An acquisition and its release by a single task then take about 1.4 times as long, those of many
+/// tasks at most 1.1 times. The runtime takes over again when it polls, after one second at the earliest.
 #[derive(Clone)]
 pub struct LockManager {
     pub(crate) local: Arc<LocalQueue>,
@@ -243,17 +240,16 @@ impl LockManager {
         }
     }
 
-    /// Waits until locks work at a majority of the nodes, for two seconds at most: long enough for a server that starts at
-    /// the same time. A node that may have forgotten locks does not count for a while; see
-    /// [`AfterRestart`](crate::AfterRestart).
+    /// Waits until locks work on a majority of the nodes, for at most two seconds.
     ///
-    /// Calls work without it. It is for a service that wants to know at the start whether it can lock. Like
-    /// [`check`](Self::check), it asks the nodes what they are like and tries a lock at each; what is merely a risk is no
-    /// error here, and can be read there. Both open the channels for wake-ups.
+    /// Optional: calls work without it. Use it when a service starts, to fail early with the reason. Like [`check`](Self::check), it queries each
+    /// node and tries a lock there, but it ignores mere risks. A restarted node that is still ignored does not count; see
+    /// [`AfterRestart`](crate::tuning::AfterRestart).
     ///
     /// # Errors
-    /// [`LockError::NoQuorum`] with one cause for each node that does not count. When waiting does not help, because of
-    /// wrong settings or a missing permission, it is [`LockError::Refused`] and comes at once, and its causes say what to do.
+    /// - [`LockError::NoQuorum`]: too few nodes work. It has one cause for each node that does not count.
+    /// - [`LockError::Refused`]: waiting does not help, because of a wrong setting or a missing permission. It returns at once, and its causes
+    ///   contain the remedy.
     ///
     /// # Panics
     /// On a tokio runtime without time enabled.
@@ -264,33 +260,27 @@ impl LockManager {
         check::ready(self.shared()).await
     }
 
-    /// Asks every node what it is like, as far as locks depend on it, and tries a lock there: one is taken, extended,
-    /// waited for, handed over with a wake-up, adopted and given back, and then a fenced one. For the log of a service
-    /// that starts.
+    /// Queries the state and the settings of every node, and tries a lock there. For the log of a starting service, and for operators.
     ///
-    /// The report tells
+    /// The trial acquires, extends, waits for, hands over, attaches and releases one lock, and then a fenced one. The report contains
     ///
-    /// - what keeps a node from counting: it cannot be reached, is a replica, a Sentinel or a member of a cluster, has
-    ///   forgotten locks, is further away than the node timeout, or refuses a command that locks need, to this user or to
-    ///   everybody. [`ready`](Self::ready) fails when too few are left;
-    /// - what can break locks later: eviction, replicas that may take over, a lone server that keeps nothing over a
-    ///   restart, a wrong clock, one node too many, and permissions without which waiting is slow or fencing fails.
+    /// - the reason why a node does not count: it is unreachable, a replica, a Sentinel, a member of a cluster, recently restarted, too slow for
+    ///   the node timeout, or rejects a command that locks need. [`ready`](Self::ready) fails if too few nodes are left;
+    /// - risks: eviction, replicas that may be promoted, a single server without persistence, a wrong clock, one node too many, and missing
+    ///   permissions that make waiting slow or fencing impossible.
     ///
-    /// The lock has the name `redlock:check:` and a fresh token, below the [namespace](LockManagerBuilder::namespace).
-    /// A user who may not use it can have all other permissions: the report says then that no lock was tried, and which
-    /// pattern to grant.
+    /// The lock is named `redlock:check:` and a fresh token, below the [namespace](LockManagerBuilder::namespace). If the user may not access that
+    /// name, the report says that no lock was tried, and which pattern to grant.
     ///
-    /// It takes five seconds at most, and far less when all nodes answer. Facts that the user may not query are unknown, and not an
-    /// error. It opens the channels for wake-ups, to see whether that is permitted.
-    ///
-    /// It does not compare the nodes and settings of different processes, and does not notice that a node with `appendonly yes` and
-    /// `appendfsync always` has come back without its data.
+    /// The call takes at most five seconds, and far less if all nodes answer. Facts that the user may not query are left open. It cannot compare
+    /// the nodes and settings of different processes, and does not notice that a node with `appendonly yes` and `appendfsync always` has come back
+    /// without its data.
     ///
     /// # Panics
     /// On a tokio runtime without time enabled.
     ///
     /// # Cancel safety
-    /// Nothing is left behind once the nodes answer: what was taken is released.
+    /// Nothing is left behind once the nodes answer: the trial lock is released.
     ///
     /// # Examples
     /// ```
@@ -307,23 +297,21 @@ impl LockManager {
         check::check(self.shared()).await
     }
 
-    /// Ends new acquisitions with [`LockError::Closed`], gives back what is [idle](LockManagerBuilder::linger), then waits
-    /// until every release that was sent is answered.
+    /// Rejects new acquisitions with [`LockError::Closed`], releases [idle](LockManagerBuilder::linger) locks, and waits until every pending
+    /// release is answered.
     ///
-    /// Call it before the process ends, so that the last releases are not lost with it. Guards that are still held stay
-    /// valid and give their locks back as usual, and [reentrant](crate::LockRequest::reentrant) calls in their bodies enter them
-    /// still.
+    /// Call it before the process ends, so that the last releases are not lost. Guards that are still held stay valid and release their locks as
+    /// usual. [Reentrant](crate::LockRequest::reentrant) calls in their bodies still enter them.
     ///
-    /// Returns `false` when a node left releases unanswered until their keys had expired by themselves, which bounds
-    /// the wait by the longest `ttl` in use. That may be long: wrap it in `tokio::time::timeout` where the process must
-    /// end sooner. The future of a [`LockGuard::release`] counts as a release that is not answered until it is finished
-    /// or dropped.
+    /// Returns `false` if a node did not answer a release before its key had expired. That limits the wait to the longest `ttl` in use; to end
+    /// sooner, wrap it in `tokio::time::timeout`. The future of a [`LockGuard::release`] counts as a pending release until it is finished or
+    /// dropped.
     ///
     /// # Panics
     /// On a tokio runtime without time enabled.
     ///
     /// # Cancel safety
-    /// The manager stays closed; the releases go on in the background.
+    /// The manager stays closed. The releases continue in the background.
     pub async fn shutdown(&self) -> bool {
         self.local.close();
         let mut all = true;
