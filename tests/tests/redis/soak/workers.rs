@@ -7,6 +7,7 @@ use super::worker::{Told, names};
 use redlock_tests::PATIENCE;
 use rustix::process::{Pid, Signal, kill_process};
 use std::collections::BTreeSet;
+use std::ffi::OsString;
 use std::fs::File;
 use std::io::{Read as _, Seek as _, SeekFrom};
 use std::process::Stdio;
@@ -35,17 +36,28 @@ struct Worker {
 pub(super) struct Workers {
     running: Vec<Worker>,
     told: Told,
+    variables: Vec<(&'static str, OsString)>,
     list: usize,
     test: &'static str,
     pub(super) started: usize,
     /// Processes that have failed, or that have not obtained a lock after all faults were over.
     pub(super) problems: Vec<String>,
+    /// Longest time until each process has obtained each lock after all faults were healed.
+    pub(super) slowest: Duration,
 }
 
 impl Workers {
-    pub(super) fn start(test: &'static str, seed: u64, urls: Vec<String>, folder: &str) -> Self {
+    /// Starts processes with these environment `variables`.
+    pub(super) fn start(
+        test: &'static str,
+        seed: u64,
+        urls: Vec<String>,
+        variables: Vec<(&'static str, OsString)>,
+        folder: &str,
+    ) -> Self {
         let told = Told { seed, file: folder.to_owned(), urls };
-        let mut workers = Self { running: Vec::new(), told, list: 0, test, started: 0, problems: Vec::new() };
+        let (running, problems, slowest) = (Vec::new(), Vec::new(), Duration::ZERO);
+        let mut workers = Self { running, told, variables, list: 0, test, started: 0, problems, slowest };
         (0..WORKERS).for_each(|_| workers.start_one());
         workers
     }
@@ -59,6 +71,7 @@ impl Workers {
         process
             .args(["--exact", self.test, "--nocapture"])
             .env(TOLD, told.text())
+            .envs(self.variables.iter().cloned())
             .stdin(Stdio::piped())
             .stdout(Stdio::null());
         let process = process.kill_on_drop(true).spawn().unwrap();
@@ -117,6 +130,7 @@ impl Workers {
 
     /// Waits until each process obtains each lock, `within` this time for each process.
     pub(super) async fn check_progress(&mut self, within: Duration) {
+        let start = Instant::now();
         for worker in &self.running {
             let file = self.file(worker.number);
             let begin = fs::metadata(&file).map_or(0, |file| file.len());
@@ -135,6 +149,7 @@ impl Workers {
                 sleep(LOOK_EVERY).await;
             }
         }
+        self.slowest = self.slowest.max(start.elapsed());
     }
 
     /// Ends all processes in good order.
