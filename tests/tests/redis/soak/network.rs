@@ -111,7 +111,9 @@ async fn silence(proxies: &[&Proxy], dice: &mut Dice) -> &'static str {
 
 /// Drops all later bytes of the present connections without closing them. New connections work.
 fn forget(proxies: &[&Proxy]) -> &'static str {
-    proxies.iter().for_each(|proxy| proxy.forget());
+    for proxy in proxies {
+        proxy.forget();
+    }
     "connections forgotten"
 }
 
