@@ -1,4 +1,4 @@
-//! Which calls are told of.
+//! Recursive calls that are found, and calls that are not.
 
 use super::find;
 use crate::analyze::bindings;
@@ -9,7 +9,7 @@ use crate::analyze::mentions::Mentions;
 use crate::errors::Errors;
 use crate::options;
 
-/// What is said of a function.
+/// Result of the search in a function.
 #[derive(Debug, PartialEq)]
 enum Told {
     Nothing,
@@ -21,12 +21,12 @@ fn told(key: &str, function: &str) -> Told {
     let mut errors = Errors::default();
     let options = options::read(format!("key = \"{key}\"").parse().unwrap(), &mut errors);
     let function = Function::read(function.parse().unwrap()).unwrap();
-    let bindings = bindings::of_arguments(&function.signature);
+    let bindings = bindings::from_arguments(&function.signature);
     let key = key::read(&options.key.unwrap(), &function.signature.ident, &bindings, &mut errors).unwrap();
     assert_eq!(errors.messages(), [""; 0]);
     let (form, _) = form::read(&function, false);
     let form = form.unwrap_or(Form::Async);
-    let in_body = Mentions::of(function.body.stream());
+    let in_body = Mentions::from_tokens(function.body.stream());
     match find(&function, &form, &bindings, &key, &in_body).map(|found| found.only_if) {
         None => Told::Nothing,
         Some(None) => Told::Waits,
