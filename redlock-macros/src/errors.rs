@@ -159,14 +159,14 @@ mod tests {
     }
 
     #[test]
-    fn another_letter_is_no_slip() {
+    fn a_replaced_letter_is_not_a_slip() {
         for (word, expected) in [("skipp", true), ("skp", true), ("sikp", true), ("ship", false), ("skip", false)] {
             assert_eq!(is_slip(word, "skip"), expected, "{word}");
         }
     }
 
     #[test]
-    fn lists_read_as_a_sentence() {
+    fn lists_in_messages() {
         assert_eq!(list([]), "");
         assert_eq!(list(["a"]), "`a`");
         assert_eq!(list(["a", "b", "c"]), "`a`, `b` and `c`");

@@ -76,7 +76,7 @@ impl Handler {
 }
 
 #[test]
-fn what_could_stand_in_the_key() {
+fn the_warning_proposes_the_missing_arguments() {
     let (mut count, mut warned, mut wrong) = (0, 0, Vec::new());
     for (file, text) in FILES {
         for handler in handlers(text) {

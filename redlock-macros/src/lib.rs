@@ -1,4 +1,7 @@
-//! The `#[distributed_lock]` attribute. Depend on `redlock-runtime`, which re-exports it.
+//! The attributes `#[distributed_lock]` and `#[distributed_lock_defaults]`.
+//!
+//! Depend on `redlock-runtime` instead of this crate. It re-exports both attributes, and documents every option and
+//! every compile-time message. Each version of `redlock-runtime` requires exactly one version of this crate.
 
 mod analyze;
 mod check;
@@ -17,17 +20,17 @@ use crate::errors::Errors;
 use proc_macro2::TokenStream;
 
 #[cfg(not(fuzzing))]
-#[expect(missing_docs, reason = "rustdoc would append it to what `redlock-runtime` says where it exports this")]
+#[expect(missing_docs, reason = "rustdoc would append it to the documentation of the re-export in `redlock-runtime`")]
 #[proc_macro_attribute]
 pub fn distributed_lock(options: proc_macro::TokenStream, item: proc_macro::TokenStream) -> proc_macro::TokenStream {
     let options = TokenStream::from(options);
     // An editor looks at one function and does not list the others.
-    let said = (cfg!(feature = "inventory") && !is_editor()).then(|| options.to_string());
-    expand_lock(options, item.into(), is_editor(), said.as_deref()).into()
+    let options_text = (cfg!(feature = "inventory") && !is_editor()).then(|| options.to_string());
+    expand_lock(options, item.into(), is_editor(), options_text.as_deref()).into()
 }
 
 #[cfg(not(fuzzing))]
-#[expect(missing_docs, reason = "rustdoc would append it to what `redlock-runtime` says where it exports this")]
+#[expect(missing_docs, reason = "rustdoc would append it to the documentation of the re-export in `redlock-runtime`")]
 #[proc_macro_attribute]
 pub fn distributed_lock_defaults(
     options: proc_macro::TokenStream,
@@ -67,15 +70,15 @@ fn is_editor() -> bool {
 /// On a mistake, the item is kept as written beside the errors, so that the compiler does not also report a missing
 /// function.
 ///
-/// With `said`, the text of the options, the function is registered in the list of the program's functions.
-fn expand_lock(options: TokenStream, item: TokenStream, for_editor: bool, said: Option<&str>) -> TokenStream {
+/// With `options_text`, the text of the options, the function is registered in the list of the program's functions.
+fn expand_lock(options: TokenStream, item: TokenStream, for_editor: bool, options_text: Option<&str>) -> TokenStream {
     let mut errors = Errors::default();
     let options = options::read(options, &mut errors);
     let seen = for_editor.then(|| expand::seen_by_an_editor(&options));
     let function = errors.ok(Function::read(item.clone()));
     let lock = function.and_then(|function| check::check(options, function, &mut errors));
     match (errors.into_compile_errors(), lock) {
-        (None, Some(lock)) => expand::expand(&lock, for_editor, said),
+        (None, Some(lock)) => expand::expand(&lock, for_editor, options_text),
         // The code for the editor comes first in the function, with or without a mistake. The editor then finds the
         // same position while a name is being typed.
         (errors, _) => {

@@ -177,7 +177,7 @@ fn test_attribute_above() {
 
 /// An editor finds the argument inside the string. The compiler gets the escaped part instead.
 #[test]
-fn an_editor_sees_the_argument_itself() {
+fn an_editor_gets_the_argument_itself() {
     for (for_editor, expected) in [(true, false), (false, true)] {
         let item = "async fn capture(order_id: u64) -> Result<(), Error> { Ok(()) }";
         let tokens =
@@ -188,7 +188,7 @@ fn an_editor_sees_the_argument_itself() {
 
 /// To complete a name, an editor compares the tokens before the key, with an unknown name in it and without.
 #[test]
-fn an_editor_finds_the_key_at_the_same_place_while_a_name_is_typed() {
+fn the_key_keeps_its_position_while_a_name_is_typed() {
     let before_key = |key: &str| {
         let item = "async fn capture(&self, order_id: u64) -> Result<(), Error> { Ok(()) }";
         let options = format!("ttl = 30, key = {key}").parse().unwrap();
@@ -205,7 +205,7 @@ fn an_editor_finds_the_key_at_the_same_place_while_a_name_is_typed() {
 /// Checks the position of an option. The function is kept as written, so that the tokens before do not depend on
 /// whether it is expanded.
 #[test]
-fn an_editor_finds_an_option_at_the_same_place_while_it_is_typed() {
+fn an_option_keeps_its_position_while_it_is_typed() {
     let expanded = |options: &str| {
         let item = "async fn capture(Path(id): Path<u64>, body: String) -> Result<(), Error> { Ok(()) }";
         distributed_lock_tokens(options.parse().unwrap(), item.parse().unwrap(), true).to_string()
@@ -222,7 +222,7 @@ fn an_editor_finds_an_option_at_the_same_place_while_it_is_typed() {
 }
 
 #[test]
-fn a_number_in_a_key_is_one_that_the_compiler_can_read() {
+fn too_large_numbers_are_rejected() {
     for template in ["{id.88888888888888888888}", "{Self::NS.4294967296}", "{id.get(88888888888888888888)}"] {
         let options = format!(r#"key = "{template}""#).parse().unwrap();
         let text = distributed_lock_tokens(options, "async fn capture(id: Id) {}".parse().unwrap(), false).to_string();
@@ -232,7 +232,7 @@ fn a_number_in_a_key_is_one_that_the_compiler_can_read() {
 
 /// `mode` begins with the keyword `mod`.
 #[test]
-fn an_editor_reads_what_it_is_given_whatever_an_option_is_called() {
+fn code_for_an_editor_parses_with_any_option_name() {
     for typed in ["mod", "_", "self", "r#mod", "crate", "yield"] {
         let options = format!(r#"key = "order:{{id}}", {typed}"#).parse().unwrap();
         let tokens = distributed_lock_tokens(options, "async fn capture(id: u64) {}".parse().unwrap(), true);
@@ -242,7 +242,7 @@ fn an_editor_reads_what_it_is_given_whatever_an_option_is_called() {
 
 /// A format string captures only names, so a field is named in addition.
 #[test]
-fn an_editor_sees_a_field_behind_its_root() {
+fn an_editor_gets_a_field_after_its_root() {
     let item = "async fn capture(order: Order) -> Result<(), Error> { Ok(()) }";
     let text = distributed_lock_tokens(r#"key = "order:{order.id}""#.parse().unwrap(), item.parse().unwrap(), true);
     let text = text.to_string();

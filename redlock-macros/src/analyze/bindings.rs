@@ -163,7 +163,7 @@ mod tests {
     use super::from_arguments;
 
     #[test]
-    fn names_inside_patterns_count() {
+    fn names_in_patterns_are_found() {
         let signature = "async fn f(&self, Path(id): Path<u64>, mut a: A, (b, _): (B, C), \
                          Order { line: Line { sku, .. }, total, .. }: Order, [d, rest @ ..]: [u8; 4], &e: &u8, \
                          (Ok(g) | Err(g)): Result<u8, u8>, ref h: H, r#type: u8, _unused: U, _: V)";

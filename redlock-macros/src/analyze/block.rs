@@ -142,7 +142,8 @@ mod tests {
             ("unsafe impl<T> A<T> where T: B { const N: usize = { 1 }; #[doc = \"x\"] #[lock(a)] fn f() {} }", 1),
             ("trait A { #[lock(a)] async fn f() {} #[lock::x] fn g(); #[unlock(a)] fn h() -> impl B {} }", 1),
             (
-                "mod m { struct S { #[lock(a)] f: u8 } macro_rules! m { () => { #[lock(a)] } } const C: [u8; { 1 }] = []; }",
+                "mod m { struct S { #[lock(a)] f: u8 } macro_rules! m { () => { #[lock(a)] } } const C: [u8; { 1 }] = \
+                 []; }",
                 0,
             ),
         ];
@@ -161,7 +162,7 @@ mod tests {
     }
 
     #[test]
-    fn other_items_are_no_blocks() {
+    fn other_items_are_rejected() {
         for (item, expected) in [
             ("async fn f() {}", "fn"),
             ("#[x] pub struct S { a: impl B }", "struct"),

@@ -310,7 +310,7 @@ mod tests {
     }
 
     #[test]
-    fn futures_are_known_by_their_looks() {
+    fn future_types_are_recognized() {
         let table = [
             ("-> impl Future<Output = Result<u8, E>> + Send + '_", Some(Returned::Unnamed), Some("Result<u8,E>")),
             ("-> impl Send + std::future::Future<Output = u8>", Some(Returned::Unnamed), Some("u8")),

@@ -54,7 +54,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_expected_of_a_binding_is_allowed_instead() {
+    fn expect_becomes_allow_at_bindings() {
         let mut attributes: Vec<Attribute> = vec![
             parse_quote!(#[cfg(test)]),
             parse_quote!(#[expect(unused_variables, reason = "kept")]),

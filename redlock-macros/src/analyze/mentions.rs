@@ -286,7 +286,7 @@ mod tests {
     }
 
     #[test]
-    fn a_macro_may_mention_in_its_own_way() {
+    fn unknown_macros_may_use_any_name() {
         let tokens = r#"json!({ a: 1, "b": c.d }); println!("{e} f", g); query!("SELECT h FROM i"); if !("j") {}"#;
         let mentions = Mentions::from_tokens(tokens.parse().unwrap());
         assert_eq!(

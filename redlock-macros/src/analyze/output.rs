@@ -93,7 +93,7 @@ mod tests {
     use quote::ToTokens;
 
     #[test]
-    fn what_only_a_signature_may_say_is_inferred() {
+    fn signature_only_types_are_inferred() {
         let table = [
             ("Result<impl Display + '_, Error>", "Result<_,Error>"),
             ("impl Display", "_"),

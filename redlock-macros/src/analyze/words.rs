@@ -287,7 +287,7 @@ mod tests {
     use super::Words;
 
     #[test]
-    fn names_fall_into_words() {
+    fn names_are_split_into_words() {
         let table = [
             ("order_id", "order id"),
             ("OrderID", "order id"),
@@ -301,7 +301,7 @@ mod tests {
     }
 
     #[test]
-    fn what_names_an_identity() {
+    fn names_of_ids() {
         let no_key = Words::new("");
         for name in ["id", "order_id", "userid", "sku", "key", "idempotency_key", "name", "tenant_name", "coupon_code"]
         {
@@ -320,7 +320,7 @@ mod tests {
     }
 
     #[test]
-    fn what_names_a_type_of_identities() {
+    fn names_of_id_types() {
         for (name, expected) in [("OrderId", true), ("Uuid", true), ("EmailAddress", true), ("InvoiceNumber", true)] {
             assert_eq!(Words::new(name).is_type_of_id(&Words::new("")), expected, "{name}");
         }

@@ -99,7 +99,7 @@ fn permits_and_several_keys(options: &Options) -> Option<Contradiction<'_>> {
         vec![options.name("permits")?, several],
         format!(
             "`permits` (a semaphore) needs a single key and cannot be combined with {}: remove one of the two",
-            what(options)
+            kind_of_key(options)
         ),
     ))
 }
@@ -123,8 +123,10 @@ fn permits_and_linger(options: &Options) -> Option<Contradiction<'_>> {
 
 /// The key of a window contains its number.
 fn once_per_and_several_keys(options: &Options) -> Option<Contradiction<'_>> {
-    let message =
-        format!("`once_per` needs a single key and cannot be combined with {}: remove one of the two", what(options));
+    let message = format!(
+        "`once_per` needs a single key and cannot be combined with {}: remove one of the two",
+        kind_of_key(options)
+    );
     Some((vec![several(options)?, options.name("once_per")?], message))
 }
 
@@ -132,7 +134,7 @@ fn linger_and_several_keys(options: &Options) -> Option<Contradiction<'_>> {
     let message = format!(
         "`linger` keeps a single key for the next call of this process, but {} is released at once: remove one of the \
          two",
-        what(options)
+        kind_of_key(options)
     );
     Some((vec![several(options)?, options.name("linger").filter(|_| lingers(options))?], message))
 }
@@ -144,7 +146,7 @@ fn several(options: &Options) -> Option<&Ident> {
 }
 
 /// Describes the value of this option in a message.
-fn what(options: &Options) -> &'static str {
+fn kind_of_key(options: &Options) -> &'static str {
     if options.key.as_ref().is_some_and(|key| key.first.is_path) { "a path" } else { "a list of keys" }
 }
 
@@ -213,8 +215,8 @@ fn fencing_after_loss(options: &Options) -> Option<Contradiction<'_>> {
 }
 
 fn once_per_and_min_hold(options: &Options) -> Option<Contradiction<'_>> {
-    let message = "`once_per` keeps the key of each window, but `min_hold` would keep the key for a different time: remove \
-                   one of the two";
+    let message = "`once_per` keeps the key of each window, but `min_hold` would keep the key for a different time: \
+                   remove one of the two";
     Some((both(options, "once_per", "min_hold")?, message.into()))
 }
 
@@ -249,7 +251,7 @@ fn once_per_and_fencing(options: &Options) -> Option<Contradiction<'_>> {
 /// Calls that start at the same moment can each find a node taken by another one.
 fn once_per_without_wait(options: &Options) -> Option<Contradiction<'_>> {
     let message = "with `wait = none`, calls that start at the same moment can each take some of the nodes, so that \
-                   no call gets the window: remove `wait` (without it, a call waits for one second at most)";
+                   no call gets the window: remove `wait`, so that a call waits for one second at most";
     let names = both(options, "once_per", "wait").filter(|_| matches!(options.wait, Some(Waiting::None)))?;
     Some((names, message.into()))
 }
@@ -287,8 +289,8 @@ fn report_options_without_window(options: &Options, errors: &mut Errors) {
         );
     }
     if let (Failed::GiveBack, Some(name)) = (options.on_failure, options.own_name("on_failure")) {
-        let message = "`on_failure = give_back` has no effect without `once_per`, because every other lock is \
-                       released anyway: remove it, or write `once_per = \"15m\"` as well";
+        let message = "`on_failure = give_back` has no effect without `once_per`, because a lock without a window is \
+                       always released: remove it, or write `once_per = \"15m\"` as well";
         errors.at(name.span(), message);
     }
 }

@@ -70,7 +70,9 @@ fn has_no_word(option: &str, word: &Ident) -> String {
              remove it to use the default of the manager"
         );
     }
-    format!("`{option}` cannot be `{word}`, because it is a duration: write `{option} = \"5m\"`, or remove it")
+    // `linger = 0` overrides the manager, or the defaults of a block.
+    let example = if option == "linger" { "0" } else { "\"5m\"" };
+    format!("`{option}` cannot be `{word}`, because it is a duration: write `{option} = {example}`, or remove it")
 }
 
 fn word_of_time(time: &Time) -> Option<&Ident> {
@@ -101,7 +103,7 @@ mod tests {
     use crate::options;
 
     #[test]
-    fn words_that_are_nearly_right() {
+    fn misspelt_words() {
         let table = [
             ("wait = forevr", Some("did you mean `wait = forever`?")),
             ("wait = infinite", Some("did you mean `wait = forever`?")),

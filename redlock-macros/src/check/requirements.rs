@@ -199,8 +199,8 @@ pub(super) fn report_ambiguous_argument(key: &Key, function: &Function, errors: 
         let is_it = |binding: &&Binding| binding.name == name && binding.cfg.is_empty();
         if arguments.iter().filter(is_it).count() > 1 {
             let message = format!(
-                "two arguments of `{}` are called `{name}`, one of them by a macro, so the key cannot tell them \
-                 apart: rename one of them",
+                "`{}` has two arguments named `{name}`, one of them from a macro, so the key cannot tell them apart: \
+                 rename one of them",
                 function.signature.ident
             );
             errors.at(key.span(), message);

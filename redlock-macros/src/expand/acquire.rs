@@ -106,7 +106,7 @@ impl Writer<'_> {
     }
 
     /// Generates the static of the function, which contains the location of the attribute. It is an item. A reference
-    /// to a literal would cost the compiler a little less, but in a generic function such a literal may exist several
+    /// to a literal would cost the compiler a little less. But in a generic function, such a literal may exist several
     /// times in the program, and the calls of the function could not be counted in one place. Only the user's own
     /// expressions in the block could see its name `__REDLOCK_SITE`.
     fn site(&self) -> TokenStream {

@@ -168,8 +168,9 @@ impl Writer<'_> {
         }
     }
 
-    /// Generates `let _ = &id;`. The compiler then does not warn of an argument that only the key uses, nor of a `mut`
-    /// argument that is only assigned to: behind a generated name, it does not see that `Drop` may use the value.
+    /// Generates `let _ = &id;`. The compiler then does not warn of an argument that only the key uses. Nor does it
+    /// warn of a `mut` argument that is only assigned to. Behind a generated name, it does not see that `Drop` may use
+    /// the value.
     fn used(&self, entry: &Entry, PatIdent { ident, mutability, .. }: &PatIdent) -> Option<TokenStream> {
         let cfg = &entry.cfg;
         let is_used = self.lock.in_options.contains_variable(&ident.unraw().to_string()) || mutability.is_some();

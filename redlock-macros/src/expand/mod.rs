@@ -27,10 +27,10 @@ use proc_macro2::TokenStream;
 use quote::quote;
 use syn::Signature;
 
-/// Generates the function with its lock. With `for_editor`, the code can be navigated and is not run. With `said`, the
-/// text of the options, the function is registered in the list of the program's functions.
-pub(crate) fn expand(lock: &Lock, for_editor: bool, said: Option<&str>) -> TokenStream {
-    let (changed, body) = Writer::new(lock, for_editor, said).body();
+/// Generates the function with its lock. If `for_editor` is set, the code can be navigated and is not run. If
+/// `options_text` is given, the function is registered in the list of the program's functions.
+pub(crate) fn expand(lock: &Lock, for_editor: bool, options_text: Option<&str>) -> TokenStream {
+    let (changed, body) = Writer::new(lock, for_editor, options_text).body();
     function(&lock.function, changed.as_ref(), &body)
 }
 

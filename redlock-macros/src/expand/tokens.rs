@@ -73,7 +73,7 @@ pub(super) fn async_block(is_move: bool, user: &Group, contents: TokenStream) ->
 }
 
 /// Returns the statements of `body`, to be written after other statements. If they begin with an item, they are in a
-/// block of their own, because an item after statements sets off a lint.
+/// block of their own, because an item would otherwise follow statements.
 pub(super) fn after_statements(body: &Group) -> TokenStream {
     if starts_with_an_item(body) { body.to_token_stream() } else { body.stream() }
 }

@@ -12,22 +12,22 @@ pub(super) struct Writer<'a> {
     /// `true` if the code is for an editor and is not run.
     pub(super) for_editor: bool,
     /// Text of the options, if the function is registered in the list of functions.
-    said: Option<&'a str>,
+    options_text: Option<&'a str>,
     /// `__private`, for generated code that no error points at.
     pub(super) private: Private<'a>,
 }
 
 impl<'a> Writer<'a> {
-    pub(super) fn new(lock: &'a Lock, for_editor: bool, said: Option<&'a str>) -> Self {
-        Self { lock, for_editor, said, private: Private::new(lock.options.krate.as_ref()) }
+    pub(super) fn new(lock: &'a Lock, for_editor: bool, options_text: Option<&'a str>) -> Self {
+        Self { lock, for_editor, options_text, private: Private::new(lock.options.krate.as_ref()) }
     }
 
     /// Registers the function in the list of the program's functions, if required.
     pub(super) fn listed(&self) -> Option<TokenStream> {
-        let (private, said) = (&self.private, self.text(self.said?));
+        let (private, options_text) = (&self.private, self.text(self.options_text?));
         let function = self.text(&self.lock.function.signature.ident.to_string());
         Some(quote_spanned! {here()=>
-            #private::inventory::submit! { #private::ListedSite::new(&__REDLOCK_SITE, #function, #said) }
+            #private::inventory::submit! { #private::ListedSite::new(&__REDLOCK_SITE, #function, #options_text) }
         })
     }
 

@@ -156,8 +156,7 @@ fn templates(kind: Kind, value: Expr) -> syn::Result<(KeyTemplate, Vec<KeyTempla
         return refuse(
             &array,
             format!(
-                "this list has {count} {what}, but at most {MOST} are allowed: write one that stands for the whole \
-                 group"
+                "this list has {count} {what}, but at most {MOST} are allowed: write a single one for the whole group"
             ),
         );
     }

@@ -105,7 +105,7 @@ mod tests {
     use super::for_key;
 
     #[test]
-    fn what_to_write() {
+    fn expressions_become_templates() {
         let table = [
             ("id", Some("key = \"{id}\"")),
             ("&order.id", Some("key = \"{order.id}\"")),

@@ -66,7 +66,7 @@ fn named_parts() {
 }
 
 #[test]
-fn a_key_can_say_that_it_is_constant() {
+fn constant_keys() {
     for (tokens, is_constant) in [
         ("key(\"nightly\", constant)", true),
         ("key(\"nightly\", constant,)", true),
@@ -81,7 +81,7 @@ fn a_key_can_say_that_it_is_constant() {
 }
 
 #[test]
-fn nothing_is_read_from_nothing() {
+fn an_empty_attribute_has_no_options() {
     let (options, mistakes) = read("");
     assert!(mistakes.is_empty() && !options.has_key && options.key.is_none());
 }
@@ -202,12 +202,12 @@ fn lists_have_sixteen_keys_at_most_and_a_mode_for_each() {
 }
 
 #[test]
-fn what_stands_nearer_replaces_a_default() {
+fn own_options_and_inner_defaults_replace_outer_defaults() {
     let own = "key = \"order:{id}\", ttl = 5, on_contended = error";
     let outer = "__defaults(ttl = 10, wait = 1s, renew = false, on_contended = skip, tll = 3)";
     let inner = "__defaults(wait = 2s, manager = self.locks)";
     let (options, mistakes) = read(&format!("{own}, {outer}, {inner}"));
-    assert_eq!(mistakes, [""; 0], "mistakes in defaults are told where they stand");
+    assert_eq!(mistakes, [""; 0], "mistakes in defaults are reported at the block");
     let is_seconds =
         |time: Option<&Time>, seconds| matches!(time, Some(Time::Literal(time)) if time.as_secs() == seconds);
     assert!(is_seconds(options.ttl.as_ref(), 5) && is_seconds(options.wait.as_ref().unwrap().time(), 2));

@@ -119,7 +119,7 @@ pub(crate) enum Contended {
     Handler(Expr),
 }
 
-/// Reaction of the body to the loss of the lock.
+/// Behaviour of the body when its lock is lost.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) enum Lost {
     #[default]
@@ -127,7 +127,7 @@ pub(crate) enum Lost {
     Continue,
 }
 
-/// Reaction of the window to a failed body.
+/// Use of the window when its body fails: it is kept, or returned to other calls.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) enum Failed {
     #[default]
@@ -152,7 +152,7 @@ pub(crate) enum Order {
     Unchecked,
 }
 
-/// Whether the call waits for the confirmation of its release.
+/// Time of the release: in the background, or before the call returns.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) enum Release {
     #[default]

@@ -268,7 +268,7 @@ mod tests {
     use super::{Hole, Input, Step};
 
     #[test]
-    fn the_way_to_a_value() {
+    fn paths_to_values() {
         type Row<'a> = (&'a str, &'a [&'a str], &'a [Step], Option<&'a str>);
         let table: &[Row<'_>] = &[
             ("id", &["id"], &[], None),
@@ -312,7 +312,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_value() {
+    fn invalid_placeholders() {
         for inside in [
             "a.", "a..b", ".a", "a[", "a[]", "a[0", "a.b(", "a.b(1", "a.b(1 2)", "a.0()", "_", "Self", "a b", "a::",
             "::a",
@@ -329,7 +329,7 @@ mod tests {
     }
 
     #[test]
-    fn formats_that_could_mix_values_up() {
+    fn ambiguous_formats_are_rejected() {
         for (inside, expected) in [
             ("id:?", "`Debug` text"),
             ("id:#?", "`Debug` text"),

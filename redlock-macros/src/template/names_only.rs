@@ -75,7 +75,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_not_wanted_becomes_text() {
+    fn unwanted_names_become_text() {
         let written = r#""{a}:{b.c}:{{{a.c}}}:{}""#;
         assert_eq!(with_names_only(written, |name| name != "a"), r#""ddd:{b:d}:{{ddddd}}:{}""#);
     }

@@ -158,7 +158,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_is_no_path() {
+    fn invalid_paths() {
         let deep = "/a".repeat(17);
         let table = [
             ("", "the path is empty"),
@@ -186,7 +186,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_a_path() {
+    fn valid_paths() {
         let deep = "/a".repeat(16);
         for text in
             ["/a", "/{a}", "/{a}/b-{c}/d", "/{a}/{dir:/}", "/{a}/{dir:/}/x", "/...", "/a.b/.c", "/{id:08}", &deep]
@@ -197,7 +197,7 @@ mod tests {
     }
 
     #[test]
-    fn the_text_is_encoded_and_the_values_know_whether_they_are_segments() {
+    fn text_is_encoded_and_whole_segments_are_recognized() {
         let (template, mistakes) = parse_path("/{a}/5%/{{x}}/{b}-{c}/{dir:/}");
         assert!(mistakes.is_empty(), "{mistakes:?}");
         let is_segment: Vec<_> = template.distinct_holes().iter().map(|(hole, _)| template.is_segment(hole)).collect();
