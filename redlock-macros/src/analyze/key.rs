@@ -60,7 +60,7 @@ pub(crate) struct Part {
     /// Name in the format string.
     pub(crate) name: Ident,
     pub(crate) root: Root,
-    pub(crate) way: Vec<Way>,
+    pub(crate) accesses: Vec<Access>,
     /// Number of `&` at the beginning of the argument's type. They are removed: a user's own `LockKeyPart` may have no
     /// implementation for references.
     pub(crate) references: usize,
@@ -97,7 +97,7 @@ pub(crate) enum Root {
 }
 
 /// Step from one value to the next.
-pub(crate) enum Way {
+pub(crate) enum Access {
     Field(Member),
     Call(Ident, Vec<Operand>),
     Index(Operand),
@@ -152,10 +152,10 @@ impl Key {
                 Root::Argument(variable) => Some(variable),
                 Root::Named(_) | Root::Constant(_) => None,
             };
-            let operands = part.way.iter().flat_map(|way| match way {
-                Way::Field(_) => &[],
-                Way::Call(_, inputs) => inputs.as_slice(),
-                Way::Index(input) => std::slice::from_ref(input),
+            let operands = part.accesses.iter().flat_map(|access| match access {
+                Access::Field(_) => &[],
+                Access::Call(_, inputs) => inputs.as_slice(),
+                Access::Index(input) => std::slice::from_ref(input),
             });
             let taken = operands.filter_map(|operand| match operand {
                 Operand::Value(variable) => Some(variable),
@@ -276,14 +276,14 @@ impl Scope<'_> {
 
     /// Resolves the value of one hole.
     fn part(&self, hole: &Hole, name: Ident, escaped: Vec<char>, place: Place) -> Result<Part, String> {
-        let way = hole.steps.iter().map(|step| self.way(step)).collect::<Result<_, _>>()?;
+        let accesses = hole.steps.iter().map(|step| self.access(step)).collect::<Result<_, _>>()?;
         let root = self.root(&hole.root)?;
         let is_argument = matches!(root, Root::Argument(_));
         let plain = is_argument.then(|| self.plain(hole, &escaped)).flatten();
         let argument = hole.name().filter(|_| is_argument).and_then(|name| self.binding(name));
         let references = argument.map_or(0, |argument| argument.references);
         let (is_integer, span) = (hole.format.is_some(), generated(self.literal));
-        Ok(Part { name, root, way, references, escaped, place, is_integer, plain, span })
+        Ok(Part { name, root, accesses, references, escaped, place, is_integer, plain, span })
     }
 
     /// Returns the integer type of a hole that needs no escaping.
@@ -308,19 +308,19 @@ impl Scope<'_> {
     }
 
     /// Resolves one step of the template.
-    fn way(&self, step: &Step) -> Result<Way, String> {
+    fn access(&self, step: &Step) -> Result<Access, String> {
         let span = generated(self.literal);
         Ok(match step {
             Step::Field(field) if field.starts_with(|c: char| c.is_ascii_digit()) => {
                 let index = field.parse().map_err(|_| too_large(field))?;
-                Way::Field(Member::Unnamed(Index { index, span }))
+                Access::Field(Member::Unnamed(Index { index, span }))
             }
-            Step::Field(field) => Way::Field(Member::Named(identifier(field, span))),
+            Step::Field(field) => Access::Field(Member::Named(identifier(field, span))),
             Step::Call(method, inputs) => {
                 let inputs = inputs.iter().map(|input| self.operand(input)).collect::<Result<_, _>>()?;
-                Way::Call(identifier(method, span), inputs)
+                Access::Call(identifier(method, span), inputs)
             }
-            Step::Index(input) => Way::Index(self.operand(input)?),
+            Step::Index(input) => Access::Index(self.operand(input)?),
         })
     }
 

@@ -2,7 +2,7 @@
 
 use super::editor;
 use super::tokens::{at, here};
-use super::value::{root, way};
+use super::value::{accesses, root};
 use super::writer::Writer;
 use crate::analyze::key::{Formatted, Named, Part, Place, Root};
 use crate::options::{Mode, Order, Time, Waiting};
@@ -250,9 +250,9 @@ impl Writer<'_> {
     /// Generates one value, escaped for its position in the key.
     fn part(&self, part: &Part) -> TokenStream {
         let Part { references, escaped, place, is_integer, span, .. } = part;
-        let (private, root, way) = (self.private_at(*span), root(part), way(part));
+        let (private, root, accesses) = (self.private_at(*span), root(part), accesses(part));
         let referred = std::iter::repeat_n(quote_spanned!(*span=> *), *references);
-        let value = quote_spanned!(*span=> #(#referred)* #root #way);
+        let value = quote_spanned!(*span=> #(#referred)* #root #accesses);
         if *is_integer {
             return quote_spanned!(*span=> #private::integer(&#value));
         }

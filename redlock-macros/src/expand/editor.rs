@@ -1,7 +1,7 @@
 //! Code for editors, which is never run.
 
 use super::tokens::{Private, here};
-use super::value::{root, way};
+use super::value::{accesses, root};
 use crate::analyze::key::{Key, Part, Root};
 use crate::keywords::is_keyword;
 use crate::options::{KeyTemplates, Options};
@@ -66,8 +66,8 @@ pub(super) fn navigable_value(part: &Part) -> TokenStream {
         Root::Constant(path) => path.first().filter(|_| path.len() == 1),
     };
     let root = name.map_or_else(|| root(part), |name| elsewhere(name).into_token_stream());
-    let way = way(part);
-    quote_spanned!(here()=> let _ = &#root #way;)
+    let accesses = accesses(part);
+    quote_spanned!(here()=> let _ = &#root #accesses;)
 }
 
 /// Returns the name at a position where no editor looks.

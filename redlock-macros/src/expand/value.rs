@@ -1,6 +1,6 @@
 //! Generates the code of a value in the key.
 
-use crate::analyze::key::{Operand, Part, Root, Way};
+use crate::analyze::key::{Access, Operand, Part, Root};
 use proc_macro2::TokenStream;
 use quote::{ToTokens, quote_spanned};
 
@@ -14,15 +14,15 @@ pub(super) fn root(part: &Part) -> TokenStream {
 }
 
 /// Generates the steps from the root of a value to the value.
-pub(super) fn way(part: &Part) -> TokenStream {
+pub(super) fn accesses(part: &Part) -> TokenStream {
     let span = part.span;
-    let steps = part.way.iter().map(|way| match way {
-        Way::Field(member) => quote_spanned!(span=> .#member),
-        Way::Call(method, inputs) => {
+    let steps = part.accesses.iter().map(|access| match access {
+        Access::Field(member) => quote_spanned!(span=> .#member),
+        Access::Call(method, inputs) => {
             let inputs = inputs.iter().map(operand);
             quote_spanned!(span=> .#method(#(#inputs),*))
         }
-        Way::Index(input) => {
+        Access::Index(input) => {
             let input = operand(input);
             quote_spanned!(span=> [#input])
         }

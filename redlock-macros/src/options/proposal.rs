@@ -20,19 +20,19 @@ fn placeholder(value: &Expr) -> Option<String> {
         let text = text.token().to_string();
         return Some(text.trim_matches('"').to_owned());
     }
-    way(value).map(|way| format!("{{{way}}}"))
+    value_path(value).map(|path| format!("{{{path}}}"))
 }
 
 /// Returns the path to a value in the syntax of a placeholder.
-fn way(value: &Expr) -> Option<String> {
+fn value_path(value: &Expr) -> Option<String> {
     match without_conversions(value) {
         Expr::Path(path) if path.qself.is_none() && path.path.leading_colon.is_none() => {
             let is_plain = path.path.segments.iter().all(|segment| segment.arguments.is_none());
             is_plain.then(|| squeezed(path))
         }
-        Expr::Field(field) => Some(format!("{}.{}", way(&field.base)?, squeezed(&field.member))),
+        Expr::Field(field) => Some(format!("{}.{}", value_path(&field.base)?, squeezed(&field.member))),
         Expr::MethodCall(call) if call.args.is_empty() && call.turbofish.is_none() => {
-            Some(format!("{}.{}()", way(&call.receiver)?, call.method))
+            Some(format!("{}.{}()", value_path(&call.receiver)?, call.method))
         }
         _ => None,
     }

@@ -35,13 +35,13 @@ fn placeholder<'a>(brace: &'a str, wanted: &impl Fn(&str) -> bool) -> (String, &
 /// Returns the placeholder with the text `inside`, reduced to the name of its root.
 fn only_name(inside: &str, wanted: &impl Fn(&str) -> bool) -> String {
     let end = inside.find(|c: char| c != '_' && !c.is_alphanumeric()).unwrap_or(inside.len());
-    let (name, way) = inside.split_at(end);
-    if (name.is_empty() && !way.is_empty()) || way.starts_with("::") || !wanted(name) {
+    let (name, suffix) = inside.split_at(end);
+    if (name.is_empty() && !suffix.is_empty()) || suffix.starts_with("::") || !wanted(name) {
         return "d".repeat(inside.len() + 2);
     }
-    match way.len().checked_sub(1) {
+    match suffix.len().checked_sub(1) {
         None => format!("{{{name}}}"),
-        Some(_) if way.starts_with(':') => format!("{{{inside}}}"),
+        Some(_) if suffix.starts_with(':') => format!("{{{inside}}}"),
         Some(rest) => format!("{{{name}:{}}}", "d".repeat(rest)),
     }
 }

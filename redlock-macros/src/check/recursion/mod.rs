@@ -18,7 +18,7 @@ use self::tokens::{called, has, is_punct, is_word, split_at_commas, text, withou
 use crate::analyze::bindings::{self, Binding};
 use crate::analyze::form::Form;
 use crate::analyze::item::{Function, with_contents};
-use crate::analyze::key::{Key, Root, Way};
+use crate::analyze::key::{Access, Key, Root};
 use crate::analyze::mentions::Mentions;
 use proc_macro2::{Delimiter, Group, Ident, Span, TokenStream, TokenTree};
 use quote::ToTokens;
@@ -216,8 +216,8 @@ fn typed(argument: &FnArg) -> Option<&PatType> {
 
 /// Returns `true` if the body assigns to a field that is in the key.
 fn has_changed_field(key: &Key, in_body: &Mentions) -> bool {
-    let mut steps = key.parts().flat_map(|part| &part.way);
-    steps.any(|way| matches!(way, Way::Field(Member::Named(field)) if in_body.contains_assignment(&field.to_string())))
+    let mut steps = key.parts().flat_map(|part| &part.accesses);
+    steps.any(|access| matches!(access, Access::Field(Member::Named(field)) if in_body.contains_assignment(&field.to_string())))
 }
 
 /// Returns the type behind references and pointers.
