@@ -4,8 +4,8 @@ use crate::{LockError, LockGuard};
 
 /// A return type that says whether the function has failed: a `Result`.
 #[diagnostic::on_unimplemented(
-    message = "`{Self}` does not say whether the function has failed",
-    label = "`on_failure = give_back` cannot tell from this return type",
+    message = "`{Self}` cannot report whether the function has failed",
+    label = "`on_failure = give_back` needs a `Result`",
     note = "return a `Result`, or write `guard = lock` and call `lock.reopen_window()` in the body"
 )]
 pub trait Failed {

@@ -102,7 +102,7 @@ pub async fn handled(id: u64) -> bool {
     id > 0
 }
 
-/// Nothing is said of errors.
+/// The return type has no value for errors.
 #[distributed_lock(key = "config:{name}", mode = shared, on_contended = skip, on_error = drop)]
 pub async fn shared(name: &str) {
     tokio::task::yield_now().await;
@@ -142,7 +142,7 @@ impl Order {
     }
 }
 
-/// What a method in the key takes.
+/// A method with arguments in the key.
 ///
 /// # Errors
 /// The lock.
