@@ -6,7 +6,7 @@
 //! The names of the columns are those of the metrics (`prometheus`). A quantile is the upper bound of a bucket, up to twice the real value, and
 //! is shown as such: `≤ 8.4s`.
 
-use redlock_runtime::{Histogram, Holding, LockSite, SiteStats, Stats, single_line};
+use redlock_runtime::admin::{Histogram, Holding, LockSite, SiteStats, Stats, single_line};
 use std::fmt::{Display, Write as _};
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 

@@ -1,10 +1,10 @@
 //! What the library tells, as JSON: one object for each thing, durations in milliseconds, times as RFC 3339 would be long,
 //! so milliseconds since 1970.
 
-use redlock_runtime::{
-    BreakOutcome, BreakReport, CheckReport, Holder, Inspection, LockList, Mode, NodeBreak, NodeFailure, NodeInspection,
-    NodeReport, Owner,
+use redlock_runtime::admin::{
+    BreakOutcome, BreakReport, CheckReport, Holder, Inspection, LockList, NodeBreak, NodeInspection, NodeReport, Owner,
 };
+use redlock_runtime::{Mode, NodeFailure};
 use serde_json::{Value, json};
 use std::time::{Duration, UNIX_EPOCH};
 

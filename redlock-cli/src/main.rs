@@ -12,7 +12,7 @@ mod outcome;
 use arguments::Arguments;
 use clap::Parser;
 use outcome::Outcome;
-use redlock_runtime::single_line;
+use redlock_runtime::admin::single_line;
 use std::io::Write;
 use std::process::ExitCode;
 

@@ -56,7 +56,7 @@
 //! | `tls-ring`, `tls-aws-lc-rs` | `rediss://` URLs, with the named provider of rustls |
 //! | `tls` | `rediss://` URLs, in a program that already has rustls with a provider |
 //! | `serde` | serialization of [`DetachedLock`] and [`FencingToken`] |
-//! | `inventory` | `sites()`, the list of all annotated functions |
+//! | `inventory` | `admin::sites()`, the list of all annotated functions |
 //! | `testing` | `testing`: in-memory servers with faults, virtual time and a log; for `[dev-dependencies]` |
 //!
 //! # Error handling
@@ -88,10 +88,11 @@
 //! - [The guide](crate::guide): [ten minutes](crate::guide::ten_minutes) to a first service, [deploying](crate::guide::deploying),
 //!   [what happens when](crate::guide::what_happens_when) something fails, [testing](crate::guide::testing), and more.
 //! - [`distributed_lock`](macro@distributed_lock): every option of the attribute, with the equivalent code.
-//! - [`LockManager`]: locks without the attribute. [`LockError`]: errors.
+//! - [`LockManager`]: locks without the attribute. [`LockError`]: errors. [`admin`]: inspection, checks and statistics.
 //! - [`diagnostics`]: compiler messages. [`observability`]: spans and events.
 #![cfg_attr(docsrs, feature(doc_cfg))]
 
+pub mod admin;
 mod client;
 mod error;
 #[cfg(any(test, fuzzing))]
@@ -116,21 +117,11 @@ mod time;
 pub use self::error::{ErrorReply, FromLockError, HeldLock, LockError, LossCause, NodeError, NodeFailure, SourceLine};
 pub use self::guard::{FencedGuard, LockGuard};
 pub use self::lock::{InvalidKey, LockKey, LockPath, Mode, OwnerToken};
-pub use self::manager::{Holding, Inherited, LingerStats, LockManager, LockManagerBuilder, ReleaseStats, Stats};
-pub use self::node::inspection::{
-    BreakOutcome, BreakReport, Holder, Inspection, LockList, NodeBreak, NodeInspection, Owner, StandIn,
-};
+pub use self::manager::{Inherited, LockManager, LockManagerBuilder};
 pub use self::node::redis::{Credentials, NodeConfig};
-pub use self::node::report::{
-    Capabilities, CheckReport, ClockOffset, ClusterMember, NodeReport, Persistence, Refusal, Replication,
-};
 pub use self::private::LockKeyPart;
 pub use self::protocol::fencing_token::FencingToken;
-#[cfg(feature = "inventory")]
-pub use self::request::listed_site::{ListedSite, ListedSites, sites};
-pub use self::request::{AfterRestart, BreakRequest, DetachedLock, FencedSet, LockPart, LockRequest, OrderCheck, Wait};
-pub use self::stats::{Histogram, LockSite, NodeStats, SiteStats};
-pub use self::text::single_line;
+pub use self::request::{AfterRestart, DetachedLock, FencedSet, LockPart, LockRequest, OrderCheck, Wait};
 #[cfg(feature = "macros")]
 #[doc = include_str!("../docs/distributed_lock.md")]
 pub use redlock_macros::distributed_lock;

@@ -19,7 +19,7 @@ use std::fmt::{self, Write};
 ///
 /// # Examples
 /// ```
-/// use redlock_runtime::single_line;
+/// use redlock_runtime::admin::single_line;
 ///
 /// assert_eq!(single_line("order:7 für Zoë"), "order:7 für Zoë");
 /// assert_eq!(single_line("7\nERROR made up"), r"7\u000aERROR made up");

@@ -4,7 +4,8 @@
 //! would be silent in production.
 
 use redlock_examples::prometheus::page;
-use redlock_runtime::{BreakRequest, LockError, LockManager, LockRequest, Wait};
+use redlock_runtime::admin::BreakRequest;
+use redlock_runtime::{LockError, LockManager, LockRequest, Wait};
 use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
 use tokio::time::sleep;

@@ -2,7 +2,8 @@
 
 use crate::json;
 use crate::outcome::{NO, Outcome, UNANSWERED, UNKNOWN, YES};
-use redlock_runtime::{BreakReport, BreakRequest, Holder, LockManager, single_line};
+use redlock_runtime::LockManager;
+use redlock_runtime::admin::{BreakReport, BreakRequest, Holder, single_line};
 use std::io::{self, IsTerminal, Write};
 use std::time::Duration;
 use tokio::time::timeout;

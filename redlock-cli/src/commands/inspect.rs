@@ -3,7 +3,8 @@
 use crate::arguments::Arguments;
 use crate::outcome::{NO, Outcome, UNKNOWN, YES};
 use crate::{connect, json};
-use redlock_runtime::{Holder, LockManager};
+use redlock_runtime::LockManager;
+use redlock_runtime::admin::Holder;
 use serde_json::json;
 use std::time::Duration;
 

@@ -3,7 +3,8 @@
 use crate::age::age;
 use crate::json;
 use crate::outcome::{NO, Outcome, UNKNOWN, YES};
-use redlock_runtime::{Holder, Inspection, LockManager, single_line};
+use redlock_runtime::LockManager;
+use redlock_runtime::admin::{Holder, Inspection, single_line};
 use std::time::Duration;
 
 pub(super) async fn run(manager: &LockManager, pattern: &str, most: usize, within: Duration, json: bool) -> Outcome {

@@ -10,7 +10,8 @@ mod watch;
 
 use crate::arguments::{Arguments, Command};
 use crate::outcome::Outcome;
-use redlock_runtime::{BreakRequest, Inspection, LockManager};
+use redlock_runtime::LockManager;
+use redlock_runtime::admin::{BreakRequest, Inspection};
 use std::time::Duration;
 
 /// Does what `arguments` say.
@@ -43,7 +44,8 @@ pub(crate) async fn run(manager: &LockManager, arguments: &Arguments) -> Outcome
 
 /// What keeps nodes from being relied on, a line each.
 fn failures(inspection: &Inspection) -> Vec<String> {
-    let failed = |node: &redlock_runtime::NodeInspection| Some(format!("{}: {}", node.node, node.error.as_ref()?));
+    let failed =
+        |node: &redlock_runtime::admin::NodeInspection| Some(format!("{}: {}", node.node, node.error.as_ref()?));
     inspection.nodes.iter().filter_map(failed).collect()
 }
 

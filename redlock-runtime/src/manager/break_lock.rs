@@ -131,7 +131,8 @@ impl LockManager {
     ///
     /// # Examples
     /// ```
-    /// # use redlock_runtime::{BreakRequest, LockError, LockManager};
+    /// # use redlock_runtime::admin::BreakRequest;
+    /// # use redlock_runtime::{LockError, LockManager};
     /// # #[tokio::main(flavor = "current_thread")] async fn main() -> Result<(), LockError> {
     /// let manager = LockManager::in_memory();
     /// let guard = manager.acquire("order:7").await?;

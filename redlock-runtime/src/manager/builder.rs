@@ -93,7 +93,7 @@ impl LockManagerBuilder {
     /// How far away the nodes are is measured all the time, and a node to which there is no connection does not count among
     /// the nearest. Slow nodes cost nothing while a majority is fast, but for calls for
     /// several keys that many want, which ask one node first. Set it when nodes are further away than 60 ms, or when
-    /// calls should notice a dead majority sooner or later than that. [`CheckReport`](crate::CheckReport) tells what it is.
+    /// calls should notice a dead majority sooner or later than that. [`CheckReport`](crate::admin::CheckReport) tells what it is.
     pub fn node_timeout(mut self, timeout: Duration) -> Self {
         self.policy.node_timeout = Some(timeout);
         self
@@ -218,7 +218,7 @@ impl LockManagerBuilder {
     /// one more round trip. What is worth it is found out for each key: only one that was released here twice within two
     /// seconds is kept, one that others asked for before it was used again twice is not for 2 s, then 4 s, up to 64 s,
     /// and then only after 8 uses in quick succession, later 64; a manager that saves too little by all this stops for ten
-    /// seconds. See [`Stats::linger`](crate::Stats::linger).
+    /// seconds. See [`Stats::linger`](crate::admin::Stats::linger).
     ///
     /// # What others see
     /// - A manager of this library that waits for the lock has it one round trip later than if it had been free; its calls

@@ -40,7 +40,8 @@ impl LockManager {
     ///
     /// # Examples
     /// ```
-    /// # use redlock_runtime::{Holder, LockError, LockManager};
+    /// # use redlock_runtime::admin::Holder;
+    /// # use redlock_runtime::{LockError, LockManager};
     /// # #[tokio::main(flavor = "current_thread")] async fn main() -> Result<(), LockError> {
     /// let manager = LockManager::in_memory();
     /// let guard = manager.acquire("order:7").await?;

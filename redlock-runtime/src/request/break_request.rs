@@ -9,7 +9,8 @@ use std::time::Duration;
 ///
 /// # Examples
 /// ```
-/// # use redlock_runtime::{BreakRequest, LockError, LockManager};
+/// # use redlock_runtime::admin::BreakRequest;
+/// # use redlock_runtime::{LockError, LockManager};
 /// # #[tokio::main(flavor = "current_thread", start_paused = true)] async fn main() -> Result<(), LockError> {
 /// let manager = LockManager::in_memory();
 /// let guard = manager.acquire("order:7").await?;

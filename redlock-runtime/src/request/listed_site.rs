@@ -68,7 +68,8 @@ impl fmt::Debug for ListedSite {
 /// # Examples
 /// Two functions with one template have one lock. Where that is not meant, a test finds it:
 /// ```standalone_crate
-/// use redlock_runtime::{LockError, distributed_lock, sites};
+/// use redlock_runtime::admin::sites;
+/// use redlock_runtime::{LockError, distributed_lock};
 ///
 /// #[distributed_lock(key = "order:{id}", ttl = 30)]
 /// async fn capture(id: u64) -> Result<(), LockError> {

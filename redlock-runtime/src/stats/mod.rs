@@ -1,7 +1,7 @@
 //! What is counted: calls by their sites, and commands by their nodes.
 //!
 //! Whoever has something to count does it here, with atomics and without a mutex; what it means stands where it happens.
-//! [`Stats`](crate::Stats) is made of it by the manager.
+//! [`Stats`](crate::admin::Stats) is made of it by the manager.
 
 mod histogram;
 #[cfg(feature = "testing")]

@@ -1,9 +1,8 @@
 //! The events about calls and locks, each seen to happen.
 
 use crate::subscriber::{Told, event, events, keep_all, spans};
-use redlock_runtime::{
-    BreakRequest, LockError, LockGuard, LockManager, LockManagerBuilder, LockRequest, Wait, distributed_lock,
-};
+use redlock_runtime::admin::BreakRequest;
+use redlock_runtime::{LockError, LockGuard, LockManager, LockManagerBuilder, LockRequest, Wait, distributed_lock};
 use redlock_tests::Nodes;
 use std::future::pending;
 use std::time::Duration;

@@ -1,7 +1,8 @@
 //! `stats()` and `held()` over real servers.
 
 use crate::subscriber::keep_all;
-use redlock_runtime::{LockError, LockGuard, LockManager, LockRequest, SiteStats, Wait, distributed_lock};
+use redlock_runtime::admin::SiteStats;
+use redlock_runtime::{LockError, LockGuard, LockManager, LockRequest, Wait, distributed_lock};
 use redlock_tests::{Nodes, PATIENCE, eventually};
 use std::time::Duration;
 

@@ -4,7 +4,8 @@ use crate::support::{
     SHORT_WAIT, acquired_everywhere, assert_nothing_left, builder, holders, known_everywhere, manager,
     wait_until_queued,
 };
-use redlock_runtime::{BreakOutcome, BreakReport, LockError, LockManager, LockRequest, LossCause, Wait};
+use redlock_runtime::admin::{BreakOutcome, BreakReport};
+use redlock_runtime::{LockError, LockManager, LockRequest, LossCause, Wait};
 use redlock_tests::{Nodes, PATIENCE, RedisServer, eventually};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};

@@ -1,7 +1,8 @@
 //! What a manager says about its nodes.
 
 use crate::support::{GENEROUS, SIZES, assert_nothing_left, builder, connected, manager, warnings};
-use redlock_runtime::{LockManager, LockRequest, NodeError, NodeReport, Persistence};
+use redlock_runtime::admin::{NodeReport, Persistence};
+use redlock_runtime::{LockManager, LockRequest, NodeError};
 use redlock_tests::{Builder, Nodes, PATIENCE, RedisServer, eventually};
 use std::time::Duration;
 

@@ -1,7 +1,8 @@
 //! Who has a lock, since when, from where, and who waits: as one server says it, and a quorum.
 
 use crate::support::{GENEROUS, acquired_everywhere, builder, connected, manager, many_guards, wait_until_queued};
-use redlock_runtime::{Holder, LockList, LockManager, LockRequest, NodeError, Wait};
+use redlock_runtime::admin::{Holder, LockList};
+use redlock_runtime::{LockManager, LockRequest, NodeError, Wait};
 use redlock_tests::{Nodes, PATIENCE, RedisServer, eventually};
 use std::time::Duration;
 

@@ -2,7 +2,8 @@
 
 use crate::health::{at, keys, unfit};
 use crate::support::{builder, warnings};
-use redlock_runtime::{LockError, LockManager, LockRequest, ReleaseStats};
+use redlock_runtime::admin::ReleaseStats;
+use redlock_runtime::{LockError, LockManager, LockRequest};
 use redlock_tests::{Builder, PATIENCE, RedisServer, eventually};
 
 /// What every lock needs.

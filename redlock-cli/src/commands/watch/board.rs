@@ -1,6 +1,6 @@
 //! What is known of the locks that are watched.
 
-use redlock_runtime::{Holder, Inspection, LockList, Owner, single_line};
+use redlock_runtime::admin::{Holder, Inspection, LockList, Owner, single_line};
 use std::collections::HashMap;
 use std::time::Duration;
 

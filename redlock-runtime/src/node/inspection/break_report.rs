@@ -18,7 +18,7 @@ pub struct BreakReport {
     /// Token of this manager for the attempt. The event `broken` has it, and [`LossCause::Revoked`](crate::LossCause::Revoked) of a
     /// holder that was notified.
     pub by: OwnerToken,
-    /// The [reason](crate::BreakRequest::reason) of the request.
+    /// The [reason](crate::admin::BreakRequest::reason) of the request.
     pub reason: Option<Box<str>>,
     /// In the order in which the manager was given them.
     pub nodes: Vec<NodeBreak>,

@@ -1,7 +1,7 @@
 //! Who breaks a lock serves nobody else before its holder has stopped, or cannot count on it any more.
 
 use super::Observer;
-use crate::BreakReport;
+use crate::admin::BreakReport;
 use crate::lock::OwnerToken;
 use crate::simulation::actor::key;
 use crate::simulation::records::{Holder, Promise};

@@ -3,7 +3,8 @@
 use super::{KEY, permit};
 use crate::support::acquired_everywhere;
 use crate::waiters::{assert_all_gone, cancelled, managers, waiting};
-use redlock_runtime::{Holder, LockManager, Mode};
+use redlock_runtime::admin::Holder;
+use redlock_runtime::{LockManager, Mode};
 use redlock_tests::{Nodes, PATIENCE, eventually_eq};
 
 /// Waits until so many are told to wait for a permit.

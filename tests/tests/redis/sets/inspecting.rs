@@ -4,13 +4,14 @@ use super::place;
 use super::tree::wait_until_queued_in;
 use crate::support::acquired_everywhere;
 use crate::waiters::{assert_all_gone, cancelled, managers, waiting};
-use redlock_runtime::{Holder, LockManager, Mode};
+use redlock_runtime::admin::Holder;
+use redlock_runtime::{LockManager, Mode};
 use redlock_tests::Nodes;
 
 /// In which way those have the key who have it together, and those wait who do: whether below, and how.
 async fn seen(manager: &LockManager, key: &str) -> (Vec<(bool, Mode)>, Vec<(bool, Mode)>, String) {
     let inspection = manager.inspect(key).await;
-    let how = |owner: &redlock_runtime::Owner| (owner.is_below, owner.mode);
+    let how = |owner: &redlock_runtime::admin::Owner| (owner.is_below, owner.mode);
     let Some(Holder::Shared { owners, .. }) = inspection.holder() else { panic!("{inspection}") };
     let mut owners: Vec<_> = owners.iter().map(how).collect();
     owners.sort_unstable_by_key(|(_, mode)| *mode == Mode::Shared);

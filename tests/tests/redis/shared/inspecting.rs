@@ -3,7 +3,8 @@
 use super::{KEY, reader, writer};
 use crate::support::{acquired_everywhere, assert_nothing_left, majority, wait_until_queued};
 use crate::waiters::{assert_all_gone, cancelled, managers, waiting};
-use redlock_runtime::{Holder, LockRequest, Mode};
+use redlock_runtime::admin::Holder;
+use redlock_runtime::{LockRequest, Mode};
 use redlock_tests::{Nodes, PATIENCE};
 
 #[tokio::test]

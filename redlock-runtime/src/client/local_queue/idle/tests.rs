@@ -1,6 +1,7 @@
 //! Locks that stay held without a call, at a node that sees every command.
 
 use super::super::{LocalQueue, lock};
+use crate::admin::LingerStats;
 use crate::client::acquisition::Acquisition;
 use crate::client::hooked_node::{Fate, HookedNode};
 use crate::lock::OwnerToken;
@@ -12,7 +13,7 @@ use crate::protocol::quorum::Verdict;
 use crate::request::Place;
 use crate::time::clock::Clock;
 use crate::time::token_clock::TokenTime;
-use crate::{LingerStats, LockGuard, LockManager, LockRequest};
+use crate::{LockGuard, LockManager, LockRequest};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::thread;
