@@ -6,7 +6,7 @@
 //! The names of the columns are those of the metrics (`prometheus`). A quantile is the upper bound of a bucket, up to twice the real value, and
 //! is shown as such: `≤ 8.4s`.
 
-use redlock_runtime::admin::{Histogram, Holding, LockSite, SiteStats, Stats, single_line};
+use redlock_runtime::admin::{Histogram, LocalLock, LockSite, SiteStats, Stats, single_line};
 use std::fmt::{Display, Write as _};
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
@@ -16,7 +16,7 @@ const STYLE: &str = "body{font:14px system-ui;margin:2em;overflow-x:auto}table{b
 
 /// The page of the `service` with this name, as `text/html`.
 #[must_use]
-pub fn page(service: &str, stats: &Stats, held: &[Holding]) -> String {
+pub fn page(service: &str, stats: &Stats, held: &[LocalLock]) -> String {
     let service = escaped(service);
     let mut page = format!(
         "<!doctype html><html lang=\"en\"><meta charset=\"utf-8\"><meta http-equiv=\"refresh\" content=\"2\">\
@@ -98,9 +98,9 @@ fn table(page: &mut String, title: &str, columns: &[&str], is_empty: bool) {
     }
 }
 
-fn held_locks(page: &mut String, held: &[Holding]) {
+fn held_locks(page: &mut String, held: &[LocalLock]) {
     table(page, "Held now", &["key", "asked for at", " for", " left of its lease"], held.is_empty());
-    for Holding { key, site, held_for, remaining, .. } in held {
+    for LocalLock { key, site, held_for, remaining, .. } in held {
         let (key, place) = (escaped(key), place(site));
         let (held_for, remaining) = (seconds(*held_for), seconds(*remaining));
         put(page, format_args!("<tr><td>{key}<td>{place}<td class=n>{held_for}<td class=n>{remaining}"));
@@ -189,7 +189,7 @@ mod tests {
         let manager = LockManager::in_memory();
         let request = LockRequest::new("<script>alert('1 & \"2\"')</script>").label("<b>{id}</b>");
         let guard = manager.acquire(request).await?;
-        let text = page("shop", &manager.stats(), &manager.held());
+        let text = page("shop", &manager.stats(), &manager.held_locks());
         assert!(!text.contains("<script") && !text.contains("<b>"), "{text}");
         assert!(text.contains("&lt;script&gt;alert(&#39;1 &amp; &quot;2&quot;&#39;)&lt;/script&gt;"), "{text}");
         guard.release().await
@@ -199,7 +199,7 @@ mod tests {
     async fn control_characters_and_bidirectional_marks_of_a_key_are_escaped() -> Result<(), LockError> {
         let manager = LockManager::in_memory();
         let guard = manager.acquire("7\r\n\u{1b}[2J\u{202e}für").await?;
-        let text = page("shop", &manager.stats(), &manager.held());
+        let text = page("shop", &manager.stats(), &manager.held_locks());
         assert!(text.contains("<td>7\\u000d\\u000a\\u001b[2J\\u202efür<td>"), "{text}");
         guard.release().await
     }
@@ -210,12 +210,12 @@ mod tests {
         let request = || LockRequest::new("order:7").label("order:{id}");
         let guard = manager.acquire(request()).await?;
         let (waited, ()) = tokio::join!(manager.acquire(request()), async {
-            let text = page("shop", &manager.stats(), &manager.held());
+            let text = page("shop", &manager.stats(), &manager.held_locks());
             assert!(text.contains("<p>1 held, 1 waiting</p>") && text.contains("<td>order:7<td>"), "{text}");
             drop(guard);
         });
         drop(waited?);
-        let text = page("shop", &manager.stats(), &manager.held());
+        let text = page("shop", &manager.stats(), &manager.held_locks());
         assert!(text.contains("<p>0 held, 0 waiting</p>") && !text.contains("order:7"), "{text}");
         assert!(text.contains("<h2>acquire duration of order:{id} at ") && text.contains("class=bar"), "{text}");
         assert!(text.contains("<h2>Held now</h2><p>none</p>"), "{text}");
@@ -226,7 +226,7 @@ mod tests {
     #[tokio::test(start_paused = true)]
     async fn page_names_the_service_and_shows_bounds_as_bounds() -> Result<(), LockError> {
         let manager = LockManager::in_memory();
-        let empty = page("shop <1>", &manager.stats(), &manager.held());
+        let empty = page("shop <1>", &manager.stats(), &manager.held_locks());
         assert!(empty.contains("<title>Locks of shop &lt;1&gt;</title>") && empty.contains(" UTC</p>"), "{empty}");
         assert!(empty.contains(&format!("<p>process {} on ", std::process::id())), "{empty}");
         assert!(empty.contains("first</h2><p>none</p>"), "{empty}");
@@ -234,12 +234,12 @@ mod tests {
         // Two places with one template.
         let guard = manager.acquire(request()).await?;
         tokio::time::advance(Duration::from_secs(1)).await;
-        let text = page("shop", &manager.stats(), &manager.held());
+        let text = page("shop", &manager.stats(), &manager.held_locks());
         assert!(text.contains("<td class=n>–") && !text.contains("0.0ns"), "{text}");
         tokio::time::advance(Duration::from_secs(5)).await;
         guard.release().await?;
         manager.acquire(request()).await?.release().await?;
-        let text = page("shop", &manager.stats(), &manager.held());
+        let text = page("shop", &manager.stats(), &manager.held_locks());
         assert!(text.contains("<td class=n>≤ 8."), "{text}");
         let titles: Vec<_> =
             text.split("<h2>acquire duration of ").skip(1).filter_map(|rest| rest.split('<').next()).collect();

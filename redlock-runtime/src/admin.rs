@@ -10,11 +10,12 @@
 //! | list the locked keys | [`list`](crate::LockManager::list) | [`LockList`] |
 //! | take a lock from a holder that hangs | [`break_lock`](crate::LockManager::break_lock) | [`BreakReport`] |
 //! | count calls, commands and errors | [`stats`](crate::LockManager::stats) | [`Stats`] |
-//! | list the locks of this process | [`held`](crate::LockManager::held) | [`Holding`] |
+//! | list the locks of this process | [`held_locks`](crate::LockManager::held_locks) | [`LocalLock`] |
 //!
 //! With the feature `inventory`, `sites()` lists the annotated functions of the program.
 //!
-//! The command `redlock` does the same from a shell. Its output is made of these types.
+//! The command `redlock` does the same from a shell. With the feature `serde`, the results implement `Serialize`, and the JSON of the
+//! command is made of them.
 //!
 //! # Examples
 //! Log the state of the servers when a service starts, and find out who holds a lock:
@@ -37,15 +38,18 @@
 //! # Ok(()) }
 //! ```
 
-pub use crate::manager::{Holding, LingerStats, ReleaseStats, Stats};
+#[cfg(feature = "serde")]
+mod serialize;
+
+pub use crate::manager::{LingerStats, LocalLock, ReleaseStats, Stats};
 pub use crate::node::inspection::{
-    BreakOutcome, BreakReport, Holder, Inspection, LockList, NodeBreak, NodeInspection, Owner, StandIn,
+    BreakOutcome, BreakReport, Holder, Inspection, LockList, NodeBreak, NodeInspection, Owner, PlaceholderOwner,
 };
 pub use crate::node::report::{
     Capabilities, CheckReport, ClockOffset, ClusterMember, NodeReport, Persistence, Refusal, Replication,
 };
-pub use crate::request::BreakRequest;
 #[cfg(feature = "inventory")]
 pub use crate::request::listed_site::{ListedSite, ListedSites, sites};
+pub use crate::request::{BreakOptions, InspectOptions, ListOptions};
 pub use crate::stats::{Histogram, LockSite, NodeStats, SiteStats};
 pub use crate::text::single_line;

@@ -55,7 +55,7 @@
 //! | `tonic` | [`LockError`] as the `Status` of a gRPC service |
 //! | `tls-ring`, `tls-aws-lc-rs` | `rediss://` URLs, with the named provider of rustls |
 //! | `tls` | `rediss://` URLs, in a program that already has rustls with a provider |
-//! | `serde` | serialization of [`DetachedLock`] and [`FencingToken`] |
+//! | `serde` | serialization of [`DetachedLock`], [`FencingToken`], keys, tokens, and the results in [`admin`] |
 //! | `inventory` | `admin::sites()`, the list of all annotated functions |
 //! | `testing` | `testing`: in-memory servers with faults, virtual time and a log; for `[dev-dependencies]` |
 //!

@@ -128,7 +128,7 @@ impl fmt::Display for Missing {
     }
 }
 
-/// Whether a character controls the output or is not visible. Invisible characters would make two different keys look alike.
+/// Returns `true` for a character that controls the output or is not visible. Invisible characters would make two keys look alike.
 fn is_unsafe(character: char) -> bool {
     let is_invisible = matches!(
         character,

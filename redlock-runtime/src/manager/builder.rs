@@ -241,7 +241,7 @@ impl LockManagerBuilder {
     /// for _ in 0..10 {
     ///     drop(manager.acquire("session:7").await?);
     /// }
-    /// assert_eq!(manager.stats().linger.retaken, 8);
+    /// assert_eq!(manager.stats().linger.reused, 8);
     /// # Ok(()) }
     /// ```
     pub fn linger(mut self, linger: Duration) -> Self {
@@ -287,7 +287,7 @@ impl LockManagerBuilder {
     /// of people in them. Default: `false`.
     ///
     /// The hash is the same everywhere, so that events of one lock can be brought together. Anyone who can guess the key can compute it: use
-    /// [`redact_keys_with`](Self::redact_keys_with) for short keys such as numbers. Errors and [`held`](LockManager::held) have the key as ever: they are for the program, which has made it. If
+    /// [`redact_keys_with`](Self::redact_keys_with) for short keys such as numbers. Errors and [`held`](LockManager::held_locks) have the key as ever: they are for the program, which has made it. If
     /// any manager of the process redacts keys, the handlers of axum and tonic redact the errors that they log.
     pub fn redact_keys(mut self, is_redacted: bool) -> Self {
         self.policy.redaction = if is_redacted { Redaction::Hash } else { Redaction::None };

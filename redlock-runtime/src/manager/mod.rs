@@ -29,7 +29,7 @@ pub(crate) use self::build::Made;
 #[cfg(any(test, fuzzing))]
 pub(crate) use self::build::label_of;
 pub use self::builder::LockManagerBuilder;
-pub use self::held::Holding;
+pub use self::held::LocalLock;
 pub use self::inherited::Inherited;
 use self::last_handle::LastHandle;
 pub use self::lingering::LingerStats;

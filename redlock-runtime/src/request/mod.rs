@@ -3,9 +3,9 @@
 //! These are values with their limits and the errors for what is out of range. What becomes of a request stands in
 //! `client`.
 
+pub(crate) mod admin_options;
 pub(crate) mod after_restart;
 mod blame;
-pub(crate) mod break_request;
 pub(crate) mod detached;
 mod detached_parts;
 pub(crate) mod fenced_set;
@@ -22,8 +22,9 @@ pub(crate) mod policy;
 pub(crate) mod site;
 pub(crate) mod what;
 
+pub(crate) use self::admin_options::BreakTarget;
+pub use self::admin_options::{BreakOptions, InspectOptions, ListOptions};
 pub use self::after_restart::AfterRestart;
-pub use self::break_request::BreakRequest;
 pub use self::detached::DetachedLock;
 pub use self::fenced_set::FencedSet;
 pub use self::lock_part::LockPart;

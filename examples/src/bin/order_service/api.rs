@@ -70,7 +70,7 @@ async fn metrics(State(state): State<AppState>) -> impl IntoResponse {
 
 /// The locks of this process, for people.
 async fn locks(State(state): State<AppState>) -> Html<String> {
-    Html(locks_page::page("order_service", &state.locks.stats(), &state.locks.held()))
+    Html(locks_page::page("order_service", &state.locks.stats(), &state.locks.held_locks()))
 }
 
 #[derive(Deserialize)]
