@@ -55,8 +55,8 @@
 //! | `tonic` | [`LockError`] as the `Status` of a gRPC service |
 //! | `tls-ring`, `tls-aws-lc-rs` | `rediss://` URLs, with the named provider of rustls |
 //! | `tls` | `rediss://` URLs, in a program that already has rustls with a provider |
-//! | `serde` | serialization of [`DetachedLock`] and [`FencingToken`] |
-//! | `inventory` | `sites()`, the list of all annotated functions |
+//! | `serde` | serialization of [`DetachedLock`], [`FencingToken`], keys, tokens, and the results in [`admin`] |
+//! | `inventory` | `admin::sites()`, the list of all annotated functions |
 //! | `testing` | `testing`: in-memory servers with faults, virtual time and a log; for `[dev-dependencies]` |
 //!
 //! # Error handling
@@ -88,10 +88,11 @@
 //! - [The guide](crate::guide): [ten minutes](crate::guide::start::quick_start) to a first service, [deploying](crate::guide::production::topology),
 //!   [what happens when](crate::guide::production::failures) something fails, [testing](crate::guide::recipes::testing), and more.
 //! - [`distributed_lock`](macro@distributed_lock): every option of the attribute, with the equivalent code.
-//! - [`LockManager`]: locks without the attribute. [`LockError`]: errors.
+//! - [`LockManager`]: locks without the attribute. [`LockError`]: errors. [`admin`]: inspection, checks and statistics.
 //! - [`diagnostics`]: compiler messages. [`observability`]: spans and events.
 #![cfg_attr(docsrs, feature(doc_cfg))]
 
+pub mod admin;
 mod client;
 mod error;
 #[cfg(any(test, fuzzing))]
@@ -117,25 +118,11 @@ pub mod tuning;
 pub use self::error::{ErrorReply, FromLockError, HeldLock, LockError, LossCause, NodeError, NodeFailure, SourceLine};
 pub use self::guard::{FencedGuard, Fencing, LockGuard};
 pub use self::lock::{InvalidKey, InvalidToken, LockKey, LockPath, Mode, OwnerToken};
-pub use self::manager::{
-    Acquire, Holding, Inherited, LingerStats, LockManager, LockManagerBuilder, ReleaseStats, Stats,
-};
-pub use self::node::inspection::{
-    BreakOutcome, BreakReport, Holder, Inspection, LockList, NodeBreak, NodeInspection, Owner, StandIn,
-};
+pub use self::manager::{Acquire, Inherited, LockManager, LockManagerBuilder};
 pub use self::node::redis::{Credentials, NodeConfig};
-pub use self::node::report::{
-    Capabilities, CheckReport, ClockOffset, ClusterMember, NodeReport, Persistence, Refusal, Replication,
-};
 pub use self::private::LockKeyPart;
 pub use self::protocol::fencing_token::FencingToken;
-#[cfg(feature = "inventory")]
-pub use self::request::listed_site::{ListedSite, ListedSites, sites};
-pub use self::request::{
-    BreakRequest, DetachedLock, Fenced, FencedSet, LockPart, LockRequest, OrderCheck, Unfenced, Wait,
-};
-pub use self::stats::{Histogram, LockSite, NodeStats, SiteStats};
-pub use self::text::single_line;
+pub use self::request::{DetachedLock, Fenced, FencedSet, LockPart, LockRequest, OrderCheck, Unfenced, Wait};
 #[cfg(feature = "macros")]
 #[doc = include_str!("../docs/distributed_lock.md")]
 pub use redlock_macros::distributed_lock;

@@ -288,8 +288,8 @@ fn report_options_without_window(options: &Options, errors: &mut Errors) {
              `window_start`",
         );
     }
-    if let (Failed::GiveBack, Some(name)) = (options.on_failure, options.own_name("on_failure")) {
-        let message = "`on_failure = give_back` has no effect without `once_per`, because a lock without a window is \
+    if let (Failed::Reopen, Some(name)) = (options.on_failure, options.own_name("on_failure")) {
+        let message = "`on_failure = reopen` has no effect without `once_per`, because a lock without a window is \
                        always released: remove it, or write `once_per = \"15m\"` as well";
         errors.at(name.span(), message);
     }

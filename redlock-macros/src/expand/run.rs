@@ -130,7 +130,7 @@ impl Writer<'_> {
         self.lock
             .options
             .returns_window_on_failure()
-            .then(|| quote_spanned!(span=> #private::give_back_if_failed(&__guard, &__outcome);))
+            .then(|| quote_spanned!(span=> #private::reopen_if_failed(&__guard, &__outcome);))
     }
 
     /// Generates the release that the call waits for. A release in the background needs no code, because dropping the

@@ -57,7 +57,7 @@ pub(super) const OPTIONS: &[Row] = &[
     Row { form: Form::Flag, ..value("reentrant", "reentrant", read_reentrant) },
     value("order_check", "order_check = off", read_order_check),
     value("on_contended", "on_contended = skip", read_on_contended),
-    value("on_failure", "on_failure = give_back", read_on_failure),
+    value("on_failure", "on_failure = reopen", read_on_failure),
     value("on_error", "on_error = |error| ..", read_on_error),
     value("on_lost", "on_lost = continue", read_on_lost),
     value("release", "release = confirmed", read_release),

@@ -132,7 +132,7 @@ pub(crate) enum Lost {
 pub(crate) enum Failed {
     #[default]
     Keep,
-    GiveBack,
+    Reopen,
 }
 
 /// Behaviour of a nested call with the same key.
@@ -179,7 +179,7 @@ impl Options {
     /// Returns `true` if a failed body returns its window. A default of a block may also apply to functions without
     /// windows, where it has no effect.
     pub(crate) fn returns_window_on_failure(&self) -> bool {
-        self.once_per.is_some() && self.on_failure == Failed::GiveBack
+        self.once_per.is_some() && self.on_failure == Failed::Reopen
     }
 
     /// Returns `true` if the call may enter the lock of its caller. A default of a block has no effect on functions

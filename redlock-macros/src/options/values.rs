@@ -15,7 +15,7 @@ use syn::{Expr, ExprLit, Ident, Lit, LitStr, Path, Token};
 const SHORTEST_TTL: Duration = Duration::from_millis(13);
 
 /// Maximum `ttl` of the runtime: 30 days. Too large: attributes compile whose every call fails.
-const LONGEST_TTL: Duration = Duration::from_secs(30 * 24 * 3600);
+const MAX_TTL: Duration = Duration::from_secs(30 * 24 * 3600);
 
 /// Minimum window of the runtime. Too small: attributes compile whose every call fails. Too large: windows that work
 /// are rejected.
@@ -46,7 +46,7 @@ fn validate_ttl(value: &Expr, ttl: Duration) -> syn::Result<()> {
             ),
         );
     }
-    if ttl > LONGEST_TTL {
+    if ttl > MAX_TTL {
         return refuse(value, "this `ttl` is too long: write 30 days at most");
     }
     Ok(())
@@ -134,7 +134,7 @@ fn validate_period(value: &Expr, period: Duration) -> syn::Result<()> {
             ),
         );
     }
-    if period > LONGEST_TTL {
+    if period > MAX_TTL {
         return refuse(value, "this `once_per` is too long: write 30 days at most");
     }
     Ok(())
@@ -241,7 +241,7 @@ pub(super) fn read_on_contended(options: &mut Options, input: ParseStream<'_>) -
 }
 
 pub(super) fn read_on_failure(options: &mut Options, input: ParseStream<'_>) -> syn::Result<()> {
-    options.on_failure = word(input, "on_failure", &[("keep", Failed::Keep), ("give_back", Failed::GiveBack)])?;
+    options.on_failure = word(input, "on_failure", &[("keep", Failed::Keep), ("reopen", Failed::Reopen)])?;
     Ok(())
 }
 

@@ -1,7 +1,8 @@
 //! Two processes use the same key in turns: what lingering is not for.
 
 use crate::{Extent, LINGERING, Row, SIDES, in_turn, manager, mean};
-use redlock_runtime::{LingerStats, LockManager};
+use redlock_runtime::LockManager;
+use redlock_runtime::admin::LingerStats;
 use redlock_tests::Nodes;
 use std::time::{Duration, Instant};
 use tokio::time::sleep;

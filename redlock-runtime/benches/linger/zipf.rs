@@ -2,7 +2,8 @@
 //! uses a key of the other.
 
 use crate::{Extent, LINGERING, Row, SIDES, in_turn, manager, mean};
-use redlock_runtime::{LingerStats, LockManager, LockRequest, Wait};
+use redlock_runtime::admin::LingerStats;
+use redlock_runtime::{LockManager, LockRequest, Wait};
 use redlock_tests::Nodes;
 use std::time::{Duration, Instant};
 use tokio::task::JoinSet;

@@ -77,12 +77,14 @@ const PHRASES: [&str; 44] = [
 
 /// First words of sentences that do not begin with their subject.
 const OPENINGS: [&str; 16] = [
-    "what", "who", "whoever", "whom", "whose", "where", "whether", "that", "of", "as", "for", "by", "with", "in", "from", "to",
+    "what", "who", "whoever", "whom", "whose", "where", "whether", "that", "of", "as", "for", "by", "with", "in",
+    "from", "to",
 ];
 
 /// First words of item docs that ask or point instead of naming the item.
 const QUESTIONS: [&str; 15] = [
-    "what", "whether", "who", "whoever", "whose", "how", "which", "why", "when", "where", "until", "since", "as", "it", "those",
+    "what", "whether", "who", "whoever", "whose", "how", "which", "why", "when", "where", "until", "since", "as", "it",
+    "those",
 ];
 
 /// The counts of one file.
@@ -220,13 +222,17 @@ fn prose_is_plain() {
         fs::write(workspace().join(LIST), list).unwrap();
     } else {
         let gone: Vec<_> = before.keys().filter(|name| !after.contains_key(*name)).collect();
-        assert!(gone.is_empty(), "{LIST} lists files that keep to the limits, or are gone: {gone:?}; run with UPDATE_EXPECT=1");
+        assert!(
+            gone.is_empty(),
+            "{LIST} lists files that keep to the limits, or are gone: {gone:?}; run with UPDATE_EXPECT=1"
+        );
     }
 }
 
 #[test]
 fn faults_are_counted() {
-    let bad = "Whoever has the lock is told that nobody waits. What is left of the lease stands in the reply, and goes on.\n";
+    let bad =
+        "Whoever has the lock is told that nobody waits. What is left of the lease stands in the reply, and goes on.\n";
     let (counts, places) = measure(bad, Kind::Markdown);
     assert_eq!((counts.words, counts.sentences, counts.faults), (20, 2, [7, 1, 0, 0]), "{places:?}");
     let code = "/// What a node says.\nstruct A;\n/// The reply of a node.\nstruct B;\n";

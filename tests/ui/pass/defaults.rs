@@ -14,7 +14,7 @@ pub struct Shop {
     pub locks: LockManager,
 }
 
-#[distributed_lock_defaults(manager = self.locks, ttl = Self::LEASE, wait = none, on_failure = give_back)]
+#[distributed_lock_defaults(manager = self.locks, ttl = Self::LEASE, wait = none, on_failure = reopen)]
 impl Shop {
     const LEASE: Duration = Duration::from_secs(7);
 
@@ -118,7 +118,7 @@ pub mod jobs {
 #[derive(Debug)]
 pub struct Jobs;
 
-#[distributed_lock_defaults(on_failure = give_back)]
+#[distributed_lock_defaults(on_failure = reopen)]
 impl Jobs {
     /// Returns `true` if it has run.
     #[distributed_lock(key = "ping", on_error = |_| false)]

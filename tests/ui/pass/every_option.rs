@@ -52,7 +52,7 @@ pub async fn expressions(
 
 /// # Errors
 /// The lock.
-#[distributed_lock(key = "report:{id}", once_per = 1d, window_start = 6h, on_failure = give_back, on_contended = skip)]
+#[distributed_lock(key = "report:{id}", once_per = 1d, window_start = 6h, on_failure = reopen, on_contended = skip)]
 pub async fn window(id: u64) -> Result<Option<u64>, LockError> {
     Ok(Some(id))
 }
@@ -61,7 +61,7 @@ pub async fn window(id: u64) -> Result<Option<u64>, LockError> {
 /// The lock.
 #[distributed_lock(key = "report", once_per = LEASE * 2, window_start = LEASE, guard = window)]
 pub async fn window_of_expressions() -> Result<(), LockError> {
-    window.give_back_window();
+    window.reopen_window();
     Ok(())
 }
 
