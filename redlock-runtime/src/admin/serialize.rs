@@ -260,9 +260,9 @@ mod tests {
         assert!(held[0]["site"]["line"].as_str().unwrap().contains("serialize.rs:"), "{held}");
 
         let stats = to_value(manager.stats()).unwrap();
-        let hold = json!({"count": 1, "sum_us": 5000, "buckets": [{"below_us": 8192, "count": 1}]});
+        let durations = json!({"count": 1, "sum_us": 5000, "buckets": [{"below_us": 8192, "count": 1}]});
         let sites = stats["sites"].as_array().unwrap();
-        assert!(sites.iter().any(|site| site["hold"] == hold), "{stats}");
+        assert!(sites.iter().any(|site| site["hold"] == durations), "{stats}");
 
         let report = to_value(manager.check().await).unwrap();
         assert_eq!((&report["needed"], &report["warnings"]), (&json!(1), &json!([])));

@@ -184,11 +184,8 @@ impl LockManager {
         self.acquire(request.into().wait(Wait::None))
     }
 
-    fn acquire_inner<F: Fencing>(
-        &self,
-        request: AcquireRequest,
-    ) -> impl Future<Output = Result<F::Guard, LockError>> + use<'_, F> {
-        async move { acquire(&self.local, &request).await.map(Acquired).and_then(F::guard) }
+    async fn acquire_inner<F: Fencing>(&self, request: AcquireRequest) -> Result<F::Guard, LockError> {
+        acquire(&self.local, &request).await.map(Acquired).and_then(F::guard)
     }
 
     /// Runs `body` while it holds the lock: the closure form of the attribute.
