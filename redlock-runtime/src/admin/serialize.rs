@@ -253,7 +253,7 @@ mod tests {
             (&owner["token"], &owner["mode"], &inspection["fence"]),
             (&json!(token), &json!("exclusive"), &Value::Null)
         );
-        assert_eq!(inspection["remaining_ms"], 30_000);
+        assert!(inspection["remaining_ms"].as_u64().unwrap() <= 30_000, "{inspection}");
 
         let held = to_value(manager.held_locks()).unwrap();
         assert_eq!((&held[0]["token"], &held[0]["held_for_ms"]), (&json!(token), &json!(0)));
@@ -274,7 +274,9 @@ mod tests {
             (&report["nodes"][0]["outcome"], &report["placeholder"]["token"]),
             (&json!("broken"), &report["by"])
         );
+        // The in-memory node has no list.
         let list = to_value(manager.list("*").await).unwrap();
-        assert_eq!(list, json!({"keys": [], "is_complete": true, "failures": [], "needed": 1, "has_quorum": true}));
+        assert_eq!((&list["keys"], &list["has_quorum"]), (&json!([]), &json!(false)));
+        assert!(list["failures"][0]["error"].is_string() && list["failures"][0]["node"].is_string(), "{list}");
     }
 }

@@ -123,7 +123,7 @@ impl LockManager {
     ///
     /// `options` is a pattern of Redis for keys below the namespace (`order:*`, `user:?`), or [`ListOptions`] with a limit and a timeout.
     /// Only locks of this library are found. Locks that come or go meanwhile may be missing. Auxiliary keys, such as queues, are not
-    /// listed. The in-memory node lists nothing.
+    /// listed. A manager in memory has no list: the result contains a failure.
     ///
     /// It runs `SCAN` on a separate connection and reads the names of all keys of the database: four round trips and about two
     /// milliseconds of the server for each thousand keys. Servers answer other clients in between. The user needs `+scan +getrange

@@ -32,7 +32,7 @@ const ELSEWHERE: [&str; 21] = [
 ];
 
 /// Texts that are part of a message on the page, are said by a server, or are never seen alone.
-const PARTS: [&str; 49] = [
+const PARTS: [&str; 50] = [
     ", and the like for every lock",
     "ERR Error running script",
     "n=.. q=.. d=.. restart=..",
@@ -57,6 +57,7 @@ const PARTS: [&str; 49] = [
     "a configuration does nothing until",
     "a non local key",
     "a request does nothing until",
+    "options do nothing until",
     "asking again for a lock",
     "extending a ",
     "giving a ",
