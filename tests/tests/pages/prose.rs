@@ -169,7 +169,8 @@ fn files(folder: &Path, found: &mut Vec<String>) {
         let is_left_out = LEFT_OUT.iter().any(|left_out| name == *left_out || name.ends_with(&format!("/{left_out}")));
         if is_left_out || kind.is_symlink() {
             continue;
-        } else if kind.is_dir() {
+        }
+        if kind.is_dir() {
             files(&path, found);
         } else if Kind::of(&name).is_some() {
             found.push(name);
@@ -204,7 +205,9 @@ fn prose_is_plain() {
         let limits = row.map_or(usual, |row| std::array::from_fn(|nth| row[nth].max(usual[nth])));
         if counts.exceed(limits) {
             let _ = writeln!(faults, "{name}: {:?}, at most {limits:?}", counts.faults);
-            places.iter().for_each(|(line, text)| drop(writeln!(faults, "  {line}: {text}")));
+            for (line, text) in places {
+                let _ = writeln!(faults, "  {line}: {text}");
+            }
         }
         if counts.exceed(usual) {
             let least = row.map_or(counts.faults, |row| std::array::from_fn(|nth| row[nth].min(counts.faults[nth])));
