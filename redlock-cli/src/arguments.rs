@@ -11,12 +11,12 @@ use clap::{Args, Parser, Subcommand, ValueEnum};
                   wrong). `redlock break` also has 3. `redlock help COMMAND` describes the exit codes of a command."
 )]
 pub(crate) struct Arguments {
-    /// Redis URLs of the nodes, separated by commas [default: the environment variable REDLOCK_NODES].
+    /// Redis URLs of the nodes, separated by commas [default: the environment variable `REDLOCK_NODES`].
     ///
     /// Prefer the variable for URLs with passwords: arguments are visible in the list of processes.
     #[arg(long, global = true, value_name = "URLS")]
     pub(crate) nodes: Option<String>,
-    /// Namespace of the locks, as the services set it [default: the environment variable REDLOCK_NAMESPACE, or none].
+    /// Namespace of the locks, as the services set it [default: the environment variable `REDLOCK_NAMESPACE`, or none].
     #[arg(long, short, global = true, value_name = "NAME")]
     pub(crate) namespace: Option<String>,
     /// Print JSON, for scripts.
