@@ -19,5 +19,5 @@ guide! {
     /// Servers, settings, failures and monitoring.
     production: topology durations failures monitoring security;
     /// Errors, messages, keys, limits, background.
-    reference: errors troubleshooting keys limits how_it_works verification versions migrating;
+    reference: errors keys limits how_it_works verification versions migrating;
 }
