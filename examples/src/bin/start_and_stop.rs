@@ -1,4 +1,4 @@
-//! The service of the page "Deploying" of the guide, which a test compares with it.
+//! The service of the page "Start and stop" of the guide, which a test compares with it.
 
 use axum::{Router, routing::post};
 use redlock_runtime::{LockError, LockManager, distributed_lock};
