@@ -15,7 +15,8 @@ guide! {
     /// First steps: a locked function, the facts to know before the first deployment, and the choice of a lock.
     start: quick_start essentials which_lock;
     /// Complete programs for common tasks.
-    recipes: axum scheduled_job leader_election transfer semaphore blocking_code fencing fencing_redis frameworks
+    recipes: axum tonic actix authorization scheduled_job leader_election transfer sql_transaction configuration
+        semaphore rate_limit folders blocking_code queue_worker fencing fencing_postgres fencing_redis fencing_http
         testing;
     /// Servers, settings, failures and monitoring.
     production: topology single_server several_servers sentinel cluster managed server_settings start_and_stop durations failures
