@@ -63,7 +63,7 @@ pub fn detached(text: &str) {
     }
     if let Some(token) = OwnerToken::parse(text) {
         assert_eq!(token.as_str(), text);
-        let _ = (token.time(), token.asked_at(), token.reads_claims());
+        let _ = (token.time(), token.created_at(), token.reads_claims());
     }
     let _ = LockKey::from(text).check();
 }

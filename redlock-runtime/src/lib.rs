@@ -119,11 +119,14 @@ mod stats;
 pub mod testing;
 mod text;
 mod time;
+pub mod tuning;
 
 pub use self::error::{ErrorReply, FromLockError, HeldLock, LockError, LossCause, NodeError, NodeFailure, SourceLine};
-pub use self::guard::{FencedGuard, LockGuard};
-pub use self::lock::{InvalidKey, LockKey, LockPath, Mode, OwnerToken};
-pub use self::manager::{Holding, Inherited, LingerStats, LockManager, LockManagerBuilder, ReleaseStats, Stats};
+pub use self::guard::{FencedGuard, Fencing, LockGuard};
+pub use self::lock::{InvalidKey, InvalidToken, LockKey, LockPath, Mode, OwnerToken};
+pub use self::manager::{
+    Acquire, Holding, Inherited, LingerStats, LockManager, LockManagerBuilder, ReleaseStats, Stats,
+};
 pub use self::node::inspection::{
     BreakOutcome, BreakReport, Holder, Inspection, LockList, NodeBreak, NodeInspection, Owner, StandIn,
 };
@@ -135,7 +138,9 @@ pub use self::private::LockKeyPart;
 pub use self::protocol::fencing_token::FencingToken;
 #[cfg(feature = "inventory")]
 pub use self::request::listed_site::{ListedSite, ListedSites, sites};
-pub use self::request::{AfterRestart, BreakRequest, DetachedLock, FencedSet, LockPart, LockRequest, OrderCheck, Wait};
+pub use self::request::{
+    BreakRequest, DetachedLock, Fenced, FencedSet, LockPart, LockRequest, OrderCheck, Unfenced, Wait,
+};
 pub use self::stats::{Histogram, LockSite, NodeStats, SiteStats};
 pub use self::text::single_line;
 #[cfg(feature = "macros")]

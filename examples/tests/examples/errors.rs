@@ -31,7 +31,7 @@ async fn of_value(locks: &LockManager, id: &str) -> Result<(), LockError> {
 /// The text of a call that would wait for its caller, with the lines that the page shows.
 fn with_documented_lines(error: &LockError) -> String {
     let LockError::WouldDeadlock { held, .. } = error else { panic!("{error}") };
-    let (taken, asked) = (held.taken_at().to_string(), held.asked_at().to_string());
+    let (taken, asked) = (held.acquire_line().to_string(), held.request_line().to_string());
     error.to_string().replace(&taken, "src/orders.rs:7").replace(&asked, "src/orders.rs:12")
 }
 
@@ -51,8 +51,9 @@ async fn errors_on_the_way_to_the_lock_and_back() {
     let taken = locks.acquire(window()).await.unwrap_err();
     // When it ends depends on the time of day.
     assert_documented(&taken, taken.to_string().split("; it ends in").next().unwrap());
-    let lost =
-        locks.with_lock(request().renew(false), async |_| std::future::pending::<Result<(), LockError>>().await).await;
+    let lost = locks
+        .with_lock(request().without_renewal(), async |_| std::future::pending::<Result<(), LockError>>().await)
+        .await;
     let invalid = of_value(&locks, "").await;
     let would_deadlock = capture(&locks).await.unwrap_err();
     assert_documented(&would_deadlock, &with_documented_lines(&would_deadlock));

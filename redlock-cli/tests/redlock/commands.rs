@@ -137,7 +137,7 @@ async fn fencing_numbers_and_the_state_of_the_nodes_are_told() {
     let (urls, holder) = (nodes.environment_value(), service(&nodes).await);
     let none = redlock(&urls, &["fence", "order:7"]).await;
     assert_eq!((none.code, &*none.stdout), (1, ""));
-    let guard = holder.acquire_fenced("order:7").await.unwrap();
+    let guard = holder.acquire(LockRequest::new("order:7").fencing()).await.unwrap();
     let fence: u64 = redlock(&urls, &["fence", "order:7"]).await.stdout.trim().parse().unwrap();
     assert!((fence..fence + (1 << 14)).contains(&guard.fencing_token().as_u64()));
     let checked = redlock(&urls, &["check"]).await;
@@ -150,13 +150,15 @@ async fn fencing_numbers_and_the_state_of_the_nodes_are_told() {
 #[tokio::test]
 async fn check_compares_the_settings_of_the_environment_with_those_of_the_services() {
     let nodes = Nodes::start(3).await;
-    let service = redlock_runtime::LockManager::builder().nodes(nodes.urls()).longest_ttl(Duration::from_secs(120));
+    let service = redlock_runtime::LockManager::builder()
+        .nodes(nodes.urls())
+        .tuning(|tuning| tuning.max_ttl(Duration::from_secs(120)));
     let service = service.build().unwrap();
     service.check().await;
     let urls = nodes.environment_value();
-    let warning = "other processes with the same locks have other settings (longest_ttl: ";
+    let warning = "other processes with the same locks have other settings (max_ttl: ";
     // First the equal settings: the others would be found there for a minute.
-    for (settings, is_warned) in [(&[("REDLOCK_LONGEST_TTL_MS", "120000")][..], false), (&[], true)] {
+    for (settings, is_warned) in [(&[("REDLOCK_MAX_TTL_MS", "120000")][..], false), (&[], true)] {
         let checked = redlock_with(&urls, settings, &["check"]).await;
         assert_eq!(checked.stdout.contains(warning), is_warned, "{checked:?}");
         assert!(checked.code == 1 || !is_warned, "{checked:?}");
@@ -167,7 +169,7 @@ async fn check_compares_the_settings_of_the_environment_with_those_of_the_servic
 async fn check_warns_of_servers_younger_than_the_longest_lease_and_a_probe_does_not_fail_for_it() {
     let nodes = Nodes::start(3).await;
     let urls = nodes.environment_value();
-    for settings in [&[][..], &[("REDLOCK_LONGEST_TTL_MS", "3600000")]] {
+    for settings in [&[][..], &[("REDLOCK_MAX_TTL_MS", "3600000")]] {
         let checked = redlock_with(&urls, settings, &["check"]).await;
         assert_eq!((checked.code, checked.stdout.matches(": restarted ").count()), (1, 3), "{checked:?}");
         assert!(checked.stdout.contains("locks work") && checked.stdout.contains("do not restart another server"));
@@ -177,7 +179,7 @@ async fn check_warns_of_servers_younger_than_the_longest_lease_and_a_probe_does_
     let trusts = redlock_with(&urls, &[("REDLOCK_AFTER_RESTART", "trust")], &["check"]).await;
     assert!(!trusts.stdout.contains(": restarted "), "{trusts:?}");
     eventually(PATIENCE, "no server is young", async || {
-        let checked = redlock_with(&urls, &[("REDLOCK_LONGEST_TTL_MS", "1000")], &["check"]).await;
+        let checked = redlock_with(&urls, &[("REDLOCK_MAX_TTL_MS", "1000")], &["check"]).await;
         if checked.stdout.contains(": restarted ") { Err(checked) } else { Ok(()) }
     })
     .await;

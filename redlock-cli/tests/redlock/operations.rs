@@ -30,7 +30,7 @@ async fn every_command_of_the_page_works() {
     let nodes = Nodes::start(3).await;
     let (urls, holder, waiter) = (nodes.environment_value(), service(&nodes).await, service(&nodes).await);
     // For a number to be there.
-    holder.acquire_fenced("order:7").await.unwrap().release().await.unwrap();
+    holder.acquire(LockRequest::new("order:7").fencing()).await.unwrap().release().await.unwrap();
     let guard = held_everywhere(&holder, &nodes, "order:7").await;
     let token = guard.token().to_string();
     let waiting = tokio::spawn(async move { waiter.acquire(LockRequest::new("order:7").wait(Wait::Forever)).await });

@@ -12,7 +12,7 @@ mod result_file;
 
 use cpu_time::cpu_time;
 use percentile::percentile;
-use redlock_runtime::{LockError, LockManager};
+use redlock_runtime::{LockError, LockManager, LockRequest};
 use redlock_tests::Nodes;
 use std::fmt;
 use std::time::{Duration, Instant};
@@ -123,7 +123,7 @@ async fn latencies(manager: &LockManager, keys: Keys, tasks: usize, turn: usize,
 
 async fn pair(manager: &LockManager, key: String, is_fenced: bool) -> Result<(), LockError> {
     if is_fenced {
-        manager.with_fenced_lock(key, async |_guard| Ok(())).await
+        manager.with_lock(LockRequest::new(key).fencing(), async |_guard| Ok(())).await
     } else {
         manager.with_lock(key, async |_guard| Ok(())).await
     }

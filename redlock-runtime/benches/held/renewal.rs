@@ -70,7 +70,8 @@ async fn hold(server: &RedisServer, window: Duration, before: u64, taken: u64) -
 async fn acquire(manager: &LockManager, locks: u32, renew: bool) -> Vec<LockGuard> {
     let mut guards = Vec::new();
     for lock in 0..locks {
-        let request = LockRequest::new(format!("bench:held:{lock}")).ttl(TTL).renew(renew);
+        let request = LockRequest::new(format!("bench:held:{lock}")).ttl(TTL);
+        let request = if renew { request } else { request.without_renewal() };
         guards.push(manager.acquire(request).await.expect("nobody else wants it"));
     }
     guards

@@ -25,7 +25,7 @@ impl Kind {
     pub(crate) async fn connect(self, urls: Vec<String>) -> Contestant {
         match self {
             Self::Ours => {
-                let builder = LockManager::builder().nodes(urls).default_ttl(TTL).longest_ttl(TTL);
+                let builder = LockManager::builder().nodes(urls).default_ttl(TTL).tuning(|tuning| tuning.max_ttl(TTL));
                 let manager = builder.build().expect("the harness gives valid URLs");
                 manager.ready().await.expect("the nodes are up");
                 Contestant::Ours(manager)

@@ -3,7 +3,7 @@
 use crate::fault::Fault;
 use std::time::Duration;
 
-/// Of all locks, and the `longest_ttl` of our managers.
+/// Of all locks, and the `max_ttl` of our managers.
 pub(crate) const TTL: Duration = Duration::from_secs(2);
 
 /// Held at once in each trial.

@@ -73,7 +73,7 @@ async fn nested(locks: &LockManager, id: u64) -> Result<u64, LockError> {
 
 #[distributed_lock(key = "order:{id}", manager = locks)]
 async fn enclosing(locks: &LockManager, id: u64, batches: usize, report: &mut Report) -> Result<(), LockError> {
-    let request = LockRequest::new(format!("order:{id}")).reentrant(true);
+    let request = LockRequest::new(format!("order:{id}")).reentrant();
     let with_lock = async || locks.with_lock(request.clone(), async |_: &LockGuard| Ok::<_, LockError>(id)).await;
     // In turns, so that a change of the machine's speed meets both alike.
     for _ in 0..batches {

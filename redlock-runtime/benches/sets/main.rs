@@ -85,7 +85,7 @@ async fn run() {
 }
 
 async fn manager(urls: &[String]) -> LockManager {
-    let builder = LockManager::builder().nodes(urls).longest_ttl(TTL);
+    let builder = LockManager::builder().nodes(urls).tuning(|tuning| tuning.max_ttl(TTL));
     let manager = builder.build().expect("the harness gives valid URLs");
     manager.ready().await.expect("the nodes are up");
     manager

@@ -34,7 +34,8 @@ use crate::protocol::candidate::{Waited, Wanted};
 use crate::protocol::fencing_token::FencingToken;
 use crate::protocol::hold_options::HoldOptions;
 use crate::protocol::timing::LONGEST_SILENCE;
-use crate::request::{LockRequest, Place, Wait};
+use crate::request::acquire_request::AcquireRequest;
+use crate::request::{Place, Wait};
 use crate::stats::Known;
 use crate::time::clock::Instant;
 use std::sync::atomic::Ordering;
@@ -80,7 +81,7 @@ impl Obtained {
 /// A future that is dropped at any await leaves nothing behind: the [`LocalTurn`] and the [`LocalWait`] see to that.
 pub(crate) async fn acquire<'c>(
     local: &'c Arc<LocalQueue>,
-    request: &LockRequest,
+    request: &AcquireRequest,
     asked: Option<Asked<'c>>,
 ) -> Result<Obtained, LockError> {
     let asked = asked.unwrap_or_else(|| Asked::begin(local.shared(), request));
@@ -156,7 +157,7 @@ impl<'c> Call<'c> {
     ///
     /// # Errors
     /// [`LockError::Configuration`] for what is out of range.
-    fn begin(local: &'c Arc<LocalQueue>, request: &LockRequest, asked: &Asked<'c>) -> Result<Self, LockError> {
+    fn begin(local: &'c Arc<LocalQueue>, request: &AcquireRequest, asked: &Asked<'c>) -> Result<Self, LockError> {
         let (shared, policy) = (local.shared(), &local.shared().policy);
         let parts = request.parts(&shared.namespace)?;
         let linger = policy.linger_of(request)?;
@@ -177,7 +178,7 @@ impl<'c> Call<'c> {
         }
         let wanted = Wanted { ttl, is_fenced: request.is_fenced, is_kept, linger };
         let place = request.place.unwrap_or_else(Place::unknown);
-        let LockRequest { hold, is_reentrant, has_ordered_lock, label, .. } = *request;
+        let AcquireRequest { hold, is_reentrant, has_ordered_lock, label, .. } = *request;
         let joins = request.joins && parts.is_single() && mode == Mode::Shared && hold.renew && !is_kept;
         let (site, latest, way) = (asked.site(), asked.latest, Way::default());
         let begun = shared.clock.now();

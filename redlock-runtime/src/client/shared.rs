@@ -82,7 +82,7 @@ pub(crate) struct Shared {
     /// How often calls have failed because too few nodes agreed.
     pub(crate) without_quorum: Throttle,
     /// How often most of a lease was over before it was renewed.
-    pub(crate) at_risk: Throttle,
+    pub(crate) near_expiry: Throttle,
     pub(crate) rules: Rules,
     /// Whether everything has to be the same in every run of a seed.
     #[cfg(feature = "testing")]
@@ -148,7 +148,7 @@ impl Shared {
             revocations: Revocations::default(),
             sites: Sites::new(),
             without_quorum: Throttle::default(),
-            at_risk: Throttle::default(),
+            near_expiry: Throttle::default(),
             rules,
             #[cfg(feature = "testing")]
             is_replayed: false,

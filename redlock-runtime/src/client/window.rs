@@ -10,8 +10,9 @@ use crate::lock::{LockKey, Mode};
 use crate::node::{BoxFuture, Status};
 use crate::observe::events;
 use crate::protocol::window::{Window, Windows, median};
+use crate::request::Wait;
+use crate::request::acquire_request::AcquireRequest;
 use crate::request::what::What;
-use crate::request::{LockRequest, Wait};
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -25,7 +26,7 @@ const PATIENCE: Duration = Duration::from_secs(1);
 ///
 /// # Cancel safety
 /// As for [`acquire_key`]: what is asked of the nodes before that leaves nothing behind.
-pub(crate) async fn acquire(local: &Arc<LocalQueue>, request: &LockRequest) -> Result<Obtained, LockError> {
+pub(crate) async fn acquire(local: &Arc<LocalQueue>, request: &AcquireRequest) -> Result<Obtained, LockError> {
     match request.windows {
         None => acquire_key(local, request, None).await,
         // Boxed, so that calls without windows do not pay for it with the size of their futures.
@@ -35,7 +36,7 @@ pub(crate) async fn acquire(local: &Arc<LocalQueue>, request: &LockRequest) -> R
 
 async fn acquire_window(
     local: &Arc<LocalQueue>,
-    mut request: LockRequest,
+    mut request: AcquireRequest,
     windows: Windows,
 ) -> Result<Obtained, LockError> {
     let shared = local.shared();
@@ -72,7 +73,7 @@ async fn acquire_window(
 ///
 /// # Errors
 /// [`LockError::Configuration`] for what does not go with windows.
-fn check(shared: &Shared, request: &LockRequest, windows: Windows) -> Result<LockKey, LockError> {
+fn check(shared: &Shared, request: &AcquireRequest, windows: Windows) -> Result<LockKey, LockError> {
     windows.check()?;
     let parts = request.parts(&shared.namespace)?;
     let refused = if request.is_reentrant {
@@ -186,7 +187,7 @@ mod tests {
             async move { manager.acquire(request()).await }
         });
         sleep(Duration::from_millis(10)).await;
-        first.give_back_window();
+        first.reopen_window();
         drop(first);
         let second = waiting.await.unwrap().unwrap();
         drop(second);
@@ -212,7 +213,7 @@ mod tests {
     async fn an_ordinary_lock_is_not_changed_by_giving_a_window_back() {
         let manager = LockManager::in_memory();
         let guard = manager.acquire(LockRequest::new("report").min_hold(PERIOD)).await.unwrap();
-        guard.give_back_window();
+        guard.reopen_window();
         drop(guard);
         assert!(manager.try_acquire("report").await.is_err());
     }
@@ -245,7 +246,7 @@ mod tests {
         let manager = LockManager::in_memory();
         let table = [
             (request().min_hold(PERIOD), "two ways"),
-            (request().reentrant(true), "run in it again"),
+            (request().reentrant(), "run in it again"),
             (request().wait(Wait::None), "needs a wait"),
             (request().wait(Duration::ZERO), "needs a wait"),
             (LockRequest::new("report").once_per(Duration::ZERO), "too short"),
@@ -257,7 +258,7 @@ mod tests {
                 "{error}"
             );
         }
-        let error = manager.acquire_fenced(request()).await.unwrap_err().to_string();
+        let error = manager.acquire(request().fencing()).await.unwrap_err().to_string();
         assert!(error.contains("fencing"), "{error}");
         let error = manager.acquire(LockRequest::new("").once_per(PERIOD)).await.unwrap_err();
         assert!(matches!(error, LockError::InvalidKey { .. }), "{error}");

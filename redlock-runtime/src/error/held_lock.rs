@@ -78,21 +78,21 @@ impl HeldLock {
         Self { key: told(&self.key), part: self.part.as_ref().map(told), ..self.clone() }
     }
 
-    /// What the caller holds.
+    /// Returns the key that the caller holds.
     #[must_use]
     pub const fn key(&self) -> &LockKey {
         &self.key
     }
 
-    /// Where the caller has asked for it.
+    /// Returns the line at which the caller acquired it.
     #[must_use]
-    pub const fn taken_at(&self) -> SourceLine {
+    pub const fn acquire_line(&self) -> SourceLine {
         self.taken_at
     }
 
-    /// Where the call asks that would wait for the caller.
+    /// Returns the line of the call that would wait for the caller.
     #[must_use]
-    pub const fn asked_at(&self) -> SourceLine {
+    pub const fn request_line(&self) -> SourceLine {
         self.asked_at
     }
 }

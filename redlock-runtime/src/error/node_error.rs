@@ -127,7 +127,7 @@ pub enum NodeError {
     TooLate,
     /// The node may have forgotten locks, because it was restarted, promoted or given other data lately, and does not count
     /// for this much longer; see [`AfterRestart`](crate::AfterRestart) and
-    /// [`longest_ttl`](crate::LockManagerBuilder::longest_ttl).
+    /// [`max_ttl`](crate::LockManagerBuilder::max_ttl).
     Abstains(Duration),
     /// Too few replicas of the node have what the lease rests on; see
     /// [`confirm_replicas`](crate::NodeConfig::confirm_replicas).
@@ -208,7 +208,7 @@ impl fmt::Display for NodeError {
                 write!(
                     f,
                     "was restarted or replaced lately, may have forgotten locks and does not count for another \
-                     {left:.1?} (see longest_ttl)"
+                     {left:.1?} (see max_ttl)"
                 )
             }
             Self::NotReplicated { acked, wanted } => {

@@ -8,18 +8,17 @@ use crate::request::DetachedLock;
 use std::fmt;
 use std::ops::Deref;
 
-/// A held lock that has a [`FencingToken`]. It derefs to the [`LockGuard`]; dropping it gives the lock back.
+/// A held lock with its [`FencingToken`]. Dereferences to the [`LockGuard`]; dropping it releases the lock.
 ///
-/// The token stays the same for as long as the guard lives: a renewal draws no other, and
-/// [`downgrade`](LockGuard::downgrade) does not either.
+/// The token does not change while the guard exists, neither by renewal nor by [`downgrade`](LockGuard::downgrade).
 ///
 /// # Examples
 /// ```
 /// use redlock_runtime::{LockError, LockManager};
 ///
 /// # #[tokio::main(flavor = "current_thread")] async fn main() -> Result<(), LockError> {
-/// let guard = LockManager::in_memory().acquire_fenced("order:7").await?;
-/// let token = guard.fencing_token(); // goes with every write
+/// let guard = LockManager::in_memory().lock("order:7").fencing().await?;
+/// let token = guard.fencing_token(); // send it along with every write
 /// assert!(guard.is_held());
 /// # let _ = token;
 /// guard.release().await
@@ -41,20 +40,20 @@ impl FencedGuard {
         }
     }
 
-    /// The number to send along with what is written while the lock is held.
+    /// Returns the token to send along with every write while the lock is held.
     #[must_use]
     pub const fn fencing_token(&self) -> FencingToken {
         self.token
     }
 
-    /// Leaves the lock at the nodes for another worker, as [`LockGuard::detach`] does. Whoever takes it up with
-    /// [`LockManager::attach_fenced`](crate::LockManager::attach_fenced) gets a larger token.
-    #[must_use = "without it, nobody can take the lock up or give it back"]
+    /// Leaves the lock on the nodes for another worker; see [`LockGuard::detach`]. Attach it with
+    /// [`DetachedLock::fencing`](crate::DetachedLock::fencing) to get a larger token.
+    #[must_use = "without it, the lock cannot be attached or released before its `ttl` is over"]
     pub fn detach(self) -> DetachedLock {
         self.guard.detach()
     }
 
-    /// The guard without the token, for what takes it by value.
+    /// Returns the guard without the token.
     pub fn into_guard(self) -> LockGuard {
         self.guard
     }
@@ -83,6 +82,7 @@ impl fmt::Debug for FencedGuard {
 #[cfg(test)]
 mod tests {
     use crate::LockManager;
+    use crate::LockRequest;
     use std::future::{Future, poll_fn};
     use std::pin::pin;
     use std::task::Poll;
@@ -90,12 +90,12 @@ mod tests {
     #[tokio::test(start_paused = true)]
     async fn a_number_that_is_used_up_is_followed_by_another() {
         let manager = LockManager::in_memory();
-        let mut guard = manager.acquire_fenced("order:7").await.unwrap();
+        let mut guard = manager.acquire(LockRequest::new("order:7").fencing()).await.unwrap();
         let first = guard.fencing_token();
         // All tokens of one number, and ten of the next one.
         let calls = 16_384 + 10;
         for _ in 1..calls {
-            let mut next = pin!(manager.acquire_fenced("order:7"));
+            let mut next = pin!(manager.acquire(LockRequest::new("order:7").fencing()));
             let is_in_line = poll_fn(|cx| Poll::Ready(next.as_mut().poll(cx).is_pending())).await;
             assert!(is_in_line);
             let before = guard.fencing_token();

@@ -65,9 +65,9 @@ impl Held {
     }
 
     /// The key of a window is free again when the lock is given back. No view is one of a window.
-    pub(crate) fn give_back_window(&self) {
+    pub(crate) fn reopen_window(&self) {
         if let Self::Turn { turn, .. } = self {
-            turn.give_back_window();
+            turn.reopen_window();
         }
     }
 

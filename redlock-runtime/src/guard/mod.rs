@@ -4,6 +4,7 @@
 //! `protocol` says of the lease; here is only who is stopped, and how.
 
 pub(crate) mod fenced_guard;
+pub(crate) mod fencing;
 pub(crate) mod held;
 pub(crate) mod hold;
 mod lock_guard;
@@ -11,4 +12,6 @@ pub(crate) mod loss_timer;
 pub(crate) mod scope;
 
 pub use self::fenced_guard::FencedGuard;
+pub(crate) use self::fencing::Acquired;
+pub use self::fencing::Fencing;
 pub use self::lock_guard::LockGuard;

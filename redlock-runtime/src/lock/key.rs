@@ -6,7 +6,11 @@ use crate::lock::reserved::{is_reserved, unreserved};
 use crate::text::{excerpt, quoted_excerpt};
 use hmac_sha256::Hash as Sha256;
 use std::borrow::Cow;
+use std::cmp::Ordering;
+use std::convert::Infallible;
 use std::fmt;
+use std::hash::{Hash, Hasher};
+use std::str::FromStr;
 use std::sync::Arc;
 
 /// What is locked: the text under which the lock stands in Redis, after the manager's namespace.
@@ -245,6 +249,38 @@ impl PartialEq for LockKey {
 }
 
 impl Eq for LockKey {}
+
+impl Hash for LockKey {
+    fn hash<H: Hasher>(&self, state: &mut H) {
+        self.as_str().hash(state);
+    }
+}
+
+impl Ord for LockKey {
+    fn cmp(&self, other: &Self) -> Ordering {
+        self.as_str().cmp(other.as_str()).then(self.is_several().cmp(&other.is_several()))
+    }
+}
+
+impl PartialOrd for LockKey {
+    fn partial_cmp(&self, other: &Self) -> Option<Ordering> {
+        Some(self.cmp(other))
+    }
+}
+
+impl AsRef<str> for LockKey {
+    fn as_ref(&self) -> &str {
+        self.as_str()
+    }
+}
+
+impl FromStr for LockKey {
+    type Err = Infallible;
+
+    fn from_str(key: &str) -> Result<Self, Infallible> {
+        Ok(key.into())
+    }
+}
 
 impl fmt::Display for LockKey {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {

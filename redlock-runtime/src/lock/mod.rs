@@ -19,5 +19,5 @@ pub(crate) mod slot;
 pub use self::invalid_key::InvalidKey;
 pub use self::key::LockKey;
 pub use self::mode::Mode;
-pub use self::owner_token::OwnerToken;
+pub use self::owner_token::{InvalidToken, OwnerToken};
 pub use self::path::LockPath;

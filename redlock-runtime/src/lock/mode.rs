@@ -1,10 +1,8 @@
-//! Whether a lock is for one call alone.
+//! Lock modes.
 
-/// Whether a lock is for one call alone or shared with others.
-///
-/// Shared locks of one key, those of *readers*, are held together, each with a lease of its own. An exclusive lock, that of a
-/// *writer*, is held by one call alone, while there is neither a reader nor another writer.
-/// [`LockRequest::shared`](crate::LockRequest::shared) says who enters when.
+use std::fmt;
+
+/// Mode of a lock: exclusive, shared, or one of several permits.
 ///
 /// # Examples
 /// ```
@@ -20,14 +18,24 @@
 #[non_exhaustive]
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
 pub enum Mode {
-    /// For one call alone. Default.
+    /// One holder, the *writer*. Default.
     #[default]
     Exclusive,
-    /// Together with others that share it.
+    /// Any number of holders, the *readers*; see [`LockRequest::shared`](crate::LockRequest::shared).
     Shared,
-    /// Together with others that share it, but for no more than so many:
-    /// [`LockRequest::permits`](crate::LockRequest::permits) says how many.
+    /// A limited number of holders; see [`LockRequest::permits`](crate::LockRequest::permits).
     Permit,
+}
+
+/// `exclusive`, `shared` or `permit`.
+impl fmt::Display for Mode {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::Exclusive => "exclusive",
+            Self::Shared => "shared",
+            Self::Permit => "permit",
+        })
+    }
 }
 
 impl Mode {

@@ -2,6 +2,7 @@
 
 use crate::time::token_clock::TokenTime;
 use std::fmt;
+use std::str::FromStr;
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 use uuid::fmt::Hyphenated;
@@ -160,12 +161,11 @@ impl OwnerToken {
         self.as_str().get(Hyphenated::LENGTH + 1..).unwrap_or_default()
     }
 
-    /// When the call asked for the lock that this token is of, by the clock of its process. Calls of one process that pass a
-    /// lock on among themselves share the token of the first of them.
+    /// Returns the time of the request that the token was created for, by a logical clock that can be a little ahead of the time of day.
     ///
-    /// That clock follows the others that it hears of, so that it may be a little ahead.
+    /// Calls of one process that pass a lock to each other share the token of the first of them.
     #[must_use]
-    pub fn asked_at(&self) -> SystemTime {
+    pub fn created_at(&self) -> SystemTime {
         UNIX_EPOCH + Duration::from_millis(self.time().millis())
     }
 
@@ -174,7 +174,7 @@ impl OwnerToken {
         self.text.get(Self::VERSION) == Some(&CLAIMS_VERSION)
     }
 
-    /// The token as it stands in Redis.
+    /// Returns the token as it is stored in Redis.
     #[must_use]
     pub fn as_str(&self) -> &str {
         // Hexadecimal digits, hyphens and the at sign.
@@ -231,6 +231,33 @@ const fn is_lower_hex_digit(byte: u8) -> bool {
     matches!(byte, b'0'..=b'9' | b'a'..=b'f')
 }
 
+impl AsRef<str> for OwnerToken {
+    fn as_ref(&self) -> &str {
+        self.as_str()
+    }
+}
+
+impl FromStr for OwnerToken {
+    type Err = InvalidToken;
+
+    fn from_str(text: &str) -> Result<Self, InvalidToken> {
+        Self::parse(text).ok_or(InvalidToken)
+    }
+}
+
+/// Error for a text that is not an [`OwnerToken`].
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct InvalidToken;
+
+impl fmt::Display for InvalidToken {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("this is not an owner token: copy the text that `redlock inspect` shows")
+    }
+}
+
+impl std::error::Error for InvalidToken {}
+
 impl fmt::Display for OwnerToken {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(self.as_str())
@@ -267,7 +294,7 @@ mod tests {
         assert_eq!((attempt.get_version_num(), attempt.get_variant()), (7, Variant::RFC4122));
         assert_eq!((id, token.manager()), (manager.to_string().as_str(), id));
         assert_eq!(token.time(), time);
-        assert_eq!(token.asked_at().duration_since(UNIX_EPOCH).unwrap().as_millis(), 0x0123_4567_89ab);
+        assert_eq!(token.created_at().duration_since(UNIX_EPOCH).unwrap().as_millis(), 0x0123_4567_89ab);
     }
 
     #[test]

@@ -13,8 +13,10 @@ use crate::lock::part::Part;
 use crate::lock::{LockKey, Mode};
 use crate::text::quoted_excerpt;
 use std::borrow::Cow;
+use std::convert::Infallible;
 use std::fmt;
 use std::iter::once;
+use std::str::FromStr;
 use std::sync::Arc;
 
 /// A place in a tree, such as `/acme/reports/2024`, for [`LockRequest::path`](crate::LockRequest::path).
@@ -31,7 +33,7 @@ use std::sync::Arc;
 /// assert_eq!(LockPath::of([tenant, file]).as_str(), "/acme/in%2Fout");
 /// assert_eq!(LockPath::from("/acme").join(file), LockPath::of([tenant, file]));
 /// ```
-#[derive(Clone, PartialEq, Eq, Hash)]
+#[derive(Clone, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct LockPath {
     /// With every segment encoded.
     text: Arc<str>,
@@ -240,6 +242,20 @@ impl From<String> for LockPath {
 impl From<&String> for LockPath {
     fn from(text: &String) -> Self {
         text.as_str().into()
+    }
+}
+
+impl AsRef<str> for LockPath {
+    fn as_ref(&self) -> &str {
+        self.as_str()
+    }
+}
+
+impl FromStr for LockPath {
+    type Err = Infallible;
+
+    fn from_str(path: &str) -> Result<Self, Infallible> {
+        Ok(path.into())
     }
 }
 

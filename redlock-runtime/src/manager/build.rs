@@ -107,19 +107,17 @@ impl Place {
 }
 
 impl LockManagerBuilder {
-    /// Makes the manager and starts to connect in the background.
+    /// Builds the manager and starts to connect in the background.
     ///
-    /// The current tokio runtime drives the connections while it is well, whoever calls the manager. When its threads are
-    /// blocked, or it has ended, a thread of this library does; see [`LockManager`]. So a manager may be used on any
-    /// runtime, and outlives the one that it was built on.
+    /// Call it on a tokio runtime. That runtime drives the connections; if its threads are blocked or it has ended, a thread of this library does.
+    /// So a manager can be used on any runtime, and can outlive the runtime on which it was built.
     ///
-    /// A node that cannot be reached is no error here: it is tried again for ever, and calls report it. See
-    /// [`LockManager::ready`] to wait for the nodes.
+    /// An unreachable node is not an error: connecting is retried forever, and calls report the node. [`LockManager::ready`] waits for the nodes.
     ///
     /// # Errors
-    /// [`LockError::Configuration`] when a URL is wrong or asks for TLS that this program cannot speak, no node or the same
-    /// server twice is given, a default is out of range or needs a [`longest_ttl`](Self::longest_ttl), more nodes would have to agree than there are, there is no tokio
-    /// runtime, or the system gives no thread.
+    /// [`LockError::Configuration`]: a URL is invalid or needs TLS that is not compiled in, no node or the same server twice was given, a default
+    /// is out of range or needs a [`max_ttl`](crate::tuning::Tuning::max_ttl), more nodes would have to agree than there are, there is no tokio
+    /// runtime, or no thread could be started.
     pub fn build(self) -> Result<LockManager, LockError> {
         let builder = self.of_nodes(None);
         builder.check()?;
@@ -150,10 +148,10 @@ impl LockManagerBuilder {
         Ok(manager)
     }
 
-    /// Makes a manager whose only node is in this process; see [`LockManager::in_memory`].
+    /// Builds a manager whose only node is in the memory of this process; see [`LockManager::in_memory`].
     ///
     /// # Errors
-    /// [`LockError::Configuration`] when nodes were given as well, or a default is out of range.
+    /// [`LockError::Configuration`] if nodes were given as well, or a default is out of range.
     pub fn in_memory(self) -> Result<LockManager, LockError> {
         let builder = self.of_nodes(Some(1));
         builder.check()?;
@@ -219,8 +217,8 @@ impl LockManagerBuilder {
     fn environment(&self, clock: Clock, nodes: usize) -> Environment {
         let caution = Caution { after_restart: self.policy.after_restart(nodes), rules: Rules::default() };
         let servers = ServerRegister::new(clock, caution, self.policy.quorum(nodes), self.policy.drift_factor);
-        servers.lease_of(self.policy.longest_ttl());
-        servers.compare_settings(self.policy.tolerated_amnesia, self.policy.longest_ttl());
+        servers.lease_of(self.policy.max_ttl());
+        servers.compare_settings(self.policy.tolerated_data_loss, self.policy.max_ttl());
         Environment {
             manager: ManagerId::random(),
             namespace: namespace::prefix(&self.namespace).into(),

@@ -1,15 +1,13 @@
-//! Describing a manager. How one is made of it is in `build`.
+//! Builder of a manager. `build` makes the manager.
 
-use super::LockManager;
+use super::{LockManager, Tuning};
 use crate::node::redis::NodeConfig;
 use crate::observe::Redaction;
-use crate::protocol::local_budget::LocalBudget;
-use crate::request::AfterRestart;
 use crate::request::{OrderCheck, Policy, Wait};
 use std::fmt;
 use std::time::Duration;
 
-/// Describes a [`LockManager`]: its nodes, and what a request that says nothing else gets.
+/// Builder of a [`LockManager`]: its nodes, and the defaults of requests.
 ///
 /// # Examples
 /// ```
@@ -35,14 +33,14 @@ pub struct LockManagerBuilder {
 }
 
 impl LockManager {
-    /// Starts to describe a manager.
+    /// Returns a builder.
     pub fn builder() -> LockManagerBuilder {
         LockManagerBuilder::default()
     }
 
-    /// A manager whose only node is in this process: for tests and first steps. It excludes nobody else.
+    /// Returns a manager whose only node is in the memory of this process, for tests and first steps. It excludes no other process.
     ///
-    /// It follows tokio's clock, so leases run out in virtual time under `tokio::time::pause`.
+    /// It uses the clock of tokio, so leases expire in virtual time under `tokio::time::pause`.
     #[must_use]
     pub fn in_memory() -> Self {
         Self::builder().build_in_memory()
@@ -50,31 +48,29 @@ impl LockManager {
 }
 
 impl LockManagerBuilder {
-    /// Adds a node: `redis://[user:password@]host[:port][/database]`, `rediss://` for TLS, `unix:///path?db=0` for a
-    /// socket. `valkey://` and `valkeys://` are the same as the first two.
+    /// Adds a node: `redis://[user:password@]host[:port][/database]`, `rediss://` for TLS, or `unix:///path?db=0` for a socket.
+    /// `valkey://` and `valkeys://` are the same as the first two.
     ///
     /// A Redis Cluster is one node: `redis+cluster://[user:password@]host[:port]?seed=host:port&seed=host:port`, or
-    /// `rediss+cluster://`. Any members do as seeds; the others are found. For each key, the master that has its slot decides, so
-    /// that several masters of one cluster are never several votes.
+    /// `rediss+cluster://`. Any members can be seeds; the others are discovered. For each key, the master of its slot decides, so several
+    /// masters of one cluster never count as several votes.
     ///
-    /// TLS needs the feature `tls-ring` or `tls-aws-lc-rs`, or `tls` in a program that has rustls with a provider already or
-    /// installs one before [`build`](Self::build).
+    /// TLS needs the feature `tls-ring` or `tls-aws-lc-rs`, or `tls` in a program that already has rustls with a provider or installs one
+    /// before [`build`](Self::build). A [`NodeConfig`] has the options that do not fit into a URL, such as rotating credentials.
     ///
-    /// Several nodes must be *independent* masters: a lock is held when a majority of them has granted it. Three or five are
-    /// useful; an even number survives no more failures than the odd one below it.
+    /// # Several nodes
+    /// Several nodes must be *independent* masters: a lock is held if a majority of them has granted it. Use three or five; an even number
+    /// survives no more failures than the odd number below it.
     ///
-    /// All processes must use the same nodes. Two lists that are used at the same time, as in a rolling deploy, may differ by one added
+    /// All processes must use the same nodes. Two lists that are used at the same time, as in a rolling deployment, may differ by one added
     /// or removed node. With larger differences, such as 1 and 3 nodes or one replaced URL of three, two callers can hold one lock. The
     /// manager does not detect that.
     ///
-    /// A name must not lead to another server while the old one still runs. The manager looks a name up every 30 s, and leaves a server
+    /// A host name must not lead to another server while the old one still runs. The manager resolves a name every 30 s, and leaves a server
     /// whose name leads to another one. Until all managers have done that, two callers can hold one lock.
     ///
-    /// The same address twice is refused by [`build`](Self::build). Of two *names* of one server, such as `localhost` and
-    /// `127.0.0.1`, the second counts as down ([`NodeError::SameServer`](crate::NodeError::SameServer)), as long as the
-    /// user may ask the server who it is (`+info`).
-    ///
-    /// What a URL cannot say, such as credentials that change, is said by a [`NodeConfig`].
+    /// [`build`](Self::build) rejects the same address twice. If two *names* lead to one server, such as `localhost` and `127.0.0.1`, the
+    /// second node counts as down ([`NodeError::SameServer`](crate::NodeError::SameServer)), provided that the user has `+info`.
     pub fn node(mut self, node: impl Into<NodeConfig>) -> Self {
         self.nodes.push(node.into());
         self
@@ -86,43 +82,30 @@ impl LockManagerBuilder {
         self
     }
 
-    /// How long to wait for the answers of the nodes in one round.
-    /// Default: a fiftieth of the `ttl`, between 10 ms and 50 ms; or four times what the nearest majority takes to answer, where
-    /// that is longer: up to 250 ms, and up to a tenth of the `ttl`.
+    /// Sets how long one round waits for the answers of the nodes. Default: 1/50 of the `ttl`, from 10 ms to 50 ms; or four times the round
+    /// trip of the nearest majority if that is longer, up to 250 ms and 1/10 of the `ttl`.
     ///
-    /// How far away the nodes are is measured all the time, and a node to which there is no connection does not count among
-    /// the nearest. Slow nodes cost nothing while a majority is fast, but for calls for
-    /// several keys that many want, which ask one node first. Set it when nodes are further away than 60 ms, or when
-    /// calls should notice a dead majority sooner or later than that. [`CheckReport`](crate::CheckReport) tells what it is.
+    /// Round trips are measured all the time. Nodes that are not connected are not among the nearest. A slow node costs nothing while a
+    /// majority is fast, except in contended calls for several keys, which ask one node first.
+    ///
+    /// Set it if nodes are further away than 60 ms, or to detect a dead majority sooner or later.
+    /// [`CheckReport`](crate::admin::CheckReport) shows the current value.
     pub fn node_timeout(mut self, timeout: Duration) -> Self {
         self.policy.node_timeout = Some(timeout);
         self
     }
 
-    /// The `ttl` of a request without one. Default: 30 s.
+    /// Sets the `ttl` of requests without one. Default: 30 s.
     ///
-    /// With several nodes, a value above 60 s needs a [`longest_ttl`](Self::longest_ttl) of at least this value; otherwise
-    /// [`build`](Self::build) fails. First set `longest_ttl` in all managers of the same keys, then this value in the next deploy. Managers
+    /// With several nodes, a value above 60 s needs a [`max_ttl`](crate::tuning::Tuning::max_ttl) of at least this value; otherwise
+    /// [`build`](Self::build) fails. First set `max_ttl` in all managers of the same keys, then this value in the next deployment. Managers
     /// that do not know the longer value count a restarted node too early, and two callers can hold one lock.
     pub fn default_ttl(mut self, ttl: Duration) -> Self {
         self.policy.default_ttl = ttl;
         self
     }
 
-    /// The longest `ttl` of all managers of the same keys: 13 ms to 30 days. All of them need the same value; the event
-    /// `settings_differ` and [`check`](LockManager::check) report another one. A longer `ttl` is refused with [`LockError::Configuration`](crate::LockError::Configuration), even that of a lock to
-    /// [`attach`](LockManager::attach). Default: 60 s; 30 days with one node that is
-    /// trusted after a restart, since nobody waits for its leases.
-    ///
-    /// A node that may have lost locks does not vote for this time: a node that was restarted, whose data was replaced, or whose uptime
-    /// is shorter when a process first connects; see [`AfterRestart::Abstain`]. The value limits the `ttl`, not the time for which a
-    /// renewed lock is held.
-    pub fn longest_ttl(mut self, ttl: Duration) -> Self {
-        self.policy.longest_ttl = Some(ttl);
-        self
-    }
-
-    /// The `wait` of a request that says none. A zero duration is [`Wait::None`]. Default: 10 s.
+    /// Sets the `wait` of requests without one. A zero duration is [`Wait::None`]. Default: 10 s.
     pub fn default_wait(mut self, wait: impl Into<Wait>) -> Self {
         self.policy.default_wait = wait.into();
         self
@@ -144,11 +127,11 @@ impl LockManagerBuilder {
         self
     }
 
-    /// What this process is called where people look for it: in [`inspect`](LockManager::inspect), in `CLIENT LIST`, and in
-    /// the command `redlock`. Default: the name of the program.
+    /// Sets the name of this service in [`inspect`](LockManager::inspect), in `CLIENT LIST` and in the command `redlock`. At most 64 bytes,
+    /// printable ASCII without spaces and semicolons. Default: the name of the program.
     ///
-    /// The connections of the manager are called `redlock-<id>;order-service;host7;1234`: the id is that of all its tokens, and
-    /// the host and the process id follow the label. At most 64 bytes, printable ASCII without spaces and semicolons.
+    /// The connections of the manager are named `redlock-<id>;order-service;host7;1234`: the id that all its tokens contain, the label, the
+    /// host and the process id.
     ///
     /// # Examples
     /// ```
@@ -184,53 +167,29 @@ impl LockManagerBuilder {
         self
     }
 
-    /// How much faster than ours a server's clock may run, as a fraction of the `ttl`: 0.0 to 0.5.
-    /// The validity of a lock is shortened by that much and by 2 ms. Default: 0.01.
-    pub fn drift_factor(mut self, factor: f64) -> Self {
-        self.policy.drift_factor = factor;
-        self
-    }
-
-    /// How often, and for how long, calls of this manager may hand a lock over to one another while callers elsewhere
-    /// wait for it: until either limit is reached. Default: 16 times or 20 ms, counted from when the others are heard of.
+    /// Sets how long this manager keeps a lock after the call that used it, so that its next call needs no command.
+    /// Default: zero, which turns it off.
     ///
-    /// A local handover sends nothing; one to another process takes two round trips and more. So larger limits let more
-    /// calls through in all, and smaller ones serve callers nearer to the order in which they came. Zero passes, or no
-    /// time, give way to others at once.
-    ///
-    /// Whatever the limits, a lock that nobody else is known to wait for goes round here for one `ttl` at most, then
-    /// it is released and taken anew.
-    pub fn local_handover(mut self, passes: u32, time: Duration) -> Self {
-        self.policy.local_budget = LocalBudget { passes, time };
-        self
-    }
-
-    /// For how long this manager keeps a lock after the call that had it, in case that it wants it again soon.
-    /// Default: zero, not at all.
-    ///
-    /// Such a lock is *idle*: held at the nodes, and by no call. The next call of this manager has it at once, without a
-    /// command and with the fencing token after the one before, where others would take a round trip. Managers that want it
-    /// ask for it, and it is given back the moment one does.
+    /// Such a lock is *idle*: held on the nodes, but by no call. The next call of this manager acquires it without a round trip. If another
+    /// manager wants it, the nodes ask for it, and it is released at once.
     ///
     /// # When to use it
-    /// Where the same process mostly comes back to a key within a second or two: work that is spread over processes by the
-    /// key, as by a partition, a session or a shard. Not where processes take turns on the same keys: each such turn costs
-    /// one more round trip. What is worth it is found out for each key: only one that was released here twice within two
-    /// seconds is kept, one that others asked for before it was used again twice is not for 2 s, then 4 s, up to 64 s,
-    /// and then only after 8 uses in quick succession, later 64; a manager that saves too little by all this stops for ten
-    /// seconds. See [`Stats::linger`](crate::Stats::linger).
+    /// Use it if the same process usually comes back to a key within a second or two, for example if work is distributed by partition,
+    /// session or shard. Do not use it if processes take turns on the same keys: each turn then costs one more round trip.
     ///
-    /// # What others see
-    /// - A manager of this library that waits for the lock has it one round trip later than if it had been free; its calls
-    ///   that do not wait are answered as if it were free, if that manager lingers as well, and otherwise find it taken.
-    /// - Any other program with `SET NX` finds it taken for up to this time after the last use, and for one `ttl` in all.
-    /// - Should this process die, the lock is free when its `ttl` is over, as with any lock; and so it is when the program
-    ///   ends without a [`shutdown`](LockManager::shutdown) of a manager that is [`install`](LockManager::install)ed, which is
-    ///   never dropped.
+    /// The manager learns which keys are worth keeping. It keeps a key only after two releases within two seconds. If others ask for the key
+    /// before it was reused twice, it is not kept for 2 s, then 4 s, up to 64 s, and then only after 8 quick uses, later 64. A manager that
+    /// saves too little in total stops for ten seconds. [`Stats::linger`](crate::admin::Stats::linger) counts the effect.
     ///
-    /// A lock is idle for this time at most, and no longer than until a quarter of its `ttl` is left: nothing is renewed
-    /// meanwhile. [`shutdown`](LockManager::shutdown), and dropping the last handle of the manager, give back everything. A
-    /// lock with `min_hold` or `once_per` is never kept.
+    /// # Effect on others
+    /// - A waiting manager of this library gets the lock one round trip later than if it had been free. A call without a wait gets it too, if
+    ///   its manager also lingers; otherwise it finds the lock taken.
+    /// - Any other program with `SET NX` finds the key taken for up to this time after the last use, and for at most one `ttl` in total.
+    /// - If this process crashes, the lock is free when its `ttl` is over. The same applies if the program ends without
+    ///   [`shutdown`](LockManager::shutdown) of an [installed](LockManager::install) manager, which is never dropped.
+    ///
+    /// An idle lock is not renewed: it is released when a quarter of its `ttl` is left. [`shutdown`](LockManager::shutdown), and dropping the
+    /// last handle of the manager, release all idle locks. A lock with `min_hold` or `once_per` is never kept.
     ///
     /// # Examples
     /// ```
@@ -246,13 +205,6 @@ impl LockManagerBuilder {
     /// ```
     pub fn linger(mut self, linger: Duration) -> Self {
         self.policy.linger = linger;
-        self
-    }
-
-    /// How many locks may be idle at once, see [`linger`](Self::linger): when there are more, the ones that have been idle
-    /// for longest are given back, or nearly so. Default: 1024.
-    pub fn most_idle(mut self, locks: usize) -> Self {
-        self.policy.most_idle = locks;
         self
     }
 
@@ -275,22 +227,22 @@ impl LockManagerBuilder {
         self
     }
 
-    /// What is done when locks are taken in one order here and in another one there; see [`OrderCheck`].
-    /// Default: [`OrderCheck::Warn`] with debug assertions, and otherwise [`OrderCheck::Off`].
+    /// Sets the reaction to locks that are acquired in contradicting orders; see [`OrderCheck`].
+    /// Default: [`OrderCheck::Warn`] with debug assertions, otherwise [`OrderCheck::Off`].
     pub fn order_check(mut self, check: OrderCheck) -> Self {
         self.policy.order_check = check;
         self
     }
 
-    /// Whether keys are kept from whoever observes the process: spans and events have the template of the attribute, or the
-    /// [`label`](crate::LockRequest::label), in the place of the key, and a short hash where there is none. For keys with names
-    /// of people in them. Default: `false`.
+    /// Hides keys in spans and events: the template of the attribute or the [`label`](crate::LockRequest::label) takes their place, or a short
+    /// hash if there is neither. For keys that contain personal data. Default: keys are shown.
     ///
-    /// The hash is the same everywhere, so that events of one lock can be brought together. Anyone who can guess the key can compute it: use
-    /// [`redact_keys_with`](Self::redact_keys_with) for short keys such as numbers. Errors and [`held`](LockManager::held) have the key as ever: they are for the program, which has made it. If
-    /// any manager of the process redacts keys, the handlers of axum and tonic redact the errors that they log.
-    pub fn redact_keys(mut self, is_redacted: bool) -> Self {
-        self.policy.redaction = if is_redacted { Redaction::Hash } else { Redaction::None };
+    /// Equal keys have equal hashes in all processes. Anyone who can guess the key can compute the hash: use
+    /// [`redact_keys_with`](Self::redact_keys_with) for short keys such as numbers. Errors and
+    /// [`held_locks`](LockManager::held_locks) are not redacted, since they stay in the program. If any manager of the process redacts keys,
+    /// the handlers of axum and tonic redact the errors that they log.
+    pub fn redact_keys(mut self) -> Self {
+        self.policy.redaction = Redaction::Hash;
         self
     }
 
@@ -313,21 +265,17 @@ impl LockManagerBuilder {
         self
     }
 
-    /// Number of nodes that may lose their data at any time without a second holder. All managers of the same keys need the same value.
-    /// Default: 0; restarted nodes then abstain, see [`after_restart`](Self::after_restart).
+    /// Changes settings that few programs need; see [`Tuning`].
     ///
-    /// More nodes must agree: ceil((N + d + 1) / 2) of N nodes if d may lose their data, which is 4 of 5 for one or two. Fewer nodes may
-    /// be down at the same time, and a restarted node votes at once.
-    pub fn tolerate_amnesia(mut self, nodes: usize) -> Self {
-        self.policy.tolerated_amnesia = nodes;
-        self
-    }
-
-    /// Sets if a restarted node, which may have lost its locks, votes at once. All managers of the same keys need the same value.
-    /// Default: [`AfterRestart::Abstain`] with several nodes, [`AfterRestart::Trust`] with one, and with
-    /// [`tolerate_amnesia`](Self::tolerate_amnesia). Each has its price: see [`AfterRestart`].
-    pub fn after_restart(mut self, after_restart: AfterRestart) -> Self {
-        self.policy.after_restart = Some(after_restart);
+    /// # Examples
+    /// ```
+    /// # use redlock_runtime::{LockError, LockManager};
+    /// # #[tokio::main(flavor = "current_thread")] async fn main() -> Result<(), LockError> {
+    /// let locks = LockManager::builder().tuning(|tuning| tuning.max_idle(100)).in_memory()?;
+    /// # drop(locks); Ok(()) }
+    /// ```
+    pub fn tuning(mut self, tune: impl FnOnce(Tuning) -> Tuning) -> Self {
+        self.policy = tune(Tuning::new(self.policy)).into_policy();
         self
     }
 }

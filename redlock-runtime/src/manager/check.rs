@@ -157,7 +157,7 @@ fn deployment(shared: &Shared) -> Deployment {
     Deployment {
         node_timeout: shared.node_timeout(policy.default_ttl),
         longest_node_timeout: policy.node_timeout(policy.default_ttl, Duration::MAX),
-        tolerated_amnesia: policy.tolerated_amnesia,
+        tolerated_data_loss: policy.tolerated_data_loss,
         has_kept_keys: shared.has_kept_keys.load(Ordering::Relaxed),
         trusts_restarts: policy.after_restart(shared.nodes.len()) == AfterRestart::Trust,
         longest_abstention: shared.servers.longest_abstention(),

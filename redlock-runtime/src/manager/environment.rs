@@ -10,31 +10,30 @@ use std::time::Duration;
 const NODES: &str = "REDLOCK_NODES";
 const NAMESPACE: &str = "REDLOCK_NAMESPACE";
 const NODE_TIMEOUT: &str = "REDLOCK_NODE_TIMEOUT_MS";
-const LONGEST_TTL: &str = "REDLOCK_LONGEST_TTL_MS";
+const MAX_TTL: &str = "REDLOCK_MAX_TTL_MS";
 const AFTER_RESTART: &str = "REDLOCK_AFTER_RESTART";
-const TOLERATE_AMNESIA: &str = "REDLOCK_TOLERATE_AMNESIA";
+const TOLERATED_DATA_LOSS: &str = "REDLOCK_TOLERATED_DATA_LOSS";
 
 impl LockManager {
-    /// A manager as the environment describes it: its nodes
-    /// ([`nodes_from_env`](LockManagerBuilder::nodes_from_env)), and the settings that are there
-    /// ([`settings_from_env`](LockManagerBuilder::settings_from_env)).
+    /// Builds a manager from environment variables: its nodes ([`nodes_from_env`](LockManagerBuilder::nodes_from_env)) and the settings that are
+    /// present ([`settings_from_env`](LockManagerBuilder::settings_from_env)).
     ///
-    /// Must be called on a tokio runtime. It does not wait for the connections; see [`ready`](Self::ready).
+    /// Call it on a tokio runtime. It does not wait for the connections; see [`ready`](Self::ready).
     ///
     /// # Errors
-    /// [`LockError::Configuration`] when `REDLOCK_NODES` is not set or does not hold Redis URLs, or another variable is wrong.
-    /// There is no fall-back to memory, which would exclude nobody.
+    /// [`LockError::Configuration`] if `REDLOCK_NODES` is not set or contains no Redis URLs, or if another variable is invalid. There is no
+    /// fallback to memory, which would exclude no other process.
     pub fn from_env() -> Result<Self, LockError> {
         Self::builder().nodes_from_env()?.settings_from_env()?.build()
     }
 }
 
 impl LockManagerBuilder {
-    /// Adds the nodes in the environment variable `REDLOCK_NODES`: URLs, separated by commas. A comma that no scheme follows
-    /// is part of the URL, as in a password.
+    /// Adds the nodes of the environment variable `REDLOCK_NODES`: URLs separated by commas. A comma that is not followed by a scheme belongs to
+    /// the URL, for example to a password.
     ///
     /// # Errors
-    /// [`LockError::Configuration`] when the variable is not set, is empty or is not text.
+    /// [`LockError::Configuration`] if the variable is not set, empty or not UTF-8.
     pub fn nodes_from_env(self) -> Result<Self, LockError> {
         let urls = urls(&read(NODES)?.unwrap_or_default());
         if urls.is_empty() {
@@ -45,7 +44,7 @@ impl LockManagerBuilder {
         Ok(self.nodes(urls))
     }
 
-    /// Adds the nodes in one text, such as an argument of a program: URLs, separated by commas, as in `REDLOCK_NODES`.
+    /// Adds the nodes of one text, such as a program argument: URLs separated by commas, as in `REDLOCK_NODES`.
     ///
     /// # Examples
     /// ```
@@ -58,29 +57,27 @@ impl LockManagerBuilder {
         self.nodes(urls(list))
     }
 
-    /// Takes the settings that are there from the environment. A variable that is not set or empty changes nothing, and what is
-    /// set on the builder after this wins.
+    /// Applies the settings of environment variables. A variable that is not set or empty changes nothing. A later call on the builder
+    /// overrides the environment.
     ///
-    /// | variable | the same as |
+    /// | variable | sets |
     /// |---|---|
     /// | `REDLOCK_NAMESPACE=shop` | [`namespace`](Self::namespace) |
     /// | `REDLOCK_NODE_TIMEOUT_MS=200` | [`node_timeout`](Self::node_timeout) |
-    /// | `REDLOCK_LONGEST_TTL_MS=60000` | [`longest_ttl`](Self::longest_ttl) |
-    /// | `REDLOCK_AFTER_RESTART=abstain`, or `trust` | [`after_restart`](Self::after_restart) |
-    /// | `REDLOCK_TOLERATE_AMNESIA=1` | [`tolerate_amnesia`](Self::tolerate_amnesia) |
+    /// | `REDLOCK_MAX_TTL_MS=60000` | [`max_ttl`](crate::tuning::Tuning::max_ttl) |
+    /// | `REDLOCK_AFTER_RESTART=abstain`, or `trust` | [`after_restart`](crate::tuning::Tuning::after_restart) |
+    /// | `REDLOCK_TOLERATED_DATA_LOSS=1` | [`tolerated_data_loss`](crate::tuning::Tuning::tolerated_data_loss) |
     ///
-    /// What belongs to one node, such as credentials and certificates, stands in its URL; see
-    /// [`NodeConfig`](crate::NodeConfig).
+    /// Options of a single node, such as credentials and certificates, are part of its URL; see [`NodeConfig`](crate::NodeConfig).
     ///
     /// # Errors
-    /// [`LockError::Configuration`] when a variable holds something else. Whether a value is in range is seen by
-    /// [`build`](Self::build).
+    /// [`LockError::Configuration`] if a variable cannot be parsed. [`build`](Self::build) checks the ranges.
     ///
     /// # Examples
     /// ```
     /// # use redlock_runtime::{LockError, LockManager};
     /// # #[tokio::main(flavor = "current_thread")] async fn main() -> Result<(), LockError> {
-    /// // The operator decides where the program has said nothing, and never about the namespace.
+    /// // The operator can change everything but the namespace.
     /// let manager =
     ///     LockManager::builder().settings_from_env()?.namespace("shop").node("redis://127.0.0.1").build()?;
     /// # Ok(()) }
@@ -96,14 +93,17 @@ impl LockManagerBuilder {
         if let Some(value) = read(NODE_TIMEOUT)? {
             self = self.node_timeout(millis(NODE_TIMEOUT, &value)?);
         }
-        if let Some(value) = read(LONGEST_TTL)? {
-            self = self.longest_ttl(millis(LONGEST_TTL, &value)?);
+        if let Some(value) = read(MAX_TTL)? {
+            let max_ttl = millis(MAX_TTL, &value)?;
+            self = self.tuning(|tuning| tuning.max_ttl(max_ttl));
         }
         if let Some(value) = read(AFTER_RESTART)? {
-            self = self.after_restart(after_restart(&value)?);
+            let after_restart = after_restart(&value)?;
+            self = self.tuning(|tuning| tuning.after_restart(after_restart));
         }
-        if let Some(value) = read(TOLERATE_AMNESIA)? {
-            self = self.tolerate_amnesia(number_of_nodes(&value)?);
+        if let Some(value) = read(TOLERATED_DATA_LOSS)? {
+            let nodes = number_of_nodes(&value)?;
+            self = self.tuning(|tuning| tuning.tolerated_data_loss(nodes));
         }
         Ok(self)
     }
@@ -126,7 +126,7 @@ fn millis(variable: &str, value: &str) -> Result<Duration, LockError> {
 
 fn number_of_nodes(value: &str) -> Result<usize, LockError> {
     let number = value.trim().parse();
-    number.map_err(|_| LockError::configuration(format!("{TOLERATE_AMNESIA} is a number of nodes, such as 1")))
+    number.map_err(|_| LockError::configuration(format!("{TOLERATED_DATA_LOSS} is a number of nodes, such as 1")))
 }
 
 fn after_restart(value: &str) -> Result<AfterRestart, LockError> {
@@ -191,23 +191,23 @@ mod tests {
         let all = [
             (NAMESPACE, "shop"),
             (NODE_TIMEOUT, " 200"),
-            (LONGEST_TTL, "90000"),
+            (MAX_TTL, "90000"),
             (AFTER_RESTART, "abstain"),
-            (TOLERATE_AMNESIA, "1"),
+            (TOLERATED_DATA_LOSS, "1"),
         ];
         let builder = settings(&all).unwrap();
         assert_eq!(builder.namespace, "shop");
         assert_eq!(builder.policy.node_timeout, Some(Duration::from_millis(200)));
-        assert_eq!(builder.policy.longest_ttl(), Duration::from_secs(90));
+        assert_eq!(builder.policy.max_ttl(), Duration::from_secs(90));
         assert_eq!(builder.policy.after_restart(1), AfterRestart::Abstain);
-        assert_eq!(builder.policy.tolerated_amnesia, 1);
+        assert_eq!(builder.policy.tolerated_data_loss, 1);
         assert_eq!(settings(&[(AFTER_RESTART, "trust")]).unwrap().policy.after_restart(3), AfterRestart::Trust);
         assert_eq!(settings(&[]).unwrap().namespace, "before");
     }
 
     #[test]
     fn what_is_wrong_names_its_variable() {
-        let table = [(NODE_TIMEOUT, "200ms"), (LONGEST_TTL, "-1"), (AFTER_RESTART, "maybe"), (TOLERATE_AMNESIA, "one")];
+        let table = [(NODE_TIMEOUT, "200ms"), (MAX_TTL, "-1"), (AFTER_RESTART, "maybe"), (TOLERATED_DATA_LOSS, "one")];
         for (variable, value) in table {
             let error = settings(&[(variable, value)]).unwrap_err();
             assert!(error.contains(variable), "{error}");

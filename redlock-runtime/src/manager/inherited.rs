@@ -63,7 +63,7 @@ impl LockGuard {
     /// let guard = manager.acquire("order:7").await?;
     /// let task = tokio::spawn(guard.inherit().scope({
     ///     let manager = manager.clone();
-    ///     async move { manager.acquire(LockRequest::new("order:7").reentrant(true)).await.map(drop) }
+    ///     async move { manager.acquire(LockRequest::new("order:7").reentrant()).await.map(drop) }
     /// }));
     /// task.await.expect("it does not panic")??;
     /// guard.release().await

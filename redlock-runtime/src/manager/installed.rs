@@ -25,13 +25,12 @@ tokio::task_local! {
 }
 
 impl LockManager {
-    /// Makes this the manager of every annotated function that names none.
+    /// Makes this the manager of all annotated functions without the option `manager`, until the process ends.
     ///
-    /// It stays so until the process ends. The manager may be used on every runtime, and is fastest on the one on which it
-    /// was built: build it on the one that lasts.
+    /// The manager can be used on every runtime. It is fastest on the one on which it was built: build it on the runtime that lasts.
     ///
     /// # Errors
-    /// [`LockError::Configuration`] when one is installed already. Tests that need their own use [`scope`](Self::scope).
+    /// [`LockError::Configuration`] if a manager is installed already. Tests that need a manager of their own use [`scope`](Self::scope).
     pub fn install(&self) -> Result<(), LockError> {
         INSTALLED.set(self.clone()).map_err(|_| {
             LockError::configuration(
@@ -42,8 +41,8 @@ impl LockManager {
 
     /// Runs `future` with this manager in place of the installed one.
     ///
-    /// It holds for the task that polls `future`, and for tasks in a [scope](crate::Inherited::scope) of a lock that they
-    /// [inherit](crate::LockGuard::inherit) from it. Other tasks that it spawns do not see this manager.
+    /// It applies to the task that polls `future`, and to tasks in a [scope](crate::Inherited::scope) of a lock that they
+    /// [inherit](crate::LockGuard::inherit). Other spawned tasks do not use this manager.
     ///
     /// # Examples
     /// ```
@@ -61,10 +60,10 @@ impl LockManager {
         SCOPED.scope(self.clone(), future)
     }
 
-    /// The manager that annotated functions use here: that of the [`scope`](Self::scope), or the installed one.
+    /// Returns the manager that annotated functions use here: that of the [`scope`](Self::scope), or the installed one.
     ///
     /// # Errors
-    /// [`LockError::NotInstalled`] when there is neither.
+    /// [`LockError::NotInstalled`] if there is neither.
     pub fn current() -> Result<Self, LockError> {
         scoped_manager().or_else(installed).ok_or(LockError::NotInstalled)
     }

@@ -3,13 +3,13 @@
 //! Its methods put together what stands below. What a request means is decided in `request` and `client`; what a lock is,
 //! in `protocol`.
 
+mod acquire;
 mod attach;
 mod break_lock;
 mod build;
 mod builder;
 mod check;
 mod environment;
-mod fenced;
 mod held;
 mod inherited;
 mod inspect;
@@ -23,7 +23,9 @@ mod moved_name_tests;
 mod replaced;
 mod stats;
 mod trial;
+mod tuning;
 
+pub use self::acquire::Acquire;
 #[cfg(feature = "testing")]
 pub(crate) use self::build::Made;
 #[cfg(any(test, fuzzing))]
@@ -36,49 +38,50 @@ pub use self::lingering::LingerStats;
 #[cfg(feature = "testing")]
 pub(crate) use self::replaced::{replace, restore};
 pub use self::stats::{ReleaseStats, Stats};
+pub use self::tuning::Tuning;
 use crate::client::local_queue::LocalQueue;
 use crate::client::shared::Shared;
 use crate::client::window::acquire;
 use crate::error::FromLockError;
 use crate::error::LockError;
+#[cfg(doc)]
 use crate::guard::LockGuard;
 use crate::guard::hold::hold;
+use crate::guard::{Acquired, Fencing};
 use crate::node::report::CheckReport;
 use crate::protocol::rules::Rule;
+use crate::request::acquire_request::AcquireRequest;
 use crate::request::{LockRequest, Wait};
 use std::fmt;
 use std::future::Future;
 use std::panic::Location;
 use std::sync::Arc;
 
-/// Takes locks on one Redis server, or on a majority of several independent ones.
+/// Acquires locks on one Redis server, or on a majority of several independent ones.
 ///
-/// A clone is a handle to the same manager. One manager per process is the rule: it owns one connection per node, which
-/// all locks share.
-///
-/// # Blocked threads
-/// A task that blocks its thread, with a long computation or `std::thread::sleep`, can lose its own lock and no other. All
-/// managers of a process share one thread, called `redlock`, which renews what is held, sees releases through and makes
-/// connections. The connections themselves are driven by the runtime on which the manager was built, where an answer wakes
-/// the task that waits for it without a detour; as long as that is well, the thread costs nothing that can be measured. When
-/// the runtime drives nothing for 20 to 50 ms although something is under way, or when it has ended, the thread drives the
-/// connections, too. An acquisition and its release by a lone task then take about 1.4 times as long, those of many tasks at
-/// once 1.1 times at most. After a second at the earliest, a runtime that is well has them back.
+/// Use one manager per process: it owns one connection per node, which all locks share. A clone is a handle to the same manager.
 ///
 /// # When not to use it
-/// A lease-based lock avoids doing the same work twice. It cannot stop a process that is suspended while it writes. If a late write
-/// would do harm, let the storage check a number that grows with each holder ([`acquire_fenced`](Self::acquire_fenced)).
+/// A lease-based lock avoids doing the same work twice. It cannot stop a process that is suspended while it writes. If a late write would do
+/// harm, let the storage check a number that grows with each holder ([`LockRequest::fencing`]).
 ///
 /// # Examples
 /// ```
 /// # use redlock_runtime::{LockError, LockManager};
 /// # #[tokio::main(flavor = "current_thread")] async fn main() -> Result<(), LockError> {
-/// let manager = LockManager::in_memory();
-/// let guard = manager.acquire("order:7").await?;
-/// assert!(manager.try_acquire("order:7").await.is_err_and(|error| error.is_contended()));
+/// let locks = LockManager::in_memory();
+/// let guard = locks.acquire("order:7").await?;
+/// assert!(locks.try_acquire("order:7").await.is_err_and(|error| error.is_contended()));
 /// guard.release().await?;
 /// # Ok(()) }
 /// ```
+///
+/// # Blocked threads
+/// A task that blocks its thread, with a long computation or `std::thread::sleep`, can lose its own lock, but no other lock of the process.
+/// One thread named `redlock`, shared by all managers, renews leases, retries releases and opens connections. The connections are driven by
+/// the runtime on which the manager was built. If that runtime does not poll for 20 to 50 ms although commands are pending, or if it has ended,
+/// the thread drives the connections as well. An acquisition and its release by a single task then take about 1.4 times as long, those of many
+/// tasks at most 1.1 times. The runtime takes over again when it polls, after one second at the earliest.
 #[derive(Clone)]
 pub struct LockManager {
     pub(crate) local: Arc<LocalQueue>,
@@ -96,56 +99,75 @@ impl LockManager {
         self.local.shared()
     }
 
-    /// Takes the lock, waiting for it if need be.
+    /// Acquires a lock with options that are written behind the call, and waits for it if another caller holds it.
     ///
-    /// A bare key uses the manager's `ttl` and `wait`; a [`LockRequest`] says its own.
+    /// [`acquire`](Self::acquire) does the same with a prepared [`LockRequest`]. It needs no allocation for its future; the future of this
+    /// method is boxed.
     ///
-    /// Calls that wait are served first come, first served, and woken by whoever gives the lock back:
+    /// # Examples
+    /// ```
+    /// # use redlock_runtime::{LockError, LockManager};
+    /// # use std::time::Duration;
+    /// # #[tokio::main(flavor = "current_thread")] async fn main() -> Result<(), LockError> {
+    /// let locks = LockManager::in_memory();
+    /// let guard = locks.lock("order:7").ttl(Duration::from_secs(10)).wait(Duration::from_secs(2)).await?;
+    /// guard.release().await
+    /// # }
+    /// ```
+    #[track_caller]
+    pub fn lock<F>(&self, request: impl Into<LockRequest<F>>) -> Acquire<'_, F> {
+        Acquire::new(self, request.into(), Location::caller())
+    }
+
+    /// Acquires a lock, and waits for it if another caller holds it.
     ///
-    /// - Calls of one manager wait in line in memory, and the first of them represents the manager in the queues of the
-    ///   nodes. Within the line, the lock goes from call to call without a command; see
-    ///   [`local_handover`](LockManagerBuilder::local_handover) for how long, while others wait as well. Calls with
-    ///   another `ttl` than the one before are an exception: they go to the end of the queues.
-    /// - Calls that [share](LockRequest::shared) the lock stand in no line: each asks the nodes, and those that wait between two
-    ///   others, which want the lock alone, get it together.
-    /// - The order among managers is that of their first try, by clocks that never stay behind one another. A call
-    ///   that finds the lock free takes it, whoever waits elsewhere, unless its manager has seen others wait for the
-    ///   lock in the last two seconds.
-    /// - A lock that is held costs a waiting manager about one command per second and node, and a handover four commands
-    ///   per node in all, the first try included.
-    /// - A holder that has crashed is succeeded when its `ttl` is over, and a lock that another program has deleted is
-    ///   found within about a second. Whoever waits and dies is passed over.
+    /// A plain key uses the manager's default `ttl` and `wait`. A [`LockRequest`] has options. The result is a [`LockGuard`], or a
+    /// [`FencedGuard`](crate::FencedGuard) for a request with [`fencing`](LockRequest::fencing).
+    ///
+    /// # Order
+    /// Waiters are served in the order in which they began to wait. A release hands the lock to the next waiter.
+    ///
+    /// - Calls of one manager wait in a local queue. The first of them waits in the queues of the nodes. Within the local queue, the lock
+    ///   passes from call to call without a command, within the limits of [`local_handover`](crate::tuning::Tuning::local_handover) while
+    ///   other processes wait. A call with another `ttl` than its predecessor goes to the end of the queues of the nodes.
+    /// - [Shared](LockRequest::shared) calls do not use the local queue. All readers that wait between two writers enter together.
+    /// - Between processes, the order is by the time of the first attempt (a logical clock). A call that finds the lock free takes it, even
+    ///   if others wait, unless its manager has seen waiters for this key in the last two seconds.
+    /// - A waiting manager sends about one command per second and node.
+    /// - If a holder crashes, the next waiter gets the lock when the `ttl` is over. If a key was deleted by another program, the next
+    ///   waiter notices within about a second. Crashed waiters are skipped.
     ///
     /// # Errors
-    /// [`LockError::TimedOut`] when another owner held the lock during the whole wait, [`LockError::Contended`] when
-    /// it was held and there is no wait, [`LockError::NoQuorum`] when too few nodes answered, [`LockError::Refused`] when
-    /// so many refused for good that it is no use to try again,
-    /// [`LockError::InvalidKey`] for a key that cannot be locked, [`LockError::Configuration`] for an unusable `ttl`,
-    /// [`LockError::Closed`] after
-    /// [`shutdown`](Self::shutdown). [`LockError::WouldDeadlock`] when the call would wait for its own caller; and
-    /// [`LockError::Lost`] when it is [reentrant](LockRequest::reentrant) and was handed a lock that has ended.
+    /// - [`LockError::TimedOut`]: another caller held the lock during the whole wait. [`LockError::Contended`]: the same, without a wait.
+    /// - [`LockError::NoQuorum`]: too few nodes answered. Retrying can help.
+    /// - [`LockError::Refused`]: so many nodes rejected the call that retrying does not help.
+    /// - [`LockError::InvalidKey`], [`LockError::Configuration`]: the request is invalid.
+    /// - [`LockError::WouldDeadlock`]: the call would wait for its own caller.
+    /// - [`LockError::Lost`]: a [reentrant](LockRequest::reentrant) call entered a lock that has ended.
+    /// - [`LockError::Closed`]: after [`shutdown`](Self::shutdown).
     ///
     /// # Panics
     /// On a tokio runtime without time enabled.
     ///
     /// # Cancel safety
-    /// Dropped at any point, it leaves nothing behind once the nodes answer: a release follows every command that may
-    /// have taken the lock or a place in a queue, and what was granted meanwhile goes to the next.
+    /// A dropped call leaves nothing behind once the nodes answer: each command that may have taken the lock or a place in a queue is
+    /// followed by a release, and a lock that was granted meanwhile passes to the next waiter.
     #[track_caller]
-    pub fn acquire(&self, request: impl Into<LockRequest>) -> impl Future<Output = Result<LockGuard, LockError>> {
-        let request = request.into().asked_at(Location::caller());
-        async move { acquire(&self.local, &request).await.map(LockGuard::new) }
+    pub fn acquire<F: Fencing>(
+        &self,
+        request: impl Into<LockRequest<F>>,
+    ) -> impl Future<Output = Result<F::Guard, LockError>> {
+        self.acquire_inner::<F>(request.into().inner.called_at(Location::caller()))
     }
 
-    /// Takes the lock if it is free now, whatever `wait` the request or the manager has.
+    /// Acquires a lock that is free now, whatever `wait` the request or the manager has.
     ///
-    /// A majority that says "held" ends it at once. Nodes that do not answer, or whose connection has just broken, are waited
-    /// for as in any other call, for about one second. The first calls of a manager wait for its connections before that,
-    /// for two seconds at most. Where the lock may [linger](LockManagerBuilder::linger), whoever has it is asked whether a body
-    /// runs, and has a node timeout to give the lock back or to say so.
+    /// If a majority of the nodes answers "held", it returns at once. Nodes that do not answer are waited for, for about one second, and the
+    /// first call of a manager waits for its connections for up to two seconds. If the lock may [linger](LockManagerBuilder::linger), its
+    /// process is asked to release it and has one node timeout to answer.
     ///
     /// # Errors
-    /// [`LockError::Contended`] when another owner holds the lock; otherwise as for [`acquire`](Self::acquire).
+    /// [`LockError::Contended`] if another caller holds the lock; otherwise those of [`acquire`](Self::acquire).
     ///
     /// # Panics
     /// On a tokio runtime without time enabled.
@@ -153,8 +175,18 @@ impl LockManager {
     /// # Cancel safety
     /// As for [`acquire`](Self::acquire).
     #[track_caller]
-    pub fn try_acquire(&self, request: impl Into<LockRequest>) -> impl Future<Output = Result<LockGuard, LockError>> {
+    pub fn try_acquire<F: Fencing>(
+        &self,
+        request: impl Into<LockRequest<F>>,
+    ) -> impl Future<Output = Result<F::Guard, LockError>> {
         self.acquire(request.into().wait(Wait::None))
+    }
+
+    fn acquire_inner<F: Fencing>(
+        &self,
+        request: AcquireRequest,
+    ) -> impl Future<Output = Result<F::Guard, LockError>> + use<'_, F> {
+        async move { acquire(&self.local, &request).await.map(Acquired).and_then(F::guard) }
     }
 
     /// Runs `body` while it holds the lock: the closure form of the attribute.
@@ -166,23 +198,22 @@ impl LockManager {
     /// Write an async closure: `async |guard| { .. }`. A closure that returns an async block does not compile.
     ///
     /// # Errors
-    /// Those of [`acquire`](Self::acquire), and [`LockError::Lost`] when the body was stopped; all turned into the
-    /// body's own error type. After [`LockError::NoQuorum`] the body has not run, and nodes that agreed may hold the key
-    /// for a while: its release goes on in the background until they have answered or the key has expired. A release
-    /// that fails after the body is no error here; [`Stats::releases`] counts it.
+    /// Those of [`acquire`](Self::acquire), and [`LockError::Lost`] if the body was stopped, converted to the error type of the body. After
+    /// [`LockError::NoQuorum`] the body has not run; the key may stay on some nodes until they have answered the release or the key has
+    /// expired. A failed release after the body is not an error; [`Stats::releases`](crate::admin::Stats::releases) counts it.
     ///
     /// # Panics
-    /// On a tokio runtime without time enabled, and when the body panics.
+    /// On a tokio runtime without time enabled, and if the body panics.
     ///
     /// # Cancel safety
-    /// The body is dropped, then the lock is given back.
+    /// The body is dropped, then the lock is released.
     ///
     /// # Examples
     /// ```
     /// # use redlock_runtime::{LockError, LockManager};
     /// # #[tokio::main(flavor = "current_thread")] async fn main() -> Result<(), LockError> {
-    /// # let manager = LockManager::in_memory();
-    /// let total = manager
+    /// # let locks = LockManager::in_memory();
+    /// let total = locks
     ///     .with_lock("cart:7", async |guard| {
     ///         assert!(guard.is_held());
     ///         Ok::<_, LockError>(42)
@@ -191,32 +222,34 @@ impl LockManager {
     /// # assert_eq!(total, 42); Ok(()) }
     /// ```
     #[track_caller]
-    pub fn with_lock<R, F>(&self, request: impl Into<LockRequest>, body: F) -> impl Future<Output = R>
+    pub fn with_lock<F, R, B>(&self, request: impl Into<LockRequest<F>>, body: B) -> impl Future<Output = R>
     where
-        F: AsyncFnOnce(&LockGuard) -> R,
+        F: Fencing,
+        B: AsyncFnOnce(&F::Guard) -> R,
         R: FromLockError,
     {
-        // The body does not get the guard itself, and so cannot leave the lock to another worker.
-        let request = LockRequest { joins: true, ..request.into().asked_at(Location::caller()) };
+        // The body does not own the guard, and so cannot detach the lock.
+        let request = AcquireRequest { joins: true, ..request.into().inner.called_at(Location::caller()) };
         async move {
-            match self.acquire(request).await {
-                Ok(guard) => hold(&guard, body(&guard)).with_guard().await.unwrap_or_else(R::from_lock_error),
+            match self.acquire_inner::<F>(request).await {
+                Ok(guard) => {
+                    hold(F::unfenced(&guard), body(&guard)).with_guard().await.unwrap_or_else(R::from_lock_error)
+                }
                 Err(error) => R::from_lock_error(error),
             }
         }
     }
 
-    /// Waits until locks work at a majority of the nodes, for two seconds at most: long enough for a server that starts at
-    /// the same time. A node that may have forgotten locks does not count for a while; see
-    /// [`AfterRestart`](crate::AfterRestart).
+    /// Waits until locks work on a majority of the nodes, for at most two seconds.
     ///
-    /// Calls work without it. It is for a service that wants to know at the start whether it can lock. Like
-    /// [`check`](Self::check), it asks the nodes what they are like and tries a lock at each; what is merely a risk is no
-    /// error here, and can be read there. Both open the channels for wake-ups.
+    /// Optional: calls work without it. Use it when a service starts, to fail early with the reason. Like [`check`](Self::check), it queries each
+    /// node and tries a lock there, but it ignores mere risks. A restarted node that is still ignored does not count; see
+    /// [`AfterRestart`](crate::tuning::AfterRestart).
     ///
     /// # Errors
-    /// [`LockError::NoQuorum`] with one cause for each node that does not count. When waiting does not help, because of
-    /// wrong settings or a missing permission, it is [`LockError::Refused`] and comes at once, and its causes say what to do.
+    /// - [`LockError::NoQuorum`]: too few nodes work. It has one cause for each node that does not count.
+    /// - [`LockError::Refused`]: waiting does not help, because of a wrong setting or a missing permission. It returns at once, and its causes
+    ///   contain the remedy.
     ///
     /// # Panics
     /// On a tokio runtime without time enabled.
@@ -227,33 +260,27 @@ impl LockManager {
         check::ready(self.shared()).await
     }
 
-    /// Asks every node what it is like, as far as locks depend on it, and tries a lock there: one is taken, extended,
-    /// waited for, handed over with a wake-up, adopted and given back, and then a fenced one. For the log of a service
-    /// that starts.
+    /// Queries the state and the settings of every node, and tries a lock there. For the log of a starting service, and for operators.
     ///
-    /// The report tells
+    /// The trial acquires, extends, waits for, hands over, attaches and releases one lock, and then a fenced one. The report contains
     ///
-    /// - what keeps a node from counting: it cannot be reached, is a replica, a Sentinel or a member of a cluster, has
-    ///   forgotten locks, is further away than the node timeout, or refuses a command that locks need, to this user or to
-    ///   everybody. [`ready`](Self::ready) fails when too few are left;
-    /// - what can break locks later: eviction, replicas that may take over, a lone server that keeps nothing over a
-    ///   restart, a wrong clock, one node too many, and permissions without which waiting is slow or fencing fails.
+    /// - the reason why a node does not count: it is unreachable, a replica, a Sentinel, a member of a cluster, recently restarted, too slow for
+    ///   the node timeout, or rejects a command that locks need. [`ready`](Self::ready) fails if too few nodes are left;
+    /// - risks: eviction, replicas that may be promoted, a single server without persistence, a wrong clock, one node too many, and missing
+    ///   permissions that make waiting slow or fencing impossible.
     ///
-    /// The lock has the name `redlock:check:` and a fresh token, below the [namespace](LockManagerBuilder::namespace).
-    /// A user who may not use it can have all other permissions: the report says then that no lock was tried, and which
-    /// pattern to grant.
+    /// The lock is named `redlock:check:` and a fresh token, below the [namespace](LockManagerBuilder::namespace). If the user may not access that
+    /// name, the report says that no lock was tried, and which pattern to grant.
     ///
-    /// It takes five seconds at most, and far less when all nodes answer. Facts that the user may not query are unknown, and not an
-    /// error. It opens the channels for wake-ups, to see whether that is permitted.
-    ///
-    /// It does not compare the nodes and settings of different processes, and does not notice that a node with `appendonly yes` and
-    /// `appendfsync always` has come back without its data.
+    /// The call takes at most five seconds, and far less if all nodes answer. Facts that the user may not query are left open. It cannot compare
+    /// the nodes and settings of different processes, and does not notice that a node with `appendonly yes` and `appendfsync always` has come back
+    /// without its data.
     ///
     /// # Panics
     /// On a tokio runtime without time enabled.
     ///
     /// # Cancel safety
-    /// Nothing is left behind once the nodes answer: what was taken is released.
+    /// Nothing is left behind once the nodes answer: the trial lock is released.
     ///
     /// # Examples
     /// ```
@@ -270,23 +297,21 @@ impl LockManager {
         check::check(self.shared()).await
     }
 
-    /// Ends new acquisitions with [`LockError::Closed`], gives back what is [idle](LockManagerBuilder::linger), then waits
-    /// until every release that was sent is answered.
+    /// Rejects new acquisitions with [`LockError::Closed`], releases [idle](LockManagerBuilder::linger) locks, and waits until every pending
+    /// release is answered.
     ///
-    /// Call it before the process ends, so that the last releases are not lost with it. Guards that are still held stay
-    /// valid and give their locks back as usual, and [reentrant](crate::LockRequest::reentrant) calls in their bodies enter them
-    /// still.
+    /// Call it before the process ends, so that the last releases are not lost. Guards that are still held stay valid and release their locks as
+    /// usual. [Reentrant](crate::LockRequest::reentrant) calls in their bodies still enter them.
     ///
-    /// Returns `false` when a node left releases unanswered until their keys had expired by themselves, which bounds
-    /// the wait by the longest `ttl` in use. That may be long: wrap it in `tokio::time::timeout` where the process must
-    /// end sooner. The future of a [`LockGuard::release`] counts as a release that is not answered until it is finished
-    /// or dropped.
+    /// Returns `false` if a node did not answer a release before its key had expired. That limits the wait to the longest `ttl` in use; to end
+    /// sooner, wrap it in `tokio::time::timeout`. The future of a [`LockGuard::release`] counts as a pending release until it is finished or
+    /// dropped.
     ///
     /// # Panics
     /// On a tokio runtime without time enabled.
     ///
     /// # Cancel safety
-    /// The manager stays closed; the releases go on in the background.
+    /// The manager stays closed. The releases continue in the background.
     pub async fn shutdown(&self) -> bool {
         self.local.close();
         let mut all = true;

@@ -1,7 +1,8 @@
 //! Tests with names that lead to other servers while the servers before still run.
 
 use crate::node::redis::made_up::{Answer, lead, looks};
-use crate::{AfterRestart, LockError, LockManager, LockRequest, NodeError};
+use crate::tuning::AfterRestart;
+use crate::{LockError, LockManager, LockRequest, NodeError};
 use redlock_tests::{Nodes, PATIENCE, RedisServer, eventually, eventually_eq};
 use std::net::{Ipv4Addr, SocketAddr};
 use std::time::Duration;
@@ -99,7 +100,11 @@ async fn replacement_of_a_left_server_abstains_even_if_both_are_durable() {
     let after = durable().start().await;
     lead(name, [to(&nodes[0])]);
     let urls = [format!("redis://{name}:1"), nodes[1].url(), nodes[2].url()];
-    let manager = LockManager::builder().nodes(urls).after_restart(AfterRestart::Abstain).build().unwrap();
+    let manager = LockManager::builder()
+        .nodes(urls)
+        .tuning(|tuning| tuning.after_restart(AfterRestart::Abstain))
+        .build()
+        .unwrap();
     let errors = async || manager.check().await.nodes.into_iter().filter_map(|node| node.error).collect::<Vec<_>>();
     eventually_eq(PATIENCE, "all nodes count", Vec::new(), errors).await;
     lead(name, [to(&after)]);

@@ -37,7 +37,7 @@ pub(crate) struct ServerRegister {
     on_cut: OnceLock<OnCut>,
     /// The settings that other processes must have as well, if they are compared.
     shared_settings: OnceLock<SharedSettings>,
-    /// Longest lease that a server may have granted before it was restarted, in milliseconds: the `longest_ttl` that all managers share.
+    /// Longest lease that a server may have granted before it was restarted, in milliseconds: the `max_ttl` that all managers share.
     /// The time of a `min_hold` or of a window is no lease: no body runs in it, and every restart would stop locks for as long.
     longest_lease: AtomicU64,
     far_numbers: FarNumbers,
@@ -173,9 +173,9 @@ impl ServerRegister {
     }
 
     /// Sets the settings to compare with those of other processes. Only the first call has an effect.
-    pub(crate) fn compare_settings(&self, tolerated_amnesia: usize, longest_ttl: Duration) {
+    pub(crate) fn compare_settings(&self, tolerated_data_loss: usize, max_ttl: Duration) {
         let (quorum, after_restart) = (self.quorum, self.caution.after_restart);
-        let _ = self.shared_settings.set(SharedSettings { quorum, tolerated_amnesia, after_restart, longest_ttl });
+        let _ = self.shared_settings.set(SharedSettings { quorum, tolerated_data_loss, after_restart, max_ttl });
     }
 
     /// Returns the line of the settings on which all processes must agree, if it is compared.

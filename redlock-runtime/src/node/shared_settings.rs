@@ -3,8 +3,8 @@
 //! Each process leaves its line in the data of its servers, and compares the lines of other processes with its own
 //! (`node::redis::settings`). A line is `n=3 q=2 d=0 restart=abstain ttl=60000 nodes=1f2e3d4c`:
 //!
-//! 1. `n`, `q`, `d` and `restart` are the number of nodes, the quorum, and the settings `tolerate_amnesia` and `after_restart`.
-//! 2. `ttl` is the setting `longest_ttl` in milliseconds. It is left out for a single node that is trusted after a restart: nobody waits
+//! 1. `n`, `q`, `d` and `restart` are the number of nodes, the quorum, and the settings `tolerated_data_loss` and `after_restart`.
+//! 2. `ttl` is the setting `max_ttl` in milliseconds. It is left out for a single node that is trusted after a restart: nobody waits
 //!    for its leases.
 //! 3. `nodes` is a digest of the markers in the data of all nodes ([`Marker`]). Addresses would differ for one server. It is left out until
 //!    the markers of all nodes are known and have been there for 90 s, and where nodes have no marker.
@@ -24,9 +24,9 @@ use std::time::Duration;
 const NAMES: [(&str, &str); 6] = [
     ("n", "number of nodes"),
     ("q", "quorum"),
-    ("d", "tolerate_amnesia"),
+    ("d", "tolerated_data_loss"),
     ("restart", "after_restart"),
-    ("ttl", "longest_ttl"),
+    ("ttl", "max_ttl"),
     ("nodes", "list of nodes"),
 ];
 
@@ -37,9 +37,9 @@ const DIGEST: usize = 4;
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct SharedSettings {
     pub(crate) quorum: Quorum,
-    pub(crate) tolerated_amnesia: usize,
+    pub(crate) tolerated_data_loss: usize,
     pub(crate) after_restart: AfterRestart,
-    pub(crate) longest_ttl: Duration,
+    pub(crate) max_ttl: Duration,
 }
 
 impl SharedSettings {
@@ -48,10 +48,10 @@ impl SharedSettings {
         let Quorum { nodes, needed } = self.quorum;
         let is_trusted = self.after_restart == AfterRestart::Trust;
         let restart = if is_trusted { "trust" } else { "abstain" };
-        let mut line = format!("n={nodes} q={needed} d={} restart={restart}", self.tolerated_amnesia);
+        let mut line = format!("n={nodes} q={needed} d={} restart={restart}", self.tolerated_data_loss);
         if nodes > 1 || !is_trusted {
             // Writing to memory does not fail.
-            let _ = write!(line, " ttl={}", self.longest_ttl.as_millis());
+            let _ = write!(line, " ttl={}", self.max_ttl.as_millis());
         }
         if let Some(mut markers) = markers {
             markers.sort_unstable();
@@ -67,7 +67,7 @@ impl SharedSettings {
 /// The settings of other processes, if they differ from those of this process.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) struct OtherSettings {
-    /// Names of the settings that differ: `quorum, longest_ttl`.
+    /// Names of the settings that differ: `quorum, max_ttl`.
     pub(crate) names: Box<str>,
     /// Line of the other processes, from a server: an excerpt without unsafe characters.
     pub(crate) theirs: Box<str>,
@@ -98,8 +98,8 @@ mod tests {
 
     fn settings(nodes: usize) -> SharedSettings {
         let after_restart = if nodes == 1 { AfterRestart::Trust } else { AfterRestart::Abstain };
-        let longest_ttl = Duration::from_secs(60);
-        SharedSettings { quorum: Quorum::of(nodes, 0), tolerated_amnesia: 0, after_restart, longest_ttl }
+        let max_ttl = Duration::from_secs(60);
+        SharedSettings { quorum: Quorum::of(nodes, 0), tolerated_data_loss: 0, after_restart, max_ttl }
     }
 
     fn markers<const N: usize>(ids: [&str; N]) -> Vec<Box<str>> {
@@ -120,16 +120,16 @@ mod tests {
     #[test]
     fn differences_have_the_names_of_the_settings() {
         let ours = settings(3).line(Some(markers(["a", "b", "c"])));
-        let longer = SharedSettings { longest_ttl: Duration::from_secs(61), ..settings(3) };
-        let forgetful = SharedSettings { tolerated_amnesia: 1, quorum: Quorum::of(3, 1), ..settings(3) };
+        let longer = SharedSettings { max_ttl: Duration::from_secs(61), ..settings(3) };
+        let forgetful = SharedSettings { tolerated_data_loss: 1, quorum: Quorum::of(3, 1), ..settings(3) };
         let table = [
             (ours.clone(), None),
             (settings(3).line(None), None),
             (settings(3).line(Some(markers(["a", "b", "d"]))), Some("list of nodes")),
-            (longer.line(None), Some("longest_ttl")),
+            (longer.line(None), Some("max_ttl")),
             (settings(1).line(None), Some("number of nodes, quorum, after_restart")),
             (settings(4).line(None), Some("number of nodes, quorum")),
-            (forgetful.line(None), Some("quorum, tolerate_amnesia")),
+            (forgetful.line(None), Some("quorum, tolerated_data_loss")),
             (String::new(), None),
             ("something else".to_owned(), None),
         ];

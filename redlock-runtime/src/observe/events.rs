@@ -57,8 +57,8 @@ pub(crate) fn no_quorum(lock: Named<'_>, causes: impl Display, times: u64) {
 }
 
 /// Less than a fifth of a lease is left that is renewed. That of so many locks since this was told the last time.
-pub(crate) fn at_risk(lock: Named<'_>, (remaining, ttl): (Duration, Duration), times: u64) {
-    tell!(WARN, "at_risk", {
+pub(crate) fn near_expiry(lock: Named<'_>, (remaining, ttl): (Duration, Duration), times: u64) {
+    tell!(WARN, "near_expiry", {
         key = %lock.key(), template = lock.template, site = %lock.site(), remaining_ms = millis(remaining),
         ttl_ms = millis(ttl), times
     }, "the lease could not be renewed so far, and most of it is over");

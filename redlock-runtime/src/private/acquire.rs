@@ -3,8 +3,9 @@
 use super::{Listed, Settings};
 use crate::client::window::acquire as obtain;
 use crate::request::Place;
+use crate::request::acquire_request::AcquireRequest;
 use crate::request::what::What;
-use crate::{FencedGuard, LockError, LockGuard, LockKey, LockManager, LockRequest};
+use crate::{FencedGuard, LockError, LockGuard, LockKey, LockManager};
 use std::fmt;
 use std::future::Future;
 use std::pin::Pin;
@@ -27,7 +28,7 @@ pub fn acquire_all<const N: usize>(manager: Option<&LockManager>, all: [Listed; 
     begin(manager, request(parts_of(all), settings))
 }
 
-fn begin(manager: Option<&LockManager>, request: LockRequest) -> Acquire {
+fn begin(manager: Option<&LockManager>, request: AcquireRequest) -> Acquire {
     let manager = manager.cloned();
     Box::pin(async move {
         let manager = manager.map_or_else(LockManager::current, Ok)?;
@@ -54,8 +55,8 @@ pub fn acquire_all_fenced<const N: usize>(
     begin_fenced(manager, request(parts_of(all), settings))
 }
 
-fn begin_fenced(manager: Option<&LockManager>, request: LockRequest) -> AcquireFenced {
-    let (manager, request) = (manager.cloned(), LockRequest { is_fenced: true, ..request });
+fn begin_fenced(manager: Option<&LockManager>, request: AcquireRequest) -> AcquireFenced {
+    let (manager, request) = (manager.cloned(), AcquireRequest { is_fenced: true, ..request });
     Box::pin(async move {
         let manager = manager.map_or_else(LockManager::current, Ok)?;
         obtain(&manager.local, &request).await.and_then(FencedGuard::new)
@@ -70,8 +71,8 @@ fn parts_of<const N: usize>(all: [Listed; N]) -> What {
     What::Parts(all.into_iter().map(|listed| listed.0).collect())
 }
 
-fn request(what: What, settings: Settings) -> LockRequest {
-    LockRequest {
+fn request(what: What, settings: Settings) -> AcquireRequest {
+    AcquireRequest {
         what,
         mode: settings.mode,
         permits: settings.permits,

@@ -6,7 +6,7 @@ use crate::{LockError, LockGuard};
 #[diagnostic::on_unimplemented(
     message = "`{Self}` does not say whether the function has failed",
     label = "`on_failure = give_back` cannot tell from this return type",
-    note = "return a `Result`, or write `guard = lock` and call `lock.give_back_window()` in the body"
+    note = "return a `Result`, or write `guard = lock` and call `lock.reopen_window()` in the body"
 )]
 pub trait Failed {
     /// Whether it has.
@@ -23,6 +23,6 @@ impl<T, E> Failed for Result<T, E> {
 /// Gives the window back when the body has ended, and has failed.
 pub fn give_back_if_failed<R: Failed>(guard: &LockGuard, outcome: &Result<R, LockError>) {
     if outcome.as_ref().is_ok_and(Failed::has_failed) {
-        guard.give_back_window();
+        guard.reopen_window();
     }
 }

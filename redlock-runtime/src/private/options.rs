@@ -60,7 +60,7 @@ pub type linger = std::time::Duration;
 
 /// At most one run in each window of time, as in `once_per = 15m`: for a job that all processes start.
 ///
-/// An `Ok` uses up the window, even if the body did nothing: see `LockGuard::give_back_window`. Default: none.
+/// An `Ok` uses up the window, even if the body did nothing: see `LockGuard::reopen_window`. Default: none.
 pub type once_per = std::time::Duration;
 
 /// When one of the windows of `once_per` begins, as the time since 1970 in UTC: `window_start = 6h`.

@@ -41,8 +41,8 @@ use std::str::FromStr;
 ///
 /// # #[tokio::main(flavor = "current_thread")] async fn main() -> Result<(), LockError> {
 /// let manager = LockManager::in_memory();
-/// let first = manager.acquire_fenced("order:7").await?.fencing_token();
-/// let second = manager.acquire_fenced("order:7").await?.fencing_token();
+/// let first = manager.acquire(LockRequest::new("order:7").fencing()).await?.fencing_token();
+/// let second = manager.acquire(LockRequest::new("order:7").fencing()).await?.fencing_token();
 /// assert!(first < second);
 /// assert_eq!(second.to_string().parse::<FencingToken>()?, second);
 /// # Ok(()) }
@@ -66,10 +66,22 @@ impl FencingToken {
         Self(number << Self::SEQUENCE_BITS)
     }
 
-    /// The token as a number.
+    /// Returns the token as a number.
     #[must_use]
     pub const fn as_u64(self) -> u64 {
         self.0
+    }
+
+    /// Returns the token as a signed number, for a `BIGINT` column. Tokens are smaller than 2^63.
+    #[must_use]
+    pub const fn as_i64(self) -> i64 {
+        self.0.cast_signed()
+    }
+}
+
+impl From<FencingToken> for i64 {
+    fn from(token: FencingToken) -> Self {
+        token.as_i64()
     }
 }
 

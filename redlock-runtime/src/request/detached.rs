@@ -3,44 +3,42 @@
 use crate::error::LockError;
 use crate::lock::parts::Parts;
 use crate::lock::{LockKey, Mode, OwnerToken};
+use crate::request::acquire_request::AcquireRequest;
 use crate::request::what::What;
-use crate::request::{LockPart, LockRequest, detached_parts};
+use crate::request::{Fenced, LockPart, Unfenced, detached_parts};
 use std::fmt;
+use std::marker::PhantomData;
 use std::str::FromStr;
 use std::time::Duration;
 
-/// A lock that was left at the nodes by [`LockGuard::detach`](crate::LockGuard::detach), for
-/// [`LockManager::attach`](crate::LockManager::attach) to take up.
+/// A lock that its holder has left on the nodes with [`LockGuard::detach`](crate::LockGuard::detach), to be taken over by another worker
+/// with [`LockManager::attach`](crate::LockManager::attach).
 ///
-/// It is plain text, to be sent along with a job: `Display` writes it and `FromStr` reads it, as do serde's traits with
-/// the feature `serde`. Whoever has the text can take up the lock: treat it like the job itself. It is taken up once,
-/// however often it is delivered.
-///
-/// Texts of versions that knew no [shared](Mode::Shared) locks are those of exclusive ones, and the other way round. Those
-/// versions refuse the text of a shared lock, and versions that knew one key only the text of [several](crate::LockRequest::all)
-/// or of a [path](crate::LockRequest::path).
+/// It is plain text that travels with a job: [`Display`](fmt::Display) writes it and [`FromStr`] reads it, and so do serde's traits with the
+/// feature `serde`. Anyone who has the text can take over the lock. It can be attached once, even if it is delivered several times.
 ///
 /// # Examples
 /// ```
 /// # use redlock_runtime::{DetachedLock, LockError, LockManager};
 /// # #[tokio::main(flavor = "current_thread")] async fn main() -> Result<(), LockError> {
-/// let manager = LockManager::in_memory();
-/// let message = manager.acquire("order:7").await?.detach().to_string();
+/// let locks = LockManager::in_memory();
+/// let message = locks.acquire("order:7").await?.detach().to_string();
 /// // .. in another worker:
-/// let guard = manager.attach(message.parse::<DetachedLock>()?).await?;
+/// let guard = locks.attach(message.parse::<DetachedLock>()?).await?;
 /// assert!(guard.is_held());
 /// guard.release().await
 /// # }
 /// ```
 #[derive(Clone, Debug, PartialEq, Eq)]
-#[must_use = "without it, nobody can take the lock up or give it back"]
-pub struct DetachedLock {
+#[must_use = "without it, the lock cannot be attached or released before its `ttl` is over"]
+pub struct DetachedLock<F = Unfenced> {
     key: LockKey,
     mode: Mode,
-    /// What is locked, unless it is one key.
+    /// The parts, unless the lock has one key.
     parts: Option<Box<[LockPart]>>,
     token: OwnerToken,
     ttl: Duration,
+    fencing: PhantomData<fn() -> F>,
 }
 
 /// What stands before the `ttl` of a shared lock. Versions that know no shared locks find no number there, and refuse the text:
@@ -54,53 +52,66 @@ impl DetachedLock {
     pub(crate) fn new(parts: &Parts, token: OwnerToken, ttl: Duration) -> Self {
         let (key, mode) = (parts.key(), parts.mode());
         let is_key = parts.is_single() && !key.is_place();
-        Self { key, mode, parts: (!is_key).then(|| detached_parts::of(parts)), token, ttl }
+        Self { key, mode, parts: (!is_key).then(|| detached_parts::of(parts)), token, ttl, fencing: PhantomData }
     }
 
-    /// A request for what is locked, in the mode that it has.
-    pub(crate) fn request(&self) -> LockRequest {
+    /// Requests a [fencing token](crate::FencingToken) when the lock is attached. It is larger than the one that the lock had before.
+    pub fn fencing(self) -> DetachedLock<Fenced> {
+        self.convert()
+    }
+
+    /// A request for the same keys in the same mode.
+    pub(crate) fn request(&self) -> AcquireRequest {
         let what = match &self.parts {
             None => What::Key(self.key.clone()),
             Some(parts) => What::Parts(parts.clone()),
         };
-        LockRequest::of(what).mode(self.mode)
+        AcquireRequest { mode: self.mode, ..AcquireRequest::new(what) }
     }
 
     /// One whose parts have this text.
     fn of_parts(text: &str, token: OwnerToken, ttl: Duration) -> Option<Self> {
         let parts = detached_parts::read(text)?;
-        let request = LockRequest::of(What::Parts(parts));
+        let request = AcquireRequest::new(What::Parts(parts));
         Some(Self::new(&request.names("").ok()?, token, ttl))
     }
+}
 
-    /// What is locked. Where that is [several](crate::LockRequest::all) keys, what they are called together.
+impl<F> DetachedLock<F> {
+    /// The locked key. For a lock of several keys, their common name, as in `"a" + "b"`.
     #[must_use]
     pub const fn key(&self) -> &LockKey {
         &self.key
     }
 
-    /// Whether it is for one call alone or shared with others; whoever takes it up has it so.
+    /// The mode of the lock, which it keeps when it is attached.
     #[must_use]
     pub const fn mode(&self) -> Mode {
         self.mode
     }
 
-    /// Under which token the nodes keep it, until it is taken up.
+    /// The token under which the nodes store the lock until it is attached.
     #[must_use]
     pub const fn token(&self) -> &OwnerToken {
         &self.token
     }
 
-    /// The lifetime of the lock at the nodes, from the last renewal before it was detached.
+    /// The lifetime of the lock on the nodes, from its last renewal.
     #[must_use]
     pub const fn ttl(&self) -> Duration {
         self.ttl
+    }
+
+    /// The same lock, with or without a request for a fencing token.
+    pub(crate) fn convert<T>(self) -> DetachedLock<T> {
+        let Self { key, mode, parts, token, ttl, .. } = self;
+        DetachedLock { key, mode, parts, token, ttl, fencing: PhantomData }
     }
 }
 
 /// `<token> <ttl in milliseconds> <key>`, or `<token> shared:<ttl in milliseconds> <key>`. Of several keys, `parts:` stands
 /// there, and behind it each of them with its mode and its length, as in `x9:account:7s6:config`.
-impl fmt::Display for DetachedLock {
+impl<F> fmt::Display for DetachedLock<F> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         if let Some(parts) = &self.parts {
             write!(f, "{} {PARTS}{} ", self.token, self.ttl.as_millis())?;
@@ -126,14 +137,14 @@ impl FromStr for DetachedLock {
             }
             let (mode, ttl) = ttl.strip_prefix(SHARED).map_or((Mode::Exclusive, ttl), |ttl| (Mode::Shared, ttl));
             let ttl = Duration::from_millis(ttl.parse().ok()?);
-            Some(Self { key: key.into(), mode, parts: None, token, ttl })
+            Some(Self { key: key.into(), mode, parts: None, token, ttl, fencing: PhantomData })
         };
         parse().ok_or_else(|| LockError::configuration("this is not the text of a detached lock"))
     }
 }
 
 #[cfg(feature = "serde")]
-impl serde_core::Serialize for DetachedLock {
+impl<F> serde_core::Serialize for DetachedLock<F> {
     fn serialize<S: serde_core::Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         serializer.collect_str(self)
     }
@@ -150,6 +161,7 @@ impl<'de> serde_core::Deserialize<'de> for DetachedLock {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::LockRequest;
     use crate::lock::owner_token::ManagerId;
     use crate::time::token_clock::TokenTime;
 
@@ -188,7 +200,7 @@ mod tests {
             LockRequest::all([LockPart::path("/A/C"), LockPart::path("/A").mode(Mode::Shared), "a".into()]),
         ];
         for request in requests {
-            let parts = request.names("shop:").unwrap();
+            let parts = request.inner.names("shop:").unwrap();
             let detached = DetachedLock::new(&parts, token, Duration::from_secs(30));
             let text = detached.to_string();
             assert!(text.starts_with(&format!("{token} parts:30000 ")), "{text}");
@@ -196,7 +208,8 @@ mod tests {
             assert_eq!(read, detached);
             assert_eq!(read.request().names("shop:").unwrap(), parts, "{text}");
         }
-        let text = DetachedLock::new(&LockRequest::all(["b", "a:1"]).names("").unwrap(), token, Duration::from_secs(1));
+        let text =
+            DetachedLock::new(&LockRequest::all(["b", "a:1"]).inner.names("").unwrap(), token, Duration::from_secs(1));
         assert_eq!(text.to_string(), format!("{token} parts:1000 x3:a:1x1:b"));
     }
 

@@ -32,7 +32,7 @@
 /// # async fn write(manager: &LockManager, mut connection: redis::aio::MultiplexedConnection)
 /// # -> Result<(), Box<dyn std::error::Error>> {
 /// let fenced_set = redis::Script::new(FencedSet::SCRIPT);
-/// let guard = manager.acquire_fenced("order:7").await?;
+/// let guard = manager.acquire(LockRequest::new("order:7").fencing()).await?;
 /// let is_written: bool = fenced_set
 ///     .key("order:7:state")
 ///     .key("order:7:fence")

@@ -1,361 +1,450 @@
-//! What a caller asks for: the key, how long the lease is, how long to wait.
+//! What a caller asks for: what to lock, in which mode, for how long, and how long to wait.
 
 #[cfg(doc)]
 use crate::error::LockError;
 use crate::lock::{LockKey, LockPath, Mode};
-use crate::protocol::hold_options::HoldOptions;
 use crate::protocol::window::Windows;
-use crate::request::place::Place;
+use crate::request::acquire_request::AcquireRequest;
+use crate::request::fencing::{Fenced, Unfenced};
 use crate::request::what::What;
+use crate::request::{LockPart, Wait};
 use std::fmt;
-use std::panic::Location;
+use std::marker::PhantomData;
 use std::time::Duration;
 
-/// How long a call waits for a lock that somebody else holds.
+/// What to lock, and how.
 ///
-/// Everything counts: waiting for the holder, talking to the nodes, connecting at the start, which may take two seconds.
-/// Waiting is for holders: servers that are gone are [`LockError::NoQuorum`] after about one second, unless the wait is
-/// shorter or has no end; and what no server will ever grant is [`LockError::Refused`] then, whatever the wait.
-///
-/// Calls are served in the order in which they began to wait, as far as their processes are alive. Nobody polls for a
-/// lock: whoever gives it back wakes the next one. The order, and how soon a crashed holder is noticed, are described at
-/// [`LockManager::acquire`](crate::LockManager::acquire).
-///
-/// # Examples
-/// ```
-/// use redlock_runtime::{LockError, LockManager, LockRequest, Wait};
-/// use std::time::Duration;
-///
-/// # #[tokio::main(flavor = "current_thread", start_paused = true)] async fn main() -> Result<(), LockError> {
-/// let manager = LockManager::in_memory();
-/// let held = manager.acquire("order:7").await?;
-/// let error = manager.acquire(LockRequest::new("order:7").wait(Wait::None)).await.unwrap_err();
-/// assert!(matches!(error, LockError::Contended { .. }));
-/// let error = manager.acquire(LockRequest::new("order:7").wait(Duration::from_secs(2))).await.unwrap_err();
-/// assert!(matches!(error, LockError::TimedOut { .. }));
-/// drop(held);
-/// manager.acquire(LockRequest::new("order:7").wait(Wait::Forever)).await?.release().await
-/// # }
-/// ```
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Wait {
-    /// No wait for a holder: a held key is [`LockError::Contended`] at once. Servers that do not answer get as long as with
-    /// any other wait, about one second, and are [`LockError::NoQuorum`] then. The first call of a manager may take two
-    /// seconds more, for the connections.
-    None,
-    /// Until the lock is obtained or this time is over; [`LockError::TimedOut`] then.
-    For(Duration),
-    /// Until the lock is obtained, also from servers that are gone for a while. It ends with [`LockError::Refused`] when so
-    /// many servers refuse for about one second that those which may come back are too few.
-    Forever,
-}
-
-impl From<Duration> for Wait {
-    fn from(wait: Duration) -> Self {
-        if wait.is_zero() { Self::None } else { Self::For(wait) }
-    }
-}
-
-/// A key together with the `ttl` and the `wait` for this acquisition.
-///
-/// Whatever takes a request takes a bare key, too, and then uses the manager's defaults.
+/// Methods that take a request also accept a plain key, and then use the manager's defaults. A request for a
+/// [fencing token](Self::fencing) is a `LockRequest<Fenced>`, and its guard is a [`FencedGuard`](crate::FencedGuard).
 ///
 /// # Examples
 /// ```
 /// # use redlock_runtime::{LockError, LockManager, LockRequest};
 /// # use std::time::Duration;
 /// # #[tokio::main(flavor = "current_thread")] async fn main() -> Result<(), LockError> {
-/// let manager = LockManager::in_memory();
-/// let guard = manager.acquire(LockRequest::new("order:7").ttl(Duration::from_secs(10))).await?;
-/// # guard.release().await?; manager.acquire("order:7").await?; Ok(()) }
+/// let locks = LockManager::in_memory();
+/// let guard = locks.acquire(LockRequest::new("order:7").ttl(Duration::from_secs(10))).await?;
+/// # guard.release().await?; locks.acquire("order:7").await?; Ok(()) }
 /// ```
-#[derive(Clone)]
-#[expect(clippy::struct_excessive_bools, reason = "each is an option of its own")]
 #[must_use = "a request does nothing until a manager acquires it"]
-pub struct LockRequest {
-    pub(crate) what: What,
-    pub(crate) mode: Mode,
-    /// How many may have the lock at a time, if the request says so.
-    pub(crate) permits: Option<u32>,
-    pub(crate) ttl: Option<Duration>,
-    pub(crate) wait: Option<Wait>,
-    pub(crate) hold: HoldOptions,
-    /// For how long the lock stays held without a call, if the request says so.
-    pub(crate) linger: Option<Duration>,
-    /// The windows of time in each of which the lock is obtained once.
-    pub(crate) windows: Option<Windows>,
-    /// Whether a fencing token is wanted with the lock.
-    pub(crate) is_fenced: bool,
-    /// Whether it enters the lock of a call that encloses it.
-    pub(crate) is_reentrant: bool,
-    /// Whether a share of a lock may come with the token of another call: its guard is not left to another worker then.
-    pub(crate) joins: bool,
-    /// Whether it matters in which order the lock is taken.
-    pub(crate) has_ordered_lock: bool,
-    /// Who asks, as far as it is known: the attribute, or the call of the manager.
-    pub(crate) place: Option<Place>,
-    /// What stands for the template of an attribute.
-    pub(crate) label: Option<&'static str>,
-}
-
-impl fmt::Debug for LockRequest {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Self { what, mode, ttl, wait, hold, linger, windows, .. } = self;
-        let Self { permits, is_fenced, is_reentrant, has_ordered_lock, place, label, .. } = self;
-        let mut request = f.debug_struct("LockRequest");
-        match what {
-            What::Key(key) => request.field("key", key),
-            What::Parts(parts) => request.field("parts", parts),
-        };
-        request.field("ttl", ttl).field("wait", wait).field("hold", hold);
-        if mode.is_shared() {
-            request.field("mode", mode);
-        }
-        if let Some(permits) = permits {
-            request.field("permits", permits);
-        }
-        if let Some(linger) = linger {
-            request.field("linger", linger);
-        }
-        if let Some(windows) = windows {
-            request.field("windows", windows);
-        }
-        if *is_fenced {
-            request.field("is_fenced", is_fenced);
-        }
-        if *is_reentrant {
-            request.field("is_reentrant", is_reentrant);
-        }
-        if !*has_ordered_lock {
-            request.field("has_ordered_lock", has_ordered_lock);
-        }
-        if let Some(place) = place {
-            request.field("place", place);
-        }
-        if let Some(label) = label {
-            request.field("label", label);
-        }
-        request.finish()
-    }
+pub struct LockRequest<F = Unfenced> {
+    pub(crate) inner: AcquireRequest,
+    fencing: PhantomData<fn() -> F>,
 }
 
 impl LockRequest {
-    /// A request for `key` with the manager's defaults.
+    /// An exclusive lock of `key`, with the manager's defaults.
     pub fn new(key: impl Into<LockKey>) -> Self {
-        Self::of(What::Key(key.into()))
+        Self::from_inner(AcquireRequest::new(What::Key(key.into())))
     }
 
-    /// A request for `what` with the manager's defaults.
-    pub(crate) fn of(what: What) -> Self {
-        let (ttl, wait, linger, windows, is_fenced, place, label) = (None, None, None, None, false, None, None);
-        let (hold, is_reentrant, joins, has_ordered_lock) = (HoldOptions::default(), false, false, true);
-        let (mode, permits) = (Mode::Exclusive, None);
-        Self {
-            what,
-            mode,
-            permits,
-            ttl,
-            wait,
-            hold,
-            linger,
-            windows,
-            is_fenced,
-            is_reentrant,
-            joins,
-            has_ordered_lock,
-            place,
-            label,
+    /// A shared lock of `key`, with the manager's defaults: any number of readers hold it at the same time, and no writer.
+    ///
+    /// Equivalent to `LockRequest::new(key).mode(Mode::Shared)`. A *writer* is a caller with an exclusive lock of the same key.
+    ///
+    /// Use it if reading takes long enough that readers would wait for each other. For bodies that are shorter than a round trip to the
+    /// nodes, an exclusive lock can be faster: within a process it passes from call to call without a command. A shared lock costs a node
+    /// about 1.5 times as much as an exclusive one, and twice as much under high load.
+    ///
+    /// # Order
+    /// Readers and writers are served in the order in which they began to wait. A reader does not overtake a waiting writer, and all
+    /// readers between two writers enter together. Writers of one process are an exception: one of them waits in the queues of the nodes,
+    /// and the lock may pass from one to the next within the limits of [`local_handover`](crate::tuning::Tuning::local_handover).
+    ///
+    /// # Readers of one process
+    /// Bodies of [`with_lock`](crate::LockManager::with_lock) and of the attribute with the same key and `ttl`, with renewal and without
+    /// `min_hold`, share one token and one lease. The first reader asks the nodes, later readers *join* without a command, and the last
+    /// one releases the lock. [`max_hold`](Self::max_hold) applies to each reader. All of them learn of a loss.
+    ///
+    /// Nobody joins while a writer of this process waits. While a writer of another process waits, readers join within the limits of
+    /// [`local_handover`](crate::tuning::Tuning::local_handover). A token is joined for at most one `ttl`.
+    ///
+    /// A guard of [`acquire`](crate::LockManager::acquire) has a token and a lease of its own. It can be
+    /// [detached](crate::LockGuard::detach).
+    ///
+    /// # Restrictions
+    /// - [`linger`](Self::linger), [`once_per`](Self::once_per) and [`fencing`](Self::fencing) cannot be combined with a shared lock.
+    /// - [`min_hold`](Self::min_hold) keeps writers out for that time, but not readers.
+    /// - A writer can become a reader with [`downgrade`](crate::LockGuard::downgrade). A reader cannot become a writer: two readers that
+    ///   tried would wait for each other.
+    /// - A reader must not acquire a second shared lock of the same key while a writer may wait: the second request waits behind the
+    ///   writer, and the writer waits for the first. Within one process such a call fails with [`LockError::WouldDeadlock`]. A deadlock
+    ///   through another process cannot be detected.
+    ///
+    /// # Errors
+    /// When acquired: [`LockError::Configuration`] in combination with `fencing`, `once_per` or `linger`.
+    ///
+    /// # Examples
+    /// ```
+    /// # use redlock_runtime::{LockError, LockManager, LockRequest};
+    /// # #[tokio::main(flavor = "current_thread")] async fn main() -> Result<(), LockError> {
+    /// let locks = LockManager::in_memory();
+    /// let one = locks.acquire(LockRequest::shared("config")).await?;
+    /// let other = locks.acquire(LockRequest::shared("config")).await?;
+    /// assert!(one.is_held() && other.is_held());
+    /// assert!(locks.try_acquire("config").await.unwrap_err().is_contended());
+    /// # Ok(()) }
+    /// ```
+    pub fn shared(key: impl Into<LockKey>) -> Self {
+        Self::new(key).mode(Mode::Shared)
+    }
+
+    /// Several keys or paths at once, all or none of them, with the manager's defaults.
+    ///
+    /// A call waits until all of its keys are free at the same time, and holds none of them while it waits. The order of the keys does not
+    /// matter: calls that name the same keys in different orders cannot deadlock. Equal keys are merged; the result is exclusive unless
+    /// all of them are shared.
+    ///
+    /// Each part is a key, a [`LockPath`], or a [`LockPart`] with its own mode. [`mode`](Self::mode) sets the mode of all others.
+    ///
+    /// # Restrictions
+    /// - In a cluster, all keys of a request must be in one hash slot. Give them a common hash tag: `{acme}:from` and `{acme}:to`.
+    /// - The lock is not passed from call to call within a process: each call asks the nodes.
+    /// - [`once_per`](Self::once_per) and [`linger`](Self::linger) cannot be combined with several keys.
+    /// - A [fencing token](Self::fencing) covers all exclusive keys of the request: it is larger than each earlier token of any of them.
+    ///   Shared keys are not covered.
+    ///
+    /// Errors and events show all keys, as in `"a" + "b"`. [`LockGuard::keys`](crate::LockGuard::keys) returns each of them.
+    ///
+    /// # Errors
+    /// When acquired: [`LockError::InvalidKey`] for an invalid part, for no part, for more than 16 parts, and for more than 64 names
+    /// including the ancestors of paths; [`LockError::Configuration`] for keys in different slots of a cluster, in combination with
+    /// `once_per` or `linger`, and for fencing if all parts are shared.
+    ///
+    /// # Examples
+    /// ```
+    /// # use redlock_runtime::{LockError, LockManager, LockPart, LockRequest};
+    /// # #[tokio::main(flavor = "current_thread")] async fn main() -> Result<(), LockError> {
+    /// let locks = LockManager::in_memory();
+    /// let guard = locks.acquire(LockRequest::all(["account:8", "account:7"])).await?;
+    /// assert_eq!(guard.keys().count(), 2);
+    /// assert!(locks.try_acquire("account:7").await.unwrap_err().is_contended());
+    /// let request = || LockRequest::all([LockPart::shared("config"), "job:7".into()]);
+    /// locks.acquire(request()).await?.release().await
+    /// # }
+    /// ```
+    pub fn all<P: Into<LockPart>>(parts: impl IntoIterator<Item = P>) -> Self {
+        Self::from_inner(AcquireRequest::new(What::Parts(parts.into_iter().map(Into::into).collect())))
+    }
+
+    /// A path and everything below it, with the manager's defaults.
+    ///
+    /// An exclusive lock of a path excludes all locks of the path itself, of its ancestors and of its descendants, but not of its siblings.
+    /// While `/acme/reports` is held, `/acme/invoices` is free, and `/acme` and `/acme/reports/2024` are not. The root `/` cannot be
+    /// locked.
+    ///
+    /// In Redis, `/acme/reports` is stored as `/{acme}/reports`, and errors and events show that name. All paths with the same first
+    /// segment are in one slot of a cluster. A *key* with the name of a path excludes that path, but knows nothing of its ancestors and
+    /// descendants.
+    ///
+    /// To lock several paths, pass them to [`all`](Self::all) as [`LockPath`]s.
+    ///
+    /// # Errors
+    /// When acquired: [`LockError::InvalidKey`] for a path that [`LockPath::check`] rejects, such as one with an empty segment or with
+    /// `..`; [`LockError::Configuration`] in combination with `once_per` or `linger`.
+    ///
+    /// # Examples
+    /// ```
+    /// # use redlock_runtime::{LockError, LockManager, LockRequest};
+    /// # #[tokio::main(flavor = "current_thread")] async fn main() -> Result<(), LockError> {
+    /// let locks = LockManager::in_memory();
+    /// let guard = locks.acquire(LockRequest::path("/acme/reports")).await?;
+    /// assert_eq!(guard.key().as_str(), "/{acme}/reports");
+    /// for path in ["/acme", "/acme/reports/2024"] {
+    ///     assert!(locks.try_acquire(LockRequest::path(path)).await.unwrap_err().is_contended());
+    /// }
+    /// locks.acquire(LockRequest::path("/acme/invoices")).await?;
+    /// # Ok(()) }
+    /// ```
+    pub fn path(path: impl Into<LockPath>) -> Self {
+        Self::all([path.into()])
+    }
+
+    /// Requests a [fencing token](crate::FencingToken) with the lock: a number that is larger than that of every earlier holder. The
+    /// guard is a [`FencedGuard`](crate::FencedGuard) then.
+    ///
+    /// Send the token along with every write, and let the storage reject a write whose token is smaller than the largest one it has seen.
+    /// This is the only protection against a write that arrives after the lease has ended.
+    ///
+    /// A number is proposed together with the command that acquires the lock. It costs another round trip if it was too small: if the clock
+    /// of another process is further ahead than this manager knows, or if keys with the same hash tag are acquired at the same time. When
+    /// the lock passes from call to call within a process, no command is needed for the next token.
+    ///
+    /// Fenced and unfenced calls with the same key exclude each other. Only the fenced calls have tokens.
+    ///
+    /// # Stored data
+    /// Each node stores at most 16 384 keys `redlock:f:{..}` for each namespace, whatever the number of locks, of about 161 bytes each.
+    /// They do not expire. Tokens grow as long as no node loses these keys:
+    ///
+    /// - A holder sends its number to nodes that come back without their data. Servers may be restarted empty one after the other while the
+    ///   lock is held.
+    /// - If a node loses its keys after the release, the next majority may consist of that node and of nodes that have never stored the
+    ///   number. Then the clocks decide: a proposed number is the median time of the servers. The next token is larger unless the clocks of
+    ///   the servers were set back. If the user may not run `TIME`, the clocks of the processes are used instead.
+    ///
+    /// # Errors
+    /// When acquired: [`LockError::NoQuorum`] also if too few nodes accept a number; the lock is released then.
+    /// [`LockError::Configuration`] for a shared lock, a permit, or `once_per`.
+    ///
+    /// # Examples
+    /// ```
+    /// # use redlock_runtime::{LockError, LockManager, LockRequest};
+    /// # #[tokio::main(flavor = "current_thread")] async fn main() -> Result<(), LockError> {
+    /// let locks = LockManager::in_memory();
+    /// let guard = locks.acquire(LockRequest::new("order:7").fencing()).await?;
+    /// println!("UPDATE .. WHERE fencing_token <= {}", guard.fencing_token());
+    /// guard.release().await
+    /// # }
+    /// ```
+    pub fn fencing(self) -> LockRequest<Fenced> {
+        LockRequest::from_inner(AcquireRequest { is_fenced: true, ..self.inner })
+    }
+}
+
+impl<F> LockRequest<F> {
+    pub(crate) const fn from_inner(inner: AcquireRequest) -> Self {
+        Self { inner, fencing: PhantomData }
+    }
+
+    /// Sets the mode: exclusive, or [shared](LockRequest::shared) with others. Default: [`Mode::Exclusive`].
+    pub const fn mode(mut self, mode: Mode) -> Self {
+        self.inner.mode = mode;
+        self
+    }
+
+    /// Requests one of `permits` permits of the key: a counting semaphore across all processes. At most 1000.
+    ///
+    /// Use it for work that a few callers may do at the same time, such as exports of one tenant. With [`min_hold`](Self::min_hold) it is a
+    /// rate limit: each permit stays taken for at least that time.
+    ///
+    /// # Order
+    /// Waiters are served in the order in which they began to wait; a waiter keeps all later ones waiting, even those with a larger number.
+    /// Each call applies its own number: a call with 5 enters while 4 others hold permits, a call with 3 enters while 2 do. If a new
+    /// version changes the number, both numbers may be in use at the same time.
+    ///
+    /// A released permit passes to the longest waiting call of the same process without a command, unless a call of another process is known
+    /// to have waited longer. Permits with a different `ttl`, a number that is too small, or a `min_hold` do not pass.
+    ///
+    /// Every permit has a lease of its own. If a process crashes, each of its permits is free after the `ttl` of that permit. A crashed
+    /// waiter occupies no permit, but the first waiter can delay the others for up to five seconds.
+    ///
+    /// # Differences from an exclusive lock
+    /// - Entering takes one more round trip. The call first acquires an *admission lock*, under which one call at a time counts the other
+    ///   permits.
+    /// - A permit whose lease ends is lost for good ([`LockError::Lost`]).
+    /// - If a node loses a permit, or was unreachable when the permit was taken, the permit is restored there only while a majority of the
+    ///   nodes still has it, and after the calls that already wait. So a permit on a bare majority, such as two of three nodes, is lost if
+    ///   one of these nodes loses it. An exclusive lock survives that.
+    /// - [`fencing`](LockRequest::fencing), [`once_per`](Self::once_per), [`linger`](Self::linger), several keys and paths cannot be
+    ///   combined with permits. A [detached](crate::LockGuard::detach) permit is released.
+    /// - An exclusive lock of the same key waits until no permit is held. The first call that waits for a permit waits for exclusive locks in
+    ///   the queue of the key.
+    /// - A shared lock of the same key does not wait for permits. It counts as one permit; readers that have joined each other count as one.
+    /// - A [reentrant](Self::reentrant) call enters the permit of its caller, whatever its number. A nested call that is not reentrant takes
+    ///   one more permit. If all are taken, it fails with [`LockError::WouldDeadlock`] after a second, because the other calls may be waiting
+    ///   for the permit of its caller.
+    ///
+    /// # Errors
+    /// When acquired: [`LockError::Configuration`] for 0 permits, for more than 1000, and for the combinations above.
+    ///
+    /// # Examples
+    /// ```
+    /// # use redlock_runtime::{LockError, LockManager, LockRequest};
+    /// # #[tokio::main(flavor = "current_thread")] async fn main() -> Result<(), LockError> {
+    /// let locks = LockManager::in_memory();
+    /// let export = || LockRequest::new("export:acme").permits(2);
+    /// let one = locks.acquire(export()).await?;
+    /// let other = locks.acquire(export()).await?;
+    /// assert!(locks.try_acquire(export()).await.unwrap_err().is_contended());
+    /// drop(one);
+    /// let next = locks.acquire(export()).await?;
+    /// # Ok(()) }
+    /// ```
+    pub const fn permits(mut self, permits: u32) -> Self {
+        self.inner.permits = Some(permits);
+        if matches!(self.inner.mode, Mode::Exclusive) {
+            self.inner.mode = Mode::Permit;
         }
-    }
-
-    /// The same request, by a call at that place in the source.
-    pub(crate) fn asked_at(mut self, location: &'static Location<'static>) -> Self {
-        self.place.get_or_insert(Place::Call(location));
         self
     }
 
-    /// What the calls of this place are called in [`stats`](crate::LockManager::stats), spans and events: the template of the
-    /// key, such as `order:{id}`, which an attribute has by itself. Default: none, and they are called by file and line.
+    /// Sets the name of the call in [`stats`](crate::LockManager::stats), spans and events, such as `order:{id}`. Calls of the attribute
+    /// are named by their template. Default: none; the call is named by its file and line.
     ///
-    /// A text of the program and not of its data: each is counted by itself.
+    /// Use a constant of the program. Each distinct name is counted separately.
     pub const fn label(mut self, label: &'static str) -> Self {
-        self.label = Some(label);
+        self.inner.label = Some(label);
         self
     }
 
-    /// The lifetime of the lock at the nodes, which is the longest that a crashed holder blocks others.
+    /// Sets the lifetime of the lock on the nodes: the longest time for which a crashed holder blocks others. Whole milliseconds; fractions
+    /// are cut off. Default: the manager's [`default_ttl`](crate::LockManagerBuilder::default_ttl).
     ///
-    /// Whole milliseconds, what is smaller is cut off. At most the
-    /// [`longest_ttl`](crate::LockManagerBuilder::longest_ttl) of the manager, which is 60 s by default with several nodes;
-    /// at least the node timeout, the clock drift and 2 ms together, because anything shorter could run out before the answer arrives.
-    /// Default: the manager's [`default_ttl`](crate::LockManagerBuilder::default_ttl).
-    pub fn ttl(mut self, ttl: Duration) -> Self {
-        self.ttl = Some(ttl);
+    /// At least the node timeout plus the clock drift plus 2 ms. At most the manager's [`max_ttl`](crate::tuning::Tuning::max_ttl), which is
+    /// 60 s by default with several nodes.
+    pub const fn ttl(mut self, ttl: Duration) -> Self {
+        self.inner.ttl = Some(ttl);
         self
     }
 
-    /// How long to wait while another owner holds the key. A zero duration is [`Wait::None`].
+    /// Sets how long to wait while another caller holds the key. A zero duration is [`Wait::None`].
     /// Default: the manager's [`default_wait`](crate::LockManagerBuilder::default_wait).
     pub fn wait(mut self, wait: impl Into<Wait>) -> Self {
-        self.wait = Some(wait.into());
+        self.inner.wait = Some(wait.into());
         self
     }
 
-    /// Whether the lease is renewed in the background for as long as the guard lives: at a third of what is left of it,
-    /// so that a body may take longer than the `ttl`. Without, the lock is lost when the `ttl` is over.
-    /// Default: `true`.
-    ///
-    /// A renewal that fails is tried again until the lease has run out.
-    pub const fn renew(mut self, renew: bool) -> Self {
-        self.hold.renew = renew;
+    /// Turns off renewal: the lock is lost when its `ttl` is over. Default: the lease is renewed for as long as the guard exists, each time
+    /// a third of it has passed. A failed renewal is retried until the lease ends.
+    pub const fn without_renewal(mut self) -> Self {
+        self.inner.hold.renew = false;
         self
     }
 
-    /// The maximum time for which the lock is held, including renewals. After this time it is lost, and the body is dropped at its next
-    /// `.await`. For bodies that may hang. Default: none.
+    /// Sets the maximum time for which the lock is held, including renewals. After this time the lock is lost, and the body is dropped at its
+    /// next `.await`. Default: none.
     ///
-    /// Counted from when the lock was obtained. Without renewal it can only be shorter than the `ttl`.
-    pub const fn max_hold(mut self, longest: Duration) -> Self {
-        self.hold.max_hold = Some(longest);
+    /// Use it for bodies that may hang. The time counts from the acquisition. Without renewal it must be shorter than the `ttl` to have an
+    /// effect.
+    pub const fn max_hold(mut self, max_hold: Duration) -> Self {
+        self.inner.hold.max_hold = Some(max_hold);
         self
     }
 
-    /// The minimum time for which the key stays taken, even if the guard is dropped earlier: at most one call per that time.
-    /// Default: none.
+    /// Sets the minimum time for which the key stays taken, even if the guard is dropped earlier: at most one call per that time. At most 30
+    /// days. Default: none.
     ///
-    /// The time counts from the acquisition, at most 30 days. No process releases the lock earlier; `redlock break` can. It is a pause
-    /// between two calls. For a job that runs at set times, use [`once_per`](Self::once_per): with `min_hold`, a slightly early tick finds
-    /// the key of the previous run.
+    /// The time counts from the acquisition. No process releases the lock earlier; `redlock break` can. For a job that runs at set times, use
+    /// [`once_per`](Self::once_per): with `min_hold`, a slightly early tick finds the key of the previous run.
     ///
-    /// If a majority of the servers restarts without its data within that time, even one after the other, the next call begins too early:
-    /// a restarted server is ignored for one [`longest_ttl`](crate::LockManagerBuilder::longest_ttl) only. Servers that keep their data
+    /// If a majority of the servers restarts without its data within that time, even one after the other, the next call begins too early: a
+    /// restarted server is ignored for one [`max_ttl`](crate::tuning::Tuning::max_ttl) only. Servers that keep their data
     /// (`appendonly yes`) keep the time as well.
-    pub const fn min_hold(mut self, least: Duration) -> Self {
-        self.hold.min_hold = Some(least);
+    pub const fn min_hold(mut self, min_hold: Duration) -> Self {
+        self.inner.hold.min_hold = Some(min_hold);
         self
     }
 
-    /// For how long this process keeps the lock after the call, in case that it wants it again soon: the next call here has
-    /// it without a command. Zero for not at all, whatever the manager says.
-    /// Default: the manager's [`linger`](crate::LockManagerBuilder::linger), which says when to use it and what others see.
+    /// Sets how long this process keeps the lock after the call, so that its next call needs no command. Zero turns it off.
+    /// Default: the manager's [`linger`](crate::LockManagerBuilder::linger), which explains when to use it.
     ///
-    /// It goes neither with [`min_hold`](Self::min_hold) nor with [`once_per`](Self::once_per). A lock that is given back by
-    /// [`release`](crate::LockGuard::release), or left by [`detach`](crate::LockGuard::detach), is not kept.
+    /// Cannot be combined with [`min_hold`](Self::min_hold) or [`once_per`](Self::once_per). A lock that is released by
+    /// [`release`](crate::LockGuard::release) or left by [`detach`](crate::LockGuard::detach) is not kept.
     pub const fn linger(mut self, linger: Duration) -> Self {
-        self.linger = Some(linger);
+        self.inner.linger = Some(linger);
         self
     }
 
-    /// At most one call in each window of time, over all processes: for a job that every process starts at the same
-    /// times and one of them is to do. Default: none.
+    /// Allows at most one call in each window of time, across all processes: for a job that every process starts and one should run. From
+    /// 100 ms to 30 days. Default: none.
     ///
-    /// Time is cut into windows of length `period`, each around a multiple of it since 1970 in UTC: with 15 minutes, from
-    /// half of a window before every quarter of an hour to half of one after it. So ticks at full periods lie in the middle
-    /// of their windows, and may come early or late by nearly half a period. For other ticks, see
-    /// [`window_start`](Self::window_start).
+    /// Time is divided into windows of length `period`, centred at multiples of it since 1970 in UTC. With 15 minutes, the window of 12:00 is
+    /// 11:52:30 to 12:07:30. Timers that tick at full periods may be early or late by almost half a period. For other timers, set
+    /// [`window_start`](Self::window_start). Ticks must not fall on the edge of a window: one of two neighbouring ticks then falls into
+    /// the wrong window, and a window is skipped.
     ///
-    /// The time is that of the nodes: the median of a majority, which is asked for it with the command `TIME`. The window
-    /// that it lies in stands in the key, as in `report@1960032`, and the key outlives the window by a period. A call
-    /// that comes later in the same window is [`LockError::WindowTaken`], and `on_contended = skip` of the attribute
+    /// The time is the median of the clocks of the nodes. The window is part of the key, as in `report@1960032`, and the key outlives the
+    /// window by one period. A later call in the same window fails with [`LockError::WindowTaken`]; `on_contended = skip` of the attribute
     /// skips it.
     ///
     /// A window is used up when its guard is dropped, **even if the body did nothing**, unless
-    /// [`give_back_window`](crate::LockGuard::give_back_window) was called. If its process crashes, the window is free again
-    /// after the `ttl`. A body that runs into the next window does not prevent the next run: limit it with
-    /// [`max_hold`](Self::max_hold).
+    /// [`reopen_window`](crate::LockGuard::reopen_window) was called. If its process crashes, the window is free again after the `ttl`. A
+    /// body that runs into the next window does not prevent the next run: limit it with [`max_hold`](Self::max_hold).
     ///
-    /// Ticks must not fall on the edge of a window: one of two neighbouring ticks then falls into the wrong window, and a window is
-    /// skipped.
-    ///
-    /// At least 100 ms and at most 30 days. The `wait` is for whoever runs the window at present, and 1 s unless the request
-    /// says something else; it ends with the window. Whether that one still runs is not known to others, so that a call which
-    /// comes after the end of its body waits as well; [`wait`](Self::wait) makes that shorter, and should be some round trips at
-    /// least. It cannot be [`Wait::None`]: when several calls come at the same
-    /// moment, each might find the vote of a node with another one, and the window would be nobody's. It goes neither with
-    /// `min_hold` nor with fencing tokens, which tell the owners of one key apart: each window has a key of its own.
+    /// The `wait` is for the call that runs the window at present, and 1 s by default. Others cannot tell a finished run from a running one,
+    /// so a call after the end of the run waits as well. To shorten this, set [`wait`](Self::wait) to a few round trips. [`Wait::None`] is
+    /// rejected: calls that start at the same moment could then all give up.
     ///
     /// Servers that lose their data forget which windows have run. One of three may do so. If a majority does so after the run, even one
     /// after the other, the window can run twice. Make the job repeatable.
+    ///
+    /// Cannot be combined with `min_hold`, `linger`, `fencing`, permits, shared locks or several keys.
     ///
     /// # Examples
     /// ```
     /// # use redlock_runtime::{LockError, LockManager, LockRequest};
     /// # use std::time::Duration;
     /// # #[tokio::main(flavor = "current_thread", start_paused = true)] async fn main() -> Result<(), LockError> {
-    /// let manager = LockManager::in_memory();
+    /// let locks = LockManager::in_memory();
     /// let request = LockRequest::new("report").once_per(Duration::from_secs(900));
-    /// manager.acquire(request.clone()).await?.release().await?;
-    /// let error = manager.acquire(request).await.unwrap_err();
+    /// locks.acquire(request.clone()).await?.release().await?;
+    /// let error = locks.acquire(request).await.unwrap_err();
     /// assert!(matches!(error, LockError::WindowTaken { .. }));
     /// # Ok(()) }
     /// ```
     pub const fn once_per(mut self, period: Duration) -> Self {
-        self.windows = Some(Windows::around_multiples(period));
+        self.inner.windows = Some(Windows::around_multiples(period));
         self
     }
 
-    /// Whether the call enters the lock of its own caller. Default: `false`, and it is told
-    /// [`LockError::WouldDeadlock`].
+    /// Sets the start of one window of [`once_per`](Self::once_per), as the time since 1970 in UTC; the others follow from it.
+    /// Default: half a period before each multiple. Without `once_per` it has no effect.
     ///
-    /// A caller is a body that the call is made in, of the same manager and with the same key: that of
-    /// [`with_lock`](crate::LockManager::with_lock), of an annotated function, or of
-    /// [`LockGuard::scope`](crate::LockGuard::scope). A task that the body spawns is no call of it, unless it was given the lock by
-    /// [`LockGuard::inherit`](crate::LockGuard::inherit). Without such a caller, the call takes the lock as any other; so it does
-    /// in a body that goes on after its lock was given back or lost.
+    /// Use it for a timer that does not tick at multiples of the period: set it to half a period before one of the ticks.
+    pub const fn window_start(mut self, start: Duration) -> Self {
+        if let Some(windows) = self.inner.windows {
+            self.inner.windows = Some(windows.beginning_at(start));
+        }
+        self
+    }
+
+    /// Lets the call enter the lock of its caller. Default: such a call fails with [`LockError::WouldDeadlock`].
     ///
-    /// # What a nested call has
-    /// No command is sent, and the guard is a *view* of the caller's lock:
+    /// The caller is an enclosing body with the same manager and key: of [`with_lock`](crate::LockManager::with_lock), of an annotated
+    /// function, or of [`LockGuard::scope`](crate::LockGuard::scope). A spawned task is not enclosed, unless it was given the lock by
+    /// [`LockGuard::inherit`](crate::LockGuard::inherit). Without such a caller, the call acquires the lock as usual.
     ///
-    /// - It has no lease of its own. Its `ttl`, [`renew`](Self::renew) and [`linger`](Self::linger) say nothing: those of the
-    ///   caller count, and a shorter `ttl` ends nothing early. When the lock is lost, the nested call has lost it as well, for
-    ///   the same [cause](crate::LossCause); when the caller has given it back, that is
-    ///   [`Released`](crate::LossCause::Released).
-    /// - [`max_hold`](Self::max_hold) is its own, counted from when it entered, and [`min_hold`](Self::min_hold) becomes one of
-    ///   the lock. A fencing token is that of the caller, which must have one. In a body that goes on after the end of its
-    ///   `max_hold`, a reentrant call is told [`LockError::Lost`], as long as the caller has the lock.
-    /// - It has the lock as its caller has it, [shared](Self::shared) or alone. A call for a share may enter either; one that
-    ///   wants the lock alone in the body of a reader is told [`LockError::WouldDeadlock`]: take the exclusive lock there.
-    /// - It ends without giving the lock back: [`release`](crate::LockGuard::release) sends nothing, and says by
-    ///   [`LockError::Lost`] if the lock was gone before; [`detach`](crate::LockGuard::detach) leaves nothing that could be taken up.
-    /// - Two nested calls that do not enclose each other, as the branches of a `join!` in one body, take turns. The `wait` is
-    ///   for that. A nested guard that has no [`scope`](crate::LockGuard::scope) keeps other nested calls of that body waiting,
-    ///   those after it as well: what waits for longer than a second is a warning in the log, with both lines.
+    /// Cannot be combined with [`once_per`](Self::once_per).
     ///
-    /// It does not go with [`once_per`](Self::once_per).
+    /// # Nested calls
+    /// A nested call sends no command. Its guard is a *view* of the caller's lock:
+    ///
+    /// - The lease is that of the caller. `ttl`, renewal and [`linger`](Self::linger) of the nested call have no effect. If the lock is lost,
+    ///   the nested call loses it with the same [cause](crate::LossCause).
+    /// - [`max_hold`](Self::max_hold) applies to the nested call, from its start. [`min_hold`](Self::min_hold) is added to the lock. The
+    ///   fencing token is that of the caller, which must have one.
+    /// - The mode is that of the caller. A nested call for a shared lock may enter an exclusive one. A nested call for an exclusive lock
+    ///   under a shared one fails with [`LockError::WouldDeadlock`].
+    /// - At its end, the lock stays with the caller: [`release`](crate::LockGuard::release) sends nothing, and
+    ///   [`detach`](crate::LockGuard::detach) leaves nothing that could be attached.
+    /// - Two nested calls in one body that do not enclose each other, such as the branches of a `join!`, take turns. `wait` limits that time.
+    ///   A nested guard outside of a [`scope`](crate::LockGuard::scope) blocks later nested calls of that body until it is dropped; a
+    ///   call that waits longer than a second logs a warning with both lines.
     ///
     /// # Examples
     /// ```
     /// # use redlock_runtime::{LockError, LockManager, LockRequest};
     /// # #[tokio::main(flavor = "current_thread")] async fn main() -> Result<(), LockError> {
-    /// let manager = LockManager::in_memory();
-    /// let request = || LockRequest::new("order:7").reentrant(true);
-    /// let pay = async || manager.with_lock(request(), async |_| Ok::<_, LockError>(42)).await;
+    /// let locks = LockManager::in_memory();
+    /// let request = || LockRequest::new("order:7").reentrant();
+    /// let pay = async || locks.with_lock(request(), async |_| Ok::<_, LockError>(42)).await;
     /// assert_eq!(pay().await?, 42);
-    /// assert_eq!(manager.with_lock(request(), async |_| pay().await).await?, 42);
+    /// assert_eq!(locks.with_lock(request(), async |_| pay().await).await?, 42);
     /// # Ok(()) }
     /// ```
-    pub const fn reentrant(mut self, is_reentrant: bool) -> Self {
-        self.is_reentrant = is_reentrant;
+    pub const fn reentrant(mut self) -> Self {
+        self.inner.is_reentrant = true;
         self
     }
 
-    /// Whether the manager looks at the order in which this lock and those of its callers are taken. `false` where an order that
-    /// contradicts others cannot make anybody wait; see [`OrderCheck`](crate::OrderCheck). Default: `true`.
-    pub const fn order_check(mut self, is_checked: bool) -> Self {
-        self.has_ordered_lock = is_checked;
-        self
-    }
-
-    /// When one of the windows of [`once_per`](Self::once_per) begins, as the time since 1970 in UTC: `start`, and every
-    /// period before and after it. Default: half a period before each multiple.
+    /// Excludes this lock from the check of the order in which locks are acquired ([`OrderCheck`](crate::OrderCheck)). Default: checked.
     ///
-    /// For ticks that are not at multiples of the period: half a period before one of them, they are in the middle of their
-    /// windows. It says nothing without `once_per`.
-    pub const fn window_start(mut self, start: Duration) -> Self {
-        if let Some(windows) = self.windows {
-            self.windows = Some(windows.beginning_at(start));
-        }
+    /// Use it if a contradicting order cannot cause a deadlock here.
+    pub const fn without_order_check(mut self) -> Self {
+        self.inner.has_ordered_lock = false;
         self
+    }
+}
+
+impl<F> Clone for LockRequest<F> {
+    fn clone(&self) -> Self {
+        Self::from_inner(self.inner.clone())
+    }
+}
+
+impl<F> fmt::Debug for LockRequest<F> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.inner.fmt(f)
     }
 }
 

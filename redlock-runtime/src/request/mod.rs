@@ -3,12 +3,14 @@
 //! These are values with their limits and the errors for what is out of range. What becomes of a request stands in
 //! `client`.
 
+pub(crate) mod acquire_request;
 pub(crate) mod after_restart;
 mod blame;
 pub(crate) mod break_request;
 pub(crate) mod detached;
 mod detached_parts;
 pub(crate) mod fenced_set;
+pub(crate) mod fencing;
 #[cfg(feature = "inventory")]
 pub(crate) mod listed_site;
 pub(crate) mod lock_part;
@@ -20,14 +22,17 @@ pub(crate) mod order_check;
 pub(crate) mod place;
 pub(crate) mod policy;
 pub(crate) mod site;
+pub(crate) mod wait;
 pub(crate) mod what;
 
 pub use self::after_restart::AfterRestart;
 pub use self::break_request::BreakRequest;
 pub use self::detached::DetachedLock;
 pub use self::fenced_set::FencedSet;
+pub use self::fencing::{Fenced, Unfenced};
 pub use self::lock_part::LockPart;
-pub use self::lock_request::{LockRequest, Wait};
+pub use self::lock_request::LockRequest;
 pub use self::order_check::OrderCheck;
 pub(crate) use self::place::Place;
 pub(crate) use self::policy::Policy;
+pub use self::wait::Wait;

@@ -2,12 +2,13 @@
 
 use crate::error::LockError;
 use crate::lock::InvalidKey;
+use crate::lock::Mode;
 use crate::lock::invalid_key::Reason;
 use crate::lock::parts::Parts;
-use crate::lock::{LockKey, LockPath, Mode};
+use crate::request::acquire_request::AcquireRequest;
 use crate::request::blame::blamed;
 use crate::request::what::What;
-use crate::request::{LockPart, LockRequest, Place};
+use crate::request::{LockPart, Place};
 use std::time::Duration;
 
 /// The most keys and paths of one request. Each is a name at every node, in every command about the lock.
@@ -17,88 +18,7 @@ const MOST_PARTS: usize = 16;
 /// others should have to wait.
 const MOST_NAMES: usize = 64;
 
-impl LockRequest {
-    /// A request for several keys, all or none of them, with the manager's defaults. For what belongs together and is locked by
-    /// itself elsewhere, such as the two accounts of a transfer.
-    ///
-    /// The order of the keys says nothing: calls that want the same keys in another order do not wait for each other in a
-    /// circle. A call waits until all of its keys are free at once, and holds none of them in the meantime. Equal keys are one;
-    /// where one of them is shared and the other is not, the key is exclusive.
-    ///
-    /// Each part is a key, a [`LockPath`], or a [`LockPart`] with a mode of its own; [`mode`](Self::mode) is that of the others.
-    ///
-    /// # What is different from one key
-    /// - In a cluster, all names of a request must be in one slot: put what they have in common into a hash tag, as in
-    ///   `{acme}:from` and `{acme}:to`.
-    /// - Each call asks the nodes: there is no handover inside of a process, and nothing to [`linger`](Self::linger).
-    /// - There is no [`once_per`](Self::once_per), which numbers the windows of one key.
-    /// - A [fencing token](crate::FencingToken) is one for all keys that are not shared, above those of all calls that have had any of
-    ///   them alone before. Keys that a call only shares are left out: whoever has one alone after it need not be above. Where
-    ///   everything is shared there is none.
-    /// - Errors and events show all keys, as in `"a" + "b"`; [`LockGuard::keys`](crate::LockGuard::keys) has each.
-    ///
-    /// # Errors
-    /// When it is acquired: [`LockError::InvalidKey`] for no part, more than 16, or more than 64 names with what is above the
-    /// paths, and for a part that is no key or path; [`LockError::Configuration`] for keys in different slots of a cluster, together
-    /// with `once_per` or `linger`, and for a fencing token where all are shared.
-    ///
-    /// # Examples
-    /// ```
-    /// # use redlock_runtime::{LockError, LockManager, LockPart, LockRequest};
-    /// # #[tokio::main(flavor = "current_thread")] async fn main() -> Result<(), LockError> {
-    /// let manager = LockManager::in_memory();
-    /// let guard = manager.acquire(LockRequest::all(["account:8", "account:7"])).await?;
-    /// assert_eq!(guard.keys().count(), 2);
-    /// assert!(manager.try_acquire("account:7").await.unwrap_err().is_contended());
-    /// let request = || LockRequest::all([LockPart::shared("config"), "job:7".into()]);
-    /// manager.acquire(request()).await?.release().await
-    /// # }
-    /// ```
-    pub fn all<P: Into<LockPart>>(parts: impl IntoIterator<Item = P>) -> Self {
-        Self::of(What::Parts(parts.into_iter().map(Into::into).collect()))
-    }
-
-    /// A request for a place in a tree and everything below it, with the manager's defaults.
-    ///
-    /// A path excludes itself, what is above it and what is below it, if one of the two is exclusive; its siblings it does not.
-    /// So whoever has `/acme/reports` may move the folder while others write in `/acme/invoices`, and nobody in
-    /// `/acme/reports/2024`. The root `/` cannot be locked.
-    ///
-    /// In Redis, `/acme/reports` is the name `/{acme}/reports`, and so it is called in errors and events. Everything below the
-    /// first segment is in one slot of a cluster. A key and a path of the same name in Redis exclude each other, and the key
-    /// knows nothing of what is below.
-    ///
-    /// For several, give [`all`](Self::all) a [`LockPath`] for each.
-    ///
-    /// # Errors
-    /// When it is acquired: [`LockError::InvalidKey`] for what [`LockPath::check`] refuses, such as an empty segment or one that is
-    /// `..`; [`LockError::Configuration`] together with `once_per` or `linger`.
-    ///
-    /// # Examples
-    /// ```
-    /// # use redlock_runtime::{LockError, LockManager, LockRequest};
-    /// # #[tokio::main(flavor = "current_thread")] async fn main() -> Result<(), LockError> {
-    /// let manager = LockManager::in_memory();
-    /// let guard = manager.acquire(LockRequest::path("/acme/reports")).await?;
-    /// assert_eq!(guard.key().as_str(), "/{acme}/reports");
-    /// for path in ["/acme", "/acme/reports/2024"] {
-    ///     assert!(manager.try_acquire(LockRequest::path(path)).await.unwrap_err().is_contended());
-    /// }
-    /// manager.acquire(LockRequest::path("/acme/invoices")).await?;
-    /// # Ok(()) }
-    /// ```
-    pub fn path(path: impl Into<LockPath>) -> Self {
-        Self::all([path.into()])
-    }
-
-    /// The key, if it is a request for one key and nothing else.
-    pub(crate) const fn key(&self) -> Option<&LockKey> {
-        match &self.what {
-            What::Key(key) => Some(key),
-            What::Parts(_) => None,
-        }
-    }
-
+impl AcquireRequest {
     /// What the request wants at the nodes, below `namespace`.
     ///
     /// # Errors
@@ -194,11 +114,13 @@ fn all_of(parts: &[LockPart], mode: Mode, namespace: &str) -> Result<Parts, Inva
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::LockRequest;
+    use crate::lock::LockPath;
     use crate::lock::class::Class;
 
     fn names(request: &LockRequest) -> Vec<(String, Class)> {
-        let What::Parts(parts) = &request.what else { panic!("{request:?}") };
-        let all = all_of(parts, request.mode, "shop:").unwrap();
+        let What::Parts(parts) = &request.inner.what else { panic!("{request:?}") };
+        let all = all_of(parts, request.inner.mode, "shop:").unwrap();
         all.iter().map(|part| (part.name().to_owned(), part.class)).collect()
     }
 
@@ -233,7 +155,7 @@ mod tests {
             (LockRequest::path("/a").once_per(Duration::from_secs(1)), "once_per"),
         ];
         for (request, expected) in table {
-            let error = request.parts("").unwrap_err().to_string();
+            let error = request.inner.parts("").unwrap_err().to_string();
             assert!(error.contains(expected), "{error}");
         }
         assert_eq!(names(&many(16)).len(), 16);
@@ -242,22 +164,21 @@ mod tests {
 
     #[test]
     fn a_fencing_token_orders_nothing_if_all_parts_are_shared() {
-        let fenced =
-            |request: LockRequest| LockRequest { is_fenced: true, ..request }.parts("").unwrap_err().to_string();
+        let fenced = |request: LockRequest| request.fencing().inner.parts("").unwrap_err().to_string();
         let parts = || [LockPart::shared("a"), "b".into()];
         assert!(fenced(LockRequest::all(parts()).mode(Mode::Shared)).contains("fencing"));
         assert!(fenced(LockRequest::path("/a").mode(Mode::Shared)).contains("fencing"));
-        let mixed = LockRequest { is_fenced: true, ..LockRequest::all(parts()) };
-        assert_eq!(mixed.parts("").unwrap().mode(), Mode::Exclusive);
+        let mixed = LockRequest::all(parts()).fencing();
+        assert_eq!(mixed.inner.parts("").unwrap().mode(), Mode::Exclusive);
     }
 
     #[test]
     fn one_key_in_whatever_form_is_that_key() {
-        let key = LockRequest::new("a").parts("shop:").unwrap();
+        let key = LockRequest::new("a").inner.parts("shop:").unwrap();
         for request in [LockRequest::all(["a"]), LockRequest::all(["a", "a"]), LockRequest::all([LockPart::key("a")])] {
-            assert_eq!(request.parts("shop:").unwrap(), key);
+            assert_eq!(request.inner.parts("shop:").unwrap(), key);
         }
-        let both = LockRequest::all([LockPart::shared("a"), "a".into()]).parts("shop:").unwrap();
+        let both = LockRequest::all([LockPart::shared("a"), "a".into()]).inner.parts("shop:").unwrap();
         assert_eq!((both.is_single(), both.mode()), (true, Mode::Exclusive));
     }
 }

@@ -1,85 +1,15 @@
-//! Requests for one of several permits, and what does not go with one.
+//! Validation of requests for a permit.
 
 use crate::error::LockError;
 use crate::lock::Mode;
 use crate::lock::parts::Parts;
-use crate::request::LockRequest;
+use crate::request::acquire_request::AcquireRequest;
 use std::time::Duration;
 
 /// The most permits of one key: every call that enters is told who has one, by every node.
 const MOST_PERMITS: u32 = 1000;
 
-impl LockRequest {
-    /// A permit of the key: the call begins only while fewer than `permits` others have one. A counting semaphore, of all
-    /// processes that use the key.
-    ///
-    /// For what may be done by a few at a time: exports of one tenant, connections to a system that can not bear more, calls of an
-    /// interface in each second ([`min_hold`](Self::min_hold) with it keeps a permit taken for that long, which is a rate limit).
-    ///
-    /// # Who enters when
-    /// One after the other, in the order in which they began to wait; a call that waits for a permit keeps those behind it waiting,
-    /// also ones with a larger number. Of calls of one process, the first stands in the queues, and the others in the line of the
-    /// process, as for an exclusive lock. Each applies its own number: a call with 5 begins while 4 others have permits, and one with
-    /// 3 begins when 2 have. When the number changes with a new version, both may be at work.
-    ///
-    /// A permit that a call gives back passes on to the call of its process that has waited longest, at once and without a command to a
-    /// server, as long as no call of another process is known to wait before that one. One that is
-    /// kept by [`min_hold`](Self::min_hold) does not, and neither does one to a call with another `ttl`, or with a number that is too small
-    /// for those who have permits.
-    ///
-    /// Every permit has a separate lease with a separate renewal. If the process of a holder crashes, its permit is free after the `ttl` of
-    /// that permit. If the process of a waiter crashes, it occupies no permit. The first waiter also keeps the other waiters out for at
-    /// most five seconds then.
-    ///
-    /// # What is different from an exclusive lock
-    /// - To enter takes one round trip more: a call takes the *turnstile* of the key first, where one at a time counts the others,
-    ///   and then its permit.
-    /// - A permit that could not be proven for a moment is lost for good ([`LockError::Lost`]).
-    /// - A node that has lost the permit, or was away when it was given, gets it later than an exclusive lock. An exclusive lock is
-    ///   restored with its next renewal, by any of the nodes that still have it. A permit is restored if a majority of the nodes still
-    ///   has it, and after the call that is first in the turnstile has its own permit. So a permit that only a bare majority has, such as
-    ///   two of three nodes, is lost when one of these nodes loses it: at the end of the lease that this node gave last. The exclusive
-    ///   lock survives that.
-    /// - There is no fencing token, no [`once_per`](Self::once_per), nothing to [`linger`](Self::linger), and no detaching: a permit
-    ///   that is [detached](crate::LockGuard::detach) is given back.
-    /// - An exclusive lock of the same key waits until no call has a permit. The first of the calls that wait for permits waits for
-    ///   exclusive locks in the queue of the key, as a shared call does. The calls behind it have no place there yet.
-    ///   Shared locks of the same key do not wait. Each counts as one permit, and joined readers of one process count as one together. A
-    ///   call that waits for a reader to leave looks for that once a second.
-    /// - A [reentrant](Self::reentrant) call enters the permit of its caller, whatever its number. A share of its caller is no permit:
-    ///   then it takes one.
-    /// - A call in the body of another that has a permit takes one more, if it is not reentrant. It waits for one that is free, but for
-    ///   no longer than a second behind calls that wait: they may wait for the permit of its caller, and it is told
-    ///   [`LockError::WouldDeadlock`] then.
-    ///
-    /// # Errors
-    /// When it is acquired: [`LockError::Configuration`] for 0 permits or more than 1000, and together with a
-    /// [mode](Self::mode), several keys or a path, a fencing token, `once_per` or `linger`.
-    ///
-    /// # Cancel safety
-    /// As for any other request: see [`LockManager::acquire`](crate::LockManager::acquire).
-    ///
-    /// # Examples
-    /// ```
-    /// # use redlock_runtime::{LockError, LockManager, LockRequest};
-    /// # #[tokio::main(flavor = "current_thread")] async fn main() -> Result<(), LockError> {
-    /// let manager = LockManager::in_memory();
-    /// let export = || LockRequest::new("export:acme").permits(2);
-    /// let one = manager.acquire(export()).await?;
-    /// let other = manager.acquire(export()).await?;
-    /// assert!(manager.try_acquire(export()).await.unwrap_err().is_contended());
-    /// drop(one);
-    /// let next = manager.acquire(export()).await?;
-    /// # Ok(()) }
-    /// ```
-    pub const fn permits(mut self, permits: u32) -> Self {
-        self.permits = Some(permits);
-        if matches!(self.mode, Mode::Exclusive) {
-            self.mode = Mode::Permit;
-        }
-        self
-    }
-
+impl AcquireRequest {
     /// As what the `parts` of the request are had: permits are shares of their keys.
     pub(crate) fn mode_of(&self, parts: &Parts) -> Mode {
         if self.mode.is_permit() { Mode::Permit } else { parts.mode() }
@@ -142,7 +72,7 @@ mod tests {
             (manager.acquire(LockRequest::path("/export").permits(2)).await, "a path"),
             (manager.acquire(permits().permits(0)).await, "nobody"),
             (manager.acquire(permits().permits(1001)).await, "1000"),
-            (manager.acquire_fenced(permits()).await.map(Into::into), "fencing"),
+            (manager.acquire(permits().fencing()).await.map(Into::into), "fencing"),
         ];
         for (outcome, expected) in table {
             let error = outcome.unwrap_err();
@@ -211,7 +141,7 @@ mod tests {
         assert!(matches!(error, LockError::WouldDeadlock { .. }), "{error}");
         assert!(hold(&held, nested(2)).await.unwrap().is_ok());
         drop(held);
-        let entering = || manager.with_lock(request(1).reentrant(true), async |_| Ok::<_, LockError>(()));
+        let entering = || manager.with_lock(request(1).reentrant(), async |_| Ok::<_, LockError>(()));
         assert!(manager.with_lock(request(1), async |_| entering().await).await.is_ok());
     }
 }

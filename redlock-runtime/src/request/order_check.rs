@@ -1,32 +1,31 @@
-//! What is done about locks that are taken in different orders.
+//! Reaction to locks that are acquired in contradicting orders.
 
-/// What a manager does when locks are taken in one order here and in another one there.
+use std::fmt;
+
+/// Reaction of a manager to locks that are acquired in contradicting orders.
 ///
-/// Two calls that take the same two locks in opposite orders, each in the body of the other, wait for each other when they come
-/// at the same moment, which may be a year after the code was written. The orders are seen long before that: every lock that is
-/// asked for in the body of another one is noted, and an order that contradicts those seen before is reported, with the lines of
-/// all calls, whether or not anybody waits.
+/// Two calls that acquire the same two locks in opposite orders, each inside the body of the other lock, deadlock if they run at the same
+/// time. The manager records every lock that is acquired inside the body of another one, and reports an order that contradicts an earlier
+/// one, with the lines of all calls, even if no call has to wait.
 ///
-/// Locks are told apart by the template of the attribute, so that `order:{id}` is one kind whatever the id is, and whichever
-/// function takes it; and those of calls written by hand, by the line of the call, of which 4096 are looked at. Two locks of
-/// one kind are compared by their keys: an ascending order here and a descending one there contradict each other. Keys of a line
-/// written by hand are compared only if they differ in nothing but numbers.
+/// Locks are identified by the template of the attribute, so `order:{id}` is one lock whatever the id and the function. Calls without the
+/// attribute are identified by their line (the first 4096 lines). Two locks with one template are compared by their keys: an ascending order
+/// in one place and a descending one in another contradict each other. Keys of one line without a template are compared only if they differ
+/// in nothing but numbers.
 ///
-/// # What is no contradiction
-/// - A call that does not wait: it does not wait for others in vain either.
-/// - Two orders that are only taken in the body of the same third lock: two bodies of it never run at the same moment. One that is
-///   shared, or a permit, is no such lock.
-/// - What is said to be none by `order_check = off` at the attribute, or by
-///   [`LockRequest::order_check`](crate::LockRequest::order_check).
+/// # Not reported
+/// - Calls that do not wait, since they cannot deadlock.
+/// - Two orders that occur only inside the body of the same third, exclusive lock: two bodies of it never run at the same time.
+/// - Locks with `order_check = off` in the attribute, or with
+///   [`without_order_check`](crate::LockRequest::without_order_check).
 ///
-/// # What is not seen
-/// - A guard that has no body: [`acquire`](crate::LockManager::acquire) without [`scope`](crate::LockGuard::scope).
+/// # Not detected
+/// - Guards without a body: [`acquire`](crate::LockManager::acquire) without [`scope`](crate::LockGuard::scope).
 /// - Locks of different managers.
-/// - Waits of [reentrant](crate::LockRequest::reentrant) calls for each other: two branches of one body that enter two of its locks
-///   in opposite orders may wait for each other.
-/// - Opposite orders in two branches of one body, as of a `join!`, or in two tasks to which it has handed its lock by
-///   [`inherit`](crate::LockGuard::inherit): they look like two orders one after the other in the body of the same third lock.
-/// - Some contradictions over more than two locks, where shorter ones are excluded by a third lock.
+/// - [Reentrant](crate::LockRequest::reentrant) calls of two branches of one body that enter two of its locks in opposite orders.
+/// - Opposite orders in two branches of a `join!`, or in two tasks that [inherit](crate::LockGuard::inherit) the same lock: they look like
+///   two orders inside the body of the same third lock.
+/// - Some contradictions of more than two locks, if shorter ones are excluded by a third lock.
 ///
 /// # Examples
 /// ```
@@ -37,16 +36,26 @@
 /// manager.with_lock("stock:9", order).await
 /// # }
 /// ```
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub enum OrderCheck {
-    /// Nothing. Default in release builds.
+    /// No check. Default in release builds.
     Off,
-    /// A contradiction is a warning in the log, once. Default in builds with debug assertions.
+    /// Logs a warning, once for each contradiction. Default with debug assertions.
     Warn,
-    /// The call that contradicts the orders before it is told [`LockError::WouldDeadlock`](crate::LockError::WouldDeadlock), each
-    /// time: for tests.
+    /// Fails the call with [`LockError::WouldDeadlock`](crate::LockError::WouldDeadlock), each time. For tests.
     Deny,
+}
+
+/// `off`, `warn` or `deny`.
+impl fmt::Display for OrderCheck {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::Off => "off",
+            Self::Warn => "warn",
+            Self::Deny => "deny",
+        })
+    }
 }
 
 impl Default for OrderCheck {

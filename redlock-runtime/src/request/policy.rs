@@ -9,13 +9,14 @@ use crate::protocol::timing::{
     CLAIM, LONGEST_NODE_TIMEOUT, LONGEST_NODE_TIMEOUT_PER_TTL, MAX_TTL, NODE_TIMEOUTS_PER_CLAIM, NODE_TIMEOUTS_PER_TTL,
     ROUND_TRIPS_PER_NODE_TIMEOUT, SHORTEST_NODE_TIMEOUT,
 };
-use crate::request::lock_request::{LockRequest, Wait};
+use crate::request::Wait;
+use crate::request::acquire_request::AcquireRequest;
 use crate::request::{AfterRestart, OrderCheck};
 use std::time::Duration;
 
 /// The longest `ttl` of managers that set no other. All managers assume the same value, whatever else they set. Too small: more requests are
 /// refused. Too large: a node that has forgotten its locks abstains for longer.
-const LONGEST_TTL: Duration = Duration::from_secs(60);
+const DEFAULT_MAX_TTL: Duration = Duration::from_secs(60);
 
 /// How many locks a manager keeps without a call. Fewer, and keys are given back that are about to be used again; more, and
 /// more memory, and more locks that others have to ask for.
@@ -26,7 +27,7 @@ const MOST_IDLE: usize = 1024;
 pub(crate) struct Policy {
     pub(crate) default_ttl: Duration,
     /// If the user has said.
-    pub(crate) longest_ttl: Option<Duration>,
+    pub(crate) max_ttl: Option<Duration>,
     pub(crate) default_wait: Wait,
     pub(crate) node_timeout: Option<Duration>,
     pub(crate) drift_factor: f64,
@@ -34,7 +35,7 @@ pub(crate) struct Policy {
     /// For how long a lock stays held without a call; zero for not at all.
     pub(crate) linger: Duration,
     /// How many locks may do so at once.
-    pub(crate) most_idle: usize,
+    pub(crate) max_idle: usize,
     /// Maximum number of calls of the manager that wait for one key, if it is limited.
     pub(crate) max_waiting: Option<usize>,
     /// What is done about locks that are taken in different orders.
@@ -42,7 +43,7 @@ pub(crate) struct Policy {
     /// Whether keys are kept from whoever observes the process.
     pub(crate) redaction: Redaction,
     /// How many nodes may forget their data without anybody noticing.
-    pub(crate) tolerated_amnesia: usize,
+    pub(crate) tolerated_data_loss: usize,
     /// If the user has said.
     pub(crate) after_restart: Option<AfterRestart>,
 }
@@ -51,17 +52,17 @@ impl Default for Policy {
     fn default() -> Self {
         Self {
             default_ttl: Duration::from_secs(30),
-            longest_ttl: None,
+            max_ttl: None,
             default_wait: Wait::For(Duration::from_secs(10)),
             node_timeout: None,
             drift_factor: 0.01,
             local_budget: LocalBudget::default(),
             linger: Duration::ZERO,
-            most_idle: MOST_IDLE,
+            max_idle: MOST_IDLE,
             max_waiting: None,
             order_check: OrderCheck::default(),
             redaction: Redaction::None,
-            tolerated_amnesia: 0,
+            tolerated_data_loss: 0,
             after_restart: None,
         }
     }
@@ -69,38 +70,38 @@ impl Default for Policy {
 
 impl Policy {
     pub(crate) const fn quorum(&self, nodes: usize) -> Quorum {
-        Quorum::of(nodes, self.tolerated_amnesia)
+        Quorum::of(nodes, self.tolerated_data_loss)
     }
 
     pub(crate) fn after_restart(&self, nodes: usize) -> AfterRestart {
         let default =
-            if nodes == 1 || self.tolerated_amnesia > 0 { AfterRestart::Trust } else { AfterRestart::Abstain };
+            if nodes == 1 || self.tolerated_data_loss > 0 { AfterRestart::Trust } else { AfterRestart::Abstain };
         self.after_restart.unwrap_or(default)
     }
 
     /// The longest `ttl` of any manager of the same keys: for so long, a node that has forgotten its locks abstains.
-    pub(crate) fn longest_ttl(&self) -> Duration {
-        self.longest_ttl.unwrap_or(LONGEST_TTL)
+    pub(crate) fn max_ttl(&self) -> Duration {
+        self.max_ttl.unwrap_or(DEFAULT_MAX_TTL)
     }
 
     /// Returns the policy for that many `nodes`. A single node that is trusted after a restart needs no longest `ttl`. Several nodes always
     /// need it: another manager may make them abstain.
     pub(crate) fn of_nodes(self, nodes: usize) -> Self {
         let is_needless = nodes == 1 && self.after_restart(nodes) == AfterRestart::Trust;
-        Self { longest_ttl: self.longest_ttl.or(is_needless.then_some(MAX_TTL)), ..self }
+        Self { max_ttl: self.max_ttl.or(is_needless.then_some(MAX_TTL)), ..self }
     }
 
     /// # Errors
     /// [`LockError::Configuration`] when more nodes would have to agree than there are.
     pub(crate) fn check_quorum(&self, nodes: usize) -> Result<(), LockError> {
-        let forgetful = self.tolerated_amnesia;
+        let forgetful = self.tolerated_data_loss;
         if self.quorum(nodes).is_possible() {
             return Ok(());
         }
         // With that many more nodes, as many may be down besides.
         let (least, useful) = (forgetful.saturating_add(1), forgetful.saturating_mul(3).saturating_add(1));
         Err(LockError::configuration(format!(
-            "tolerate_amnesia({forgetful}) needs at least {least} nodes, and {useful} when as many may be down as well; \
+            "tolerated_data_loss({forgetful}) needs at least {least} nodes, and {useful} when as many may be down as well; \
              there are {nodes}"
         )))
     }
@@ -121,7 +122,7 @@ impl Policy {
     ///
     /// # Errors
     /// [`LockError::Configuration`] when the request asks for what contradicts it.
-    pub(crate) fn linger_of(&self, request: &LockRequest) -> Result<Duration, LockError> {
+    pub(crate) fn linger_of(&self, request: &AcquireRequest) -> Result<Duration, LockError> {
         let other = if request.windows.is_some() {
             "once_per"
         } else if request.hold.min_hold.is_some() {
@@ -143,9 +144,9 @@ impl Policy {
     /// # Errors
     /// [`LockError::Configuration`] when the longest `ttl` is out of range.
     pub(crate) fn check_longest_ttl(&self) -> Result<(), LockError> {
-        match self.longest_ttl.filter(|longest| *longest > MAX_TTL) {
+        match self.max_ttl.filter(|longest| *longest > MAX_TTL) {
             Some(longest) => Err(LockError::configuration(format!(
-                "a longest_ttl of {longest:?} is too long: at most 30 days are allowed"
+                "a max_ttl of {longest:?} is too long: at most 30 days are allowed"
             ))),
             None => Ok(()),
         }
@@ -157,10 +158,10 @@ impl Policy {
     /// [`LockError::Configuration`] when the default `ttl` is out of range, or needs a longest `ttl` that is not set.
     pub(crate) fn check_default_ttl(&self) -> Result<(), LockError> {
         let ttl = self.default_ttl;
-        if self.longest_ttl.is_none() && ttl > LONGEST_TTL && ttl <= MAX_TTL {
+        if self.max_ttl.is_none() && ttl > DEFAULT_MAX_TTL && ttl <= MAX_TTL {
             return Err(LockError::configuration(format!(
-                "a default_ttl of {ttl:?} needs a longest_ttl of {ttl:?} in all managers of the same keys: first set `longest_ttl` in all \
-                 of them, and in the next deploy this `default_ttl`; without it, they assume {LONGEST_TTL:?} and count a restarted \
+                "a default_ttl of {ttl:?} needs a max_ttl of {ttl:?} in all managers of the same keys: first set `max_ttl` in all \
+                 of them, and in the next deploy this `default_ttl`; without it, they assume {DEFAULT_MAX_TTL:?} and count a restarted \
                  node too early"
             )));
         }
@@ -175,11 +176,11 @@ impl Policy {
         if ttl > MAX_TTL {
             return Err(LockError::configuration(format!("a ttl of {ttl:?} is too long: at most 30 days are allowed")));
         }
-        if ttl > self.longest_ttl() {
+        if ttl > self.max_ttl() {
             return Err(LockError::configuration(format!(
-                "a ttl of {ttl:?} is longer than the longest_ttl of {:?}: raise `longest_ttl` in all managers of the \
+                "a ttl of {ttl:?} is longer than the max_ttl of {:?}: raise `max_ttl` in all managers of the \
                  same keys first, and use the ttl from the next deploy on, since a restarted node abstains for so long",
-                self.longest_ttl()
+                self.max_ttl()
             )));
         }
         let ttl = Duration::from_millis(u64::try_from(ttl.as_millis()).unwrap_or(u64::MAX));
@@ -199,6 +200,7 @@ impl Policy {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::LockRequest;
 
     #[test]
     fn a_ttl_that_proves_nothing_is_refused() {
@@ -232,10 +234,10 @@ mod tests {
         let hour = Duration::from_secs(3600);
         // How many nodes there are, what is set, and whether an hour is refused.
         let cautious = Policy { after_restart: Some(AfterRestart::Abstain), ..Policy::default() };
-        let bounded = Policy { longest_ttl: Some(hour / 2), ..Policy::default() };
+        let bounded = Policy { max_ttl: Some(hour / 2), ..Policy::default() };
         // Others may abstain.
         let trusting = Policy { after_restart: Some(AfterRestart::Trust), ..Policy::default() };
-        let forgetful = Policy { tolerated_amnesia: 1, ..Policy::default() };
+        let forgetful = Policy { tolerated_data_loss: 1, ..Policy::default() };
         let table = [
             (1, Policy::default(), false),
             (3, Policy::default(), true),
@@ -254,12 +256,12 @@ mod tests {
         let (second, hour) = (Duration::from_secs(1), Duration::from_secs(3600));
         // What is set; the longest that is allowed.
         let table = [(None, 60 * second), (Some(hour), hour), (Some(5 * second), 5 * second)];
-        for (longest_ttl, longest) in table {
-            let policy = Policy { longest_ttl, ..Policy::default() };
+        for (max_ttl, longest) in table {
+            let policy = Policy { max_ttl, ..Policy::default() };
             assert_eq!(policy.checked_ttl(longest).unwrap(), longest);
             let error = policy.checked_ttl(longest + second).unwrap_err();
             let expected = format!(
-                "a ttl of {:?} is longer than the longest_ttl of {longest:?}: raise `longest_ttl` in all managers of the \
+                "a ttl of {:?} is longer than the max_ttl of {longest:?}: raise `max_ttl` in all managers of the \
                  same keys first, and use the ttl from the next deploy on, since a restarted node abstains for so long",
                 longest + second
             );
@@ -270,13 +272,12 @@ mod tests {
     #[test]
     fn default_ttl_does_not_raise_the_longest_ttl_of_one_manager() {
         let second = Duration::from_secs(1);
-        let of = |default_ttl, longest_ttl| Policy { default_ttl, longest_ttl, ..Policy::default() };
+        let of = |default_ttl, max_ttl| Policy { default_ttl, max_ttl, ..Policy::default() };
         let trusting = Policy { after_restart: Some(AfterRestart::Trust), ..of(180 * second, None) };
-        let forgetful = Policy { tolerated_amnesia: 1, ..of(180 * second, None) };
+        let forgetful = Policy { tolerated_data_loss: 1, ..of(180 * second, None) };
         let cautious = Policy { after_restart: Some(AfterRestart::Abstain), ..of(180 * second, None) };
-        let needs = Some(
-            "a default_ttl of 180s needs a longest_ttl of 180s in all managers of the same keys: first set `longest_ttl`",
-        );
+        let needs =
+            Some("a default_ttl of 180s needs a max_ttl of 180s in all managers of the same keys: first set `max_ttl`");
         let table = [
             ("as long as all assume", 3, of(60 * second, None), None),
             ("longer", 3, of(180 * second, None), needs),
@@ -285,7 +286,7 @@ mod tests {
                 "longer than what is set",
                 3,
                 of(180 * second, Some(90 * second)),
-                Some("a ttl of 180s is longer than the longest_ttl of 90s"),
+                Some("a ttl of 180s is longer than the max_ttl of 90s"),
             ),
             ("restarts are trusted", 3, trusting, needs),
             ("nodes may forget", 3, forgetful, needs),
@@ -321,9 +322,13 @@ mod tests {
             (LockRequest::shared("a").min_hold(second), Some(Duration::ZERO)),
         ];
         for (request, expected) in table {
-            assert_eq!(policy.linger_of(&request).ok(), expected, "{request:?}");
+            assert_eq!(policy.linger_of(&request.inner).ok(), expected, "{request:?}");
         }
-        assert_eq!(Policy::default().linger_of(&LockRequest::new("a")).ok(), Some(Duration::ZERO), "off by default");
+        assert_eq!(
+            Policy::default().linger_of(&LockRequest::new("a").inner).ok(),
+            Some(Duration::ZERO),
+            "off by default"
+        );
     }
 
     #[test]

@@ -145,7 +145,7 @@ impl Actor {
     async fn attach(&self, call: &Call, detached: DetachedLock) -> Obtained {
         // What others share has no number any more.
         if call.is_fenced && detached.mode() == Mode::Exclusive {
-            self.manager.attach_fenced(detached).await.map(numbered)
+            self.manager.attach(detached.fencing()).await.map(numbered)
         } else {
             Ok((self.manager.attach(detached).await?, None))
         }
@@ -160,16 +160,16 @@ impl Actor {
             (Some(_), _) => LockRequest::all(call.keys().map(tree::part)),
         };
         let mut request = request.mode(call.mode).ttl(call.ttl).wait(call.wait);
-        request.hold = call.hold;
-        request.permits = call.permits;
-        request.joins = !matches!(call.end, End::Detach { .. });
+        request.inner.hold = call.hold;
+        request.inner.permits = call.permits;
+        request.inner.joins = !matches!(call.end, End::Detach { .. });
         if call.hold.min_hold.is_none() && !call.mode.is_shared() && is_key {
             request = request.linger(call.linger);
         }
         if !call.is_fenced {
             return Ok((self.manager.acquire(request).await?, None));
         }
-        self.manager.acquire_fenced(request).await.map(numbered)
+        self.manager.acquire(request.fencing()).await.map(numbered)
     }
 }
 

@@ -13,12 +13,12 @@ type Kind<'a> = (u32, &'a dyn Fn(&mut Rng) -> (Fault, Duration));
 
 impl Faults {
     /// Draws when what happens, and tells when the last of it is over.
-    pub(super) fn plan(&self, random: &mut Rng, network: &Network, longest_ttl: Duration) -> Instant {
+    pub(super) fn plan(&self, random: &mut Rng, network: &Network, max_ttl: Duration) -> Instant {
         let (clients, all, _) = network.world().sizes();
         let troubled = if self.is_minority { (all - 1) / 2 } else { all };
         let some_time = |random: &mut Rng| Duration::from_millis(random.u64(1..=self.longest.max(1)));
         // The clock of a server may be slow.
-        let whole_lease = longest_ttl + longest_ttl / 50 + SECOND;
+        let whole_lease = max_ttl + max_ttl / 50 + SECOND;
         let restart = |server, for_, wipes| Fault::Restart { server, for_, wipes };
         let of_clients: [Kind<'_>; 2] = [
             (self.pauses, &|random| {
@@ -48,7 +48,7 @@ impl Faults {
             }),
             (self.thefts, &|random| theft(random, all, troubled)),
             (self.steps, &|random| {
-                let most = if random.bool() { 2 * SECOND } else { longest_ttl * 3 };
+                let most = if random.bool() { 2 * SECOND } else { max_ttl * 3 };
                 let by = most.mul_f64(random.f64());
                 (Fault::Step { server: random.usize(0..troubled), by }, SECOND)
             }),
@@ -75,7 +75,7 @@ impl Faults {
         // Nothing is drawn for those that are none, so that seeds from before they were there mean what they did.
         let of_data = of_data.iter().chain(&of_breaks).filter(|(most, _)| *most > 0);
         let kinds = of_servers.iter().chain(of_data).filter(|_| troubled > 0).chain(&of_clients);
-        let mut end = self.plan_restarts(random, network, longest_ttl);
+        let mut end = self.plan_restarts(random, network, max_ttl);
         for (most, draw) in kinds {
             for _ in 0..random.u32(0..=*most) {
                 let at = network.now().after(Duration::from_millis(self.after + random.u64(0..=self.until)));
@@ -90,7 +90,7 @@ impl Faults {
 
 impl Faults {
     /// Plans the restarts that come at set times, and tells when the last of them is over.
-    fn plan_restarts(&self, random: &mut Rng, network: &Network, longest_ttl: Duration) -> Instant {
+    fn plan_restarts(&self, random: &mut Rng, network: &Network, max_ttl: Duration) -> Instant {
         let (clients, all, _) = network.world().sizes();
         if self.loses_the_numbered {
             return lose_the_numbered(random, network, clients, all);
@@ -99,11 +99,11 @@ impl Faults {
             return network.now();
         }
         // By then, whoever was the first has the lock everywhere.
-        let mut at = network.now().after(longest_ttl + Duration::from_millis(random.u64(0..=self.until)));
+        let mut at = network.now().after(max_ttl + Duration::from_millis(random.u64(0..=self.until)));
         for roll in 0..self.rolls as usize {
             let for_ = Duration::from_millis(random.u64(1..=self.longest));
             network.plan(at, Fault::Restart { server: roll % all, for_, wipes: true });
-            at = at.after(for_ + 2 * (longest_ttl + longest_ttl / 50));
+            at = at.after(for_ + 2 * (max_ttl + max_ttl / 50));
         }
         for _ in 0..self.blinks {
             for server in 0..all {

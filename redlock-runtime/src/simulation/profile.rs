@@ -125,7 +125,7 @@ impl Profile {
         if self.tree > 0 { 0..NAMES.len() } else { 0..2 }
     }
 
-    pub(super) fn longest_ttl(&self) -> Duration {
+    pub(super) fn max_ttl(&self) -> Duration {
         Duration::from_millis(self.ttls.iter().copied().max().unwrap_or_default())
     }
 

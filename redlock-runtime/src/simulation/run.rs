@@ -86,7 +86,7 @@ impl Run {
         let clients = random.usize(profile.clients.clone());
         let managers: Vec<_> = (0..clients).map(|_| manager(&network, profile, nodes, &mut random)).collect();
         let observer = Arc::new(Observer::new(&network, profile));
-        let faults_end = profile.faults.plan(&mut random, &network, profile.longest_ttl());
+        let faults_end = profile.faults.plan(&mut random, &network, profile.max_ttl());
         let has_crashes = profile.faults.crashes > 0 || profile.faults.loses_the_numbered;
         let (jobs, tasks, longest_linger) = (Arc::default(), Vec::new(), profile.longest_linger());
         let mut run = Self { network, observer, jobs, managers, tasks, faults_end, has_crashes, longest_linger };
@@ -247,7 +247,7 @@ fn manager(network: &Arc<Network>, profile: &Profile, servers: usize, random: &m
     let skew_ms = random.i64(-profile.skew..=profile.skew);
     let error = ClockError { drift_ppm, skew_ms: if profile.has_no_wall_clocks { i64::MIN } else { skew_ms } };
     let clock = Clock::Tokio { origin: tokio::time::Instant::now(), error };
-    let policy = Policy { default_ttl: profile.longest_ttl(), tolerated_amnesia: profile.amnesia, ..Policy::default() };
+    let policy = Policy { default_ttl: profile.max_ttl(), tolerated_data_loss: profile.amnesia, ..Policy::default() };
     let environment = Environment {
         manager: manager_id(random.u128(..), profile.of_old),
         namespace: Arc::from(""),

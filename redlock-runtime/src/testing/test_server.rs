@@ -50,7 +50,7 @@ impl TestServer {
     }
 
     /// It starts again and knows nothing of any lock. Where there are several servers it does not count for a while; see
-    /// [`AfterRestart`](crate::AfterRestart) and [`longest_ttl`](crate::LockManagerBuilder::longest_ttl). It is neither frozen, slow
+    /// [`AfterRestart`](crate::AfterRestart) and [`max_ttl`](crate::LockManagerBuilder::max_ttl). It is neither frozen, slow
     /// nor refusing any more; one that is down stays down.
     pub fn forget(&self) {
         self.0.forget();

@@ -116,7 +116,7 @@ fn story(seed: u64) -> String {
                 let request = if shared { LockRequest::shared(key) } else { LockRequest::new(key) };
                 let request = request.ttl(2 * SECOND).wait(Wait::For(5 * SECOND));
                 if call == 2 && !shared {
-                    if let Ok(guard) = manager.acquire_fenced(request).await {
+                    if let Ok(guard) = manager.acquire(request.fencing()).await {
                         servers.random_pause(4 * SECOND).await;
                         drop(guard);
                     }

@@ -115,7 +115,7 @@ async fn a_lease_that_is_over_goes_to_whoever_waits() {
 async fn several_servers_that_forget_grant_nothing_twice() {
     let servers = TestServers::new(3);
     let (ours, theirs) = (servers.manager(), servers.manager());
-    let _guard = ours.acquire(LockRequest::new("order:7").renew(false)).await.unwrap();
+    let _guard = ours.acquire(LockRequest::new("order:7").without_renewal()).await.unwrap();
     assert!(theirs.try_acquire("order:7").await.unwrap_err().is_contended());
     servers.nodes().for_each(|server| server.forget());
     let error = theirs.try_acquire("order:7").await.unwrap_err();

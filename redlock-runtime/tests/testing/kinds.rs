@@ -126,10 +126,10 @@ async fn shared_locks_are_held_together() {
 async fn fencing_tokens_grow_from_owner_to_owner() {
     let servers = TestServers::new(3);
     let (ours, theirs) = (servers.manager(), servers.manager());
-    let first = ours.acquire_fenced("order:7").await.unwrap();
+    let first = ours.acquire(LockRequest::new("order:7").fencing()).await.unwrap();
     let number = first.fencing_token();
     drop(first);
-    assert!(theirs.acquire_fenced("order:7").await.unwrap().fencing_token() > number);
+    assert!(theirs.acquire(LockRequest::new("order:7").fencing()).await.unwrap().fencing_token() > number);
     let is_told = |event: &LogEvent| matches!(event, LogEvent::Acquired { fencing_token: Some(_), .. });
     assert_eq!(servers.log().entries().iter().filter(|entry| is_told(&entry.event)).count(), 2);
 }

@@ -49,7 +49,7 @@ async fn a_call_that_is_refused_at_its_begin_is_told_of() {
     let servers = TestServers::new(1);
     let ours = servers.manager();
     assert!(ours.acquire(LockRequest::new("order:7").ttl(Duration::ZERO)).await.is_err());
-    let wrong = LockRequest::new("report").once_per(60 * SECOND).reentrant(true);
+    let wrong = LockRequest::new("report").once_per(60 * SECOND).reentrant();
     assert!(ours.acquire(wrong).await.is_err());
     assert_eq!(servers.log().failed(), ["order:7", "report"]);
     assert_eq!(told(&servers), ["order:7 failed", "report failed"]);

@@ -37,7 +37,7 @@ async fn a_lease_runs_out_in_real_time() {
     let (ours, theirs) = (servers.manager(), servers.manager());
     let ttl = Duration::from_millis(200);
     let begun = Instant::now();
-    let _guard = ours.acquire(LockRequest::new("order:7").ttl(ttl).renew(false)).await.unwrap();
+    let _guard = ours.acquire(LockRequest::new("order:7").ttl(ttl).without_renewal()).await.unwrap();
     drop(theirs.acquire("order:7").await.unwrap());
     assert!(begun.elapsed() >= ttl);
 }

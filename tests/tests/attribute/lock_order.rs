@@ -87,7 +87,7 @@ async fn a_call_that_takes_locks_the_other_way_round_is_denied_with_all_lines() 
         let LockError::WouldDeadlock { key, held, .. } = &error else { panic!("{error}") };
         assert_eq!((key.as_str(), held.key().as_str()), ("order:4", "stock:3"));
         let text = error.to_string();
-        for line in [held.taken_at().line(), held.asked_at().line(), ORDER_LINE, STOCK_LINE] {
+        for line in [held.acquire_line().line(), held.request_line().line(), ORDER_LINE, STOCK_LINE] {
             assert!(text.contains(&format!("lock_order.rs:{line}")), "{line} in {text}");
         }
     }
@@ -134,7 +134,7 @@ async fn calls_by_hand_are_told_apart_by_their_lines() {
     // This line takes "b", and is another one.
     manager.with_lock("b", body).await.unwrap();
     // By the request.
-    let unchecked = LockRequest::new("c").order_check(false);
+    let unchecked = LockRequest::new("c").without_order_check();
     manager.with_lock("d", async |_| manager.acquire(unchecked).await.map(drop)).await.unwrap();
 }
 

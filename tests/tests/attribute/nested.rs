@@ -25,8 +25,8 @@ async fn a_call_that_would_wait_for_its_caller_names_both_attributes() {
     let started = Instant::now();
     let error = LockManager::in_memory().scope(capture(7)).await.unwrap_err();
     let LockError::WouldDeadlock { held, .. } = &error else { panic!("{error}") };
-    assert_eq!((held.taken_at().line(), held.asked_at().line()), (OUTER_LINE, INNER_LINE), "{error}");
-    assert!(held.taken_at().file().ends_with("attribute/nested.rs"), "{error}");
+    assert_eq!((held.acquire_line().line(), held.request_line().line()), (OUTER_LINE, INNER_LINE), "{error}");
+    assert!(held.acquire_line().file().ends_with("attribute/nested.rs"), "{error}");
     assert_eq!(started.elapsed(), Duration::ZERO);
 }
 

@@ -43,15 +43,15 @@ fn path(path: &str) -> LockRequest {
 #[tokio::test(start_paused = true)]
 async fn a_reentrant_call_enters_a_caller_that_has_all_of_its_keys() {
     for keys in [&["a"][..], &["b", "a"], &["a", "b"]] {
-        assert_eq!(nested!(a_and_b, all(keys).reentrant(true)).unwrap(), ["a", "b"], "{keys:?}");
+        assert_eq!(nested!(a_and_b, all(keys).reentrant()).unwrap(), ["a", "b"], "{keys:?}");
     }
     let shared = LockRequest::all([LockPart::shared("a"), LockPart::key("b")]);
-    assert_eq!(nested!(a_share_and_b, shared.reentrant(true)).unwrap(), ["a", "b"]);
-    assert_eq!(nested!(a_and_b, LockRequest::shared("b").reentrant(true)).unwrap(), ["a", "b"]);
-    assert_eq!(nested!(tree, path("/T/x/y").reentrant(true)).unwrap(), ["/{T}"]);
-    assert_eq!(nested!(two_leaves, path("/T/y/z").reentrant(true)).unwrap(), ["/{T}/x", "/{T}/y"]);
+    assert_eq!(nested!(a_share_and_b, shared.reentrant()).unwrap(), ["a", "b"]);
+    assert_eq!(nested!(a_and_b, LockRequest::shared("b").reentrant()).unwrap(), ["a", "b"]);
+    assert_eq!(nested!(tree, path("/T/x/y").reentrant()).unwrap(), ["/{T}"]);
+    assert_eq!(nested!(two_leaves, path("/T/y/z").reentrant()).unwrap(), ["/{T}/x", "/{T}/y"]);
     let both = LockRequest::all([LockPath::from("/T/x"), LockPath::from("/T/y")]);
-    assert_eq!(nested!(tree, both.reentrant(true)).unwrap(), ["/{T}"]);
+    assert_eq!(nested!(tree, both.reentrant()).unwrap(), ["/{T}"]);
 }
 
 #[tokio::test(start_paused = true)]
@@ -74,12 +74,12 @@ async fn who_would_wait_for_its_own_caller_is_told_so_and_for_which_part() {
     is_told(nested!(a_and_b, all(&["a", "b"])), "needs \"a\", which is held by the call at", again);
     is_told(nested!(a_and_b, all(&["b", "c"])), "\"b\" + \"c\" needs \"b\", which is held", again);
     is_told(nested!(a_and_b, LockRequest::new("b")), "\"b\" is held by the call at", again);
-    is_told(nested!(a, all(&["a", "b"]).reentrant(true)), "needs \"a\", which is held", "for more than it has");
+    is_told(nested!(a, all(&["a", "b"]).reentrant()), "needs \"a\", which is held", "for more than it has");
     is_told(nested!(tree, path("/T/x")), "\"/{T}/x\" needs \"/{T}\", which is held", again);
     is_told(nested!(leaf, path("/T")), "\"/{T}\" is above \"/{T}/x\", which is held", "take the place above first");
-    is_told(nested!(leaf, path("/T").reentrant(true)), "\"/{T}\" is above \"/{T}/x\"", "take the place above first");
-    is_told(nested!(tree_shared, path("/T/x").reentrant(true)), "needs \"/{T}\", which is shared", "`downgrade`");
-    is_told(nested!(leaf_shared, path("/T/x").reentrant(true)), "\"/{T}/x\" is shared by", "`downgrade`");
+    is_told(nested!(leaf, path("/T").reentrant()), "\"/{T}\" is above \"/{T}/x\"", "take the place above first");
+    is_told(nested!(tree_shared, path("/T/x").reentrant()), "needs \"/{T}\", which is shared", "`downgrade`");
+    is_told(nested!(leaf_shared, path("/T/x").reentrant()), "\"/{T}/x\" is shared by", "`downgrade`");
 }
 
 #[tokio::test(start_paused = true)]

@@ -212,9 +212,9 @@ async fn panic_of_a_task_leaves_the_lock_and_other_tasks_alone() {
     assert!(error.is_panic());
     guard.ensure_held().unwrap();
     // The thread has no frame left: a call here has no lock to enter.
-    let outside = manager.acquire(request().reentrant(true)).await.unwrap_err();
+    let outside = manager.acquire(request().reentrant()).await.unwrap_err();
     assert!(matches!(outside, LockError::TimedOut { .. }), "{outside}");
-    drop(guard.inherit().scope(manager.acquire(request().reentrant(true))).await.unwrap().unwrap());
+    drop(guard.inherit().scope(manager.acquire(request().reentrant())).await.unwrap().unwrap());
     assert!(!other.is_finished());
     drop(guard);
     assert_eq!(cause(timeout(SOON, other).await.expect("it is woken").unwrap()), LossCause::Released);
@@ -334,12 +334,12 @@ async fn scope_ends_with_the_nested_call_that_it_inherits_from() {
     let storage = Storage::default();
     let (entered, ours) = (Arc::new(Notify::new()), manager.clone());
     let body = async |outer: &LockGuard| {
-        let nested = ours.acquire(request().reentrant(true)).await?;
+        let nested = ours.acquire(request().reentrant()).await?;
         let task = idle(nested.inherit(), &storage);
         let inner = tokio::spawn(nested.inherit().scope({
             let (entered, ours, storage) = (Arc::clone(&entered), ours.clone(), storage.clone());
             async move {
-                let deeper = ours.acquire(request().reentrant(true)).await.unwrap();
+                let deeper = ours.acquire(request().reentrant()).await.unwrap();
                 entered.notify_one();
                 deeper.inherit().scope(storage.write()).await
             }
@@ -363,7 +363,7 @@ async fn max_hold_of_a_nested_call_stops_its_task() {
     let manager = LockManager::in_memory();
     let storage = Storage::default();
     let body = async |outer: &LockGuard| {
-        let nested = manager.acquire(request().reentrant(true).max_hold(3 * SECOND)).await?;
+        let nested = manager.acquire(request().reentrant().max_hold(3 * SECOND)).await?;
         let task = writer(nested.inherit(), &storage);
         assert_eq!(cause(timeout(4 * SECOND, task).await.expect("its time is over").unwrap()), LossCause::MaxHold);
         let late = nested.inherit();

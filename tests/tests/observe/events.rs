@@ -145,7 +145,7 @@ async fn a_lost_lock_is_told_once_whoever_notices_it() {
     drop(guard);
 
     // The end of a lease that is not renewed, or may not be any longer.
-    let guard = manager.acquire(request("lost:lease").renew(false)).await.unwrap();
+    let guard = manager.acquire(request("lost:lease").without_renewal()).await.unwrap();
     assert_eq!(event("lost", "lost:lease").await.field("cause"), "its lease ran out, and was not to be renewed");
     drop(guard);
     let guard = manager.acquire(request("lost:max").ttl(LONG).max_hold(TTL)).await.unwrap();
@@ -153,7 +153,7 @@ async fn a_lost_lock_is_told_once_whoever_notices_it() {
     drop(guard);
 
     // Nobody before the end, because the thread was blocked.
-    let guard = LockManager::in_memory().acquire(request("lost:blocked").renew(false)).await.unwrap();
+    let guard = LockManager::in_memory().acquire(request("lost:blocked").without_renewal()).await.unwrap();
     std::thread::sleep(TTL);
     drop(guard);
     event("lost", "lost:blocked").await;
@@ -186,7 +186,7 @@ async fn a_body_that_goes_on_without_its_lock_is_told_as_well() {
 async fn a_nested_call_that_is_out_of_time_has_lost_its_part_only() {
     let nodes = Nodes::start(1).await;
     let manager = manager(&nodes).await;
-    let inner = LockRequest::new("lost:nested").reentrant(true).max_hold(TTL / 4).label("the nested one");
+    let inner = LockRequest::new("lost:nested").reentrant().max_hold(TTL / 4).label("the nested one");
     let body = async |guard: &LockGuard| {
         manager.with_lock(inner, async |_: &LockGuard| pending::<Result<(), LockError>>().await).await.unwrap_err();
         guard.ensure_held()
@@ -206,7 +206,7 @@ async fn a_nested_call_that_is_out_of_time_has_lost_its_part_only() {
 async fn a_nested_call_that_is_lost_with_its_caller_has_lost_its_lock() {
     let nodes = Nodes::start(1).await;
     let manager = manager(&nodes).await;
-    let request = |label| LockRequest::new("lost:both").reentrant(true).label(label);
+    let request = |label| LockRequest::new("lost:both").reentrant().label(label);
     let hangs = async |_: &LockGuard| pending::<Result<(), LockError>>().await;
     let body = async |_: &LockGuard| manager.with_lock(request("inner of both"), hangs).await;
     manager.with_lock(request("outer of both").max_hold(TTL), body).await.unwrap_err();
@@ -241,7 +241,7 @@ async fn many_leases_that_cannot_be_renewed_are_told_together() {
         other => Err(other.to_string()),
     };
     redlock_tests::eventually(redlock_tests::PATIENCE, "each is told to be lost", all_lost).await;
-    assert!((1..5).contains(&events("at_risk", "one of many").len()));
+    assert!((1..5).contains(&events("near_expiry", "one of many").len()));
     nodes[0].thaw();
 }
 
@@ -251,11 +251,11 @@ async fn a_lease_that_cannot_be_renewed_is_at_risk_before_it_is_lost() {
     let manager = manager(&nodes).await;
     let guard = manager.acquire(LockRequest::new("events:frozen").ttl(TTL)).await.unwrap();
     nodes[0].freeze();
-    let told = event("at_risk", "events:frozen").await;
+    let told = event("near_expiry", "events:frozen").await;
     let remaining: u64 = told.field("remaining_ms").parse().unwrap();
     assert!(told.level == Level::WARN && remaining < 400 && told.field("ttl_ms") == "2000", "{told:?}");
     event("lost", "events:frozen").await;
-    only("at_risk", "events:frozen");
+    only("near_expiry", "events:frozen");
     nodes[0].thaw();
     drop(guard);
 }
@@ -307,7 +307,7 @@ async fn what_may_wait_for_ever_is_told() {
     manager.with_lock("events:again", again).await.unwrap_err();
     assert_eq!(only("deadlock", "events:again").level, Level::WARN);
     let detach = async |_: &LockGuard| {
-        let nested = manager.acquire(LockRequest::new("events:detach").reentrant(true)).await?;
+        let nested = manager.acquire(LockRequest::new("events:detach").reentrant()).await?;
         drop(nested.detach());
         Ok::<_, LockError>(())
     };

@@ -81,13 +81,17 @@ async fn a_clock_that_is_set_forward_is_told() {
 async fn settings_that_differ_are_reported_with_both_sets() {
     let nodes = Nodes::start(3).await;
     manager(&nodes).await.check().await;
-    let longer = LockManager::builder().nodes(nodes.urls()).longest_ttl(Duration::from_millis(61_234)).build().unwrap();
+    let longer = LockManager::builder()
+        .nodes(nodes.urls())
+        .tuning(|tuning| tuning.max_ttl(Duration::from_millis(61_234)))
+        .build()
+        .unwrap();
     for _ in 0..3 {
         longer.acquire("nodes:settings").await.unwrap().release().await.unwrap();
     }
     let reported = event("settings_differ", "61234").await;
     assert_eq!((reported.level, reported.field("times"), reported.field("others")), (Level::WARN, "1", "1"));
-    assert_eq!(reported.field("settings"), "longest_ttl");
+    assert_eq!(reported.field("settings"), "max_ttl");
     let [ours, theirs] = ["ours", "theirs"].map(|name| reported.field(name));
     assert!(ours.starts_with("n=3 q=2 d=0 restart=abstain ttl=61234") && theirs.contains(" ttl=60000"), "{reported:?}");
     let node = reported.field("node");

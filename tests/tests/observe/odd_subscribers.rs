@@ -45,7 +45,7 @@ impl<F: Fn() + Send + Sync + 'static> Subscriber for Odd<F> {
 async fn told(manager: &LockManager, wants_spans: bool, does: impl Fn() + Send + Sync + 'static) -> Vec<&'static str> {
     let names = Arc::<Mutex<Vec<_>>>::default();
     let _subscribed = tracing::subscriber::set_default(Odd { wants_spans, does, names: Arc::clone(&names) });
-    let request = || LockRequest::new("odd").ttl(TTL).renew(false);
+    let request = || LockRequest::new("odd").ttl(TTL).without_renewal();
     // Nobody looks at it until it is given back, when the node answers at once that it is not ours.
     let late = manager.acquire(request()).await.unwrap();
     std::thread::sleep(TTL);

@@ -17,7 +17,7 @@ async fn annotated(locks: &LockManager, name: &str) -> Result<(), LockError> {
 async fn no_span_and_no_event_has_a_key_that_is_redacted() {
     keep_all();
     let nodes = Nodes::start(1).await;
-    let builder = LockManager::builder().nodes(nodes.urls()).redact_keys(true).order_check(OrderCheck::Warn);
+    let builder = LockManager::builder().nodes(nodes.urls()).redact_keys().order_check(OrderCheck::Warn);
     let manager = builder.build().unwrap();
     manager.ready().await.unwrap();
     let request = || LockRequest::new(format!("hand:{SECRET}")).ttl(Duration::from_secs(2));

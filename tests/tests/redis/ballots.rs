@@ -2,7 +2,7 @@
 
 use crate::fencing::{KEY, REGISTER, assert_only_registers_left, number, register, token, token_of, wait_until_free};
 use crate::support::{barrier, builder, connected, manager};
-use redlock_runtime::LockManager;
+use redlock_runtime::{LockManager, LockRequest};
 use redlock_tests::{Nodes, PATIENCE, RedisServer, eventually_eq};
 use tokio::task::JoinSet;
 
@@ -19,7 +19,7 @@ async fn preset(node: &RedisServer, ballot: u64) {
 /// A number, and how many scripts were run for it at each node: none, unless a round of its own was needed.
 async fn cost(manager: &LockManager, nodes: &Nodes) -> (u64, u64) {
     let before = nodes[0].inspect().calls("evalsha").await;
-    let guard = manager.acquire_fenced(KEY).await.unwrap();
+    let guard = manager.acquire(LockRequest::new(KEY).fencing()).await.unwrap();
     barrier(nodes).await;
     let rounds = nodes[0].inspect().calls("evalsha").await - before;
     let number = number(guard.fencing_token());
@@ -37,7 +37,7 @@ async fn a_number_comes_with_the_lock() {
         let (mut numbers, turns) = (Vec::new(), 1000);
         let before = nodes[0].inspect().calls("evalsha").await;
         for turn in 0..turns {
-            let guard = managers[turn % 2].acquire_fenced(KEY).await.unwrap();
+            let guard = managers[turn % 2].acquire(LockRequest::new(KEY).fencing()).await.unwrap();
             numbers.push(number(guard.fencing_token()));
             guard.release().await.unwrap();
         }
@@ -87,7 +87,7 @@ async fn a_refusal_costs_one_round_more_and_then_none() {
     assert!(number > ahead && rounds == 1, "{number} {rounds}");
     // What has been said of one slot moves no other one.
     let before = nodes[0].inspect().calls("evalsha").await;
-    let other = manager.acquire_fenced(OTHER_KEY).await.unwrap();
+    let other = manager.acquire(LockRequest::new(OTHER_KEY).fencing()).await.unwrap();
     barrier(&nodes).await;
     assert_eq!(nodes[0].inspect().calls("evalsha").await, before);
     assert!((first..ahead).contains(&self::number(other.fencing_token())));
@@ -163,7 +163,7 @@ async fn a_register_without_room_ends_the_call_and_counts_for_nobody_else() {
             token(&manager).await;
         }
         preset(&nodes[1], full).await;
-        let error = manager.acquire_fenced(KEY).await.unwrap_err();
+        let error = manager.acquire(LockRequest::new(KEY).fencing()).await.unwrap_err();
         assert!(error.to_string().contains("without a fencing number"), "{error}");
         assert_only_registers_left(&manager, &nodes).await;
     }

@@ -107,7 +107,7 @@ async fn who_was_not_told_is_followed_by_nobody_while_he_counts_on_his_lease() {
         let [holder, other, operator, another] =
             [manager(&nodes).await, manager(&nodes).await, manager(&nodes).await, manager(&nodes).await];
         // Neither a call that waits nor a renewal: it has nothing to listen for.
-        let guard = holder.acquire(LockRequest::new("order:7").ttl(ttl).renew(false)).await.unwrap();
+        let guard = holder.acquire(LockRequest::new("order:7").ttl(ttl).without_renewal()).await.unwrap();
         let next = waiting(&other);
         wait_until_queued(&nodes, "order:7", 1).await;
         // Dropped halfway, and then in earnest by what stands there: neither makes it less safe.

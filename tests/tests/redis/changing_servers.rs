@@ -10,7 +10,7 @@ use tokio::sync::oneshot;
 
 const KEY: &str = "order:7";
 
-/// Lease and `longest_ttl` of the tests that wait for the end of a lease. Too small: a busy machine loses locks. Too large: the tests take longer.
+/// Lease and `max_ttl` of the tests that wait for the end of a lease. Too small: a busy machine loses locks. Too large: the tests take longer.
 const TTL: Duration = Duration::from_secs(2);
 
 /// Uptime in seconds, above which a server is older than one that starts now. See `node::abstention` for the limit of 10 s.
@@ -22,7 +22,7 @@ const HALF_HOUR: i64 = 1800;
 type List<'a> = &'a [usize];
 
 fn brief(urls: Vec<String>) -> LockManagerBuilder {
-    builder(urls).default_ttl(TTL).longest_ttl(TTL).node_timeout(TTL / 4)
+    builder(urls).default_ttl(TTL).tuning(|tuning| tuning.max_ttl(TTL)).node_timeout(TTL / 4)
 }
 
 /// Returns each choice of a bare majority of `list`.
@@ -107,7 +107,7 @@ async fn double_locks(servers: &Nodes, held_with: List<'_>, tried_with: List<'_>
         let (holding, _proxies) = partitioned(servers, held_with, &reached, builder).await;
         let digits = |list: List<'_>| list.iter().map(usize::to_string).collect::<String>();
         let key = format!("order:{}:{}:{}", digits(held_with), digits(tried_with), digits(&reached));
-        let guard = holding.acquire(LockRequest::new(key.as_str()).renew(false)).await.unwrap();
+        let guard = holding.acquire(LockRequest::new(key.as_str()).without_renewal()).await.unwrap();
         match answered(|| trying.try_acquire(key.as_str())).await {
             Ok(second) => {
                 assert!(guard.is_held() && second.is_held(), "{key}");
@@ -247,17 +247,17 @@ async fn assert_exclusive(guard: &LockGuard, key: &str, processes: [&LockManager
     }
 }
 
-/// Waits for one `longest_ttl`, as an operator does, while both processes keep trying to acquire the held lock.
+/// Waits for one `max_ttl`, as an operator does, while both processes keep trying to acquire the held lock.
 async fn wait_for_longest_ttl(server: &RedisServer, guard: &LockGuard, processes: [&LockManager; 2]) {
-    server.inspect().command::<()>(&["SET", "longest_ttl", "x", "PX", &TTL.as_millis().to_string()]).await;
-    eventually_eq(PATIENCE, "one longest_ttl is over", None, async || {
+    server.inspect().command::<()>(&["SET", "max_ttl", "x", "PX", &TTL.as_millis().to_string()]).await;
+    eventually_eq(PATIENCE, "one max_ttl is over", None, async || {
         assert_exclusive(guard, KEY, processes).await;
-        server.inspect().get("longest_ttl").await
+        server.inspect().get("max_ttl").await
     })
     .await;
 }
 
-/// The name leads to another server after the first one was stopped and one `longest_ttl` has passed.
+/// The name leads to another server after the first one was stopped and one `max_ttl` has passed.
 #[tokio::test]
 async fn server_replaced_under_its_own_name_is_stopped_first() {
     for reaches_all in [true, false] {
@@ -301,7 +301,7 @@ async fn name_that_leads_elsewhere_at_once_allows_two_holders() {
     begin(&servers).await;
     let name = Proxy::to(&servers[2]).await;
     let (holder, proxies) = partitioned(&servers, &[0, 1, 2], &[0, 2], builder).await;
-    let guard = holder.acquire(LockRequest::new(KEY).renew(false)).await.unwrap();
+    let guard = holder.acquire(LockRequest::new(KEY).without_renewal()).await.unwrap();
     cut_off(&proxies).await;
     servers[2].kill();
     name.lead_to(&servers[3]).await;
@@ -362,7 +362,7 @@ async fn rolling_restart_waits_one_longest_ttl_after_each_server() {
     restart_one_by_one(&servers, brief, RedisServer::restart_empty).await;
 }
 
-/// With the default `longest_ttl` of 60 s, a server that abstains does not count before the end of the test.
+/// With the default `max_ttl` of 60 s, a server that abstains does not count before the end of the test.
 #[tokio::test]
 async fn rolling_restart_of_durable_servers_needs_no_wait() {
     assert!(PATIENCE < Duration::from_secs(60));
@@ -376,7 +376,7 @@ async fn rolling_restart_of_durable_servers_needs_no_wait() {
 async fn two_servers_that_restart_without_a_wait_allow_two_holders() {
     let servers = Nodes::start(3).await;
     let (holder, proxies) = partitioned(&servers, &[0, 1, 2], &[0, 1], builder).await;
-    let guard = holder.acquire(LockRequest::new(KEY).renew(false)).await.unwrap();
+    let guard = holder.acquire(LockRequest::new(KEY).without_renewal()).await.unwrap();
     cut_off(&proxies).await;
     for server in &servers[..2] {
         server.restart_empty().await;
@@ -495,7 +495,7 @@ async fn namespace_changes_after_all_old_processes_have_stopped_and_their_leases
         (in_namespace("shop").await, in_namespace("shop").await, in_namespace("orders").await);
     let guard = leaving.acquire(KEY).await.unwrap();
     // As of a process that was killed: its lease is not renewed, and not released.
-    let left = crashed.acquire(LockRequest::new("order:8").renew(false)).await.unwrap().detach();
+    let left = crashed.acquire(LockRequest::new("order:8").without_renewal()).await.unwrap().detach();
     drop(guard);
     assert!(leaving.shutdown().await);
     assert!(servers.mentions(left.key().as_str()).await.len() >= majority(3), "the lease outlives its process");

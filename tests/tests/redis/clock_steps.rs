@@ -56,7 +56,7 @@ async fn a_step_that_one_lock_shows_ends_the_leases_of_all_others() {
         let nodes = clocked(size).await;
         let manager = locks(&nodes).await;
         let others: Vec<_> =
-            (0..3).map(|i| LockRequest::new(format!("other:{i}")).ttl(10 * TTL).renew(false)).collect();
+            (0..3).map(|i| LockRequest::new(format!("other:{i}")).ttl(10 * TTL).without_renewal()).collect();
         let mut guards = Vec::new();
         for request in others {
             guards.push(manager.acquire(request).await.unwrap());
@@ -66,7 +66,7 @@ async fn a_step_that_one_lock_shows_ends_the_leases_of_all_others() {
                 guard.lost().await;
             }
         };
-        let shown = manager.acquire(LockRequest::new(KEY).renew(false)).await.unwrap();
+        let shown = manager.acquire(LockRequest::new(KEY).without_renewal()).await.unwrap();
         nodes[..majority(size)].iter().for_each(|node| node.set_clock(HOUR));
         assert!(guards.iter().all(LockGuard::is_held), "nobody knows yet");
         let _ = shown.extend().await;
@@ -79,7 +79,7 @@ async fn a_step_that_one_lock_shows_ends_the_leases_of_all_others() {
 async fn a_minority_of_steps_leaves_them_alone_and_a_small_step_only_shortens_them() {
     let nodes = clocked(3).await;
     let manager = locks(&nodes).await;
-    let other = manager.acquire(LockRequest::new("other").ttl(10 * TTL).renew(false)).await.unwrap();
+    let other = manager.acquire(LockRequest::new("other").ttl(10 * TTL).without_renewal()).await.unwrap();
     let shown = acquired_everywhere(&manager, &nodes, KEY).await;
     nodes[0].set_clock(HOUR);
     shown.extend().await.unwrap();
@@ -176,7 +176,7 @@ async fn clocks_set_back_change_nothing() {
     for size in [1, 3] {
         let nodes = clocked(size).await;
         let manager = locks(&nodes).await;
-        let other = manager.acquire(LockRequest::new("other").ttl(10 * TTL).renew(false)).await.unwrap();
+        let other = manager.acquire(LockRequest::new("other").ttl(10 * TTL).without_renewal()).await.unwrap();
         let guard = acquired_everywhere(&manager, &nodes, KEY).await;
         nodes.iter().for_each(|node| node.set_clock(-HOUR));
         let begun = Instant::now();
@@ -197,7 +197,7 @@ async fn a_step_is_noticed_over_a_restart() {
     // The first look at the clock is made when the connection is.
     let nodes = clocked(1).await;
     let manager = locks(&nodes).await;
-    let other = manager.acquire(LockRequest::new("other").ttl(10 * TTL).renew(false)).await.unwrap();
+    let other = manager.acquire(LockRequest::new("other").ttl(10 * TTL).without_renewal()).await.unwrap();
     nodes[0].set_clock(HOUR);
     nodes.iter().for_each(RedisServer::kill);
     nodes[0].restart_empty().await;
@@ -209,7 +209,7 @@ async fn step_is_noticed_while_short_locks_alone_are_taken() {
     for size in [1, 3] {
         let nodes = clocked(size).await;
         let manager = locks(&nodes).await;
-        let other = manager.acquire(LockRequest::new("other").ttl(10 * TTL).renew(false)).await.unwrap();
+        let other = manager.acquire(LockRequest::new("other").ttl(10 * TTL).without_renewal()).await.unwrap();
         nodes[..majority(size)].iter().for_each(|node| node.set_clock(HOUR));
         // None of them is renewed. Without a question for the time, the other lock counts for its whole `ttl`.
         eventually(PATIENCE, "the other lock is lost", async || {
@@ -254,7 +254,7 @@ async fn the_dead_do_not_come_to_life_by_a_clock_that_is_set_back() {
         let nodes = clocked(size).await;
         for (name, [dead, beside, living, late]) in SCENES {
             let [ours, theirs, others] = [locks(&nodes).await, locks(&nodes).await, locks(&nodes).await];
-            let dead = known_everywhere(&ours, &nodes, dead().ttl(TTL / 4).renew(false)).await;
+            let dead = known_everywhere(&ours, &nodes, dead().ttl(TTL / 4).without_renewal()).await;
             let beside = known_everywhere(&theirs, &nodes, beside().ttl(10 * TTL)).await;
             assert!(matches!(dead.lost().await, LockError::Lost { .. }), "{name}");
             // What the nodes keep a little longer than the client counts on.

@@ -57,8 +57,8 @@ async fn every_master_has_the_locks_of_its_slots() {
         assert!(cluster.member(number).inspect().get(&key).await.is_some());
         assert!(other.try_acquire(&key).await.unwrap_err().is_contended());
         guard.release().await.unwrap();
-        let first = manager.acquire_fenced(&key).await.unwrap().fencing_token();
-        let second = other.acquire_fenced(&key).await.unwrap().fencing_token();
+        let first = manager.acquire(LockRequest::new(&key).fencing()).await.unwrap().fencing_token();
+        let second = other.acquire(LockRequest::new(&key).fencing()).await.unwrap().fencing_token();
         assert!(first < second, "{first} {second}");
     }
     let stats = manager.stats();
@@ -81,7 +81,7 @@ async fn every_master_is_asked_for_the_time_of_fencing_numbers() {
     };
     let before = asked().await;
     let key = &keys(&cluster, "order").await[0];
-    manager.acquire_fenced(key).await.unwrap().release().await.unwrap();
+    manager.acquire(LockRequest::new(key).fencing()).await.unwrap().release().await.unwrap();
     // One of them has told it in the trial of `ready`, and one has the lock.
     eventually_eq(PATIENCE, "the others are asked", true, async || asked().await >= before + 2).await;
 }

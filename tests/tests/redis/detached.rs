@@ -90,7 +90,8 @@ async fn whoever_takes_a_lock_up_hears_of_those_who_wait_and_gives_way_to_them()
     for is_waited_for_before in [true, false] {
         let nodes = Nodes::start(3).await;
         let (ours, others) = (manager(&nodes).await, manager(&nodes).await);
-        let theirs = connected(builder(nodes.urls()).local_handover(0, Duration::ZERO), &nodes).await;
+        let theirs =
+            connected(builder(nodes.urls()).tuning(|tuning| tuning.local_handover(0, Duration::ZERO)), &nodes).await;
         let message = left(&ours, &nodes).await;
         let early = is_waited_for_before.then(|| waiting(&others, patient(KEY)));
         wait_until_queued(&nodes, KEY, usize::from(is_waited_for_before)).await;

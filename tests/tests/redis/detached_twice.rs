@@ -52,7 +52,7 @@ async fn at_most_one_worker_takes_up_a_lock() {
         for round in 0..ROUNDS {
             // Free again, whoever had which of the nodes before.
             let detached = managers[round % 3].acquire(request()).await.unwrap().detach();
-            let attach = |manager: LockManager, detached| async move { manager.attach(detached).await };
+            let attach = |manager: LockManager, detached: DetachedLock| async move { manager.attach(detached).await };
             let winner: Option<LockGuard> = winner(at_once(&managers, &detached, attach).await);
             assert!(size > 1 || winner.is_some(), "one node has one winner");
             if let Some(guard) = winner {
@@ -87,10 +87,11 @@ async fn whoever_takes_up_a_lock_with_a_fencing_token_gets_a_larger_one() {
     for size in SIZES {
         let nodes = Nodes::start(size).await;
         let managers = [manager(&nodes).await, manager(&nodes).await];
-        let attach = |manager: LockManager, detached| async move { manager.attach_fenced(detached).await };
+        let attach =
+            |manager: LockManager, detached: DetachedLock| async move { manager.attach(detached.fencing()).await };
         let mut latest = None;
         for round in 0..ROUNDS / 4 {
-            let guard = managers[round % 2].acquire_fenced(request()).await.unwrap();
+            let guard = managers[round % 2].acquire(request().fencing()).await.unwrap();
             assert!(latest < Some(guard.fencing_token()));
             latest = Some(guard.fencing_token());
             let winner: Option<FencedGuard> = winner(at_once(&managers, &guard.detach(), attach).await);
@@ -99,7 +100,7 @@ async fn whoever_takes_up_a_lock_with_a_fencing_token_gets_a_larger_one() {
                 assert!(latest < Some(guard.fencing_token()));
                 latest = Some(guard.fencing_token());
                 // And once more, from hand to hand.
-                let again = managers[round % 2].attach_fenced(guard.detach()).await.unwrap();
+                let again = managers[round % 2].attach(guard.detach().fencing()).await.unwrap();
                 assert!(latest < Some(again.fencing_token()));
                 latest = Some(again.fencing_token());
                 again.release().await.unwrap();
@@ -112,9 +113,9 @@ async fn whoever_takes_up_a_lock_with_a_fencing_token_gets_a_larger_one() {
 async fn a_lock_that_was_left_without_a_fencing_token_is_taken_up_with_one() {
     let nodes = Nodes::start(3).await;
     let (ours, theirs) = (manager(&nodes).await, manager(&nodes).await);
-    let before = ours.acquire_fenced(request()).await.unwrap().fencing_token();
+    let before = ours.acquire(request().fencing()).await.unwrap().fencing_token();
     let unfenced = ours.acquire(request()).await.unwrap();
-    let guard = theirs.attach_fenced(unfenced.detach()).await.unwrap();
+    let guard = theirs.attach(unfenced.detach().fencing()).await.unwrap();
     assert!(before < guard.fencing_token());
     drop(guard);
     assert!(theirs.shutdown().await);

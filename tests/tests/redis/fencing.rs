@@ -25,7 +25,7 @@ pub(crate) async fn token(manager: &LockManager) -> FencingToken {
 }
 
 pub(crate) async fn token_of(manager: &LockManager, request: impl Into<LockRequest>) -> FencingToken {
-    let guard = manager.acquire_fenced(request).await.unwrap();
+    let guard = manager.acquire(request.into().fencing()).await.unwrap();
     let token = guard.fencing_token();
     guard.release().await.unwrap();
     token
@@ -89,7 +89,7 @@ impl Seen {
                         tokio::task::yield_now().await;
                         Ok::<_, LockError>(())
                     };
-                    manager.with_fenced_lock(request(), body).await.unwrap();
+                    manager.with_lock(request().fencing(), body).await.unwrap();
                 }
             });
         }
@@ -138,13 +138,13 @@ async fn a_stale_writer_is_refused() {
         let (script, token) = (redlock_runtime::FencedSet::SCRIPT, token.to_string());
         resource.inspect().command(&["EVAL", script, "2", "state", "fence", &token, value]).await
     };
-    let stale = ours.acquire_fenced(request().renew(false)).await.unwrap();
+    let stale = ours.acquire(request().without_renewal().fencing()).await.unwrap();
     assert_eq!(write(stale.fencing_token(), "first").await, 1);
     for node in nodes.iter() {
         // Its lease ends, whatever the holder believes.
         node.inspect().command::<()>(&["PEXPIRE", KEY, "1"]).await;
     }
-    let later = theirs.acquire_fenced(request()).await.unwrap();
+    let later = theirs.acquire(request().fencing()).await.unwrap();
     assert!(stale.fencing_token() < later.fencing_token());
     assert_eq!(write(later.fencing_token(), "second").await, 1);
     assert_eq!(write(stale.fencing_token(), "too late").await, 0);
@@ -157,9 +157,9 @@ async fn tokens_of_a_local_hand_over_increase_without_a_command() {
     for size in SIZES {
         let nodes = Nodes::start(size).await;
         let manager = manager(&nodes).await;
-        let held = manager.acquire_fenced(request()).await.unwrap();
+        let held = manager.acquire(request().fencing()).await.unwrap();
         let first = held.fencing_token();
-        let mut waiting: Vec<_> = (0..3).map(|_| Box::pin(manager.acquire_fenced(request()))).collect();
+        let mut waiting: Vec<_> = (0..3).map(|_| Box::pin(manager.acquire(request().fencing()))).collect();
         for next in &mut waiting {
             assert!(crate::support::polled(next.as_mut(), 1).await.is_none());
         }
@@ -183,7 +183,7 @@ async fn a_fenced_call_gets_a_number_for_a_lock_that_an_unfenced_one_has_passed_
     let manager = manager(&nodes).await;
     let before = token(&manager).await;
     let held = manager.acquire(request()).await.unwrap();
-    let mut waiting = Box::pin(manager.acquire_fenced(request()));
+    let mut waiting = Box::pin(manager.acquire(request().fencing()));
     assert!(crate::support::polled(waiting.as_mut(), 1).await.is_none());
     let owner = *held.token();
     drop(held);
@@ -204,9 +204,9 @@ async fn a_queued_call_gets_its_token_with_the_lock() {
         // The release and the extension of the claim at each node, and no round trip for the number. A waiting call that
         // asks again, as it does every second, may fall into one try and hardly into all of them.
         while costs.len() < MOST_TRIES && !costs.contains(&(2 * size as u64)) {
-            let held = theirs.acquire_fenced(request()).await.unwrap();
+            let held = theirs.acquire(request().fencing()).await.unwrap();
             let ours = ours.clone();
-            let waiting = tokio::spawn(async move { ours.acquire_fenced(request()).await });
+            let waiting = tokio::spawn(async move { ours.acquire(request().fencing()).await });
             wait_until_queued(&nodes, KEY, 1).await;
             let before = calls(&nodes, "evalsha").await;
             held.release().await.unwrap();
@@ -226,7 +226,7 @@ async fn neither_renewal_nor_extension_proposes_a_number() {
     let nodes = Nodes::start(1).await;
     // Of a shorter ttl, the node timeout would be too short for a busy machine.
     let manager = LockManager::builder().nodes(nodes.urls()).node_timeout(Duration::from_secs(2)).build().unwrap();
-    let guard = manager.acquire_fenced(LockRequest::new(KEY).ttl(Duration::from_secs(6))).await.unwrap();
+    let guard = manager.acquire(LockRequest::new(KEY).ttl(Duration::from_secs(6)).fencing()).await.unwrap();
     let accepted = register(&nodes[0]).await;
     for _ in 0..3 {
         guard.extend().await.unwrap();
@@ -258,7 +258,7 @@ async fn a_lock_without_a_number_is_given_back() {
         for (node, is_enough) in nodes[..2].iter().zip([true, false]) {
             node.inspect().command::<()>(&["DEL", REGISTER]).await;
             node.inspect().command::<()>(foreign).await;
-            match manager.try_acquire_fenced(KEY).await {
+            match manager.try_acquire(LockRequest::new(KEY).fencing()).await {
                 Ok(guard) => assert!(is_enough && guard.release().await.is_ok(), "{foreign:?}"),
                 Err(error) => {
                     let without = |(_, cause): &(&str, &NodeError)| **cause == NodeError::Unnumbered;
@@ -268,7 +268,7 @@ async fn a_lock_without_a_number_is_given_back() {
             }
             assert_eq!(node.inspect().command::<String>(&["TYPE", REGISTER]).await, kind);
         }
-        manager.try_acquire_fenced("order:8").await.unwrap().release().await.unwrap();
+        manager.try_acquire(LockRequest::new("order:8").fencing()).await.unwrap().release().await.unwrap();
         manager.try_acquire(KEY).await.unwrap().release().await.unwrap();
         assert_only_registers_left(&manager, &nodes).await;
     }
@@ -282,7 +282,7 @@ async fn who_may_not_use_the_registers_gets_no_token_and_leaves_no_lock() {
         .await;
     let url = nodes[0].url().replace("redis://", "redis://limited:secret@");
     let manager = crate::support::connected(crate::support::builder([url]), &nodes).await;
-    let error = manager.try_acquire_fenced(KEY).await.unwrap_err();
+    let error = manager.try_acquire(LockRequest::new(KEY).fencing()).await.unwrap_err();
     // Redis: "one of the keys used as arguments"; Valkey: "a key".
     assert!(error.to_string().contains(" key"), "{error}");
     crate::support::assert_nothing_left(&manager, &nodes).await;
@@ -293,9 +293,11 @@ async fn too_few_nodes_give_no_number() {
     let nodes = Nodes::start(3).await;
     let manager = manager(&nodes).await;
     nodes[..2].iter().for_each(RedisServer::kill);
-    eventually(PATIENCE, "the nodes are missed", async || match manager.try_acquire_fenced(KEY).await {
-        Err(LockError::NoQuorum { .. }) => Ok(()),
-        other => Err(format!("{other:?}")),
+    eventually(PATIENCE, "the nodes are missed", async || {
+        match manager.try_acquire(LockRequest::new(KEY).fencing()).await {
+            Err(LockError::NoQuorum { .. }) => Ok(()),
+            other => Err(format!("{other:?}")),
+        }
     })
     .await;
     eventually_eq(PATIENCE, "the lock is given back", None, async || nodes[2].inspect().get(KEY).await).await;
@@ -307,7 +309,7 @@ async fn a_try_at_a_held_lock_is_contended_and_stands_in_no_queue() {
         let nodes = Nodes::start(size).await;
         let (ours, theirs) = (manager(&nodes).await, manager(&nodes).await);
         let held = crate::support::acquired_everywhere(&theirs, &nodes, KEY).await;
-        let error = ours.try_acquire_fenced(KEY).await.unwrap_err();
+        let error = ours.try_acquire(LockRequest::new(KEY).fencing()).await.unwrap_err();
         assert!(error.is_contended(), "{error}");
         barrier(&nodes).await;
         assert_eq!(nodes[0].inspect().get("{order:7}:q").await, None);

@@ -46,7 +46,10 @@ async fn a_member_of_a_cluster_is_no_node() {
     eventually(PATIENCE, "it serves every key", async || manager.ready().await).await;
     let capabilities = manager.check().await.nodes[0].capabilities;
     assert_eq!((capabilities.locks, capabilities.fencing), (Some(true), Some(true)));
-    assert!(manager.try_acquire("order:7").await.is_ok() && manager.try_acquire_fenced("order:8").await.is_ok());
+    assert!(
+        manager.try_acquire("order:7").await.is_ok()
+            && manager.try_acquire(LockRequest::new("order:8").fencing()).await.is_ok()
+    );
 }
 
 #[tokio::test]

@@ -70,7 +70,8 @@ async fn a_body_is_stopped_before_the_keys_expire_when_a_majority_is_frozen() {
         let nodes = Nodes::start(size).await;
         // Half of the ttl is left at the nodes when the lease is over for us, so that a busy machine can be late.
         let ttl = Duration::from_secs(4);
-        let described = builder(nodes.urls()).node_timeout(BRIEF).default_ttl(ttl).drift_factor(0.5);
+        let described =
+            builder(nodes.urls()).node_timeout(BRIEF).default_ttl(ttl).tuning(|tuning| tuning.drift_factor(0.5));
         let manager = connected(described, &nodes).await;
         let begun = Instant::now();
         let error = stopped(&manager, KEY.into(), async || nodes[..frozen].iter().for_each(RedisServer::freeze)).await;
@@ -208,7 +209,7 @@ async fn a_short_body_sends_no_renewal_and_none_outlives_the_guard() {
     for _ in 0..100 {
         manager.acquire(KEY).await.unwrap().release().await.unwrap();
     }
-    let unrenewed = manager.acquire(LockRequest::new("order:8").renew(false)).await.unwrap();
+    let unrenewed = manager.acquire(LockRequest::new("order:8").without_renewal()).await.unwrap();
     assert!(matches!(cause(unrenewed.lost().await), LossCause::Expired));
     let kept = manager.acquire(KEY).await.unwrap();
     sleep(TTL).await;
@@ -321,7 +322,7 @@ async fn a_guard_tells_that_its_lock_is_at_risk_before_it_is_lost() {
     let ttl = Duration::from_secs(6);
     let guard = acquired_everywhere(&manager, &nodes, LockRequest::new(KEY).ttl(ttl)).await;
     nodes.iter().for_each(RedisServer::freeze);
-    guard.at_risk().await;
+    guard.near_expiry().await;
     guard.ensure_held().unwrap();
     assert!(guard.remaining() <= ttl / 5, "{guard:?}");
     assert!(matches!(cause(guard.lost().await), LossCause::NotRenewed { .. }));

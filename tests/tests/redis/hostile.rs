@@ -41,7 +41,7 @@ async fn a_ttl_that_proves_nothing_is_refused_before_anything_is_sent() {
 async fn the_longest_ttl_is_a_lock_like_any_other() {
     let nodes = Nodes::start(1).await;
     let ttl = Duration::from_secs(30 * 24 * 3600);
-    let manager = connected(builder(nodes.urls()).longest_ttl(ttl), &nodes).await;
+    let manager = connected(builder(nodes.urls()).tuning(|tuning| tuning.max_ttl(ttl)), &nodes).await;
     let guard = manager.acquire(LockRequest::new("order:7").ttl(ttl)).await.unwrap();
     assert!(nodes[0].inspect().pttl("order:7").await > 29 * 24 * 3_600_000);
     assert!(guard.remaining() > ttl.mul_f64(0.98));
@@ -133,10 +133,10 @@ async fn managers_that_cannot_work_are_not_built() {
         ("no number", ok().node("redis://127.0.0.1:2/x"), "node 2 is wrong"),
         ("negative database", ok().node("redis://127.0.0.1:2/-1"), "not negative"),
         ("endless namespace", ok().namespace("n".repeat(1000)), "1000 bytes"),
-        ("negative drift", ok().drift_factor(-0.01), "drift factor"),
-        ("too much drift", ok().drift_factor(0.51), "drift factor"),
-        ("no drift at all", ok().drift_factor(f64::NAN), "drift factor"),
-        ("infinite drift", ok().drift_factor(f64::INFINITY), "drift factor"),
+        ("negative drift", ok().tuning(|tuning| tuning.drift_factor(-0.01)), "drift factor"),
+        ("too much drift", ok().tuning(|tuning| tuning.drift_factor(0.51)), "drift factor"),
+        ("no drift at all", ok().tuning(|tuning| tuning.drift_factor(f64::NAN)), "drift factor"),
+        ("infinite drift", ok().tuning(|tuning| tuning.drift_factor(f64::INFINITY)), "drift factor"),
         ("no time", ok().node_timeout(Duration::ZERO), "node timeout of zero"),
         ("more time than the ttl", ok().node_timeout(Duration::from_secs(30)), "too short"),
         ("endless time", ok().node_timeout(Duration::MAX), "too short"),

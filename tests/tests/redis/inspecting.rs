@@ -76,7 +76,7 @@ async fn fencing_numbers_are_told_and_rise() {
     let nodes = Nodes::start(3).await;
     let manager = manager(&nodes).await;
     assert_eq!(manager.inspect("order:7").await.fence(), None);
-    let guard = manager.acquire_fenced("order:7").await.unwrap();
+    let guard = manager.acquire(LockRequest::new("order:7").fencing()).await.unwrap();
     let fence = manager.inspect("order:7").await.fence().unwrap().as_u64();
     assert!((fence..fence + (1 << 16)).contains(&guard.fencing_token().as_u64()), "{fence}");
     guard.release().await.unwrap();

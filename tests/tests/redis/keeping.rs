@@ -12,7 +12,7 @@ const TTL: Duration = Duration::from_secs(2);
 const LONG: Duration = Duration::from_secs(60);
 
 fn brief(urls: impl IntoIterator<Item = String>) -> LockManagerBuilder {
-    builder(urls).default_ttl(TTL).longest_ttl(TTL).node_timeout(TTL / 4)
+    builder(urls).default_ttl(TTL).tuning(|tuning| tuning.max_ttl(TTL)).node_timeout(TTL / 4)
 }
 
 async fn wait_until_everywhere(nodes: &Nodes, guard: &redlock_runtime::LockGuard, many: usize) {
@@ -93,7 +93,8 @@ async fn the_owner_knows_at_once_that_a_server_has_forgotten_it() {
     for renews in [true, false] {
         let node = RedisServer::start().await;
         let manager = alone(&node).await;
-        let guard = manager.acquire(LockRequest::new(KEY).renew(renews)).await.unwrap();
+        let request = LockRequest::new(KEY);
+        let guard = manager.acquire(if renews { request } else { request.without_renewal() }).await.unwrap();
         node.restart_empty().await;
         // Long before the next renewal, which is due after twenty seconds.
         eventually(PATIENCE, "the owner knows", async || if guard.is_held() { Err("it is held") } else { Ok(()) })

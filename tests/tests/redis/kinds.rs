@@ -76,7 +76,7 @@ async fn a_body_that_goes_on_without_its_lock_is_told() {
         let nodes = Nodes::start(size).await;
         for (name, request) in KINDS {
             let manager = brief(&nodes).await;
-            let guard = manager.acquire(request().renew(false)).await.expect(name);
+            let guard = manager.acquire(request().without_renewal()).await.expect(name);
             assert!(matches!(guard.lost().await, LockError::Lost { .. }), "{name}");
             assert!(guard.ensure_held().is_err() && guard.remaining().is_zero(), "{name}");
             // What the nodes keep a little longer than the client counts on.
@@ -130,7 +130,7 @@ async fn is_refused_by_those_that_know(size: usize, (name, request): Kind) {
         proxy.refuse(true).await;
     }
     let ours = builder(proxies.iter().map(Proxy::url)).build().unwrap();
-    let held = ours.acquire(request().renew(false).wait(PATIENCE)).await.unwrap();
+    let held = ours.acquire(request().without_renewal().wait(PATIENCE)).await.unwrap();
     // We hear nothing of it, and go by what was proven before.
     for proxy in &proxies[..majority(size)] {
         proxy.refuse(true).await;

@@ -40,11 +40,13 @@ async fn the_body_is_stopped_while_the_nodes_still_hold_the_key() {
     for size in SIZES {
         let nodes = Nodes::start(size).await;
         // Half of the ttl is left at the nodes when the lease is over for us: time to look, also on a busy machine.
-        let manager = connected(builder(nodes.urls()).drift_factor(0.5).node_timeout(BRIEF), &nodes).await;
+        let manager =
+            connected(builder(nodes.urls()).tuning(|tuning| tuning.drift_factor(0.5)).node_timeout(BRIEF), &nodes)
+                .await;
         let seen = Arc::new(Mutex::new(Vec::new()));
         let body = Body { urls: nodes.urls(), seen: Arc::clone(&seen) };
         let token = Mutex::new(String::new());
-        let request = LockRequest::new(KEY).ttl(Duration::from_secs(4)).renew(false);
+        let request = LockRequest::new(KEY).ttl(Duration::from_secs(4)).without_renewal();
         let stuck = async |guard: &LockGuard| -> Result<(), LockError> {
             guard.token().as_str().clone_into(&mut token.lock().unwrap());
             let _body = body;
@@ -83,7 +85,7 @@ async fn an_extended_lease_outlives_its_first_ttl() {
     // Half of it outlasts a pause of the machine.
     let ttl = Duration::from_secs(4);
     let manager = connected(builder(nodes.urls()).node_timeout(ttl / 2).default_ttl(ttl), &nodes).await;
-    let guard = manager.acquire(LockRequest::new(KEY).renew(false)).await.unwrap();
+    let guard = manager.acquire(LockRequest::new(KEY).without_renewal()).await.unwrap();
     let begun = std::time::Instant::now();
     while begun.elapsed() < ttl {
         eventually(ttl, "half of the lease is used up", async || match guard.remaining() {

@@ -196,7 +196,7 @@ async fn fencing_tokens_rise_over_calls_that_take_a_lock_over_and_processes_that
     let mut tokens = Vec::new();
     for turn in 0..60 {
         let manager = &managers[usize::from(turn % 10 == 9)];
-        tokens.push(manager.acquire_fenced(KEY).await.unwrap().fencing_token());
+        tokens.push(manager.acquire(LockRequest::new(KEY).fencing()).await.unwrap().fencing_token());
     }
     assert!(tokens.is_sorted_by(|a, b| a < b), "{tokens:?}");
     assert!(managers[0].stats().linger.retaken > 0, "{:?}", managers[0].stats().linger);

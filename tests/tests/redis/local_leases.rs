@@ -43,7 +43,7 @@ async fn brief_manager(nodes: &Nodes) -> LockManager {
 async fn a_guard_that_is_never_dropped_blocks_its_process_no_longer_than_its_ttl() {
     let nodes = Nodes::start(1).await;
     let manager = brief_manager(&nodes).await;
-    std::mem::forget(manager.acquire(LockRequest::new(KEY).ttl(SHORT).renew(false)).await.unwrap());
+    std::mem::forget(manager.acquire(LockRequest::new(KEY).ttl(SHORT).without_renewal()).await.unwrap());
     for call in line_up(&manager, KEY, 3).await {
         drop(obtained(call).await);
     }
@@ -56,7 +56,7 @@ async fn a_short_lease_behind_a_long_one_blocks_no_longer_than_its_own_ttl() {
     let nodes = Nodes::start(1).await;
     let manager = brief_manager(&nodes).await;
     let held = manager.acquire(KEY).await.unwrap();
-    let leaked = waiting(&manager, patient(KEY).ttl(SHORT).renew(false));
+    let leaked = waiting(&manager, patient(KEY).ttl(SHORT).without_renewal());
     yield_now().await;
     let [third] = line_up(&manager, KEY, 1).await.try_into().unwrap();
     drop(held);
@@ -69,7 +69,7 @@ async fn a_short_lease_behind_a_long_one_blocks_no_longer_than_its_own_ttl() {
 async fn a_lease_that_ran_out_under_its_guard_is_taken_over_and_not_given_back_twice() {
     let nodes = Nodes::start(1).await;
     let manager = brief_manager(&nodes).await;
-    let late = manager.acquire(LockRequest::new(KEY).ttl(SHORT).renew(false)).await.unwrap();
+    let late = manager.acquire(LockRequest::new(KEY).ttl(SHORT).without_renewal()).await.unwrap();
     let [call] = line_up(&manager, KEY, 1).await.try_into().unwrap();
     let guard = obtained(call).await;
     assert!(!late.is_held());

@@ -148,7 +148,7 @@ async fn a_process_that_passes_its_lock_on_gives_way_to_others() {
 /// How many of the calls in line are served before another manager that is known to wait.
 async fn served_before_another(passes: u32, time: Duration) -> usize {
     let nodes = Nodes::start(1).await;
-    let theirs = connected(builder(nodes.urls()).local_handover(passes, time), &nodes).await;
+    let theirs = connected(builder(nodes.urls()).tuning(|tuning| tuning.local_handover(passes, time)), &nodes).await;
     let ours = manager(&nodes).await;
     let held = acquired_everywhere(&theirs, &nodes, KEY).await;
     let other = waiting(&ours, patient(KEY));

@@ -39,7 +39,7 @@ async fn a_nested_call_sends_no_command() {
             reset_counts(&nodes).await;
             for _ in 0..100 {
                 // A shorter ttl would be that of the lock in Redisson (#1110, #3484), and its release the end of it.
-                let inner = request().ttl(TTL / 10).reentrant(true);
+                let inner = request().ttl(TTL / 10).reentrant();
                 manager.with_lock(inner.clone(), async |view| view.ensure_held()).await?;
                 manager.try_acquire(inner).await?.release().await?;
             }
@@ -79,7 +79,7 @@ async fn another_manager_of_the_same_servers_would_wait_in_vain() {
     let ours = manager(&nodes).await;
     // In any order.
     let theirs = connected(builder(nodes.urls().into_iter().rev()), &nodes).await;
-    for inner in [request(), request().reentrant(true)] {
+    for inner in [request(), request().reentrant()] {
         let error = nested(&ours, &theirs, inner).await.unwrap_err();
         assert!(matches!(error, LockError::WouldDeadlock { .. }), "{error}");
         assert!(error.to_string().contains("use one manager for both"), "{error}");
@@ -97,7 +97,7 @@ async fn a_manager_with_another_namespace_database_or_server_has_other_locks() {
     let database: Vec<_> = nodes.urls().into_iter().map(|url| format!("{}/1", url.trim_end_matches('/'))).collect();
     let theirs = [builder(nodes.urls()).namespace("shop"), builder(database), builder(others.urls())];
     for theirs in theirs.map(|builder| builder.build().unwrap()) {
-        nested(&ours, &theirs, request().reentrant(true)).await.unwrap();
+        nested(&ours, &theirs, request().reentrant()).await.unwrap();
         assert!(theirs.shutdown().await);
     }
     assert_nothing_left(&ours, &nodes).await;
@@ -121,11 +121,11 @@ fn read() -> LockRequest {
 }
 
 fn read_again() -> LockRequest {
-    read().reentrant(true)
+    read().reentrant()
 }
 
 fn write_again() -> LockRequest {
-    request().reentrant(true)
+    request().reentrant()
 }
 
 #[tokio::test]

@@ -171,7 +171,8 @@ async fn an_answer_that_leaves_no_useful_lease_is_no_lock() {
     // Defects 6 and 8: the body starts with a lease that is over, or as good as over.
     let nodes = Nodes::start(1).await;
     let proxies = nodes.proxied().await;
-    let manager = builder([proxies[0].url()]).node_timeout(Duration::from_millis(490)).drift_factor(0.5);
+    let manager =
+        builder([proxies[0].url()]).node_timeout(Duration::from_millis(490)).tuning(|tuning| tuning.drift_factor(0.5));
     let manager = connected(manager.default_ttl(Duration::from_secs(1)), &nodes).await;
     // 498 ms of the ttl are provable, and less than a twentieth of the ttl is not useful.
     proxies[0].replies(Flow::Delay(Duration::from_millis(470)));

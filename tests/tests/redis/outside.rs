@@ -55,7 +55,7 @@ async fn use_everything(manager: &LockManager) {
     manager.list("*", 10, PATIENCE).await;
     assert!(manager.break_lock_by_force(KEY, held.token().as_str()).await.is_broken());
     drop(held);
-    let fenced = manager.acquire_fenced(KEY).await.unwrap();
+    let fenced = manager.acquire(LockRequest::new(KEY).fencing()).await.unwrap();
     fenced.release().await.unwrap();
     manager.acquire(LockRequest::shared("config")).await.unwrap().release().await.unwrap();
     manager.acquire(LockRequest::new("pool").permits(2)).await.unwrap().release().await.unwrap();

@@ -2,7 +2,8 @@
 
 use crate::fencing::{number, register, token};
 use crate::support::{answered, builder, connected, manager};
-use redlock_runtime::{AfterRestart, LockManager};
+use redlock_runtime::LockManager;
+use redlock_runtime::tuning::AfterRestart;
 use redlock_tests::{Nodes, PATIENCE, Proxy, RedisServer, eventually};
 
 /// Further ahead than a number counts that one server alone knows.
@@ -23,7 +24,7 @@ fn correct(nodes: &Nodes) {
 
 /// A process that starts now, knows no number, and counts servers at once that were restarted.
 async fn newcomer(nodes: &Nodes) -> LockManager {
-    let locks = builder(nodes.urls()).after_restart(AfterRestart::Trust).build().unwrap();
+    let locks = builder(nodes.urls()).tuning(|tuning| tuning.after_restart(AfterRestart::Trust)).build().unwrap();
     answered(&locks).await;
     locks
 }

@@ -46,7 +46,7 @@ async fn hold_until_lost(urls: &str) {
     let urls: Vec<_> = urls.split(',').map(str::to_owned).collect();
     let manager = client(urls.clone()).await;
     let body = async |guard: &FencedGuard| write_on(&urls[0], guard).await;
-    match manager.with_fenced_lock(KEY, body).await {
+    match manager.with_lock(LockRequest::new(KEY).fencing(), body).await {
         Err(LockError::Lost { cause: LossCause::NotRenewed { .. } | LossCause::Taken, .. }) => println!("lost"),
         other => panic!("{other:?}"),
     }
@@ -74,7 +74,7 @@ async fn a_suspended_body_does_not_go_on_after_the_resume_and_its_late_write_is_
 
     kill_process(pid, Signal::STOP).unwrap();
     let manager = client(nodes.urls()).await;
-    let guard = manager.acquire_fenced(LockRequest::new(KEY).wait(PATIENCE)).await.unwrap();
+    let guard = manager.acquire(LockRequest::new(KEY).wait(PATIENCE).fencing()).await.unwrap();
     assert_eq!(write(&nodes[0], &guard.fencing_token().to_string(), "next").await, 1);
     sleep(2 * TTL).await;
     let resumed = now_ms();

@@ -145,14 +145,14 @@ impl Kind {
             return guard.release().await;
         }
         if matches!(self, Self::Fenced | Self::FencedSet) {
-            let guard = ours.acquire_fenced(request).await?;
+            let guard = ours.acquire(request.fencing()).await?;
             guard.extend().await?;
             return guard.release().await;
         }
         let guard = ours.acquire(request).await?;
         match self {
             Self::Attached => return ours.attach(guard.detach()).await?.release().await,
-            Self::OncePer => guard.give_back_window(),
+            Self::OncePer => guard.reopen_window(),
             Self::Downgraded => guard.downgrade(),
             Self::Broken => {
                 let report = ours.break_lock_within(Duration::from_secs(1), key, guard.token().as_str()).await;
@@ -188,7 +188,7 @@ fn url_of(nodes: &Nodes, user: &str) -> String {
 }
 
 fn below(url: String) -> LockManager {
-    builder([url]).namespace(NAMESPACE).longest_ttl(TTL).build().unwrap()
+    builder([url]).namespace(NAMESPACE).tuning(|tuning| tuning.max_ttl(TTL)).build().unwrap()
 }
 
 /// Lives through every kind with a user who has all rules but the `missing` ones. Returns what was wrong.

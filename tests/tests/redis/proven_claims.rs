@@ -85,7 +85,7 @@ async fn a_body_begins_before_the_extension_is_answered_and_goes_on_after_it() {
         let handed = scene.hand_over(|_| {}).await;
         let guard = obtained(call).await;
         assert!(guard.is_held() && guard.remaining() < CLAIM, "{guard:?}");
-        assert!(timeout(CLAIM / 5, guard.at_risk()).await.is_err(), "nothing is wrong");
+        assert!(timeout(CLAIM / 5, guard.near_expiry()).await.is_err(), "nothing is wrong");
         handed.proxies.iter().for_each(Proxy::pass);
         eventually(PATIENCE, "claims become leases", async || {
             if guard.remaining() > CLAIM { Ok(()) } else { Err(guard.remaining()) }
@@ -130,7 +130,8 @@ async fn a_lock_that_nobody_looks_at_is_held_although_its_answers_take_a_while()
 /// The task that has asked for the lock has ended, and nobody polls its guard.
 async fn is_held_after_late_answers(ttl: Duration, renew: bool) {
     let scene = Scene::start(1, |builder| builder).await;
-    let call = waiting(&scene.waiter, patient(KEY).ttl(ttl).renew(renew));
+    let request = patient(KEY).ttl(ttl);
+    let call = waiting(&scene.waiter, if renew { request } else { request.without_renewal() });
     let handed = scene.hand_over(|_| {}).await;
     let guard = obtained(call).await;
     sleep(CLAIM * 2 / 5).await;
@@ -195,7 +196,7 @@ async fn a_call_that_wants_a_number_waits_for_the_extension() {
         let scene = Scene::start(size, |builder| builder).await;
         let waiter = scene.waiter.clone();
         let call: Waiting =
-            tokio::spawn(async move { waiter.acquire_fenced(patient(KEY)).await.map(FencedGuard::into_guard) });
+            tokio::spawn(async move { waiter.acquire(patient(KEY).fencing()).await.map(FencedGuard::into_guard) });
         let handed = scene.hand_over(|_| {}).await;
         handed.waits_for_answers(call).await;
     }

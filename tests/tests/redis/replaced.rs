@@ -14,7 +14,7 @@ const TTL: Duration = Duration::from_secs(2);
 const LONGEST: Duration = Duration::from_secs(5);
 
 fn brief(nodes: &Nodes) -> LockManagerBuilder {
-    builder(nodes.urls()).default_ttl(TTL).longest_ttl(TTL).node_timeout(TTL / 4)
+    builder(nodes.urls()).default_ttl(TTL).tuning(|tuning| tuning.max_ttl(TTL)).node_timeout(TTL / 4)
 }
 
 /// Makes `node` a replica of `master`, and waits until it has its data in place of its own.
@@ -76,7 +76,7 @@ async fn data_that_is_replaced_under_living_connections_lets_no_second_owner_in(
         let proxies = nodes.proxied().await;
         let ours = connected(builder(proxies.iter().map(Proxy::url)), &nodes).await;
         let theirs = connected(builder(nodes.urls()), &nodes).await;
-        let guard = ours.acquire(LockRequest::new(KEY).renew(false)).await.unwrap();
+        let guard = ours.acquire(LockRequest::new(KEY).without_renewal()).await.unwrap();
         // The owner hears nothing of it, and goes by what was proven before.
         for proxy in &proxies {
             proxy.refuse(true).await;
@@ -158,7 +158,7 @@ async fn a_fail_over_that_kept_the_data_loses_no_held_lock() {
     let masters = Nodes::start(3).await;
     let proxies = masters.proxied().await;
     let urls = || proxies.iter().map(Proxy::url).collect::<Vec<_>>();
-    let described = || builder(urls()).default_ttl(TTL).longest_ttl(TTL).node_timeout(TTL / 4);
+    let described = || builder(urls()).default_ttl(TTL).tuning(|tuning| tuning.max_ttl(TTL)).node_timeout(TTL / 4);
     let (ours, theirs) = (connected(described(), &masters).await, connected(described(), &masters).await);
     let guard = acquired_everywhere(&ours, &masters, KEY).await;
     let mut replicas = Vec::new();
@@ -187,12 +187,14 @@ async fn a_process_that_starts_after_a_minority_has_forgotten_its_locks_is_no_se
         })
         .await;
         let proxies = nodes.proxied().await;
-        let described = |urls: Vec<String>| builder(urls).default_ttl(LONGEST).longest_ttl(LONGEST).node_timeout(TTL);
+        let described = |urls: Vec<String>| {
+            builder(urls).default_ttl(LONGEST).tuning(|tuning| tuning.max_ttl(LONGEST)).node_timeout(TTL)
+        };
         wait_until_old(&nodes).await;
         // The third node is well, but not for us.
         proxies[2].refuse(true).await;
         let ours = described(proxies.iter().map(Proxy::url).collect()).build().unwrap();
-        let guard = ours.acquire(LockRequest::new(KEY).renew(false)).await.unwrap();
+        let guard = ours.acquire(LockRequest::new(KEY).without_renewal()).await.unwrap();
         // The owner hears nothing of it, and goes by what was proven before.
         proxies[0].refuse(true).await;
         nodes[0].restart_empty().await;
@@ -203,7 +205,7 @@ async fn a_process_that_starts_after_a_minority_has_forgotten_its_locks_is_no_se
         let error = theirs.try_acquire(KEY).await.expect_err("the first node and the third are free");
         assert!(guard.is_held() && abstaining(&error)[0] <= LONGEST + TTL, "{error}");
         let warned = theirs.check().await.warnings().join("\n");
-        assert!(warned.contains("does not count for another ") && warned.contains("longest_ttl"), "{warned}");
+        assert!(warned.contains("does not count for another ") && warned.contains("max_ttl"), "{warned}");
 
         // Two nodes are enough for other keys, and in the end all of them count.
         theirs.try_acquire("order:8").await.unwrap().release().await.unwrap();
@@ -229,7 +231,7 @@ async fn a_ttl_above_the_longest_is_refused() {
     let nodes = Nodes::start(1).await;
     let manager = connected(brief(&nodes), &nodes).await;
     let other = connected(builder(nodes.urls()).node_timeout(TTL), &nodes).await;
-    let expected = "a ttl of 3s is longer than the longest_ttl of 2s: raise `longest_ttl`";
+    let expected = "a ttl of 3s is longer than the max_ttl of 2s: raise `max_ttl`";
     let request = LockRequest::new(KEY).ttl(Duration::from_secs(3));
     let left = other.acquire(request.clone()).await.unwrap().detach();
     for error in [manager.acquire(request).await.unwrap_err(), manager.attach(left).await.unwrap_err()] {
@@ -237,15 +239,12 @@ async fn a_ttl_above_the_longest_is_refused() {
         assert!(error.to_string().starts_with(expected), "{error}");
     }
     let too_short = brief(&nodes).default_ttl(2 * TTL).build().unwrap_err();
-    assert!(too_short.to_string().contains("longest_ttl"), "{too_short}");
+    assert!(too_short.to_string().contains("max_ttl"), "{too_short}");
     let nodes = Nodes::start(3).await;
     let long = || builder(nodes.urls()).default_ttl(100 * TTL);
     let unset = long().build().unwrap_err().to_string();
-    assert!(
-        unset.contains("first set `longest_ttl` in all of them, and in the next deploy this `default_ttl`"),
-        "{unset}"
-    );
-    long().longest_ttl(100 * TTL).build().unwrap();
-    let too_long = brief(&nodes).longest_ttl(Duration::MAX).build().unwrap_err();
+    assert!(unset.contains("first set `max_ttl` in all of them, and in the next deploy this `default_ttl`"), "{unset}");
+    long().tuning(|tuning| tuning.max_ttl(100 * TTL)).build().unwrap();
+    let too_long = brief(&nodes).tuning(|tuning| tuning.max_ttl(Duration::MAX)).build().unwrap_err();
     assert!(too_long.to_string().contains("at most 30 days"), "{too_long}");
 }

@@ -1,7 +1,8 @@
 //! Nodes that come back without their data: no second owner, and when they vote again.
 
 use crate::support::{SIZES, acquired_everywhere, assert_nothing_left, builder, causes, connected, holders, majority};
-use redlock_runtime::{AfterRestart, LockError, LockManager, LockManagerBuilder, LockRequest, NodeError};
+use redlock_runtime::tuning::AfterRestart;
+use redlock_runtime::{LockError, LockManager, LockManagerBuilder, LockRequest, NodeError};
 use redlock_tests::{Nodes, PATIENCE, Proxy, RedisServer, eventually};
 use std::time::{Duration, Instant};
 
@@ -10,7 +11,7 @@ const KEY: &str = "order:7";
 const TTL: Duration = Duration::from_secs(2);
 
 fn brief(nodes: &Nodes) -> LockManagerBuilder {
-    builder(nodes.urls()).default_ttl(TTL).longest_ttl(TTL).node_timeout(TTL / 4)
+    builder(nodes.urls()).default_ttl(TTL).tuning(|tuning| tuning.max_ttl(TTL)).node_timeout(TTL / 4)
 }
 
 /// A manager that hears nothing from `nodes` once they are restarted: it goes by what was proven before. And the proxies
@@ -58,7 +59,7 @@ async fn a_majority_that_forgets_one_after_the_other_lets_no_second_owner_in() {
     for size in [3, 5] {
         let nodes = Nodes::start(size).await;
         let ((ours, proxies), theirs) = (deaf(&nodes, builder).await, connected(builder(nodes.urls()), &nodes).await);
-        let guard = ours.acquire(LockRequest::new(KEY).renew(false)).await.unwrap();
+        let guard = ours.acquire(LockRequest::new(KEY).without_renewal()).await.unwrap();
         cut_off(&proxies).await;
         restart_a_majority(&nodes).await;
         assert!(guard.is_held());
@@ -73,8 +74,9 @@ async fn without_abstaining_a_second_owner_gets_in() {
     // What the test above would find. It is the choice of who prefers it.
     let nodes = Nodes::start(3).await;
     let (ours, proxies) = deaf(&nodes, builder).await;
-    let theirs = connected(builder(nodes.urls()).after_restart(AfterRestart::Trust), &nodes).await;
-    let guard = ours.acquire(LockRequest::new(KEY).renew(false)).await.unwrap();
+    let theirs =
+        connected(builder(nodes.urls()).tuning(|tuning| tuning.after_restart(AfterRestart::Trust)), &nodes).await;
+    let guard = ours.acquire(LockRequest::new(KEY).without_renewal()).await.unwrap();
     cut_off(&proxies).await;
     restart_a_majority(&nodes).await;
     let second = eventually(PATIENCE, "the nodes are trusted", async || theirs.try_acquire(KEY).await).await;
@@ -103,7 +105,8 @@ async fn a_renewed_lock_survives_one_forgetful_node() {
 async fn abstaining_ends_and_is_waited_for() {
     for size in SIZES {
         let nodes = Nodes::start(size).await;
-        let manager = connected(brief(&nodes).after_restart(AfterRestart::Abstain), &nodes).await;
+        let manager =
+            connected(brief(&nodes).tuning(|tuning| tuning.after_restart(AfterRestart::Abstain)), &nodes).await;
         let restarted = Instant::now();
         restart_a_majority(&nodes).await;
         wait_until_abstaining(&manager, majority(size)).await;
@@ -136,8 +139,8 @@ async fn a_wait_that_is_too_short_says_why() {
 async fn restarted_node_is_ignored_for_the_longest_ttl_and_not_for_a_min_hold() {
     let nodes = Nodes::start(3).await;
     let described = || builder(nodes.urls()).default_ttl(TTL).node_timeout(TTL / 4);
-    let long_lease = connected(described().longest_ttl(PATIENCE), &nodes).await;
-    let long_hold = connected(described().longest_ttl(TTL), &nodes).await;
+    let long_lease = connected(described().tuning(|tuning| tuning.max_ttl(PATIENCE)), &nodes).await;
+    let long_hold = connected(described().tuning(|tuning| tuning.max_ttl(TTL)), &nodes).await;
     let report = LockRequest::new("report").min_hold(Duration::from_secs(3600));
     long_hold.acquire(report).await.unwrap().release().await.unwrap();
     restart_a_majority(&nodes).await;
@@ -156,7 +159,8 @@ async fn restarted_node_is_ignored_for_the_longest_ttl_and_not_for_a_min_hold() 
 async fn a_lone_node_votes_at_once_unless_it_should_abstain() {
     let nodes = Nodes::start(1).await;
     let trusting = connected(builder(nodes.urls()), &nodes).await;
-    let careful = connected(builder(nodes.urls()).after_restart(AfterRestart::Abstain), &nodes).await;
+    let careful =
+        connected(builder(nodes.urls()).tuning(|tuning| tuning.after_restart(AfterRestart::Abstain)), &nodes).await;
     nodes[0].restart_empty().await;
     wait_until_abstaining(&careful, 1).await;
     let guard = eventually(PATIENCE, "it is trusted", async || trusting.try_acquire(KEY).await).await;
@@ -167,14 +171,14 @@ async fn a_lone_node_votes_at_once_unless_it_should_abstain() {
 async fn a_raised_quorum_replaces_abstaining() {
     for (size, forgetful) in [(3, 1), (5, 1), (5, 2)] {
         let nodes = Nodes::start(size).await;
-        let described = |urls: Vec<String>| builder(urls).tolerate_amnesia(forgetful);
+        let described = |urls: Vec<String>| builder(urls).tuning(|tuning| tuning.tolerated_data_loss(forgetful));
         let ((ours, proxies), theirs) =
             (deaf(&nodes, described).await, connected(described(nodes.urls()), &nodes).await);
         // On no more nodes than it must be.
         let needed = (size + forgetful + 2) / 2;
         let down = &nodes[needed..];
         down.iter().for_each(RedisServer::kill);
-        let guard = ours.acquire(LockRequest::new(KEY).renew(false)).await.unwrap();
+        let guard = ours.acquire(LockRequest::new(KEY).without_renewal()).await.unwrap();
         cut_off(&proxies).await;
         for node in nodes[..forgetful].iter().chain(down) {
             node.restart_empty().await;
@@ -205,16 +209,17 @@ async fn a_raised_quorum_replaces_abstaining() {
 async fn more_amnesia_than_nodes_is_refused() {
     let ok = |nodes| LockManager::builder().nodes((1..=nodes).map(|port| format!("redis://127.0.0.1:{port}")));
     for (nodes, forgetful) in [(1, 0), (2, 1), (3, 2), (5, 4)] {
-        ok(nodes).tolerate_amnesia(forgetful).build().unwrap();
+        ok(nodes).tuning(|tuning| tuning.tolerated_data_loss(forgetful)).build().unwrap();
     }
     for (nodes, forgetful) in [(1, 1), (3, 3), (5, usize::MAX)] {
-        let error = ok(nodes).tolerate_amnesia(forgetful).build().unwrap_err();
+        let error = ok(nodes).tuning(|tuning| tuning.tolerated_data_loss(forgetful)).build().unwrap_err();
         assert!(matches!(error, LockError::Configuration { .. }), "{error:?}");
     }
-    let error = ok(3).tolerate_amnesia(3).build().unwrap_err();
-    let expected = "tolerate_amnesia(3) needs at least 4 nodes, and 10 when as many may be down as well; there are 3";
+    let error = ok(3).tuning(|tuning| tuning.tolerated_data_loss(3)).build().unwrap_err();
+    let expected =
+        "tolerated_data_loss(3) needs at least 4 nodes, and 10 when as many may be down as well; there are 3";
     assert_eq!(error.to_string(), expected);
-    LockManager::builder().tolerate_amnesia(1).in_memory().unwrap_err();
+    LockManager::builder().tuning(|tuning| tuning.tolerated_data_loss(1)).in_memory().unwrap_err();
 }
 
 #[tokio::test]
@@ -303,7 +308,7 @@ async fn a_durable_node_that_comes_back_on_an_empty_disk_or_an_old_copy_lets_no_
         // The third node is well, but not for us.
         proxies[2].refuse(true).await;
         let ours = builder(proxies.iter().map(Proxy::url)).build().unwrap();
-        let guard = ours.acquire(LockRequest::new(KEY).renew(false)).await.unwrap();
+        let guard = ours.acquire(LockRequest::new(KEY).without_renewal()).await.unwrap();
         cut_off(&proxies[1..]).await;
         if is_empty {
             nodes[1].restart_empty().await;
@@ -326,7 +331,7 @@ async fn a_node_that_restarts_soon_after_a_cold_start_is_not_trusted_by_a_proces
     let proxies = nodes.proxied().await;
     proxies[2].refuse(true).await;
     let ours = builder(proxies.iter().map(Proxy::url)).build().unwrap();
-    let guard = ours.acquire(LockRequest::new(KEY).renew(false)).await.expect("a cold start waits for nothing");
+    let guard = ours.acquire(LockRequest::new(KEY).without_renewal()).await.expect("a cold start waits for nothing");
     cut_off(&proxies[1..]).await;
     // Servers that start within ten seconds of each other have started together.
     eventually(PATIENCE, "the other nodes are older", async || {

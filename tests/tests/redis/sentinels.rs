@@ -3,9 +3,8 @@
 //! The rows of the section "What survives a failover" of the page "Sentinel" of the guide are tested here.
 
 use crate::support::{builder, causes};
-use redlock_runtime::{
-    AfterRestart, Credentials, LockError, LockGuard, LockManager, LockRequest, NodeConfig, NodeError, Wait,
-};
+use redlock_runtime::tuning::AfterRestart;
+use redlock_runtime::{Credentials, LockError, LockGuard, LockManager, LockRequest, NodeConfig, NodeError, Wait};
 use redlock_tests::{FakeServer, MASTER, Nodes, PATIENCE, Proxy, RedisServer, Watched, eventually, eventually_eq};
 use std::future::pending;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -217,9 +216,9 @@ async fn a_manager_that_abstains_takes_no_lock_for_a_ttl_after_a_failover() {
     let watched = Watched::start(1).await;
     let longest = Duration::from_secs(6);
     let careful = builder([watched.url()])
-        .after_restart(AfterRestart::Abstain)
+        .tuning(|tuning| tuning.after_restart(AfterRestart::Abstain))
         .default_ttl(longest)
-        .longest_ttl(longest)
+        .tuning(|tuning| tuning.max_ttl(longest))
         .build()
         .unwrap();
     careful.ready().await.unwrap();
@@ -248,7 +247,9 @@ async fn in_a_quorum_a_manager_that_starts_after_a_failover_does_not_count_the_n
     .await;
     watched.fail_over(0).await;
     nodes[0].kill();
-    let late = builder(nodes.urls().into_iter().chain([watched.url()])).default_ttl(longest).longest_ttl(longest);
+    let late = builder(nodes.urls().into_iter().chain([watched.url()]))
+        .default_ttl(longest)
+        .tuning(|tuning| tuning.max_ttl(longest));
     let late = late.build().unwrap();
     eventually(PATIENCE, "the new master abstains", async || match late.try_acquire(KEY).await {
         Err(error) if abstains(&error) => Ok(()),
@@ -418,7 +419,7 @@ async fn in_a_quorum_a_promoted_replica_does_not_count_for_a_while() {
     let (watched, nodes) = (Watched::start(1).await, Nodes::start(2).await);
     let longest = Duration::from_secs(6);
     let urls = nodes.urls().into_iter().chain([watched.url()]);
-    let manager = builder(urls).default_ttl(longest).longest_ttl(longest).build().unwrap();
+    let manager = builder(urls).default_ttl(longest).tuning(|tuning| tuning.max_ttl(longest)).build().unwrap();
     eventually(PATIENCE, "every node counts", async || {
         let report = manager.check().await;
         if report.nodes.iter().all(|node| node.error.is_none()) { Ok(()) } else { Err(report.to_string()) }

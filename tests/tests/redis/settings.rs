@@ -1,7 +1,8 @@
 //! Settings on which all processes of the same locks must agree: differences are reported, and nothing else is.
 
 use crate::support::{builder, connected};
-use redlock_runtime::{AfterRestart, LockManager, LockManagerBuilder};
+use redlock_runtime::tuning::AfterRestart;
+use redlock_runtime::{LockManager, LockManagerBuilder};
 use redlock_tests::{Nodes, PATIENCE, RedisServer, eventually, eventually_eq};
 use std::time::Duration;
 
@@ -62,9 +63,13 @@ async fn process_that_takes_locks_leaves_its_settings_and_an_idle_one_does_not()
 async fn different_settings_are_reported_by_both_processes() {
     type Configure = fn(&[String]) -> LockManagerBuilder;
     let table: [(Configure, Configure, &str); 6] = [
-        (usual, |urls| usual(urls).longest_ttl(Duration::from_secs(120)), "(longest_ttl: "),
-        (usual, |urls| usual(urls).after_restart(AfterRestart::Trust), "(after_restart: "),
-        (usual, |urls| usual(urls).tolerate_amnesia(1), "(quorum, tolerate_amnesia, after_restart: "),
+        (usual, |urls| usual(urls).tuning(|tuning| tuning.max_ttl(Duration::from_secs(120))), "(max_ttl: "),
+        (usual, |urls| usual(urls).tuning(|tuning| tuning.after_restart(AfterRestart::Trust)), "(after_restart: "),
+        (
+            usual,
+            |urls| usual(urls).tuning(|tuning| tuning.tolerated_data_loss(1)),
+            "(quorum, tolerated_data_loss, after_restart: ",
+        ),
         (usual, |urls| builder(urls[1..4].to_vec()), "(list of nodes: "),
         (usual, |urls| builder(urls.to_vec()), "(number of nodes, quorum, list of nodes: "),
         // The most dangerous change, and one of the processes has no marker.
@@ -110,7 +115,11 @@ async fn equal_settings_are_no_difference_even_if_a_server_comes_back_empty() {
 async fn namespaces_are_compared_separately() {
     let nodes = Nodes::start(1).await;
     let shop = builder(nodes.urls()).namespace("shop").build().unwrap();
-    let other = builder(nodes.urls()).namespace("other").after_restart(AfterRestart::Abstain).build().unwrap();
+    let other = builder(nodes.urls())
+        .namespace("other")
+        .tuning(|tuning| tuning.after_restart(AfterRestart::Abstain))
+        .build()
+        .unwrap();
     for manager in [&shop, &other, &shop] {
         assert_eq!(differences(manager).await, [""; 0]);
     }
@@ -123,7 +132,8 @@ async fn namespaces_are_compared_separately() {
 async fn user_without_the_permission_works_and_reports_nothing() {
     for rules in ["~order:* ~{order:* &* +@all", "~* &* +@all -time", "~* &* +@all -zrange"] {
         let nodes = Nodes::start_with(1, |_, builder| builder.password("x").user("alice", "w0nder", rules)).await;
-        let careful = builder(nodes.urls()).after_restart(AfterRestart::Abstain).build().unwrap();
+        let careful =
+            builder(nodes.urls()).tuning(|tuning| tuning.after_restart(AfterRestart::Abstain)).build().unwrap();
         let trusting = builder(nodes.urls()).build().unwrap();
         for manager in [&careful, &trusting, &careful] {
             assert_eq!(differences(manager).await, [""; 0], "{rules}");

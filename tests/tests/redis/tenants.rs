@@ -69,10 +69,10 @@ async fn hand_over(holder: &LockManager, waiter: &LockManager, nodes: &Nodes, na
 /// Uses each kind of lock.
 async fn use_all(holder: &LockManager, waiter: &LockManager, nodes: &Nodes, namespace: &str) {
     hand_over(holder, waiter, nodes, namespace, patient("7")).await;
-    let first = holder.acquire_fenced("7").await.unwrap();
+    let first = holder.acquire(LockRequest::new("7").fencing()).await.unwrap();
     let call = tokio::spawn({
         let waiter = waiter.clone();
-        async move { waiter.acquire_fenced(patient("7")).await.unwrap() }
+        async move { waiter.acquire(patient("7").fencing()).await.unwrap() }
     });
     wait_until_queued(nodes, &format!("{namespace}:7"), 1).await;
     let number = first.fencing_token();
@@ -148,7 +148,7 @@ async fn tenant_reaches_no_channel_register_or_lock_of_another_namespace() {
         set_tenant(inspect, namespace).await;
     }
     let (bank, other) = (manager(&nodes[0].url(), "bank").await, manager(&nodes[0].url(), "bank").await);
-    let held = bank.acquire_fenced("7").await.unwrap();
+    let held = bank.acquire(LockRequest::new("7").fencing()).await.unwrap();
     let call = waiting(&other, patient("7"));
     wait_until_queued(&nodes, "bank:7", 1).await;
     let register = inspect.keys().await.into_iter().find(|name| name.contains("redlock:f:")).unwrap();
@@ -258,7 +258,7 @@ async fn tenants_of_a_cluster_are_apart() {
         let inspect = cluster.member(number).inspect();
         let name = cluster.key_on(number, "bank:order").await;
         let key = name.strip_prefix("bank:").unwrap();
-        let held = bank.acquire_fenced(key).await.unwrap();
+        let held = bank.acquire(LockRequest::new(key).fencing()).await.unwrap();
         let call = waiting(&other, patient(key));
         eventually(PATIENCE, "it waits", async || {
             let waiters: u64 = inspect.command(&["ZCARD", &format!("{{{name}}}:q")]).await;

@@ -37,7 +37,7 @@ async fn use_every_kind(manager: &LockManager) {
         guard.extend().await.unwrap();
         guard.release().await.unwrap();
     }
-    let fenced = manager.acquire_fenced("order:7").await.unwrap();
+    let fenced = manager.acquire(LockRequest::new("order:7").fencing()).await.unwrap();
     fenced.extend().await.unwrap();
     fenced.release().await.unwrap();
 }
@@ -133,7 +133,10 @@ async fn no_source_of_a_script_is_shown() {
         let server = hidden.iter().fold(RedisServer::builder(), hide).start().await;
         let manager = builder([server.url()]).build().unwrap();
         let ready = manager.ready().await;
-        let calls = [manager.try_acquire("order:7").await.map(drop), manager.acquire_fenced("order:8").await.map(drop)];
+        let calls = [
+            manager.try_acquire("order:7").await.map(drop),
+            manager.acquire(LockRequest::new("order:8").fencing()).await.map(drop),
+        ];
         let report = manager.check().await;
         let inspection = manager.inspect("order:7").await;
         let shown = format!(

@@ -122,7 +122,7 @@ async fn readers_find_out_by_asking_that_a_writer_has_gone_without_a_word() {
     for size in SIZES {
         each_protocol(size, async |nodes| {
             let (writer, managers) = (manager(&nodes).await, managers(&nodes, 2).await);
-            let held = acquired_everywhere(&writer, &nodes, patient(KEY).ttl(LONG).renew(false)).await;
+            let held = acquired_everywhere(&writer, &nodes, patient(KEY).ttl(LONG).without_renewal()).await;
             let calls = managers.iter().map(|manager| waiting(manager, reader().ttl(LONG))).collect();
             wait_until_queued(&nodes, KEY, managers.len()).await;
             for node in nodes.iter() {

@@ -162,7 +162,7 @@ async fn a_window_that_is_given_back_is_run_elsewhere() {
     let second_of_minute = SystemTime::now().duration_since(UNIX_EPOCH).unwrap().as_secs() % minute.as_secs();
     let request = || LockRequest::new(KEY).once_per(minute).window_start(Duration::from_secs(second_of_minute));
     let failed = first.acquire(request()).await.unwrap();
-    failed.give_back_window();
+    failed.reopen_window();
     failed.release().await.unwrap();
     nodes.assert_empty(PATIENCE).await;
     second.acquire(request()).await.unwrap().release().await.unwrap();

@@ -2,7 +2,8 @@
 
 use crate::client::shared::Shared;
 use crate::error::LockError;
-use crate::request::{LockRequest, Place};
+use crate::request::Place;
+use crate::request::acquire_request::AcquireRequest;
 use crate::stats::{Failure, Known};
 use crate::time::clock::Instant;
 
@@ -19,7 +20,7 @@ pub(crate) struct Asked<'c> {
 
 impl<'c> Asked<'c> {
     /// A call asks for its lock.
-    pub(crate) fn begin(shared: &'c Shared, request: &LockRequest) -> Self {
+    pub(crate) fn begin(shared: &'c Shared, request: &AcquireRequest) -> Self {
         let site = shared.sites.at(request.place.unwrap_or_else(Place::unknown), request.label);
         site.counters.asked();
         Self {
@@ -73,7 +74,7 @@ impl Drop for Asked<'_> {
 fn page(
     notebook: &crate::stats::Notebook,
     shared: &Shared,
-    request: &LockRequest,
+    request: &AcquireRequest,
     site: &Known,
 ) -> Option<crate::stats::Page> {
     let parts = match request.key() {

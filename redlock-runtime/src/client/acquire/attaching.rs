@@ -21,10 +21,11 @@ pub(crate) async fn attach(
     is_fenced: bool,
     location: &'static Location<'static>,
 ) -> Result<Obtained, LockError> {
-    let mut request = detached.request().ttl(detached.ttl()).wait(Wait::None);
+    let mut request = detached.request().called_at(location);
+    request.ttl = Some(detached.ttl());
+    request.wait = Some(Wait::None);
     request.linger = Some(Duration::ZERO);
     request.is_fenced = is_fenced;
-    let request = request.asked_at(location);
     let asked = Asked::begin(local.shared(), &request);
     let call = match Call::begin(local, &request, &asked) {
         Ok(call) => call,

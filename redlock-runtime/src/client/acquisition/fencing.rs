@@ -6,7 +6,9 @@ use crate::client::timers::{sleep, timeout};
 use crate::error::LockError;
 use crate::protocol::candidate::{FencingDecision, NotIssued};
 use crate::protocol::fencing_token::FencingToken;
-use std::future::poll_fn;
+use crate::time::wait_until::wait_until;
+use std::future::{Future, poll_fn};
+use std::pin::pin;
 use std::task::Poll;
 use std::time::Duration;
 
@@ -56,6 +58,8 @@ impl Acquisition {
     }
 
     /// Proposes another ballot to every node, and waits until a quorum has accepted it or cannot any more.
+    ///
+    /// A shutdown of the manager ends the wait: a node that does not answer would delay it by up to a second.
     async fn fencing_round(&self) -> FencingDecision {
         let now = self.now();
         {
@@ -64,12 +68,14 @@ impl Acquisition {
             let (candidate, mut sender) = state.parts(&self.shared, &self.subject, now);
             candidate.begin_fencing_round(now, |out| sender.send(out));
         }
+        let mut closed = pin!(wait_until(&self.shared.changed, || self.shared.is_closed()));
         let answers = poll_fn(|cx| {
+            let is_closed = closed.as_mut().poll(cx).is_ready();
             let mut state = self.state();
             state.poll(cx, self.shared.clock);
             match state.candidate.fencing_decision(self.now()) {
                 decision @ FencingDecision::Agreed(_) => Poll::Ready(decision),
-                _ if state.candidate.may_agree() => Poll::Pending,
+                _ if state.candidate.may_agree() && !is_closed => Poll::Pending,
                 decision => Poll::Ready(decision),
             }
         });

@@ -114,7 +114,7 @@ impl Acquisition {
         present.is_at_risk = left < ttl / AT_RISK || was_at_risk && left < ttl / 2;
         let is_news = present.is_at_risk && !was_at_risk;
         let site = present.site;
-        let times = is_news.then(|| self.shared.at_risk.times(now, QUIET)).flatten()?;
+        let times = is_news.then(|| self.shared.near_expiry.times(now, QUIET)).flatten()?;
         Some(self.news(site, Some(What::AtRisk { remaining: left, ttl, times })))
     }
 

@@ -70,7 +70,7 @@ impl Drop for News {
             None => {}
             Some(What::Lost { cause, held }) => events::lost(lock, cause, *held),
             Some(What::Slow { held, ttl }) => events::slow_hold(lock, *held, *ttl),
-            Some(What::AtRisk { remaining, ttl, times }) => events::at_risk(lock, (*remaining, *ttl), *times),
+            Some(What::AtRisk { remaining, ttl, times }) => events::near_expiry(lock, (*remaining, *ttl), *times),
         }
     }
 }

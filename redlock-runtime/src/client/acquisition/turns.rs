@@ -71,10 +71,10 @@ impl Acquisition {
     }
 
     /// The key of a window is free again when the call ends that has that turn, if it has it still.
-    pub(crate) fn give_back_window(&self, turn: u32) {
+    pub(crate) fn reopen_window(&self, turn: u32) {
         let mut state = self.lock();
         if self.turn() == turn {
-            state.candidate.give_back_window();
+            state.candidate.reopen_window();
         }
     }
 }

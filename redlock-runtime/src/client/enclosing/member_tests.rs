@@ -20,7 +20,7 @@ impl Wake for Woken {
 
 fn reader() -> LockRequest {
     let mut request = LockRequest::shared("page:7").ttl(Duration::from_secs(10));
-    request.joins = true;
+    request.inner.joins = true;
     request
 }
 
@@ -82,12 +82,12 @@ async fn a_member_that_gives_its_part_back_wakes_nobody_who_waits_for_another_on
 async fn those_who_wait_in_the_body_of_a_member_are_woken_with_it() {
     let manager = LockManager::in_memory();
     let [ours, theirs] = readers::<2>(&manager).await;
-    let nested = ours.scope(manager.acquire(reader().reentrant(true))).await.unwrap();
-    let inner = nested.scope(manager.acquire(reader().reentrant(true))).await.unwrap();
+    let nested = ours.scope(manager.acquire(reader().reentrant())).await.unwrap();
+    let inner = nested.scope(manager.acquire(reader().reentrant())).await.unwrap();
     let (mut first, mut second, other) = (Waiting::on(&nested), Waiting::on(&inner), Waiting::on(&theirs));
     // One more waits for its turn behind the nested call.
     let woken = Arc::<Woken>::default();
-    let mut behind = pin!(ours.scope(manager.acquire(reader().reentrant(true))));
+    let mut behind = pin!(ours.scope(manager.acquire(reader().reentrant())));
     assert!(behind.as_mut().poll(&mut Context::from_waker(&Arc::clone(&woken).into())).is_pending());
 
     drop(ours.release());

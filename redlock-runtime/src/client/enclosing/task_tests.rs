@@ -24,7 +24,7 @@ async fn enters(manager: LockManager) -> bool {
         yield_now().await;
         Ok::<_, LockError>(())
     };
-    match manager.with_lock(request().reentrant(true), body).await {
+    match manager.with_lock(request().reentrant(), body).await {
         Ok(()) => true,
         Err(LockError::WouldDeadlock { .. }) => false,
         Err(other) => panic!("{other}"),
@@ -33,7 +33,7 @@ async fn enters(manager: LockManager) -> bool {
 
 /// The same for one that does not wait, since others may be at work with the lock.
 async fn enters_at_once(manager: LockManager) -> bool {
-    manager.try_acquire(request().reentrant(true)).await.is_ok()
+    manager.try_acquire(request().reentrant()).await.is_ok()
 }
 
 /// Whether a call that is made here is told that it would wait for its caller.

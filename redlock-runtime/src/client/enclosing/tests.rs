@@ -99,7 +99,7 @@ async fn one_body_that_cannot_give_its_lock_back_is_enough() {
     assert_eq!(hold(&guard, guard.scope(forever())).await.unwrap(), (WouldDeadlock, true));
     assert_eq!(guard.scope(hold(&guard, forever())).await.unwrap(), (WouldDeadlock, true));
     let middle = async |_: &LockGuard| Ok::<_, LockError>(forever().await);
-    let outer = hold(&guard, manager.with_lock(request().reentrant(true), middle));
+    let outer = hold(&guard, manager.with_lock(request().reentrant(), middle));
     assert_eq!(outer.await.unwrap().unwrap(), (WouldDeadlock, true));
 }
 
@@ -107,23 +107,23 @@ async fn one_body_that_cannot_give_its_lock_back_is_enough() {
 async fn both_lines_are_named() {
     let manager = LockManager::builder().namespace("shop").in_memory().unwrap();
     let guard = manager.acquire(request()).await.unwrap();
-    let error = hold(&guard, manager.acquire_fenced(request())).await.unwrap().unwrap_err();
+    let error = hold(&guard, manager.acquire(request().fencing())).await.unwrap().unwrap_err();
     let LockError::WouldDeadlock { key, held } = &error else { panic!("{error}") };
     let here = line!();
-    let lines = |held: &HeldLock| [held.taken_at(), held.asked_at()].map(|at| here - at.line());
+    let lines = |held: &HeldLock| [held.acquire_line(), held.request_line()].map(|at| here - at.line());
     assert_eq!(lines(held), [3, 2], "{error}");
-    assert!(held.asked_at().file().ends_with("enclosing/tests.rs"), "{error}");
+    assert!(held.request_line().file().ends_with("enclosing/tests.rs"), "{error}");
     assert_eq!((key.as_str(), held.key().as_str(), error.key()), (KEY, KEY, Some(key)));
     assert!(!error.is_transient() && !error.is_contended() && error.retry_after().is_none());
-    let (text, lines) = (error.to_string(), [held.taken_at(), held.asked_at()].map(|at| at.to_string()));
+    let (text, lines) = (error.to_string(), [held.acquire_line(), held.request_line()].map(|at| at.to_string()));
     assert!(lines.iter().all(|line| text.contains(line)) && !text.contains('\n'), "{text}");
 }
 
 #[tokio::test(start_paused = true)]
 async fn every_way_to_take_a_lock_is_seen_and_sees() {
     let manager = LockManager::in_memory();
-    let nested = async || manager.with_fenced_lock(request(), async |_| Ok(())).await;
-    let fenced = manager.acquire_fenced(request()).await.unwrap();
+    let nested = async || manager.with_lock(request().fencing(), async |_| Ok(())).await;
+    let fenced = manager.acquire(request().fencing()).await.unwrap();
     assert_eq!(became(hold(&fenced, nested()).await.unwrap()), WouldDeadlock);
     drop(fenced);
     let left = manager.acquire(request()).await.unwrap().detach();
@@ -235,7 +235,7 @@ async fn a_lock_that_was_given_back_is_in_nobodys_way() {
 #[tokio::test(start_paused = true)]
 async fn a_lock_that_is_lost_is_in_nobodys_way() {
     let manager = LockManager::in_memory();
-    let guard = manager.acquire(request().renew(false)).await.unwrap();
+    let guard = manager.acquire(request().without_renewal()).await.unwrap();
     let body = hold_through(&guard, async {
         advance(Duration::from_secs(20)).await;
         call(&manager, request()).await
@@ -248,8 +248,10 @@ async fn a_lock_that_is_lost_is_in_nobodys_way() {
 #[tokio::test(start_paused = true)]
 async fn who_stands_in_line_is_told_when_its_caller_has_the_lock_again() {
     for is_reentrant in [false, true] {
+        let call_request = request().wait(Wait::Forever);
+        let call_request = if is_reentrant { call_request.reentrant() } else { call_request };
         let manager = LockManager::in_memory();
-        let guard = manager.acquire(request().renew(false)).await.unwrap();
+        let guard = manager.acquire(request().without_renewal()).await.unwrap();
         // It would succeed to a lock that is over, but nobody polls it.
         let mut first = pin!(manager.acquire(request()));
         assert!(poll_fn(|cx| Poll::Ready(first.as_mut().poll(cx).is_pending())).await);
@@ -257,7 +259,7 @@ async fn who_stands_in_line_is_told_when_its_caller_has_the_lock_again() {
             // The lease is over, and the key is still there.
             advance(Duration::from_millis(9950)).await;
             assert!(!guard.is_held());
-            let mut waiting = pin!(call(&manager, request().wait(Wait::Forever).reentrant(is_reentrant)));
+            let mut waiting = pin!(call(&manager, call_request));
             assert!(poll_fn(|cx| Poll::Ready(waiting.as_mut().poll(cx).is_pending())).await);
             guard.extend().await.expect("as by the late answer to a renewal");
             assert!(guard.is_held());
@@ -293,10 +295,10 @@ async fn a_body_that_sees_its_guard_may_give_the_lock_back_while_a_call_waits() 
 async fn the_scope_of_a_guard_is_a_body_that_sees_it() {
     let manager = LockManager::in_memory();
     let guard = manager.acquire(request()).await.unwrap();
-    assert_eq!(guard.scope(call(&manager, request().reentrant(true))).await, (Entered, true));
+    assert_eq!(guard.scope(call(&manager, request().reentrant())).await, (Entered, true));
     assert_eq!(guard.scope(call(&manager, request())).await, (TimedOut, false));
     // And nothing is seen outside.
-    assert_eq!(call(&manager, request().reentrant(true)).await, (TimedOut, false));
+    assert_eq!(call(&manager, request().reentrant()).await, (TimedOut, false));
 }
 
 #[tokio::test(start_paused = true)]
@@ -307,7 +309,7 @@ async fn a_task_that_was_handed_the_lock_enters_it_and_no_other_does() {
     let task = |lock: Option<crate::Inherited>| {
         let manager = manager.clone();
         tokio::spawn(async move {
-            let nested = call(&manager, request().reentrant(true));
+            let nested = call(&manager, request().reentrant());
             if let Some(lock) = lock { lock.scope(nested).await.unwrap() } else { nested.await }
         })
     };
@@ -317,7 +319,7 @@ async fn a_task_that_was_handed_the_lock_enters_it_and_no_other_does() {
     assert!(shown.contains(KEY), "{shown}");
     // A view is handed on like the lock itself.
     let nested = async |_: &LockGuard| {
-        let view = manager.acquire(request().reentrant(true)).await?;
+        let view = manager.acquire(request().reentrant()).await?;
         Ok::<_, LockError>(task(Some(view.inherit())).await.unwrap())
     };
     drop(guard);
@@ -357,7 +359,7 @@ async fn the_scope_of_a_lock_that_has_ended_does_not_begin() {
         (|_| None, LossCause::Expired),
     ];
     for (end, cause) in table {
-        let guard = manager.acquire(request().renew(false)).await.unwrap();
+        let guard = manager.acquire(request().without_renewal()).await.unwrap();
         let inherited = guard.inherit();
         assert!(inherited.is_held() && inherited.ensure_held().is_ok());
         if cause == LossCause::Expired {
@@ -389,7 +391,7 @@ async fn a_task_that_works_under_a_lock_which_ends_is_stopped() {
                     entered.notify_one();
                     pending::<Result<(), LockError>>().await
                 };
-                ours.with_lock(request().reentrant(true), body).await
+                ours.with_lock(request().reentrant(), body).await
             }
         }));
         entered.notified().await;

@@ -18,7 +18,7 @@ fn outer() -> LockRequest {
 }
 
 fn inner() -> LockRequest {
-    outer().reentrant(true)
+    outer().reentrant()
 }
 
 #[track_caller]
@@ -69,7 +69,7 @@ async fn without_a_caller_that_has_the_lock_a_reentrant_call_is_like_any_other()
 async fn an_inner_ttl_ends_nothing() {
     // Redisson #1110 and #3484: the lease of the outer lock became that of the inner one.
     let manager = LockManager::in_memory();
-    let short = inner().ttl(SECOND).renew(false);
+    let short = inner().ttl(SECOND).without_renewal();
     let body = async |guard: &LockGuard| {
         let before = guard.remaining();
         let nested = async |view: &LockGuard| {
@@ -81,7 +81,7 @@ async fn an_inner_ttl_ends_nothing() {
         assert!(guard.remaining() + 6 * SECOND > before, "{:?} of {before:?}", guard.remaining());
         guard.ensure_held()
     };
-    manager.with_lock(outer().renew(false), body).await.unwrap();
+    manager.with_lock(outer().without_renewal(), body).await.unwrap();
 }
 
 #[tokio::test(start_paused = true)]
@@ -138,7 +138,7 @@ async fn a_body_that_outlives_the_longest_hold_of_its_view_does_not_wait_for_its
 async fn what_is_lost_outside_is_lost_inside_for_the_same_cause() {
     let manager = LockManager::in_memory();
     // The options of the outer call, and why it loses the lock.
-    let table = [(outer().renew(false), LossCause::Expired), (outer().max_hold(SECOND), LossCause::MaxHold)];
+    let table = [(outer().without_renewal(), LossCause::Expired), (outer().max_hold(SECOND), LossCause::MaxHold)];
     for (request, expected) in table {
         let guard = manager.acquire(request).await.unwrap();
         let body = hold_through(&guard, async {
@@ -216,7 +216,7 @@ async fn who_waits_for_another_nested_call_waits_no_longer_than_it_wants_to() {
 async fn who_waits_for_another_nested_call_is_told_when_the_lock_is_gone() {
     let manager = LockManager::in_memory();
     for is_given_back in [true, false] {
-        let guard = manager.acquire(outer().renew(false)).await.unwrap();
+        let guard = manager.acquire(outer().without_renewal()).await.unwrap();
         let body = hold_through(&guard, async {
             let _first = manager.acquire(inner()).await.unwrap();
             let gives_back = async {
@@ -253,14 +253,14 @@ async fn the_number_of_a_nested_call_is_that_of_its_caller() {
     let mut before = None;
     // Often enough that the lock stays here, and its number goes on.
     for _ in 0..6 {
-        let nested = async || manager.acquire_fenced(inner()).await.map(|guard| guard.fencing_token());
+        let nested = async || manager.acquire(inner().fencing()).await.map(|guard| guard.fencing_token());
         let fenced = async |guard: &crate::FencedGuard| {
             assert_eq!(nested().await?, guard.fencing_token());
-            let view = manager.acquire_fenced(inner()).await?;
+            let view = manager.acquire(inner().fencing()).await?;
             assert_eq!(hold(&view, nested()).await??, guard.fencing_token());
             Ok::<_, LockError>(guard.fencing_token())
         };
-        let number = manager.with_fenced_lock(outer(), fenced).await.unwrap();
+        let number = manager.with_lock(outer().fencing(), fenced).await.unwrap();
         assert!(before < Some(number));
         before = Some(number);
         // Not that of a call before, when this one is not fenced.
@@ -326,7 +326,7 @@ async fn a_nested_call_makes_the_lease_longer() {
         assert!(guard.remaining() > 9 * SECOND, "{:?}", guard.remaining());
         Ok::<_, LockError>(())
     };
-    manager.with_lock(outer().renew(false), body).await.unwrap();
+    manager.with_lock(outer().without_renewal(), body).await.unwrap();
 }
 
 #[tokio::test(start_paused = true)]
@@ -359,7 +359,7 @@ async fn nested_calls_that_have_waited_leave_no_watchers_behind() {
     let body = hold(&guard, async {
         for _ in 0..5 {
             manager.with_lock(inner(), rests).await?;
-            manager.with_fenced_lock(inner(), async |_| Ok::<_, LockError>(())).await.unwrap_err();
+            manager.with_lock(inner().fencing(), async |_| Ok::<_, LockError>(())).await.unwrap_err();
             attribute().await?;
             let view = manager.acquire(inner()).await?;
             hold_through(&view, sleep(SECOND)).await?;
@@ -380,14 +380,14 @@ async fn nested_calls_that_have_waited_leave_no_watchers_behind() {
 #[tokio::test(start_paused = true)]
 async fn what_a_nested_call_saw_of_its_caller_is_not_that_of_the_next_one() {
     let manager = LockManager::in_memory();
-    let guard = manager.acquire_fenced(outer()).await.unwrap();
+    let guard = manager.acquire(outer().fencing()).await.unwrap();
     let (tenure, number) = (guard.held().tenure(), guard.fencing_token());
     assert_eq!(tenure.fencing_token(), Some(number));
     let heir = async {
         tokio::task::yield_now().await;
         drop(guard);
     };
-    let (heir, ()) = tokio::join!(manager.acquire_fenced(outer()), heir);
+    let (heir, ()) = tokio::join!(manager.acquire(outer().fencing()), heir);
     let heir = heir.unwrap();
     assert_eq!(heir.token(), tenure.acquisition().token(), "the lock was passed on");
     assert!(tenure.fencing_token().is_none() && number < heir.fencing_token());
@@ -436,7 +436,7 @@ async fn a_view_was_held_until_it_was_given_back_however_long_its_guard_lives() 
 #[tokio::test(start_paused = true)]
 async fn giving_back_a_view_that_was_lost_says_so_once() {
     let manager = LockManager::in_memory();
-    let guard = manager.acquire(outer().renew(false)).await.unwrap();
+    let guard = manager.acquire(outer().without_renewal()).await.unwrap();
     let body = hold_through(&guard, async {
         let view = manager.acquire(inner()).await?;
         advance(20 * SECOND).await;
@@ -458,15 +458,15 @@ async fn who_waits_for_the_loss_of_a_view_is_told_of_its_release() {
         });
         let risk = tokio::spawn({
             let view = Arc::clone(&view);
-            async move { view.at_risk().await }
+            async move { view.near_expiry().await }
         });
         sleep(SECOND).await;
         assert!(!loss.is_finished() && !risk.is_finished());
         view.release().await?;
         let told = timeout(SECOND, async { tokio::join!(loss, risk) }).await;
-        let (error, at_risk) = told.expect("both are woken");
+        let (error, near_expiry) = told.expect("both are woken");
         assert_eq!(lost(&error.unwrap()).1, &LossCause::Released);
-        at_risk.unwrap();
+        near_expiry.unwrap();
         Ok::<_, LockError>(())
     };
     manager.with_lock(outer(), body).await.unwrap();

@@ -8,7 +8,7 @@ use tokio::time::sleep;
 const SECOND: Duration = Duration::from_secs(1);
 
 fn inner() -> LockRequest {
-    LockRequest::new("order:7").wait(5 * SECOND).reentrant(true)
+    LockRequest::new("order:7").wait(5 * SECOND).reentrant()
 }
 
 #[tokio::test(start_paused = true)]

@@ -65,7 +65,7 @@ impl LocalQueue {
 
     /// The turn of a call with `acquisition` ends, and nobody waits in line. Whether the lock stays held without a call.
     pub(super) fn keep(self: &Arc<Self>, acquisition: &Arc<Acquisition>) -> bool {
-        let is_possible = self.idling.is_wanted.load(Ordering::Relaxed) && self.shared.policy.most_idle > 0;
+        let is_possible = self.idling.is_wanted.load(Ordering::Relaxed) && self.shared.policy.max_idle > 0;
         if !is_possible || !acquisition.lingers() {
             return false;
         }
@@ -75,7 +75,7 @@ impl LocalQueue {
         let Some((until, calls)) = kept else { return false };
         drop(calls);
         self.look_within(until.since(now), now);
-        if self.idling.count.load(Ordering::Relaxed) > self.shared.policy.most_idle {
+        if self.idling.count.load(Ordering::Relaxed) > self.shared.policy.max_idle {
             self.make_room();
         }
         true
@@ -154,7 +154,7 @@ impl LocalQueue {
 
     /// How many locks may be idle in each part of the lines, were keys spread evenly.
     fn most_idle_in_part(&self) -> usize {
-        self.shared.policy.most_idle.div_ceil(self.shards.len())
+        self.shared.policy.max_idle.div_ceil(self.shards.len())
     }
 
     /// The lock of `acquisition` is wanted `by` another token. Whether it was idle; then it is given back.

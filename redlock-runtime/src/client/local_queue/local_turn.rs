@@ -108,8 +108,8 @@ impl LocalTurn {
     }
 
     /// The key of a window is free again when the turn ends.
-    pub(crate) fn give_back_window(&self) {
-        self.acquisition.give_back_window(self.turn);
+    pub(crate) fn reopen_window(&self) {
+        self.acquisition.reopen_window(self.turn);
     }
 
     /// Ends the turn: passes the lock on, or gives it back. There are answers to wait for only when it was given back.

@@ -286,7 +286,9 @@ mod tests {
         let keys = Keys::default();
         let _kept = subscribe(Listener(keys.clone()));
         for redacts in [false, true] {
-            let manager = crate::LockManager::builder().redact_keys(redacts).in_memory().unwrap();
+            let builder = crate::LockManager::builder();
+            let builder = if redacts { builder.redact_keys() } else { builder };
+            let manager = builder.in_memory().unwrap();
             let (shared, now) = (manager.shared(), Clock::tokio().now());
             let subject = Arc::new(Subject::new("alice".into(), shared.new_token()));
             let last = LastCommand { is_expected: true, ..LastCommand::of_unknown_token(now) };

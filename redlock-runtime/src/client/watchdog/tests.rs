@@ -65,7 +65,9 @@ async fn a_short_lease_behind_a_long_one_is_renewed() {
     let manager = LockManager::in_memory();
     for (first, second) in [(TTL, TTL / 15), (TTL, TTL)] {
         let key = format!("order:{second:?}");
-        let held = manager.acquire(LockRequest::new(&*key).ttl(first).renew(first != second)).await.unwrap();
+        let request = LockRequest::new(&*key).ttl(first);
+        let request = if first == second { request.without_renewal() } else { request };
+        let held = manager.acquire(request).await.unwrap();
         let waiting = tokio::spawn({
             let (manager, request) = (manager.clone(), LockRequest::new(&*key).ttl(second));
             async move { manager.acquire(request).await }

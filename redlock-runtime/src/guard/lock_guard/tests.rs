@@ -86,13 +86,13 @@ async fn a_window_is_given_back_by_the_call_that_has_it_only() {
     let window = || LockRequest::new("report").once_per(1000 * LONG).wait(LONG);
     let guard = manager.acquire(window()).await.unwrap();
     let gives_back = async {
-        guard.give_back_window();
+        guard.reopen_window();
         guard.release().await
     };
     let (heir, released) = tokio::join!(manager.acquire(window()), gives_back);
     let heir = released.and(heir).unwrap();
     assert_eq!(heir.token(), guard.token(), "the lock was passed on");
-    guard.give_back_window();
+    guard.reopen_window();
     drop(heir);
     let third = manager.acquire(window()).await;
     assert!(matches!(third, Err(LockError::WindowTaken { .. })), "{third:?}");
@@ -110,12 +110,12 @@ async fn an_extension_does_not_go_beyond_the_longest_hold() {
 #[tokio::test(start_paused = true)]
 async fn fencing_tokens_grow_over_a_lock_that_was_detached() {
     let manager = LockManager::in_memory();
-    let first = manager.acquire_fenced(request()).await.unwrap();
+    let first = manager.acquire(request().fencing()).await.unwrap();
     let (token, detached) = (first.fencing_token(), first.into_guard().detach());
     let attached = manager.attach(detached).await.unwrap();
     let waiting = tokio::spawn({
         let manager = manager.clone();
-        async move { manager.acquire_fenced(request()).await }
+        async move { manager.acquire(request().fencing()).await }
     });
     tokio::task::yield_now().await;
     drop(attached);

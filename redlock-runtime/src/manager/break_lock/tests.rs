@@ -37,7 +37,7 @@ impl Scene {
     }
 
     async fn acquired(&self) -> LockGuard {
-        self.manager.acquire(LockRequest::new(KEY).ttl(TTL).renew(false)).await.unwrap()
+        self.manager.acquire(LockRequest::new(KEY).ttl(TTL).without_renewal()).await.unwrap()
     }
 
     /// Somebody says that he breaks the lock of `token`, and has its place as the token that is returned.

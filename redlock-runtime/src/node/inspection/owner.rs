@@ -44,7 +44,7 @@ impl Owner {
             token,
             mode,
             is_below: false,
-            asked_at: token.asked_at(),
+            asked_at: token.created_at(),
             label: None,
             address: None,
             is_connected: None,

@@ -17,12 +17,12 @@ pub(crate) struct Deployment {
     /// The longest that this time becomes when it follows the distance; the same if the user has set it.
     pub(crate) longest_node_timeout: Duration,
     /// How many nodes may forget their data without anybody noticing.
-    pub(crate) tolerated_amnesia: usize,
+    pub(crate) tolerated_data_loss: usize,
     /// Whether the manager has asked for keys that stay taken after a body: by `min_hold` or `once_per`.
     pub(crate) has_kept_keys: bool,
     /// Whether a node counts at once when it was restarted, whatever it has forgotten.
     pub(crate) trusts_restarts: bool,
-    /// Time for which processes ignore the votes of a server that has restarted: `longest_ttl` and the clock drift.
+    /// Time for which processes ignore the votes of a server that has restarted: `max_ttl` and the clock drift.
     pub(crate) longest_abstention: Duration,
 }
 
@@ -71,7 +71,7 @@ impl Deployment {
     /// What a restart costs of a server that keeps this much and is trusted after it.
     pub(super) fn amnesia(&self, persistence: &Persistence) -> Option<String> {
         let forgets = match persistence {
-            _ if !self.trusts_restarts || self.tolerated_amnesia > 0 => return None,
+            _ if !self.trusts_restarts || self.tolerated_data_loss > 0 => return None,
             Persistence::AppendOnly { fsync: Some(fsync) } if &**fsync == "always" => return None,
             Persistence::None => "forgets every lock",
             Persistence::Snapshots => "forgets the locks since its last snapshot",
@@ -104,7 +104,7 @@ impl Deployment {
         let keep = nodes.saturating_sub(forgetful);
         // A single server that is trusted has a warning of its own.
         let is_warned = nodes == 1 && self.trusts_restarts;
-        let are_lost = self.has_kept_keys && !is_warned && keep < Quorum::of(nodes, self.tolerated_amnesia).needed;
+        let are_lost = self.has_kept_keys && !is_warned && keep < Quorum::of(nodes, self.tolerated_data_loss).needed;
         are_lost.then(|| {
             format!(
                 "{forgetful} of {nodes} servers keep no data over a restart: if they restart one after the other, windows of once_per and \
@@ -116,7 +116,7 @@ impl Deployment {
     /// Why one of so many nodes is of no use, if so.
     pub(super) fn wasted_node(&self, nodes: usize) -> Option<String> {
         let spare = |nodes| {
-            let Quorum { nodes, needed } = Quorum::of(nodes, self.tolerated_amnesia);
+            let Quorum { nodes, needed } = Quorum::of(nodes, self.tolerated_data_loss);
             nodes.saturating_sub(needed)
         };
         let fewer = nodes.checked_sub(1).filter(|fewer| *fewer > 0)?;
@@ -143,7 +143,7 @@ mod tests {
         Deployment {
             node_timeout: Duration::from_millis(50),
             longest_node_timeout: Duration::from_millis(50),
-            tolerated_amnesia: 0,
+            tolerated_data_loss: 0,
             has_kept_keys: true,
             trusts_restarts: true,
             longest_abstention: Duration::from_millis(61_602),
@@ -190,9 +190,13 @@ mod tests {
     fn a_node_that_adds_nothing_is_named() {
         let table =
             [(1, 0, false), (2, 0, true), (3, 0, false), (4, 0, true), (3, 1, true), (4, 1, false), (5, 2, false)];
-        for (nodes, tolerated_amnesia, expected) in table {
-            let deployment = Deployment { tolerated_amnesia, ..deployment() };
-            assert_eq!(deployment.wasted_node(nodes).is_some(), expected, "{nodes} nodes, {tolerated_amnesia} forget");
+        for (nodes, tolerated_data_loss, expected) in table {
+            let deployment = Deployment { tolerated_data_loss, ..deployment() };
+            assert_eq!(
+                deployment.wasted_node(nodes).is_some(),
+                expected,
+                "{nodes} nodes, {tolerated_data_loss} forget"
+            );
         }
     }
 
@@ -224,7 +228,7 @@ mod tests {
             assert!(risk.is_none_or(|risk| risk.contains(expected.unwrap())), "{persistence}");
             let harmless = [
                 Deployment { trusts_restarts: false, ..deployment() },
-                Deployment { tolerated_amnesia: 1, ..deployment() },
+                Deployment { tolerated_data_loss: 1, ..deployment() },
             ];
             assert!(harmless.iter().all(|deployment| deployment.amnesia(&persistence).is_none()), "{persistence}");
         }

@@ -231,7 +231,7 @@ impl HoldPeriod {
     }
 
     /// The key of a window is free again when the call ends.
-    pub(crate) const fn give_back_window(&mut self) {
+    pub(crate) const fn reopen_window(&mut self) {
         if self.is_window {
             self.kept_until = None;
         }

@@ -256,8 +256,8 @@ impl Candidate {
     }
 
     /// The key of a window is free again when the present call ends.
-    pub(crate) const fn give_back_window(&mut self) {
-        self.hold_period.give_back_window();
+    pub(crate) const fn reopen_window(&mut self) {
+        self.hold_period.reopen_window();
     }
 
     /// Ends a lock whose lease has run out, for good: an answer that is still to come could otherwise make it good again,

@@ -8,8 +8,8 @@ use crate::simulation::records::{Promise, Waiter};
 use crate::simulation::telling::client_name;
 use std::time::Duration;
 
-/// What a call may have begun that it does not break off: asking the nodes once for the lock, and twice for a number.
-const UNDER_WAY: Duration = Duration::from_millis(150);
+/// Longest time for which a call may go on after the shutdown: a release, and one exchange with the nodes.
+const UNDER_WAY: Duration = Duration::from_millis(60);
 /// The first connections are waited for.
 const CONNECTING: Duration = Duration::from_secs(2);
 

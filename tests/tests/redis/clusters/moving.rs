@@ -117,12 +117,12 @@ async fn numbers_go_on_where_a_slot_has_moved() {
     let manager = connected(&cluster).await;
     let key = cluster.key_on(0, "order").await;
     let slot = cluster.slot(&key).await;
-    let mut last = manager.acquire_fenced(&key).await.unwrap().fencing_token();
+    let mut last = manager.acquire(LockRequest::new(&key).fencing()).await.unwrap().fencing_token();
     for to in [1, 2, 0] {
         let migration = cluster.begin_move(slot, to).await;
         let waiting = tokio::spawn({
             let (manager, key) = (manager.clone(), key.clone());
-            async move { manager.acquire_fenced(LockRequest::new(key).wait(PATIENCE)).await }
+            async move { manager.acquire(LockRequest::new(key).wait(PATIENCE).fencing()).await }
         });
         migration.move_keys().await;
         migration.finish().await;

@@ -282,7 +282,7 @@ async fn a_nested_call_does_not_wait_behind_who_waits_for_its_caller() {
 async fn a_reader_is_no_permit_for_the_calls_in_its_body() {
     let nodes = Nodes::start(1).await;
     let [ours, theirs] = managers(&nodes, 2).await.try_into().unwrap();
-    let nested = || permit(1).reentrant(true).wait(Wait::None);
+    let nested = || permit(1).reentrant().wait(Wait::None);
     let other = theirs.acquire(permit(2)).await.unwrap();
     let outer = ours.acquire(LockRequest::shared(KEY)).await.unwrap();
     let error = hold(&outer, ours.acquire(nested())).await.unwrap().unwrap_err();

@@ -12,7 +12,8 @@ use tokio::time::{sleep, timeout};
 
 /// Nodes that have forgotten everything abstain for so long.
 async fn forgiving(nodes: &Nodes) -> LockManager {
-    connected(builder(nodes.urls()).node_timeout(TTL / 4).default_ttl(TTL).longest_ttl(TTL), nodes).await
+    connected(builder(nodes.urls()).node_timeout(TTL / 4).default_ttl(TTL).tuning(|tuning| tuning.max_ttl(TTL)), nodes)
+        .await
 }
 
 /// Whether the node knows the permit of `guard`.

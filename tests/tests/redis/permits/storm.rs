@@ -126,7 +126,8 @@ async fn never_more_are_inside_although_a_node_is_frozen_killed_and_forgets() {
     let nodes = Nodes::start(5).await;
     let mut managers = Vec::new();
     for _ in 0..MANAGERS {
-        let brief = builder(nodes.urls()).node_timeout(BRIEF).default_ttl(BRIEF_TTL).longest_ttl(BRIEF_TTL);
+        let brief =
+            builder(nodes.urls()).node_timeout(BRIEF).default_ttl(BRIEF_TTL).tuning(|tuning| tuning.max_ttl(BRIEF_TTL));
         managers.push(connected(brief, &nodes).await);
     }
     // So that the node is struck again when it votes again.

@@ -144,7 +144,7 @@ async fn leases_of_all_keys_are_renewed_and_those_of_the_dead_are_not() {
             assert!(theirs.try_acquire(key).await.unwrap_err().is_contended());
         }
         held.release().await.unwrap();
-        let left = ours.acquire(all(["a", "b"]).renew(false)).await.unwrap();
+        let left = ours.acquire(all(["a", "b"]).without_renewal()).await.unwrap();
         let call = waiting(&theirs, all(["b", "c"]));
         assert!(matches!(left.lost().await, LockError::Lost { .. }));
         obtained(call).await.release().await.unwrap();

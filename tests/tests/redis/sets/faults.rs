@@ -92,7 +92,7 @@ async fn are_held_although(strike: impl AsyncFn(&RedisServer)) {
     for size in [3, 5] {
         let nodes = Nodes::start(size).await;
         // Short, because a node abstains for as long as the longest.
-        let brief = || builder(nodes.urls()).node_timeout(BRIEF).default_ttl(TTL).longest_ttl(TTL);
+        let brief = || builder(nodes.urls()).node_timeout(BRIEF).default_ttl(TTL).tuning(|tuning| tuning.max_ttl(TTL));
         let (ours, theirs) = (connected(brief(), &nodes).await, connected(brief(), &nodes).await);
         let mut held = Vec::new();
         for (request, _) in KINDS {

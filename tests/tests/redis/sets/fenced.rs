@@ -88,7 +88,7 @@ async fn numbers_rise_for_calls_that_want_them_in_any_order_at_once() {
             calls.spawn(async move {
                 for round in 0..8 {
                     let names = if round % 3 == 0 { &pair[..1] } else { &pair[..] };
-                    let guard = manager.acquire_fenced(all(names.iter().copied())).await.unwrap();
+                    let guard = manager.acquire(all(names.iter().copied()).fencing()).await.unwrap();
                     resources.write(names, guard.fencing_token());
                     guard.release().await.unwrap();
                 }
@@ -108,7 +108,7 @@ async fn servers_that_lose_their_data_one_after_the_other_lose_no_order() {
     let (ours, theirs) = (brief(&nodes).await, manager(&nodes).await);
     let resources = Resources::default();
     for node in nodes.iter().chain(nodes.iter()) {
-        let guard = ours.acquire_fenced(all(["a", "b"])).await.unwrap();
+        let guard = ours.acquire(all(["a", "b"]).fencing()).await.unwrap();
         resources.write(&["a", "b"], guard.fencing_token());
         node.inspect().command::<()>(&["FLUSHALL"]).await;
         redlock_tests::eventually_eq(PATIENCE, "the vote is won back", true, async || {
@@ -133,9 +133,9 @@ async fn another_worker_that_goes_on_has_a_larger_one() {
         let [ours, theirs] = managers(&nodes, 2).await.try_into().unwrap();
         let resources = Resources::default();
         for request in [all(["a", "b"]), place("/A/C")] {
-            let guard = ours.acquire_fenced(request).await.unwrap();
+            let guard = ours.acquire(request.fencing()).await.unwrap();
             resources.write(&["all"], guard.fencing_token());
-            let taken_up = theirs.attach_fenced(guard.into_guard().detach()).await.unwrap();
+            let taken_up = theirs.attach(guard.into_guard().detach().fencing()).await.unwrap();
             resources.write(&["all"], taken_up.fencing_token());
             taken_up.release().await.unwrap();
         }
@@ -148,9 +148,9 @@ async fn another_worker_that_goes_on_has_a_larger_one() {
 async fn where_everything_is_shared_there_is_no_order() {
     let manager = LockManager::in_memory();
     for request in [all(["a", "b"]).mode(Mode::Shared), place("/A/C").mode(Mode::Shared)] {
-        let error = manager.acquire_fenced(request).await.unwrap_err();
+        let error = manager.acquire(request.fencing()).await.unwrap_err();
         assert!(matches!(&error, LockError::Configuration { .. }) && error.to_string().contains("fencing"), "{error}");
     }
-    let guard = manager.acquire_fenced(all([LockPart::shared("a"), "b".into()])).await.unwrap();
+    let guard = manager.acquire(all([LockPart::shared("a"), "b".into()]).fencing()).await.unwrap();
     assert!(guard.is_held());
 }

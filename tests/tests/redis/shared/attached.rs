@@ -105,7 +105,7 @@ async fn there_is_no_number_for_a_share_that_is_taken_up() {
     let nodes = Nodes::start(1).await;
     let manager = manager(&nodes).await;
     let left = manager.acquire(reader()).await.unwrap().detach();
-    let error = manager.attach_fenced(left.clone()).await.unwrap_err();
+    let error = manager.attach(left.clone().fencing()).await.unwrap_err();
     assert!(matches!(error, LockError::Configuration { .. }), "{error:?}");
     manager.attach(left).await.unwrap().release().await.unwrap();
     assert_nothing_left(&manager, &nodes).await;

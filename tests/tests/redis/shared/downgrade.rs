@@ -103,12 +103,12 @@ async fn there_is_no_way_back() {
     let manager = manager(&nodes).await;
     let held = manager.acquire(writer()).await.unwrap();
     held.downgrade();
-    for request in [writer(), writer().reentrant(true)] {
+    for request in [writer(), writer().reentrant()] {
         let nested = timeout(PATIENCE, hold(&held, manager.acquire(request))).await;
         let error = nested.expect("it would wait for itself").unwrap().unwrap_err();
         assert!(matches!(error, LockError::WouldDeadlock { .. }), "{error:?}");
     }
-    let view = hold(&held, manager.acquire(reader().reentrant(true))).await.unwrap().unwrap();
+    let view = hold(&held, manager.acquire(reader().reentrant())).await.unwrap().unwrap();
     assert_eq!(view.mode(), Mode::Shared);
     drop((view, held));
     assert_nothing_left(&manager, &nodes).await;
@@ -164,7 +164,7 @@ async fn a_guard_that_has_nothing_left_is_not_changed() {
     assert!(theirs.try_acquire(LockRequest::shared(KEY)).await.unwrap_err().is_contended());
     drop((released, held));
     let brief = brief(&nodes).await;
-    let lost = brief.acquire(writer().renew(false)).await.unwrap();
+    let lost = brief.acquire(writer().without_renewal()).await.unwrap();
     assert_eq!(cause(lost.lost().await), LossCause::Expired);
     lost.downgrade();
     let error = lost.ensure_held().unwrap_err();
@@ -180,13 +180,13 @@ async fn a_guard_that_has_nothing_left_is_not_changed() {
 async fn a_number_stays_and_the_next_writer_has_a_larger_one() {
     let nodes = Nodes::start(3).await;
     let [ours, theirs] = managers(&nodes, 2).await.try_into().unwrap();
-    let held = ours.acquire_fenced(KEY).await.unwrap();
+    let held = ours.acquire(LockRequest::new(KEY).fencing()).await.unwrap();
     let number = held.fencing_token();
     held.downgrade();
     let other = theirs.acquire(reader()).await.unwrap();
     assert_eq!(held.fencing_token(), number);
     drop((held, other));
-    let next = theirs.acquire_fenced(writer()).await.unwrap();
+    let next = theirs.acquire(writer().fencing()).await.unwrap();
     assert!(next.fencing_token() > number);
     drop(next);
     assert!(ours.shutdown().await && theirs.shutdown().await);

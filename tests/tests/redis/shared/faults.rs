@@ -111,7 +111,7 @@ async fn shares_come_back_to_a_node_that_was_wiped_or_has_restarted_empty() {
         let nodes = Nodes::start(3).await;
         // Short, because a node abstains for as long as the longest.
         let ttl = TTL * 3 / 2;
-        let brief = || builder(nodes.urls()).node_timeout(BRIEF).default_ttl(ttl).longest_ttl(ttl);
+        let brief = || builder(nodes.urls()).node_timeout(BRIEF).default_ttl(ttl).tuning(|tuning| tuning.max_ttl(ttl));
         let (ours, theirs) = (connected(brief(), &nodes).await, connected(brief(), &nodes).await);
         let stranger = connected(brief(), &nodes).await;
         let guards = [

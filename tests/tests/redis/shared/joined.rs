@@ -281,8 +281,11 @@ async fn what_one_token_cannot_give_is_had_by_another() {
     let nodes = Nodes::start(1).await;
     let (manager, bodies) = (manager(&nodes).await, Bodies::new());
     let mut all = bodies.run(&manager, 1).await;
-    let others =
-        [reader().ttl(Duration::from_secs(20)), reader().renew(false), reader().min_hold(Duration::from_millis(50))];
+    let others = [
+        reader().ttl(Duration::from_secs(20)),
+        reader().without_renewal(),
+        reader().min_hold(Duration::from_millis(50)),
+    ];
     for (at, request) in others.into_iter().enumerate() {
         all.push(bodies.begin(&manager, request));
         bodies.wait_for(at + 2).await;

@@ -90,7 +90,7 @@ async fn a_reader_that_is_not_renewed_ends_and_the_others_do_not() {
     let nodes = Nodes::start(3).await;
     let manager = brief(&nodes).await;
     let kept = manager.acquire(reader()).await.unwrap();
-    let brief = manager.acquire(reader().renew(false)).await.unwrap();
+    let brief = manager.acquire(reader().without_renewal()).await.unwrap();
     assert!(matches!(cause(brief.lost().await), LossCause::Expired));
     kept.ensure_held().unwrap();
     kept.release().await.unwrap();
@@ -105,7 +105,7 @@ async fn a_longer_lease_of_one_reader_is_none_of_another() {
     let nodes = Nodes::start(1).await;
     let ours = connected(builder(nodes.urls()).node_timeout(BRIEF), &nodes).await;
     let theirs = manager(&nodes).await;
-    let short = ours.acquire(LockRequest::shared(KEY).ttl(TTL).renew(false)).await.unwrap();
+    let short = ours.acquire(LockRequest::shared(KEY).ttl(TTL).without_renewal()).await.unwrap();
     let long = ours.acquire(LockRequest::shared(KEY).ttl(30 * TTL)).await.unwrap();
     let call = waiting(&theirs, writer());
     cause(short.lost().await);

@@ -45,7 +45,7 @@ async fn readers_enter_together_after_a_writer_and_not_before_it() {
 #[tokio::test(start_paused = true)]
 async fn a_reader_that_was_leaked_keeps_a_writer_out_for_its_own_ttl() {
     let manager = LockManager::in_memory();
-    let leaked = manager.acquire(reader().ttl(TTL).renew(false)).await.unwrap();
+    let leaked = manager.acquire(reader().ttl(TTL).without_renewal()).await.unwrap();
     let held = manager.acquire(reader()).await.unwrap();
     advance(TTL / 2).await;
     held.release().await.unwrap();

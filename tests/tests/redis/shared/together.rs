@@ -155,12 +155,12 @@ async fn a_reader_in_the_body_of_a_reader_enters_unless_a_writer_waits_between()
             nested.expect("it does not wait for itself").unwrap()
         };
         drop(nested(reader()).await.unwrap());
-        drop(nested(reader().reentrant(true)).await.unwrap());
+        drop(nested(reader().reentrant()).await.unwrap());
         let call = waiting(&theirs, writer());
         crate::support::wait_until_queued(&nodes, KEY, 1).await;
         let error = nested(reader()).await.unwrap_err();
         assert!(matches!(error, LockError::WouldDeadlock { .. }), "{size} nodes: {error:?}");
-        let view = nested(reader().reentrant(true)).await.unwrap();
+        let view = nested(reader().reentrant()).await.unwrap();
         assert_eq!((view.token(), view.mode()), (outer.token(), Mode::Shared), "in the share of its caller");
         drop((view, outer));
         obtained(call).await.release().await.unwrap();
@@ -174,7 +174,7 @@ async fn nobody_becomes_a_writer_in_the_body_of_a_reader() {
     let nodes = Nodes::start(3).await;
     let manager = manager(&nodes).await;
     let outer = manager.acquire(reader()).await.unwrap();
-    for request in [writer(), writer().reentrant(true)] {
+    for request in [writer(), writer().reentrant()] {
         let nested = timeout(PATIENCE, hold(&outer, manager.acquire(request))).await;
         let error = nested.expect("two of them would wait for each other").unwrap().unwrap_err();
         assert!(matches!(error, LockError::WouldDeadlock { .. }), "{error:?}");
@@ -193,7 +193,7 @@ async fn a_reader_in_the_body_of_a_writer_has_its_lock_if_it_is_reentrant() {
     let outer = manager.acquire(writer()).await.unwrap();
     let error = hold(&outer, manager.acquire(reader())).await.unwrap().unwrap_err();
     assert!(matches!(error, LockError::WouldDeadlock { .. }), "{error:?}");
-    let view = hold(&outer, manager.acquire(reader().reentrant(true))).await.unwrap().unwrap();
+    let view = hold(&outer, manager.acquire(reader().reentrant())).await.unwrap().unwrap();
     assert_eq!((view.token(), view.mode()), (outer.token(), Mode::Exclusive), "that of its caller");
     view.downgrade();
     assert_eq!(outer.mode(), Mode::Exclusive, "it is not its own to give away");

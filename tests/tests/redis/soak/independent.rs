@@ -4,14 +4,14 @@
 //!
 //! 1. A restart with the data needs no wait, unless a server has come back without its data.
 //! 2. A server that comes back without its data, a name that leads to another server, and a deploy with another list are *changes*. One
-//!    begins only if all servers count for a process that has known them before, and are older than one `longest_ttl`.
-//! 3. At most a minority loses its data at once. If no majority would remain, the server starts only after one `longest_ttl`, when the
+//!    begins only if all servers count for a process that has known them before, and are older than one `max_ttl`.
+//! 3. At most a minority loses its data at once. If no majority would remain, the server starts only after one `max_ttl`, when the
 //!    leases have ended.
 
 use super::dice::Dice;
 use super::pause;
 use super::servers::{durable, freeze, kill_clients, refuse};
-use super::worker::{LONGEST_TTL, observer};
+use super::worker::{MAX_TTL, observer};
 use super::workers::Workers;
 use redlock_runtime::LockManager;
 use redlock_tests::{Nodes, Proxy, RedisServer};
@@ -21,9 +21,9 @@ use std::time::Duration;
 use tokio::sync::Mutex;
 use tokio::time::{Instant, sleep};
 
-/// Wait of an operator for one `longest_ttl`, with the precision of the uptime of servers. Too short: a server that is new is taken for an older
+/// Wait of an operator for one `max_ttl`, with the precision of the uptime of servers. Too short: a server that is new is taken for an older
 /// one, and two holders are possible. Too long: fewer faults.
-const WAIT: Duration = LONGEST_TTL.saturating_add(Duration::from_secs(3));
+const WAIT: Duration = MAX_TTL.saturating_add(Duration::from_secs(3));
 
 /// Name of a change that may not begin yet.
 const WAITING: &str = "waiting";
@@ -174,7 +174,7 @@ impl Independent {
         spare[dice.below(spare.len())]
     }
 
-    /// Another server under the same name: the first one is stopped for good, one `longest_ttl` passes, and the name leads to a new one.
+    /// Another server under the same name: the first one is stopped for good, one `max_ttl` passes, and the name leads to a new one.
     async fn move_name(&mut self, name: usize, dice: &mut Dice) -> &'static str {
         if !self.may_change().await {
             return WAITING;

@@ -23,7 +23,7 @@ pub(super) const PLACES: [(&str, &str); 3] =
 /// A key with permits, and how many.
 pub(super) const POOL: (&str, u32) = ("pool", 2);
 /// The longest that a lock is taken for, and so the longest that a restarted node abstains.
-pub(super) const LONGEST_TTL: Duration = Duration::from_secs(2);
+pub(super) const MAX_TTL: Duration = Duration::from_secs(2);
 /// Time for the answer of a server with a replica that confirms each lease. Too short: on a busy machine, the replica confirms few leases.
 /// Too long: it must be below the shortest lease.
 const CONFIRMING: Duration = Duration::from_millis(225);
@@ -75,11 +75,11 @@ pub(super) fn manager(urls: &[String]) -> LockManager {
 
 /// A manager that waits for slow answers, to look whether servers count.
 pub(super) fn observer(urls: &[String]) -> LockManager {
-    builder(urls).node_timeout(LONGEST_TTL * 7 / 8).build().unwrap()
+    builder(urls).node_timeout(MAX_TTL * 7 / 8).build().unwrap()
 }
 
 fn builder(urls: &[String]) -> LockManagerBuilder {
-    LockManager::builder().nodes(urls).default_ttl(LONGEST_TTL).longest_ttl(LONGEST_TTL)
+    LockManager::builder().nodes(urls).default_ttl(MAX_TTL).tuning(|tuning| tuning.max_ttl(MAX_TTL))
 }
 
 /// Works until its input ends.
@@ -111,7 +111,7 @@ impl Worker {
     async fn take_locks(&self, mut dice: Dice) {
         while !self.is_over.load(Ordering::Relaxed) {
             let wait = Duration::from_millis([0, 20, 3000][dice.below(3)]);
-            let ttl = [LONGEST_TTL / 8, LONGEST_TTL / 2, LONGEST_TTL][dice.below(3)];
+            let ttl = [MAX_TTL / 8, MAX_TTL / 2, MAX_TTL][dice.below(3)];
             // A long body has its lock while servers fail.
             let longest = if dice.below(12) == 0 { 4000 } else { 8 };
             let body = Duration::from_millis(dice.below(longest) as u64);
@@ -126,7 +126,7 @@ impl Worker {
     async fn take_one(&self, dice: &mut Dice, wait: Duration, ttl: Duration, body: Duration) -> Result<(), LockError> {
         if dice.below(3) == 0 {
             let key = NUMBERED[dice.below(NUMBERED.len())];
-            let guard = self.manager.acquire_fenced(LockRequest::new(key).wait(wait).ttl(ttl)).await?;
+            let guard = self.manager.acquire(LockRequest::new(key).wait(wait).ttl(ttl).fencing()).await?;
             let number = guard.fencing_token().to_string();
             return self.body(&guard, (key, Mode::Alone), &number, body).await;
         }

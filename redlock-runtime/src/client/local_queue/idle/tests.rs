@@ -45,7 +45,7 @@ impl Scene {
             Fate::Answered
         });
         let mut shared = node.shared();
-        shared.policy.most_idle = 4;
+        shared.policy.max_idle = 4;
         let manager = LockManager::new(Arc::new(LocalQueue::new(Arc::new(shared), None)));
         Self { manager, node, commands }
     }

@@ -52,7 +52,7 @@ impl Scene {
 
     fn read(&self, wait: Wait) -> Pin<Box<dyn Future<Output = Result<LockGuard, LockError>> + Send>> {
         let (manager, mut request) = (self.manager.clone(), LockRequest::shared(KEY).ttl(TTL).wait(wait));
-        request.joins = true;
+        request.inner.joins = true;
         Box::pin(async move { manager.acquire(request).await })
     }
 

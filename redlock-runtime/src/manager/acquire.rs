@@ -1,0 +1,75 @@
+//! A request together with the manager that acquires it.
+
+use super::LockManager;
+use crate::error::LockError;
+use crate::guard::Fencing;
+use crate::lock::Mode;
+use crate::request::{Fenced, LockRequest, Unfenced, Wait};
+use std::fmt;
+use std::future::{Future, IntoFuture};
+use std::panic::Location;
+use std::pin::Pin;
+use std::time::Duration;
+
+/// An acquisition that begins when it is awaited, returned by [`LockManager::lock`]. Its methods are those of [`LockRequest`].
+#[must_use = "nothing is acquired until it is awaited"]
+pub struct Acquire<'m, F = Unfenced> {
+    manager: &'m LockManager,
+    request: LockRequest<F>,
+}
+
+impl<'m, F> Acquire<'m, F> {
+    pub(super) fn new(manager: &'m LockManager, request: LockRequest<F>, caller: &'static Location<'static>) -> Self {
+        Self { manager, request: LockRequest::from_inner(request.inner.called_at(caller)) }
+    }
+}
+
+impl<'m> Acquire<'m> {
+    /// See [`LockRequest::fencing`].
+    pub fn fencing(self) -> Acquire<'m, Fenced> {
+        Acquire { manager: self.manager, request: self.request.fencing() }
+    }
+}
+
+/// Methods that change the request.
+macro_rules! options {
+    ($($option:ident($($value:ident: $type:ty)?);)+) => {
+        impl<F> Acquire<'_, F> {$(
+            #[doc = concat!("See [`LockRequest::", stringify!($option), "`].")]
+            pub fn $option(self $(, $value: $type)?) -> Self {
+                Self { request: self.request.$option($($value)?), ..self }
+            }
+        )+}
+    };
+}
+
+options! {
+    mode(mode: Mode);
+    permits(permits: u32);
+    label(label: &'static str);
+    ttl(ttl: Duration);
+    wait(wait: impl Into<Wait>);
+    without_renewal();
+    max_hold(max_hold: Duration);
+    min_hold(min_hold: Duration);
+    linger(linger: Duration);
+    once_per(period: Duration);
+    window_start(start: Duration);
+    reentrant();
+    without_order_check();
+}
+
+impl<'m, F: Fencing + 'm> IntoFuture for Acquire<'m, F> {
+    type Output = Result<F::Guard, LockError>;
+    type IntoFuture = Pin<Box<dyn Future<Output = Self::Output> + Send + 'm>>;
+
+    fn into_future(self) -> Self::IntoFuture {
+        Box::pin(self.manager.acquire_inner::<F>(self.request.inner))
+    }
+}
+
+impl<F> fmt::Debug for Acquire<'_, F> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Acquire").field("request", &self.request).finish_non_exhaustive()
+    }
+}
