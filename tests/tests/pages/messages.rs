@@ -32,7 +32,7 @@ const ELSEWHERE: [&str; 21] = [
 ];
 
 /// Texts that are part of a message on the page, are said by a server, or are never seen alone.
-const PARTS: [&str; 49] = [
+const PARTS: [&str; 51] = [
     ", and the like for every lock",
     "ERR Error running script",
     "n=.. q=.. d=.. restart=..",
@@ -78,7 +78,9 @@ const PARTS: [&str; 49] = [
     "the task of the connection has",
     "waiting for a lock",
     "whoever has asked waits",
-    "without it, nobody can take",
+    "without it, the lock cannot be attached",
+    "nothing is acquired until it is awaited",
+    "a setting has no effect until",
     ", so that calls may wait for each other",
     "with slots .. and ..",
     ".. in .. at ..:..",
