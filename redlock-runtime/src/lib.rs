@@ -88,7 +88,7 @@
 //! | `tls-ring`, `tls-aws-lc-rs` | `rediss://` URLs, with the named provider of rustls |
 //! | `tls` | `rediss://` URLs, in a program that already has rustls with a provider |
 //! | `serde` | serialization of keys, tokens, [`DetachedLock`] and [`FencingToken`], and of the reports in [`admin`] |
-//! | `inventory` | `sites()`, the list of all annotated functions |
+//! | `inventory` | `admin::sites()`, the list of all annotated functions |
 //! | `testing` | `testing`: in-memory servers with faults, virtual time and a log; for `[dev-dependencies]` |
 //!
 //! # Documentation
