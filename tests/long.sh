@@ -11,7 +11,8 @@ Usage: tests/long.sh simulation [SCHEDULES] | soak [SECONDS [DEPLOYMENT]] | fuzz
   simulation  the simulation, with seeds that nobody has run before (default: 10000000 schedules)
   soak        processes and real servers in trouble (default: 1800 seconds), and a user who forges messages. DEPLOYMENT is 1, 3
               (default) or 5 for as many independent nodes, cluster (3 masters, 3 replicas), or sentinels (3, with a master and a
-              replica). REDLOCK_SOAK_DEPLOYMENT chooses it for the test alone
+              replica). The last two also have faults of the network: silent, forgotten and refused connections, and name lookups
+              that are slow or fail (needs Linux and cc). REDLOCK_SOAK_DEPLOYMENT chooses it for the test alone
   fuzz        each fuzz target for so long (default: 1800 seconds)
   handshakes  the two handshakes without a lock, in the orders of their steps that loom goes through
 

@@ -1,7 +1,6 @@
 //! What the examples share: the Redis server that holds their data, next to those that hold the locks, how long payments
 //! take, and when to stop. And what shows the locks of a service: to Prometheus, to OpenTelemetry, and to people.
 
-pub mod locks_page;
 pub mod opentelemetry;
 pub mod prometheus;
 

@@ -5,7 +5,8 @@
 
 use opentelemetry::KeyValue;
 use opentelemetry::metrics::{Counter, Gauge, Histogram, Meter};
-use redlock_runtime::{LockManager, LockSite, Stats};
+use redlock_runtime::LockManager;
+use redlock_runtime::admin::{LockSite, Stats};
 use std::time::Duration;
 
 /// Passes the numbers of one manager on.
@@ -26,7 +27,7 @@ impl LockMetrics {
     #[must_use]
     pub fn new(meter: &Meter) -> Self {
         // The same buckets as those of the manager, so that none is counted in two halves.
-        let bounds = || redlock_runtime::Histogram::default().buckets().map(seconds).collect::<Vec<_>>();
+        let bounds = || redlock_runtime::admin::Histogram::default().buckets().map(seconds).collect::<Vec<_>>();
         let finite = || bounds().into_iter().filter(|bound| bound.is_finite()).collect();
         let durations = |name| meter.f64_histogram(name).with_unit("s").with_boundaries(finite()).build();
         Self {
@@ -72,7 +73,7 @@ fn attributes(site: &LockSite) -> [KeyValue; 3] {
 }
 
 /// OpenTelemetry takes one time after the other, so each is passed on as one in the middle of its bucket.
-fn record(instrument: &Histogram<f64>, counted: &redlock_runtime::Histogram, attributes: &[KeyValue]) {
+fn record(instrument: &Histogram<f64>, counted: &redlock_runtime::admin::Histogram, attributes: &[KeyValue]) {
     for (bound, count) in counted.buckets() {
         let middle = if bound == Duration::MAX { Duration::from_secs(1 << 21) } else { bound * 3 / 4 };
         (0..count).for_each(|_| instrument.record(middle.as_secs_f64(), attributes));

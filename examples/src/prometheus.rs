@@ -3,7 +3,7 @@
 //! No client library is needed: the manager counts by itself, and a page is made of what it has counted. Labels are templates
 //! and places in the source. No key is a label, because each would be a time series of its own.
 
-use redlock_runtime::{Histogram, NodeStats, SiteStats, Stats};
+use redlock_runtime::admin::{Histogram, NodeStats, SiteStats, Stats};
 use std::fmt::{Display, Write as _};
 
 /// The page for a scrape, as `text/plain; version=0.0.4`.

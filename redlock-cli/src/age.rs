@@ -1,8 +1,8 @@
-//! Times in short.
+//! Short texts of durations.
 
 use std::time::Duration;
 
-/// `12.3s`, `4m 12s`, `3h 20m`.
+/// Returns a short text: `12.3s`, `4m 12s`, `3h 20m`.
 pub(crate) fn age(time: Duration) -> String {
     let seconds = time.as_secs();
     match seconds {

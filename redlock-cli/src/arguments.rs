@@ -1,24 +1,25 @@
-//! What the command line says.
+//! Command line arguments and help texts.
 
-use clap::{Args, Parser, Subcommand};
+use clap::{Args, Parser, Subcommand, ValueEnum};
 
-/// Looks at distributed locks on Redis, and breaks them.
+/// Shows who holds and awaits distributed locks on Redis, and breaks locks.
 #[derive(Debug, Parser)]
 #[command(
     name = "redlock",
     version,
-    after_help = "Exit codes: 0 yes, it was found, done or is well; 1 no; 2 unknown, because too few nodes answer, or the \
-                  command is wrong. Each command says what that means for it, and `break` knows a 3."
+    after_help = "Exit codes: 0 = yes (found, done or healthy), 1 = no, 2 = unknown (too few nodes answer, or the command line is \
+                  wrong). `redlock break` also has 3. `redlock help COMMAND` describes the exit codes of a command."
 )]
 pub(crate) struct Arguments {
-    /// The nodes: Redis URLs, separated by commas. Without it, those in the environment variable `REDLOCK_NODES`, which does
-    /// not show passwords in a list of processes.
+    /// Redis URLs of the nodes, separated by commas [default: the environment variable REDLOCK_NODES].
+    ///
+    /// Prefer the variable for URLs with passwords: arguments are visible in the list of processes.
     #[arg(long, global = true, value_name = "URLS")]
     pub(crate) nodes: Option<String>,
-    /// The namespace of the locks, as their manager has it. Without it, that in `REDLOCK_NAMESPACE`, or none.
+    /// Namespace of the locks, as the services set it [default: the environment variable REDLOCK_NAMESPACE, or none].
     #[arg(long, short, global = true, value_name = "NAME")]
     pub(crate) namespace: Option<String>,
-    /// JSON, for scripts.
+    /// Print JSON, for scripts.
     #[arg(long, global = true)]
     pub(crate) json: bool,
     #[command(subcommand)]
@@ -27,92 +28,128 @@ pub(crate) struct Arguments {
 
 #[derive(Debug, Subcommand)]
 pub(crate) enum Command {
-    /// Whether locks work at the nodes, and what may break them.
+    /// Check whether the nodes can be used for locks, and what may break locks later.
     ///
-    /// 0 all is well; 1 locks work, and there is a warning; 2 too few nodes count.
+    /// Exit codes: 0 = no warnings, 1 = locks work and there are warnings, 2 = too few nodes can be used.
     Check {
-        /// For readiness probes: the exit code is 0 if locks work, even with warnings.
+        /// Exit with 0 if locks work, even with warnings. For readiness probes.
         ///
-        /// 0 locks work; 2 too few nodes count.
+        /// Exit codes: 0 = locks work, 2 = too few nodes can be used.
         #[arg(long)]
         ready: bool,
     },
-    /// Who holds a lock, since when, from where, and who waits for it.
+    /// Show the holder of a key, its process and remaining lease, and the waiters.
     ///
-    /// If the key is free, other namespaces are searched for it for up to a second (not with --json).
+    /// If the key is free, the command searches other namespaces for it, for up to one second (not with --json).
     ///
-    /// 0 it is taken; 1 it is free; 2 no majority says the same.
+    /// Exit codes: 0 = locked, 1 = free, 2 = no majority of the nodes agrees.
     Inspect(Key),
-    /// Who waits for a lock, the next one first.
+    /// List the waiters of a key, the next one first.
     ///
-    /// 0 somebody waits; 1 nobody does; 2 too few nodes answer.
+    /// Exit codes: 0 = there are waiters, 1 = there are none, 2 = too few nodes answer.
     Waiters(Key),
-    /// Which locks are held.
+    /// List the held locks.
     ///
-    /// Looks through all names of the database, a page at a time: servers serve others in between. The number of waiting processes does
-    /// not include calls that wait in the process of the holder.
+    /// The command scans the names of all keys in the database, page by page, so that other clients are served in between.
+    /// `N processes waiting` counts processes. Calls that wait in the process of the holder are not included.
     ///
-    /// 0 there are some; 1 there are none; 2 too few nodes answer. What is missing, because a node does not answer or there are too
-    /// many, is said on standard error.
+    /// If a node does not answer, or a limit is reached, a message on standard error says what is missing.
+    ///
+    /// Exit codes: 0 = there are locks, 1 = there are none, 2 = too few nodes answer.
     List {
-        /// As in Redis, below the namespace: `order:*`.
+        /// Redis pattern for keys below the namespace, such as `order:*`.
         #[arg(default_value = "*")]
         pattern: String,
-        /// How many at most.
+        /// Maximum number of locks.
         #[arg(long, default_value_t = 1000, value_name = "NUMBER")]
-        most: usize,
-        /// Seconds after which it shows what it has found. Ten million keys take about a minute.
+        limit: usize,
+        /// Seconds after which the scan ends and shows what it has found. Ten million keys take about a minute.
         #[arg(long, default_value_t = 60, value_name = "SECONDS", value_parser = clap::value_parser!(u64).range(1..))]
-        within: u64,
+        timeout: u64,
     },
-    /// The locks in a terminal, as they come and go.
+    /// Show the held locks in the terminal, and update them.
     ///
-    /// The column `processes waiting` does not include calls that wait in the process of the holder.
+    /// The column `processes waiting` counts processes. Calls that wait in the process of the holder are not included. Keys: `q` quits, `s`
+    /// changes the order.
     Watch {
-        /// As in Redis, below the namespace: `order:*`.
+        /// Redis pattern for keys below the namespace, such as `order:*`.
         #[arg(default_value = "*")]
         pattern: String,
-        /// Seconds between two looks.
+        /// Seconds between two updates.
         #[arg(long, default_value_t = 2, value_name = "SECONDS", value_parser = clap::value_parser!(u64).range(1..))]
         every: u64,
+        /// Order of the locks.
+        #[arg(long, value_enum, default_value_t)]
+        sort: Sort,
     },
-    /// Takes a lock from whoever holds it under a token, and serves the next one who waits.
+    /// Take a lock from its holder, so that the next waiter is served.
     ///
-    /// The holder is told, and stops; the next one is served when it has. A holder that does not say so in time (--wait), because
-    /// it hangs, is gone or cannot be told, has lost the lock as well, and nobody else gets it before the lease is over that it
-    /// may count on: when it says so later, this command is not there to hear it.
+    /// The holder is notified and stops, and then the next waiter is served. If the holder does not report in time that it stopped
+    /// (--wait), it has lost the lock as well, but the key stays locked until the holder's lease ends: the holder may hang, be gone or be
+    /// cut off.
     ///
-    /// 0 it was broken, and the holder says that it has stopped, which is not proof: a client that may publish can forge the message;
-    /// 1 the token does not hold it (any more), or it is the lock of another program, which takes --force; 2 too few nodes answer; 3 it
-    /// was broken, and the holder has not said that it has stopped.
+    /// Exit codes: 0 = broken, and the holder has reported that it stopped (not proof: a client that may publish can forge the report),
+    /// 1 = the token does not hold the lock (any more), or the lock of another program needs --force, 2 = too few nodes answer, 3 = broken,
+    /// but the holder has not reported that it stopped.
     Break {
         #[command(flatten)]
         key: Key,
-        /// Whose lock to break, as `inspect` shows it: a token, or the value of another program. Whoever has the lock by then
-        /// with another one keeps it. Without it, the command shows the holder and asks, in a terminal only.
+        /// Token of the holder, as `inspect` shows it, or the value of another program [default: show the holder and ask].
+        ///
+        /// If another token holds the lock by now, nothing is broken. Without a terminal, the token is required.
         #[arg(long, value_name = "TOKEN")]
         token: Option<String>,
-        /// Seconds that the holder has to stop, where its body takes long until it does.
+        /// Seconds to wait for the holder to stop.
         #[arg(long, default_value_t = 5, value_name = "SECONDS", conflicts_with = "force")]
         wait: u64,
-        /// The next one is served at once, and the holder is not told: two are at work until it notices by itself.
+        /// Serve the next waiter at once, without notifying the holder. Both run until the holder notices the loss.
         ///
-        /// 0 it was broken; 1 and 2 as above.
+        /// Exit codes: 0 = broken, 1 and 2 as without --force.
         #[arg(long)]
         force: bool,
-        /// Why the lock is broken. The answer shows it, with the tokens of the holder and of this command, and so does the event
-        /// `broken` of a program that calls the library. Neither the holder nor a server receives it.
+        /// Reason, for the output and for the event `broken`. Neither the holder nor a server receives it.
         #[arg(long, value_name = "TEXT")]
         reason: Option<String>,
     },
-    /// The largest fencing number for a lock.
+    /// Show the largest fencing number of a key.
     ///
-    /// 0 there is one; 1 there is none; 2 too few nodes answer.
+    /// Exit codes: 0 = there is a number, 1 = there is none, 2 = too few nodes answer.
     Fence(Key),
 }
 
 #[derive(Args, Debug)]
 pub(crate) struct Key {
-    /// The key of the lock, below the namespace. That of a window has its number behind an `@`: `report@19843`.
+    /// Key of the lock, below the namespace. The key of a `once_per` window has its number behind an `@`, such as `report@19843`.
     pub(crate) key: String,
+}
+
+/// Order of the locks in `watch`.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, ValueEnum)]
+pub(crate) enum Sort {
+    /// Most waiting processes first, then the longest held.
+    #[default]
+    Waiting,
+    /// Longest held first.
+    Age,
+    /// By key.
+    Key,
+}
+
+impl Sort {
+    /// Returns the order that the key `s` selects next.
+    pub(crate) const fn next(self) -> Self {
+        match self {
+            Self::Waiting => Self::Age,
+            Self::Age => Self::Key,
+            Self::Key => Self::Waiting,
+        }
+    }
+
+    pub(crate) const fn name(self) -> &'static str {
+        match self {
+            Self::Waiting => "waiting",
+            Self::Age => "age",
+            Self::Key => "key",
+        }
+    }
 }

@@ -1,16 +1,18 @@
-//! The manager that all questions go through.
+//! Connection to the nodes.
 
 use crate::arguments::{Arguments, Command};
 use redlock_runtime::{LockError, LockManager, LockManagerBuilder};
 use std::env;
 use std::time::Duration;
 
-/// How long a node may take to answer. Smaller, one that is far away or busy cannot be looked at; larger, a look at one that is
-/// frozen takes longer.
+/// Timeout for the reply of a node: 1 s. Too small: a distant or busy node cannot be inspected. Too large: every command takes longer if a
+/// node is frozen.
 const NODE_TIMEOUT: Duration = Duration::from_secs(1);
 
+/// Connects to the nodes with the namespace of the arguments.
+///
 /// # Errors
-/// When no nodes are named, or a URL is wrong. The text shows no URL, which may hold a password.
+/// Without nodes, or with an invalid URL. The message contains no URL, because it may contain a password.
 pub(crate) fn connect(arguments: &Arguments) -> Result<LockManager, LockError> {
     let builder = builder(arguments)?;
     match &arguments.namespace {
@@ -33,10 +35,10 @@ pub(crate) fn namespace(arguments: &Arguments) -> Option<String> {
     namespace.filter(|namespace| !namespace.trim().is_empty())
 }
 
-/// The settings of the services: others would be a difference, here and in their logs.
+/// Returns a builder with the settings of the services, from the environment. Other settings would cause warnings, here and in their logs.
 fn builder(arguments: &Arguments) -> Result<LockManagerBuilder, LockError> {
     let builder = match arguments.command {
-        // It judges the node timeout of the services.
+        // `check` evaluates the node timeout of the services.
         Command::Check { .. } => LockManager::builder().node_timeout(NODE_TIMEOUT).settings_from_env()?,
         _ => LockManager::builder().settings_from_env()?.node_timeout(NODE_TIMEOUT),
     };

@@ -1,18 +1,17 @@
-//! `redlock`: who holds which lock, who waits for it, and how to break it. For the night shift, and for scripts.
+//! `redlock`: shows the holders and waiters of distributed locks, and breaks locks. For operators and for scripts.
 //!
-//! What it tells comes from the library, by calls that any program can make; here are arguments, texts and exit codes.
+//! Every answer comes from a public call of the library. This crate has the arguments, the texts and the exit codes.
 
 mod age;
 mod arguments;
 mod commands;
 mod connect;
-mod json;
 mod outcome;
 
 use arguments::Arguments;
 use clap::Parser;
 use outcome::Outcome;
-use redlock_runtime::single_line;
+use redlock_runtime::admin::single_line;
 use std::io::Write;
 use std::process::ExitCode;
 
@@ -23,12 +22,12 @@ async fn main() -> ExitCode {
         Ok(manager) => commands::run(&manager, &arguments).await,
         Err(error) => Outcome::failed(&error.to_string()),
     };
-    let Outcome { text, complaints, code } = outcome;
-    // Whoever does not read what was asked for has a reason, as `head` has.
+    let Outcome { text, messages, code } = outcome;
     let lines: Vec<_> = text.split('\n').map(single_line).collect();
+    // A reader that closes the pipe early, such as `head`, is not an error.
     let _ = std::io::stdout().write_all(lines.join("\n").as_bytes());
-    for complaint in complaints {
-        let _ = writeln!(std::io::stderr(), "redlock: {}", single_line(&complaint));
+    for message in messages {
+        let _ = writeln!(std::io::stderr(), "redlock: {}", single_line(&message));
     }
     ExitCode::from(code)
 }

@@ -1,42 +1,55 @@
-//! What a command says, and how it ends.
+//! Output and exit code of a command.
 
-/// Yes: it was found, done, or is well.
+use serde_core::Serialize;
+use serde_json::{Value, to_value};
+
+/// Yes: found, done, or healthy.
 pub(crate) const YES: u8 = 0;
-/// No: there is nothing, or something to look at.
+/// No: not found, or something needs attention.
 pub(crate) const NO: u8 = 1;
-/// It cannot be told, because too few nodes answer, or the command is wrong.
+/// Unknown: too few nodes answer, or the command line is wrong.
 pub(crate) const UNKNOWN: u8 = 2;
-/// A lock is broken, and its holder has not said that it has stopped.
-pub(crate) const UNANSWERED: u8 = 3;
+/// A lock was broken, and its holder has not reported that it stopped.
+pub(crate) const UNCONFIRMED: u8 = 3;
 
-/// What a command says, and how it ends.
+/// Output and exit code of a command.
 #[derive(Debug, Default)]
 pub(crate) struct Outcome {
-    /// For standard output; with its last line end.
+    /// Standard output, with a line break at its end.
     pub(crate) text: String,
-    /// For standard error, a line each.
-    pub(crate) complaints: Vec<String>,
+    /// Lines on standard error.
+    pub(crate) messages: Vec<String>,
     pub(crate) code: u8,
 }
 
 impl Outcome {
-    /// `text` on standard output.
-    pub(crate) fn said(text: &impl ToString, code: u8) -> Self {
+    /// Creates an outcome with `text` on standard output.
+    pub(crate) fn new(text: &impl ToString, code: u8) -> Self {
         let mut text = text.to_string();
         if !text.is_empty() {
             text.push('\n');
         }
-        Self { text, complaints: Vec::new(), code }
+        Self { text, messages: Vec::new(), code }
     }
 
-    /// It cannot be told, for the reason that `complaint` says.
-    pub(crate) fn failed(complaint: &str) -> Self {
-        Self { text: String::new(), complaints: vec![complaint.to_owned()], code: UNKNOWN }
+    /// Creates an outcome with `result` as JSON on standard output, with more `fields` if it is an object.
+    pub(crate) fn json<const N: usize>(result: &impl Serialize, fields: [(&str, Value); N], code: u8) -> Self {
+        // Results of the library are written to memory, which does not fail.
+        let mut value = to_value(result).unwrap_or_default();
+        if let Some(object) = value.as_object_mut() {
+            object.extend(fields.map(|(name, field)| (name.to_owned(), field)));
+        }
+        Self::new(&value, code)
     }
 
-    /// The same with more on standard error.
-    pub(crate) fn complaining(mut self, complaints: impl IntoIterator<Item = String>) -> Self {
-        self.complaints.extend(complaints);
+    /// Creates an outcome with `message` on standard error and the exit code for unknown.
+    pub(crate) fn failed(message: &str) -> Self {
+        Self { text: String::new(), messages: vec![message.to_owned()], code: UNKNOWN }
+    }
+
+    /// Adds lines on standard error.
+    pub(crate) fn with_messages(mut self, messages: impl IntoIterator<Item = String>) -> Self {
+        self.messages.extend(messages);
         self
     }
 }

@@ -1,7 +1,7 @@
 async fn nightly(#[cfg(test)] shard: u64) -> bool {
     const _: () = {
         #[deprecated(
-            note = "no argument stands in this key, so all calls of `nightly` exclude each other: write what tells them apart, as in `key = \"nightly:{shard}\"`, or `key(\"nightly\", constant)` if that is meant"
+            note = "this key contains no argument, so all calls of `nightly` exclude each other: add an argument, as in `key = \"nightly:{shard}\"`, or write `key(\"nightly\", constant)` if this is intended"
         )]
         const fn distributed_lock() {}
         distributed_lock()

@@ -1,10 +1,10 @@
-//! Collects every mistake, and finds the name that was meant.
+//! Collects all mistakes, and finds the name that was probably meant.
 
 use proc_macro2::{Span, TokenStream};
 use quote::ToTokens;
 use std::fmt::Display;
 
-/// The mistakes found so far. Nothing stops at the first one.
+/// Mistakes found so far. Checking continues after each one.
 #[derive(Default)]
 pub(crate) struct Errors {
     found: Option<syn::Error>,
@@ -23,17 +23,17 @@ impl Errors {
         self.found.is_none()
     }
 
-    /// A mistake at one token.
+    /// Adds a mistake at one token.
     pub(crate) fn at(&mut self, span: Span, message: impl Display) {
         self.add(syn::Error::new(span, message));
     }
 
-    /// A mistake that spans several tokens.
+    /// Adds a mistake that spans several tokens.
     pub(crate) fn on(&mut self, tokens: impl ToTokens, message: impl Display) {
         self.add(syn::Error::new_spanned(tokens, message));
     }
 
-    /// The value, or `None` with the mistake noted.
+    /// Returns the value, or adds the mistake and returns `None`.
     pub(crate) fn ok<T>(&mut self, result: syn::Result<T>) -> Option<T> {
         result.map_err(|error| self.add(error)).ok()
     }
@@ -43,13 +43,13 @@ impl Errors {
         self.found.into_iter().flatten().map(|error| error.to_string()).collect()
     }
 
-    /// One `compile_error!` for each mistake; `None` when there is none.
+    /// Returns one `compile_error!` for each mistake, or `None` without a mistake.
     pub(crate) fn into_compile_errors(self) -> Option<TokenStream> {
         self.found.map(syn::Error::into_compile_error)
     }
 }
 
-/// The name that is closest to `word`, if one is close enough to be meant.
+/// Returns the name that is closest to `word`, if it is close enough.
 pub(crate) fn nearest<'a>(word: &str, names: impl IntoIterator<Item = &'a str>) -> Option<&'a str> {
     let tolerated = word.chars().count().max(3) / 3;
     names
@@ -60,8 +60,8 @@ pub(crate) fn nearest<'a>(word: &str, names: impl IntoIterator<Item = &'a str>) 
         .map(|(_, name)| name)
 }
 
-/// Whether `word` is `name` with a letter too many, one too few, or two that have changed places. Another letter in the
-/// place of one may make another word: `ship` is not `skip`.
+/// Returns `true` if `word` is `name` with one letter too many, one too few, or two that are swapped. A replaced letter
+/// may make another word: `ship` is not `skip`.
 pub(crate) fn is_slip(word: &str, name: &str) -> bool {
     let sorted = |text: &str| {
         let mut chars: Vec<char> = text.chars().collect();
@@ -71,16 +71,26 @@ pub(crate) fn is_slip(word: &str, name: &str) -> bool {
     distance(word, name) == 1 && (word.chars().count() != name.chars().count() || sorted(word) == sorted(name))
 }
 
-/// The names as a message lists them: "`a`, `b` and `c`".
+/// Lists names in a message: "`a`, `b` and `c`".
 pub(crate) fn list<'a>(names: impl IntoIterator<Item = &'a str>) -> String {
+    joined(names, "and")
+}
+
+/// Lists alternatives in a message: "`a`, `b` or `c`".
+pub(crate) fn any_of<'a>(names: impl IntoIterator<Item = &'a str>) -> String {
+    joined(names, "or")
+}
+
+/// Quotes the names, and puts `conjunction` before the last one.
+fn joined<'a>(names: impl IntoIterator<Item = &'a str>, conjunction: &str) -> String {
     let quoted: Vec<String> = names.into_iter().map(|name| format!("`{name}`")).collect();
     match quoted.as_slice() {
-        [first @ .., last] if !first.is_empty() => format!("{} and {last}", first.join(", ")),
+        [first @ .., last] if !first.is_empty() => format!("{} {conjunction} {last}", first.join(", ")),
         all => all.concat(),
     }
 }
 
-/// The number of characters to insert, remove, replace or swap with their neighbour, without regard to case.
+/// Returns the number of characters to insert, remove, replace or swap with their neighbour. Ignores case.
 ///
 /// Source: the optimal string alignment distance, with three rows of the table kept.
 fn distance(left: &str, right: &str) -> usize {
@@ -112,7 +122,7 @@ fn distance(left: &str, right: &str) -> usize {
 
 #[cfg(test)]
 mod tests {
-    use super::{distance, is_slip, list, nearest};
+    use super::{any_of, distance, is_slip, list, nearest};
 
     #[test]
     fn distances() {
@@ -149,16 +159,17 @@ mod tests {
     }
 
     #[test]
-    fn another_letter_is_no_slip() {
+    fn a_replaced_letter_is_not_a_slip() {
         for (word, expected) in [("skipp", true), ("skp", true), ("sikp", true), ("ship", false), ("skip", false)] {
             assert_eq!(is_slip(word, "skip"), expected, "{word}");
         }
     }
 
     #[test]
-    fn lists_read_as_a_sentence() {
+    fn lists_in_messages() {
         assert_eq!(list([]), "");
         assert_eq!(list(["a"]), "`a`");
         assert_eq!(list(["a", "b", "c"]), "`a`, `b` and `c`");
+        assert_eq!(any_of(["a", "b", "c"]), "`a`, `b` or `c`");
     }
 }

@@ -1,7 +1,7 @@
-//! How often the warning "no argument stands in this key" is right, over functions as services have them.
+//! Measures how often the warning "this key contains no argument" is right, for typical functions of services.
 //!
-//! The files in `handlers/` are never compiled. Each function says by `#[missing(..)]` which arguments could tell its
-//! calls apart, or has nothing to say. To write the rate anew: `cargo test -p redlock-macros handlers -- --show-output`.
+//! The files in `handlers/` are not compiled. The attribute `#[missing(..)]` of a function lists the arguments that
+//! could distinguish its calls. To print the rate: `cargo test -p redlock-macros handlers -- --show-output`.
 
 use crate::analyze::item::Function;
 use crate::check;
@@ -19,23 +19,23 @@ const FILES: &[(&str, &str)] = &[
     ("others", include_str!("../handlers/others.rs")),
 ];
 
-/// An annotated function.
+/// Annotated function.
 struct Handler {
     name: String,
     options: String,
-    /// The arguments that could tell its calls apart.
+    /// Arguments that could distinguish its calls.
     missing: Vec<String>,
-    /// Without the two attributes.
+    /// The function without the two attributes.
     item: String,
 }
 
-/// All annotated functions of a file, those of implementations too.
+/// Returns all annotated functions of a file, including those in implementations.
 fn handlers(file: &str) -> Vec<Handler> {
     let File { items, .. } = syn::parse_str(file).unwrap();
     let handlers = items.into_iter().flat_map(|item| match item {
         Item::Fn(mut item) => {
             let attributes = std::mem::take(&mut item.attrs);
-            vec![Handler::of(item.sig.ident.to_string(), &attributes, &item)]
+            vec![Handler::new(item.sig.ident.to_string(), &attributes, &item)]
         }
         Item::Impl(item) => item.items.into_iter().map(method).collect(),
         _ => Vec::new(),
@@ -46,11 +46,11 @@ fn handlers(file: &str) -> Vec<Handler> {
 fn method(item: ImplItem) -> Handler {
     let ImplItem::Fn(mut item) = item else { panic!("no function") };
     let attributes = std::mem::take(&mut item.attrs);
-    Handler::of(item.sig.ident.to_string(), &attributes, &item)
+    Handler::new(item.sig.ident.to_string(), &attributes, &item)
 }
 
 impl Handler {
-    fn of(name: String, attributes: &[Attribute], item: &impl ToTokens) -> Self {
+    fn new(name: String, attributes: &[Attribute], item: &impl ToTokens) -> Self {
         let list = |name: &str| {
             let attribute = attributes.iter().find(|attribute| attribute.path().is_ident(name))?;
             let Meta::List(list) = &attribute.meta else { return None };
@@ -62,7 +62,7 @@ impl Handler {
         Self { name, options, missing: missing.collect(), item: item.to_token_stream().to_string() }
     }
 
-    /// The placeholders that the warning proposes; none without a warning.
+    /// Returns the placeholders that the warning proposes, or none without a warning.
     fn proposed(&self) -> Vec<String> {
         let mut errors = Errors::default();
         let options = options::read(self.options.parse().unwrap(), &mut errors);
@@ -76,7 +76,7 @@ impl Handler {
 }
 
 #[test]
-fn what_could_stand_in_the_key() {
+fn the_warning_proposes_the_missing_arguments() {
     let (mut count, mut warned, mut wrong) = (0, 0, Vec::new());
     for (file, text) in FILES {
         for handler in handlers(text) {

@@ -1,7 +1,7 @@
-//! Words that name something only as raw identifiers.
+//! Keywords, which can be names only as raw identifiers.
 
-/// The keywords of all editions. A word too many does no harm, because a raw identifier may name any word; a word that
-/// is missing would make generated code that does not compile.
+/// Keywords of all editions. An extra word does no harm, because any word can be a raw identifier. A missing word would
+/// result in generated code that does not compile.
 const KEYWORDS: &[&str] = &[
     "abstract", "as", "async", "await", "become", "box", "break", "const", "continue", "do", "dyn", "else", "enum",
     "extern", "false", "final", "fn", "for", "gen", "if", "impl", "in", "let", "loop", "macro", "match", "mod", "move",
@@ -9,8 +9,8 @@ const KEYWORDS: &[&str] = &[
     "unsafe", "unsized", "use", "virtual", "where", "while", "yield",
 ];
 
-/// Whether a name must be written as a raw identifier. Without `self`, `Self`, `crate` and `super`, which are never
-/// raw.
+/// Returns `true` if a name must be a raw identifier. `self`, `Self`, `crate` and `super` are not included, because
+/// they cannot be raw.
 pub(crate) fn is_keyword(word: &str) -> bool {
     KEYWORDS.contains(&word)
 }

@@ -1,5 +1,5 @@
-//! What the attribute writes, for one function of each shape. `UPDATE_EXPECT=1 cargo test -p redlock-macros` writes the
-//! files anew.
+//! Snapshots of the generated code, for one function of each form. `UPDATE_EXPECT=1 cargo test -p redlock-macros`
+//! updates the files.
 
 use crate::{distributed_lock_defaults_tokens, distributed_lock_tokens};
 use expect_test::{ExpectFile, expect_file};
@@ -165,19 +165,19 @@ fn mistakes() {
     );
 }
 
-/// `#[tokio::test]` is gone in a build without tests, so that no compile-fail case can show it.
+/// `#[tokio::test]` is removed in a build without tests, so no compile-fail case can show it.
 #[test]
 fn test_attribute_above() {
     let item = "#[::core::prelude::v1::test] fn nightly() -> Result<(), Error> { \
                 let body = async { Ok(()) }; runtime.block_on(body) }";
     let tokens = distributed_lock_tokens(r#"key = "nightly""#.parse().unwrap(), item.parse().unwrap(), false);
     let text = tokens.to_string();
-    assert!(text.contains("an attribute above this one has made it block") && text.contains("fn nightly"), "{text}");
+    assert!(text.contains("has made it a blocking function") && text.contains("fn nightly"), "{text}");
 }
 
-/// An editor finds the argument from inside the string; the compiler gets the escaped part in its place.
+/// An editor finds the argument inside the string. The compiler gets the escaped part instead.
 #[test]
-fn an_editor_sees_the_argument_itself() {
+fn an_editor_gets_the_argument_itself() {
     for (for_editor, expected) in [(true, false), (false, true)] {
         let item = "async fn capture(order_id: u64) -> Result<(), Error> { Ok(()) }";
         let tokens =
@@ -186,9 +186,9 @@ fn an_editor_sees_the_argument_itself() {
     }
 }
 
-/// To complete a name, an editor compares what stands before the key with an unknown name in it and without.
+/// To complete a name, an editor compares the tokens before the key, with an unknown name in it and without.
 #[test]
-fn an_editor_finds_the_key_at_the_same_place_while_a_name_is_typed() {
+fn the_key_keeps_its_position_while_a_name_is_typed() {
     let before_key = |key: &str| {
         let item = "async fn capture(&self, order_id: u64) -> Result<(), Error> { Ok(()) }";
         let options = format!("ttl = 30, key = {key}").parse().unwrap();
@@ -202,9 +202,10 @@ fn an_editor_finds_the_key_at_the_same_place_while_a_name_is_typed() {
     assert!(whole.ends_with("format_args ! ("), "{whole}");
 }
 
-/// As for the key. The function is as it was written, so that what stands before does not depend on whether it is expanded.
+/// Checks the position of an option. The function is kept as written, so that the tokens before do not depend on
+/// whether it is expanded.
 #[test]
-fn an_editor_finds_an_option_at_the_same_place_while_it_is_typed() {
+fn an_option_keeps_its_position_while_it_is_typed() {
     let expanded = |options: &str| {
         let item = "async fn capture(Path(id): Path<u64>, body: String) -> Result<(), Error> { Ok(()) }";
         distributed_lock_tokens(options.parse().unwrap(), item.parse().unwrap(), true).to_string()
@@ -221,17 +222,17 @@ fn an_editor_finds_an_option_at_the_same_place_while_it_is_typed() {
 }
 
 #[test]
-fn a_number_in_a_key_is_one_that_the_compiler_can_read() {
+fn too_large_numbers_are_rejected() {
     for template in ["{id.88888888888888888888}", "{Self::NS.4294967296}", "{id.get(88888888888888888888)}"] {
         let options = format!(r#"key = "{template}""#).parse().unwrap();
         let text = distributed_lock_tokens(options, "async fn capture(id: Id) {}".parse().unwrap(), false).to_string();
-        assert!(text.contains("is too large a number for a key"), "{text}");
+        assert!(text.contains("is too large for a field, an index or an argument in a key"), "{text}");
     }
 }
 
-/// `mode` begins as a keyword does.
+/// `mode` begins with the keyword `mod`.
 #[test]
-fn an_editor_reads_what_it_is_given_whatever_an_option_is_called() {
+fn code_for_an_editor_parses_with_any_option_name() {
     for typed in ["mod", "_", "self", "r#mod", "crate", "yield"] {
         let options = format!(r#"key = "order:{{id}}", {typed}"#).parse().unwrap();
         let tokens = distributed_lock_tokens(options, "async fn capture(id: u64) {}".parse().unwrap(), true);
@@ -239,9 +240,9 @@ fn an_editor_reads_what_it_is_given_whatever_an_option_is_called() {
     }
 }
 
-/// In a format string only a name can be captured, so a field is named beside it.
+/// A format string captures only names, so a field is named in addition.
 #[test]
-fn an_editor_sees_a_field_behind_its_root() {
+fn an_editor_gets_a_field_after_its_root() {
     let item = "async fn capture(order: Order) -> Result<(), Error> { Ok(()) }";
     let text = distributed_lock_tokens(r#"key = "order:{order.id}""#.parse().unwrap(), item.parse().unwrap(), true);
     let text = text.to_string();

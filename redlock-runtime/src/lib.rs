@@ -95,10 +95,12 @@
 //!
 //! - [The guide](crate::guide): first steps, recipes, production, reference.
 //! - [`distributed_lock`](macro@distributed_lock): every option of the attribute, with the equivalent code.
-//! - [`LockManager`]: locks without the attribute. [`LockError`]: errors. [`admin`]: inspection and statistics. [`tuning`]: rare settings.
+//! - [`LockManager`]: locks without the attribute. [`LockError`]: errors. [`admin`]: inspection, checks and statistics. [`tuning`]: rare
+//!   settings.
 //! - [`diagnostics`]: compiler messages. [`observability`]: spans and events.
 #![cfg_attr(docsrs, feature(doc_cfg))]
 
+pub mod admin;
 mod client;
 mod error;
 #[cfg(any(test, fuzzing))]
@@ -124,25 +126,11 @@ pub mod tuning;
 pub use self::error::{ErrorReply, FromLockError, HeldLock, LockError, LossCause, NodeError, NodeFailure, SourceLine};
 pub use self::guard::{FencedGuard, Fencing, LockGuard};
 pub use self::lock::{InvalidKey, InvalidToken, LockKey, LockPath, Mode, OwnerToken};
-pub use self::manager::{
-    Acquire, Holding, Inherited, LingerStats, LockManager, LockManagerBuilder, ReleaseStats, Stats,
-};
-pub use self::node::inspection::{
-    BreakOutcome, BreakReport, Holder, Inspection, LockList, NodeBreak, NodeInspection, Owner, StandIn,
-};
+pub use self::manager::{Acquire, Inherited, LockManager, LockManagerBuilder};
 pub use self::node::redis::{Credentials, NodeConfig};
-pub use self::node::report::{
-    Capabilities, CheckReport, ClockOffset, ClusterMember, NodeReport, Persistence, Refusal, Replication,
-};
 pub use self::private::LockKeyPart;
 pub use self::protocol::fencing_token::FencingToken;
-#[cfg(feature = "inventory")]
-pub use self::request::listed_site::{ListedSite, ListedSites, sites};
-pub use self::request::{
-    BreakRequest, DetachedLock, Fenced, FencedSet, LockPart, LockRequest, OrderCheck, Unfenced, Wait,
-};
-pub use self::stats::{Histogram, LockSite, NodeStats, SiteStats};
-pub use self::text::single_line;
+pub use self::request::{DetachedLock, Fenced, FencedSet, LockPart, LockRequest, OrderCheck, Unfenced, Wait};
 #[cfg(feature = "macros")]
 #[doc = include_str!("../docs/distributed_lock.md")]
 pub use redlock_macros::distributed_lock;

@@ -19,7 +19,7 @@ use std::fmt::{self, Write};
 ///
 /// # Examples
 /// ```
-/// use redlock_runtime::single_line;
+/// use redlock_runtime::admin::single_line;
 ///
 /// assert_eq!(single_line("order:7 für Zoë"), "order:7 für Zoë");
 /// assert_eq!(single_line("7\nERROR made up"), r"7\u000aERROR made up");
@@ -128,7 +128,7 @@ impl fmt::Display for Missing {
     }
 }
 
-/// Whether a character controls the output or is not visible. Invisible characters would make two different keys look alike.
+/// Returns `true` for a character that controls the output or is not visible. Invisible characters would make two keys look alike.
 fn is_unsafe(character: char) -> bool {
     let is_invisible = matches!(
         character,

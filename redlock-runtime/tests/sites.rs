@@ -2,7 +2,8 @@
 #![allow(dead_code, reason = "nobody calls them")]
 
 use axum::extract::Path;
-use redlock_runtime::{ListedSite, LockError, LockManager, distributed_lock, sites};
+use redlock_runtime::admin::{ListedSite, sites};
+use redlock_runtime::{LockError, LockManager, distributed_lock};
 
 #[distributed_lock(key = "order:{id}", ttl = 30, wait = none)]
 async fn capture(id: u64) -> Result<(), LockError> {

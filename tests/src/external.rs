@@ -18,6 +18,7 @@ pub(crate) const REDIS_SERVER: External =
 pub(crate) const REDIS_CLI: External =
     External { name: "redis-cli", variable: "REDIS_CLI", debian_package: "redis-tools" };
 pub(crate) const OPENSSL: External = External { name: "openssl", variable: "OPENSSL", debian_package: "openssl" };
+pub(crate) const CC: External = External { name: "cc", variable: "CC", debian_package: "gcc libc6-dev" };
 pub(crate) const LIBFAKETIME: External =
     External { name: "libfaketime.so.1", variable: "LIBFAKETIME", debian_package: "faketime" };
 

@@ -1,4 +1,4 @@
-//! Every message that the attribute writes is explained.
+//! The page of diagnostics explains every message of the attribute.
 #![allow(clippy::unwrap_used, reason = "helpers of tests are tests too")]
 
 use std::fs;
@@ -22,20 +22,20 @@ fn every_message_has_an_entry() {
     assert!(missing.is_empty(), "without an entry in diagnostics.md:\n{}", missing.join("\n"));
 }
 
-/// The first cell of a row.
+/// Returns the first cell of a row.
 fn entry(line: &str) -> Option<String> {
     let cell = line.strip_prefix("| ")?.split(" | ").next()?.trim();
-    Some(general(cell)).filter(|entry| entry.len() > 10 && entry != "the compiler says")
+    Some(general(cell)).filter(|entry| entry.len() > 10 && entry != "message")
 }
 
-/// What stands after the place and the level.
+/// Returns the text after the position and the level.
 fn message(line: &str) -> Option<String> {
     let (place, rest) = line.split_once(": ")?;
     place.starts_with(|c: char| c.is_ascii_digit()).then_some(())?;
     Some(general(rest.split_once(": ")?.1))
 }
 
-/// The text without what is different in each case: quoted code and numbers.
+/// Replaces the parts that differ in each case: quoted code and numbers.
 fn general(text: &str) -> String {
     let code = text.split('`').enumerate().map(|(index, part)| if index % 2 == 1 { "_" } else { part });
     let mut general = String::new();

@@ -4,7 +4,8 @@
 //! would be silent in production.
 
 use redlock_examples::prometheus::page;
-use redlock_runtime::{BreakRequest, LockError, LockManager, LockRequest, Wait};
+use redlock_runtime::admin::BreakOptions;
+use redlock_runtime::{LockError, LockManager, LockRequest, Wait};
 use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
 use tokio::time::sleep;
@@ -261,7 +262,7 @@ async fn lost_lock_fires() -> Result<(), LockError> {
     let (manager, _) = started().await?;
     let guard = manager.acquire(request(7)).await?;
     let before = page(&manager.stats());
-    manager.break_lock_with(BreakRequest::new("order:7", guard.token().as_str()).by_force()).await;
+    manager.break_lock("order:7", BreakOptions::new(*guard.token()).by_force()).await;
     let _ = guard.extend().await;
     drop(guard);
     assert_eq!(firing(&before, &page(&manager.stats())), ["RedlockLockLost"]);

@@ -1,71 +1,86 @@
-//! `redlock break KEY --token T`: takes a lock away from its holder. Without a token, it shows the holder and asks.
+//! `redlock break KEY --token T`: takes a lock from its holder. Without a token, it shows the holder and asks.
 
-use crate::json;
-use crate::outcome::{NO, Outcome, UNANSWERED, UNKNOWN, YES};
-use redlock_runtime::{BreakReport, BreakRequest, Holder, LockManager, single_line};
+use super::inspect;
+use crate::arguments::Arguments;
+use crate::outcome::{NO, Outcome, UNCONFIRMED, UNKNOWN, YES};
+use redlock_runtime::LockManager;
+use redlock_runtime::admin::{BreakOptions, BreakReport, Holder, single_line};
 use std::io::{self, IsTerminal, Write};
 use std::time::Duration;
 use tokio::time::timeout;
 
-/// How long the release may take to be answered before the process ends. Smaller, who waits is served late when a node is slow;
-/// larger, the command hangs where one is frozen.
-const PATIENCE: Duration = Duration::from_secs(2);
+/// Timeout for the replies to the release: 2 s. Too small: the next waiter is served late if a node is slow. Too large: the command hangs
+/// if a node is frozen.
+const RELEASE_TIMEOUT: Duration = Duration::from_secs(2);
 
 /// Shows the holder and asks whether to break its lock. Returns the token of the holder.
 ///
 /// # Errors
-/// The outcome of the command if nothing must be broken: the lock is free or has several holders, there is no terminal, or the answer is no.
-pub(super) async fn confirmed_token(manager: &LockManager, key: &str, json: bool) -> Result<String, Outcome> {
+/// The outcome of the command if nothing must be broken: the key is free or has several holders, there is no terminal, or the answer is
+/// no.
+pub(super) async fn confirmed_token(
+    manager: &LockManager,
+    arguments: &Arguments,
+    key: &str,
+) -> Result<String, Outcome> {
     let inspection = manager.inspect(key).await;
+    let shown = |code| inspect::shown(&inspection, arguments, code);
     let readers = inspection.readers();
     let token = match (inspection.holder(), readers.as_slice()) {
-        (Some(Holder::Nobody), _) => return Err(Outcome::said(&inspection, NO)),
+        (Some(Holder::Nobody), _) => return Err(shown(NO)),
         (Some(Holder::Owner(owner)), _) => owner.token.to_string(),
         (Some(Holder::Shared { .. }), [owner]) => owner.token.to_string(),
         (Some(Holder::Foreign { value, .. }), _) => value.to_string(),
-        (Some(_), _) => {
-            let complaint = "which lock to break is not clear: write --token with one of the tokens above".to_owned();
-            return Err(Outcome::said(&inspection, UNKNOWN).complaining([complaint]));
+        (Some(Holder::Data), _) => {
+            return Err(shown(UNKNOWN).with_messages(["the key holds data that is not a lock".to_owned()]));
         }
-        (None, _) => return Err(Outcome::said(&inspection, UNKNOWN)),
+        (Some(_), _) => {
+            let message = "the lock has several holders: pass one of the tokens above as --token".to_owned();
+            return Err(shown(UNKNOWN).with_messages([message]));
+        }
+        (None, _) => return Err(shown(UNKNOWN)),
     };
-    if json || !io::stdin().is_terminal() {
-        let complaint = format!("`break` asks in a terminal only: write --token {token}");
-        return Err(Outcome::said(&inspection, UNKNOWN).complaining([complaint]));
+    if arguments.json || !io::stdin().is_terminal() {
+        let message = format!("cannot ask for confirmation without a terminal: pass --token {token}");
+        return Err(shown(UNKNOWN).with_messages([message]));
     }
-    let shown: Vec<_> = inspection.to_string().lines().map(|line| single_line(line).into_owned()).collect();
-    if asks(&shown.join("\n")).unwrap_or(false) { Ok(token) } else { Err(Outcome::said(&"nothing was broken", NO)) }
+    let text: Vec<_> = shown(YES).text.trim_end().lines().map(|line| single_line(line).into_owned()).collect();
+    if confirms(&text.join("\n")).unwrap_or(false) { Ok(token) } else { Err(Outcome::new(&"nothing was broken", NO)) }
 }
 
-/// Shows a text in the terminal, and returns `true` if the answer is yes.
-fn asks(text: &str) -> io::Result<bool> {
+/// Shows a text in the terminal and asks for confirmation. Returns `true` if the answer is yes.
+fn confirms(text: &str) -> io::Result<bool> {
     let mut terminal = io::stderr();
-    write!(terminal, "{text}\nBreak this lock? [y/N] ")?;
+    write!(terminal, "{text}\nBreak it? [y/N] ")?;
     terminal.flush()?;
     let mut answer = String::new();
     io::stdin().read_line(&mut answer)?;
-    Ok(matches!(answer.trim(), "y" | "yes" | "Y"))
+    Ok(matches!(answer.trim(), "y" | "Y" | "yes"))
 }
 
-pub(super) async fn run(manager: &LockManager, request: BreakRequest, is_forced: bool, json: bool) -> Outcome {
-    let report = manager.break_lock_with(request).await;
-    // The lock is on its way to the next one when the report is here, and this process may end.
-    let is_answered = timeout(PATIENCE, manager.shutdown()).await == Ok(true);
+pub(super) async fn run(
+    manager: &LockManager,
+    key: &str,
+    options: BreakOptions,
+    is_forced: bool,
+    json: bool,
+) -> Outcome {
+    let report = manager.break_lock(key, options).await;
+    // This process may end before the release is answered, so it waits for the replies.
+    let is_answered = timeout(RELEASE_TIMEOUT, manager.shutdown()).await == Ok(true);
     let code = code(&report, is_forced);
-    let outcome = if json { Outcome::said(&json::break_report(&report), code) } else { Outcome::said(&report, code) };
-    let late =
-        (!is_answered).then(|| "a node has not answered: who waits there is served when the lease is over".to_owned());
-    let unanswered =
-        "the holder has not said that it has stopped, and nobody else gets the lock before its lease is over";
-    let unanswered = (code == UNANSWERED).then(|| unanswered.to_owned());
-    outcome.complaining(late.into_iter().chain(unanswered))
+    let outcome = if json { Outcome::json(&report, [], code) } else { Outcome::new(&report, code) };
+    let unanswered = "a node has not answered the release: there, the next waiter is served when the lease ends";
+    let unconfirmed = "the holder has not reported that it stopped: the key stays locked until its lease ends, unless it is broken by force";
+    let messages = [(!is_answered, unanswered), (code == UNCONFIRMED, unconfirmed)];
+    outcome.with_messages(messages.into_iter().filter(|(applies, _)| *applies).map(|(_, text)| text.to_owned()))
 }
 
-fn code(report: &BreakReport, force: bool) -> u8 {
+fn code(report: &BreakReport, is_forced: bool) -> u8 {
     match () {
-        () if report.is_broken() && (report.has_stopped || force) => YES,
-        () if report.is_broken() => UNANSWERED,
-        () if report.is_heard() => NO,
+        () if report.is_broken() && (report.holder_stopped || is_forced) => YES,
+        () if report.is_broken() => UNCONFIRMED,
+        () if report.has_quorum() => NO,
         () => UNKNOWN,
     }
 }

@@ -1,6 +1,5 @@
-//! `redlock check`: whether locks work, and what may break them.
+//! `redlock check`: whether the nodes can be used for locks, and what may break locks.
 
-use crate::json;
 use crate::outcome::{NO, Outcome, UNKNOWN, YES};
 use redlock_runtime::LockManager;
 
@@ -15,8 +14,8 @@ pub(super) async fn run(manager: &LockManager, is_probe: bool, json: bool) -> Ou
         _ => NO,
     };
     if json {
-        return Outcome::said(&json::report(&report), code);
+        return Outcome::json(&report, [], code);
     }
     let warnings = warnings.iter().map(|warning| format!("\nwarning: {warning}"));
-    Outcome::said(&std::iter::once(report.to_string()).chain(warnings).collect::<String>(), code)
+    Outcome::new(&std::iter::once(report.to_string()).chain(warnings).collect::<String>(), code)
 }

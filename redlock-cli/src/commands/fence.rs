@@ -1,6 +1,6 @@
-//! `redlock fence KEY`: the largest fencing number for a lock.
+//! `redlock fence KEY`: the largest fencing number of a key.
 
-use super::{failures, is_heard};
+use super::{failures, has_quorum};
 use crate::outcome::{NO, Outcome, UNKNOWN, YES};
 use redlock_runtime::LockManager;
 use serde_json::json;
@@ -9,15 +9,15 @@ pub(super) async fn run(manager: &LockManager, key: &str, json: bool) -> Outcome
     let inspection = manager.inspect(key).await;
     let fence = inspection.fence();
     let code = match fence {
-        _ if !is_heard(&inspection) => UNKNOWN,
+        _ if !has_quorum(&inspection) => UNKNOWN,
         Some(_) => YES,
         None => NO,
     };
     let text = fence.map(|fence| fence.to_string());
     let outcome = if json {
-        Outcome::said(&json!({"key": key, "fence": text}), code)
+        Outcome::json(&json!({"key": key, "fence": text}), [], code)
     } else {
-        Outcome::said(&text.unwrap_or_default(), code)
+        Outcome::new(&text.unwrap_or_default(), code)
     };
-    outcome.complaining(failures(&inspection))
+    outcome.with_messages(failures(&inspection))
 }

@@ -1,17 +1,18 @@
-//! `redlock inspect KEY`: who holds a lock, since when, from where, and who waits for it.
+//! `redlock inspect KEY`: the holder of a key, its process and remaining lease, and the waiters.
 
 use crate::arguments::Arguments;
+use crate::connect;
 use crate::outcome::{NO, Outcome, UNKNOWN, YES};
-use crate::{connect, json};
-use redlock_runtime::{Holder, LockManager};
+use redlock_runtime::LockManager;
+use redlock_runtime::admin::{Holder, Inspection, ListOptions};
 use serde_json::json;
 use std::time::Duration;
 
-/// How long other namespaces are searched for a free key. Too short: among millions of keys, a lock in another namespace is not found. Too
-/// long: a script that waits for a free key burdens the servers.
-const LONGEST_SEARCH: Duration = Duration::from_secs(1);
-/// Maximum number of names that are looked at in this search. Too small: namespaces are missing. Too large: the answer fills the screen.
-const MOST_NAMES: usize = 100;
+/// Time limit of the search for a free key in other namespaces: 1 s. Too small: among millions of keys, the lock is not found. Too large: a
+/// script that waits for a free key burdens the servers.
+const SEARCH_TIMEOUT: Duration = Duration::from_secs(1);
+/// Maximum number of keys in this search: 100. Too small: namespaces are missing. Too large: the answer fills the screen.
+const SEARCH_LIMIT: usize = 100;
 
 pub(super) async fn run(manager: &LockManager, arguments: &Arguments, key: &str) -> Outcome {
     let inspection = manager.inspect(key).await;
@@ -20,37 +21,39 @@ pub(super) async fn run(manager: &LockManager, arguments: &Arguments, key: &str)
         Some(_) => YES,
         None => UNKNOWN,
     };
-    let namespace = connect::namespace(arguments);
-    if arguments.json {
-        let mut inspection = json::inspection(&inspection);
-        if let Some(inspection) = inspection.as_object_mut() {
-            inspection.insert("namespace".to_owned(), json!(namespace));
-        }
-        return Outcome::said(&inspection, code);
-    }
-    let mut text = match &namespace {
-        Some(namespace) => format!("{inspection}\n  in the namespace {namespace:?}"),
-        None => format!("{inspection}\n  without a namespace"),
-    };
-    if code == NO {
-        for other in other_namespaces(arguments, key, namespace.as_deref()).await {
+    let mut outcome = shown(&inspection, arguments, code);
+    if code == NO && !arguments.json {
+        let own = connect::namespace(arguments);
+        for other in other_namespaces(arguments, key, own.as_deref()).await {
             let hint = if other.is_empty() {
-                "\n  taken without a namespace: write --namespace \"\"".to_owned()
+                "  locked without a namespace: pass --namespace \"\"\n".to_owned()
             } else {
-                format!("\n  taken in the namespace {other:?}: write --namespace {other:?}")
+                format!("  locked in namespace {other:?}: pass --namespace {other:?}\n")
             };
-            text.push_str(&hint);
+            outcome.text.push_str(&hint);
         }
     }
-    Outcome::said(&text, code)
+    outcome
 }
 
-/// Returns the other namespaces in which `key` is taken at any node, as far as they are found in time. The empty name stands for no
-/// namespace.
+/// Returns an inspection with the namespace, as JSON or as text: `"order:7" in namespace "shop": free`.
+pub(super) fn shown(inspection: &Inspection, arguments: &Arguments, code: u8) -> Outcome {
+    let namespace = connect::namespace(arguments);
+    if arguments.json {
+        return Outcome::json(inspection, [("namespace", json!(namespace))], code);
+    }
+    let (text, key) = (inspection.to_string(), format!("{:?}", inspection.key.as_str()));
+    let rest = text.strip_prefix(&key).unwrap_or(&text);
+    let place =
+        namespace.map_or_else(|| "without a namespace".to_owned(), |namespace| format!("in namespace {namespace:?}"));
+    Outcome::new(&format!("{key} {place}{rest}"), code)
+}
+
+/// Returns the other namespaces in which `key` is locked at any node, as far as they are found in time. The empty name means no namespace.
 async fn other_namespaces(arguments: &Arguments, key: &str, own: Option<&str>) -> Vec<String> {
     let Ok(all) = connect::connect_to_all(arguments) else { return Vec::new() };
     let pattern = ["*", &literally(key)].concat();
-    let list = all.list(&pattern, MOST_NAMES, LONGEST_SEARCH).await;
+    let list = all.list(ListOptions::new(pattern).limit(SEARCH_LIMIT).timeout(SEARCH_TIMEOUT)).await;
     let namespaces = list.keys.iter().filter_map(|name| namespace_of(name.as_str(), key));
     namespaces.filter(|namespace| namespace != own.unwrap_or_default()).collect()
 }
@@ -59,7 +62,7 @@ async fn other_namespaces(arguments: &Arguments, key: &str, own: Option<&str>) -
 fn namespace_of(name: &str, key: &str) -> Option<String> {
     match name.strip_suffix(key)? {
         "" => Some(String::new()),
-        // A namespace has no colon in Redis, and other characters are escaped as in a URL.
+        // The stored namespace contains no colon, because special characters are escaped as in a URL.
         prefix => prefix.strip_suffix(':').filter(|prefix| !prefix.contains(':')).map(unescaped),
     }
 }

@@ -1,4 +1,4 @@
-//! One file for each command: what it asks, what it says, and how it ends.
+//! The commands, one file each: calls, texts and exit codes.
 
 mod break_lock;
 mod check;
@@ -10,44 +10,52 @@ mod watch;
 
 use crate::arguments::{Arguments, Command};
 use crate::outcome::Outcome;
-use redlock_runtime::{BreakRequest, Inspection, LockManager};
+use redlock_runtime::LockManager;
+use redlock_runtime::admin::{BreakOptions, Inspection, ListOptions, NodeInspection};
 use std::time::Duration;
 
-/// Does what `arguments` say.
+/// Runs the command of `arguments`.
 pub(crate) async fn run(manager: &LockManager, arguments: &Arguments) -> Outcome {
     let json = arguments.json;
     match &arguments.command {
         Command::Check { ready } => check::run(manager, *ready, json).await,
         Command::Inspect(key) => inspect::run(manager, arguments, &key.key).await,
         Command::Waiters(key) => waiters::run(manager, &key.key, json).await,
-        Command::List { pattern, most, within } => {
-            list::run(manager, pattern, *most, Duration::from_secs(*within), json).await
+        Command::List { pattern, limit, timeout } => {
+            let options = ListOptions::new(pattern.as_str()).limit(*limit).timeout(Duration::from_secs(*timeout));
+            list::run(manager, options, json).await
         }
         Command::Fence(key) => fence::run(manager, &key.key, json).await,
         Command::Break { key, token, wait, force, reason } => {
             let token = match token {
                 Some(token) => token.clone(),
-                None => match break_lock::confirmed_token(manager, &key.key, json).await {
+                None => match break_lock::confirmed_token(manager, arguments, &key.key).await {
                     Ok(token) => token,
                     Err(outcome) => return outcome,
                 },
             };
-            let request = BreakRequest::new(key.key.as_str(), &token);
-            let request = if *force { request.by_force() } else { request.within(Duration::from_secs(*wait)) };
-            let request = reason.iter().fold(request, |request, reason| request.reason(reason));
-            break_lock::run(manager, request, *force, json).await
+            // A text that is a token of the library is treated as this token.
+            let options = BreakOptions::foreign(&token);
+            let options = if *force { options.by_force() } else { options.wait(Duration::from_secs(*wait)) };
+            let options = reason.iter().fold(options, |options, reason| options.reason(reason));
+            break_lock::run(manager, &key.key, options, *force, json).await
         }
-        Command::Watch { pattern, every } => watch::run(manager, pattern, *every).await,
+        Command::Watch { pattern, every, sort } => watch::run(manager, pattern, *every, *sort).await,
     }
 }
 
-/// What keeps nodes from being relied on, a line each.
+/// Returns a line for each node whose answer does not count.
 fn failures(inspection: &Inspection) -> Vec<String> {
-    let failed = |node: &redlock_runtime::NodeInspection| Some(format!("{}: {}", node.node, node.error.as_ref()?));
+    let failed = |node: &NodeInspection| Some(format!("{}: {}", node.node, node.error.as_ref()?));
     inspection.nodes.iter().filter_map(failed).collect()
 }
 
-/// Whether so many nodes can be relied on as must agree.
-fn is_heard(inspection: &Inspection) -> bool {
+/// Returns `true` if the answers of enough nodes count.
+fn has_quorum(inspection: &Inspection) -> bool {
     inspection.nodes.len().saturating_sub(failures(inspection).len()) >= inspection.needed
+}
+
+/// Returns the number of waiters at the node that has the most.
+fn waiter_count(inspection: &Inspection) -> u64 {
+    inspection.nodes.iter().map(|node| node.waiter_count).max().unwrap_or(0)
 }

@@ -24,7 +24,7 @@ async fn who_holds_a_lock_and_who_waits_is_told() {
         .await;
         let inspected = redlock(&urls, &["inspect", "order:7"]).await;
         assert_eq!((inspected.code, &*inspected.stderr), (0, ""), "{inspected:?}");
-        assert!(inspected.stdout.starts_with("\"order:7\": held by shop;"), "{}", inspected.stdout);
+        assert!(inspected.stdout.starts_with("\"order:7\" without a namespace: held by shop;"), "{}", inspected.stdout);
         assert!(inspected.stdout.contains(&token) && inspected.stdout.contains("waits for"), "{}", inspected.stdout);
 
         let json = redlock(&urls, &["inspect", "order:7", "--json"]).await.json();
@@ -40,7 +40,7 @@ async fn who_holds_a_lock_and_who_waits_is_told() {
             "{listed:?}"
         );
         let json = redlock(&urls, &["list", "--json"]).await.json();
-        assert_eq!((&json["locks"][0]["key"], &json["is_heard"]), (&"order:7".into(), &true.into()), "{json}");
+        assert_eq!((&json["locks"][0]["key"], &json["has_quorum"]), (&"order:7".into(), &true.into()), "{json}");
         assert!(json["is_complete"] == true && json["failures"].as_array().unwrap().is_empty(), "{json}");
         let none = redlock(&urls, &["list", "user:*"]).await;
         assert_eq!((none.code, &*none.stdout, &*none.stderr), (1, "", ""));
@@ -49,7 +49,11 @@ async fn who_holds_a_lock_and_who_waits_is_told() {
         assert_eq!(redlock(&urls, &["waiters", "order:7"]).await.code, 1);
         eventually(PATIENCE, "it is free", async || {
             let free = redlock(&urls, &["inspect", "order:7"]).await;
-            if free.code == 1 && free.stdout.starts_with("\"order:7\": free") { Ok(()) } else { Err(free) }
+            if free.code == 1 && free.stdout.starts_with("\"order:7\" without a namespace: free") {
+                Ok(())
+            } else {
+                Err(free)
+            }
         })
         .await;
     }
@@ -80,15 +84,20 @@ async fn a_lock_is_broken_once_and_its_holder_knows() {
     let reason = ["--reason", "ticket 4711:\nit hangs"];
     let command = ["break", "order:7", "--token", token, "--wait", "0", "--json"];
     let broken = redlock(&urls, &[&command as &[&str], &reason].concat()).await;
-    assert!(broken.code == 3 && broken.stderr.contains("has not said that it has stopped"), "{broken:?}");
+    assert!(broken.code == 3 && broken.stderr.contains("has not reported that it stopped"), "{broken:?}");
     let json = broken.json();
-    assert!(json["is_broken"] == true && json["is_told"] == true && json["nodes"][2]["outcome"] == "broken", "{json}");
-    let stand_in = json["stand_in"]["token"].as_str().unwrap();
-    assert_eq!((&json["holder"], &json["by"]), (&token.into(), &stand_in.into()), "{json}");
+    assert!(
+        json["is_broken"] == true && json["holder_notified"] == true && json["nodes"][2]["outcome"] == "broken",
+        "{json}"
+    );
+    let placeholder = json["placeholder"]["token"].as_str().unwrap();
+    assert_eq!((&json["holder"], &json["by"]), (&token.into(), &placeholder.into()), "{json}");
     assert_eq!(json["reason"], r"ticket 4711:\u000ait hangs");
     let lost = timeout(PATIENCE, guard.lost()).await.unwrap();
-    assert!(matches!(&lost, LockError::Lost { cause: LossCause::Revoked { by, .. }, .. } if by.as_str() == stand_in));
-    assert!(lost.to_string().ends_with(&format!("it was broken by {stand_in}")), "{lost}");
+    assert!(
+        matches!(&lost, LockError::Lost { cause: LossCause::Revoked { by, .. }, .. } if by.as_str() == placeholder)
+    );
+    assert!(lost.to_string().ends_with(&format!("it was broken by {placeholder}")), "{lost}");
     let again = redlock(&urls, &[&["break", "order:7", "--token", token], &reason as &[&str]].concat()).await;
     assert!(again.code == 1 && again.stdout.contains("not held by that token"), "{again:?}");
     let trail = format!("\n  holder {token}, breaker ");
@@ -97,7 +106,7 @@ async fn a_lock_is_broken_once_and_its_holder_knows() {
         "{again:?}"
     );
     assert!(!waiting.is_finished());
-    let forced = redlock(&urls, &["break", "order:7", "--token", stand_in, "--force"]).await;
+    let forced = redlock(&urls, &["break", "order:7", "--token", placeholder, "--force"]).await;
     assert_eq!((forced.code, &*forced.stderr), (0, ""), "{forced:?}");
     timeout(PATIENCE, waiting).await.unwrap().unwrap().unwrap();
     drop(guard);
@@ -201,11 +210,11 @@ async fn a_namespace_is_that_of_the_service_and_a_missing_one_is_found() {
     let service = redlock_runtime::LockManager::builder().nodes(nodes.urls()).namespace("shop:eu").build().unwrap();
     let guard = service.acquire("order:7").await.unwrap();
     let urls = nodes.environment_value();
-    let found = "\n  taken in the namespace \"shop:eu\": write --namespace \"shop:eu\"";
+    let found = "\n  locked in namespace \"shop:eu\": pass --namespace \"shop:eu\"";
     let table = [
-        (&["inspect", "order:7"] as &[&str], 1, &["\n  without a namespace", found] as &[&str]),
-        (&["-n", "shop", "inspect", "order:7"], 1, &["\n  in the namespace \"shop\"", found]),
-        (&["-n", "shop:eu", "inspect", "order:7"], 0, &["held by", "\n  in the namespace \"shop:eu\""]),
+        (&["inspect", "order:7"] as &[&str], 1, &["\"order:7\" without a namespace: free", found] as &[&str]),
+        (&["-n", "shop", "inspect", "order:7"], 1, &["\"order:7\" in namespace \"shop\": free", found]),
+        (&["-n", "shop:eu", "inspect", "order:7"], 0, &["\"order:7\" in namespace \"shop:eu\": held by"]),
     ];
     for (arguments, code, expected) in table {
         let inspected = redlock(&urls, arguments).await;
@@ -215,7 +224,7 @@ async fn a_namespace_is_that_of_the_service_and_a_missing_one_is_found() {
     let json = redlock(&urls, &["-n", "shop", "inspect", "order:7", "--json"]).await.json();
     assert_eq!(json["namespace"], "shop");
     let free = redlock(&urls, &["inspect", "order:8"]).await;
-    assert!(free.code == 1 && !free.stdout.contains("taken"), "{free:?}");
+    assert!(free.code == 1 && !free.stdout.contains("locked"), "{free:?}");
     let listed = redlock(&urls, &["list", "-n", "shop:eu"]).await;
     assert!(listed.stdout.starts_with("order:7  "), "{listed:?}");
     guard.release().await.unwrap();
@@ -230,7 +239,7 @@ async fn a_break_without_a_token_shows_the_holder_and_asks_in_a_terminal() {
     let token = guard.token().as_str().to_owned();
     let piped = redlock(&urls, &["break", "order:7"]).await;
     assert!(piped.code == 2 && piped.stdout.contains("held by shop;"), "{piped:?}");
-    assert!(piped.stderr.contains(&format!("write --token {token}")), "{piped:?}");
+    assert!(piped.stderr.contains(&format!("pass --token {token}")), "{piped:?}");
     let refused = redlock_in_terminal(&urls, &["break", "order:7"], "no\n").await;
     assert!(refused.code == 1 && refused.stdout.contains("held by shop;"), "{refused:?}");
     assert!(guard.is_held());

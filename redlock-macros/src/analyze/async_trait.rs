@@ -1,4 +1,4 @@
-//! The form that `#[async_trait]` has given a function before this attribute sees it:
+//! Recognizes the code that `#[async_trait]` generates from a function, if that attribute expands first:
 //!
 //! ```text
 //! Box::pin(async move {
@@ -9,12 +9,12 @@
 //! })
 //! ```
 //!
-//! 1. A function with a lifetime `'async_trait`, which nobody writes by hand, went through that attribute.
-//! 2. Its async block is found as in any function that returns one. The last `let` in it whose value is a block has the
-//!    body in this block.
-//! 3. The complete `let` statements before it bind the arguments anew, under the names that the body sees, and `self`
-//!    under another name. What they bind replaces the arguments of the same names.
-//! 4. Arguments that were moved into such a pattern, as `__arg1` was, are no names that a template could mean.
+//! 1. The function has the lifetime `'async_trait`, which is not written in ordinary code.
+//! 2. The async block is found as in any function that returns one. The value of the last `let` in it is a block, which
+//!    contains the body.
+//! 3. The complete `let` statements before it bind the arguments again, under the names that the body uses, and `self`
+//!    under another name. These bindings replace the arguments of the same names.
+//! 4. Arguments that were moved into such a pattern, such as `__arg1`, are removed: a template cannot name them.
 
 use super::bindings::{self, Binding};
 use super::future::{self, Place};
@@ -22,7 +22,7 @@ use proc_macro2::{Delimiter, Group, TokenStream, TokenTree};
 use syn::parse::Parser;
 use syn::{Block, Expr, GenericParam, Local, Signature, Stmt};
 
-/// The body inside the desugared function, and the names that it sees.
+/// Body inside the desugared function, and the variables that it sees.
 pub(crate) struct Desugared {
     pub(crate) place: Place,
     pub(crate) bindings: Vec<Binding>,
@@ -44,7 +44,7 @@ pub(crate) fn read(signature: &Signature, body: &Group) -> Option<Desugared> {
     Some(Desugared { place: Place::new(Some(block), tokens, at)?, bindings })
 }
 
-/// The block of `let __ret: Ret = { .. };` or `let _: () = { .. };`, after which nothing but `__ret` stands.
+/// Finds the block of `let __ret: Ret = { .. };` or `let _: () = { .. };`, which only `__ret` follows.
 fn last_block_in_let(tokens: &[TokenTree]) -> Option<usize> {
     let start = tokens.iter().rposition(|token| is_word(token, "let"))?;
     let name = tokens.get(start + 1)?;
@@ -66,7 +66,7 @@ fn is_group(token: &TokenTree, delimiter: Delimiter) -> bool {
     matches!(token, TokenTree::Group(group) if group.delimiter() == delimiter)
 }
 
-/// The complete `let` statements in `tokens`, which end inside the last one.
+/// Parses the complete `let` statements in `tokens`. The last `let` is incomplete.
 fn locals(tokens: TokenStream) -> Vec<Local> {
     let mut tokens: Vec<TokenTree> = tokens.into_iter().collect();
     tokens.truncate(tokens.iter().rposition(|token| is_word(token, "let")).unwrap_or(0));
@@ -78,12 +78,12 @@ fn locals(tokens: TokenStream) -> Vec<Local> {
     locals.collect()
 }
 
-/// What the body sees: references are not bound again, everything else is.
+/// Collects the variables that the body sees: the arguments, and what the `let` statements bind instead of them.
 fn bindings(signature: &Signature, locals: &[Local]) -> Vec<Binding> {
-    let mut bindings = bindings::of_arguments(signature);
+    let mut bindings = bindings::from_arguments(signature);
     for local in locals {
         let is_receiver = local.init.as_ref().is_some_and(|init| is_self(&init.expr));
-        for mut binding in bindings::of_local(local) {
+        for mut binding in bindings::from_local(local) {
             if is_receiver {
                 binding.name = "self".into();
             }
@@ -99,8 +99,8 @@ fn is_self(expression: &Expr) -> bool {
     matches!(expression, Expr::Path(path) if path.path.is_ident("self"))
 }
 
-/// `__arg1`, which was moved into the pattern it stands for.
+/// Returns `true` for `__arg1`, which was moved into its pattern.
 fn is_placeholder(binding: &Binding, locals: &[Local]) -> bool {
-    let bound = locals.iter().flat_map(bindings::of_local).any(|local| local.ident == binding.ident);
+    let bound = locals.iter().flat_map(bindings::from_local).any(|local| local.ident == binding.ident);
     binding.name.starts_with("__arg") && !bound
 }

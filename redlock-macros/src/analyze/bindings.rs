@@ -1,36 +1,37 @@
-//! The names that the arguments of a function bind.
+//! Variables that the arguments of a function bind.
 
 use super::lints;
 use syn::ext::IdentExt;
 use syn::{Attribute, FnArg, Ident, Local, Pat, PatIdent, PatType, Receiver, Signature, Token, Type};
 
-/// A variable that the body sees.
+/// Variable that the body sees.
 #[derive(Clone)]
 pub(crate) struct Binding {
-    /// What a template calls it: without `r#`, and `self` wherever the receiver has gone.
+    /// Name in a template: without `r#`, and `self` for the receiver even if it was renamed.
     pub(crate) name: String,
-    /// How generated code names it, with the hygiene it was bound with.
+    /// Name in generated code, with the hygiene of the binding.
     pub(crate) ident: Ident,
-    /// The conditions under which it exists.
+    /// `cfg` attributes of the argument.
     pub(crate) cfg: Vec<Attribute>,
     pub(crate) mutability: Option<Token![mut]>,
-    /// The lint levels that the user has set for it.
+    /// Lint levels that the user has set for the argument.
     pub(crate) lints: Vec<Attribute>,
-    /// The name of its type where that is one of the language's integers.
+    /// Name of its type if the type is a primitive integer.
     pub(crate) integer: Option<&'static str>,
-    /// How many references its type begins with, as far as its looks can tell.
+    /// Number of `&` at the beginning of its type.
     pub(crate) references: usize,
-    /// It takes a few words at most, as far as the name of its type can tell.
+    /// `true` if its type looks like a few machine words at most.
     pub(crate) is_small: bool,
 }
 
 impl Binding {
-    /// Whether it looks like a constant or a struct without fields, as `RequireAdmin` in a pattern is: then nothing is bound.
+    /// Returns `true` if the name may be a constant or a unit struct, such as `RequireAdmin` in a pattern. Such a
+    /// pattern binds no variable.
     pub(crate) fn may_be_a_constant(&self) -> bool {
         self.mutability.is_none() && self.name.starts_with(char::is_uppercase)
     }
 
-    /// A variable under its own name, of which nothing else is known.
+    /// Creates a variable of unknown type.
     pub(crate) fn new(ident: &Ident, attributes: &[Attribute]) -> Self {
         let cfg = attributes.iter().filter(|attribute| attribute.path().is_ident("cfg")).cloned().collect();
         let (name, lints) = (ident.unraw().to_string(), lints::repeated(attributes));
@@ -38,33 +39,33 @@ impl Binding {
     }
 }
 
-/// The names that the arguments bind, in their order.
-pub(crate) fn of_arguments(signature: &Signature) -> Vec<Binding> {
+/// Returns the variables that the arguments bind, in order.
+pub(crate) fn from_arguments(signature: &Signature) -> Vec<Binding> {
     let mut bindings = Vec::new();
     for argument in &signature.inputs {
         match argument {
-            FnArg::Receiver(receiver) => bindings.push(of_receiver(receiver)),
-            FnArg::Typed(argument) => bindings.extend(of_argument(argument)),
+            FnArg::Receiver(receiver) => bindings.push(from_receiver(receiver)),
+            FnArg::Typed(argument) => bindings.extend(from_argument(argument)),
         }
     }
     bindings
 }
 
-/// `self`. The `mut` of `&mut self` is one of the reference.
-pub(crate) fn of_receiver(receiver: &Receiver) -> Binding {
+/// Returns `self`. The `mut` of `&mut self` belongs to the reference.
+pub(crate) fn from_receiver(receiver: &Receiver) -> Binding {
     let ident = Ident::new("self", receiver.self_token.span);
     Binding { mutability: receiver.mutability, ..Binding::new(&ident, &receiver.attrs) }
 }
 
-/// The names in the pattern of one argument.
-pub(crate) fn of_argument(PatType { attrs, pat, ty, .. }: &PatType) -> Vec<Binding> {
+/// Returns the variables in the pattern of one argument.
+pub(crate) fn from_argument(PatType { attrs, pat, ty, .. }: &PatType) -> Vec<Binding> {
     let mut bindings = Vec::new();
     let is_small = is_small(ty);
     visit(pat, &mut |pattern| {
         let mutability = pattern.mutability.filter(|_| pattern.by_ref.is_none());
         bindings.push(Binding { mutability, is_small, ..Binding::new(&pattern.ident, attrs) });
     });
-    // Under other conditions an argument of the same name may have another type.
+    // Under another `cfg`, an argument of the same name may have another type.
     if let ([binding], Pat::Ident(PatIdent { by_ref: None, subpat: None, .. })) = (bindings.as_mut_slice(), &**pat)
         && binding.cfg.is_empty()
     {
@@ -73,7 +74,7 @@ pub(crate) fn of_argument(PatType { attrs, pat, ty, .. }: &PatType) -> Vec<Bindi
     bindings
 }
 
-/// How many references the type begins with.
+/// Counts the `&` at the beginning of the type.
 fn references(ty: &Type) -> usize {
     match ty {
         Type::Group(ty) => references(&ty.elem),
@@ -83,7 +84,7 @@ fn references(ty: &Type) -> usize {
     }
 }
 
-/// Whether the type looks like one of a few words: numbers, references, and tuples of them.
+/// Returns `true` for types of a few machine words: numbers, references, and tuples of these.
 pub(crate) fn is_small(ty: &Type) -> bool {
     match ty {
         Type::Group(ty) => is_small(&ty.elem),
@@ -97,7 +98,7 @@ pub(crate) fn is_small(ty: &Type) -> bool {
     }
 }
 
-/// The name of the type where it is one of the language's integers, as far as its name can tell.
+/// Returns the name of the type if it is a primitive integer.
 fn integer(ty: &Type) -> Option<&'static str> {
     const INTEGERS: &[&str] = &["u8", "u16", "u32", "u64", "u128", "usize", "i8", "i16", "i32", "i64", "i128", "isize"];
     match ty {
@@ -111,8 +112,8 @@ fn integer(ty: &Type) -> Option<&'static str> {
     }
 }
 
-/// The names that a `let` binds.
-pub(crate) fn of_local(local: &Local) -> Vec<Binding> {
+/// Returns the variables that a `let` binds.
+pub(crate) fn from_local(local: &Local) -> Vec<Binding> {
     let mut bindings = Vec::new();
     visit(&local.pat, &mut |pattern| {
         let mutability = pattern.mutability.filter(|_| pattern.by_ref.is_none());
@@ -121,15 +122,15 @@ pub(crate) fn of_local(local: &Local) -> Vec<Binding> {
     bindings
 }
 
-/// Whether `ref mut` stands in the pattern.
+/// Returns `true` if the pattern contains `ref mut`.
 pub(crate) fn borrow_mutably(pattern: &Pat) -> bool {
     let mut is_found = false;
     visit(pattern, &mut |name| is_found |= name.by_ref.is_some() && name.mutability.is_some());
     is_found
 }
 
-/// The names in a pattern.
-pub(crate) fn of_pattern(pattern: &Pat) -> Vec<Binding> {
+/// Returns the variables in a pattern.
+pub(crate) fn from_pattern(pattern: &Pat) -> Vec<Binding> {
     let mut bindings = Vec::new();
     visit(pattern, &mut |name| bindings.push(Binding::new(&name.ident, &[])));
     bindings
@@ -144,7 +145,7 @@ fn visit(pattern: &Pat, found: &mut impl FnMut(&PatIdent)) {
                 visit(inner, found);
             }
         }
-        // Every case of a pattern binds the same names, so one of them is enough.
+        // All alternatives of a pattern bind the same names, so the first one is enough.
         Pat::Or(pattern) => pattern.cases.iter().take(1).for_each(|case| visit(case, found)),
         Pat::Paren(pattern) => visit(&pattern.pat, found),
         Pat::Reference(pattern) => visit(&pattern.pat, found),
@@ -159,14 +160,14 @@ fn visit(pattern: &Pat, found: &mut impl FnMut(&PatIdent)) {
 
 #[cfg(test)]
 mod tests {
-    use super::of_arguments;
+    use super::from_arguments;
 
     #[test]
-    fn names_inside_patterns_count() {
+    fn names_in_patterns_are_found() {
         let signature = "async fn f(&self, Path(id): Path<u64>, mut a: A, (b, _): (B, C), \
                          Order { line: Line { sku, .. }, total, .. }: Order, [d, rest @ ..]: [u8; 4], &e: &u8, \
                          (Ok(g) | Err(g)): Result<u8, u8>, ref h: H, r#type: u8, _unused: U, _: V)";
-        let bindings = of_arguments(&syn::parse_str(signature).unwrap());
+        let bindings = from_arguments(&syn::parse_str(signature).unwrap());
         let names: Vec<_> = bindings.iter().map(|binding| binding.name.as_str()).collect();
         let expected = "self id a b sku total d rest e g h type _unused";
         assert_eq!(names.join(" "), expected);

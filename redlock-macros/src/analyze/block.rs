@@ -1,15 +1,15 @@
-//! A block around functions: an `impl`, a `trait` or a module, in tokens.
+//! A block of functions (an `impl`, a `trait` or a module) as tokens.
 //!
-//! 1. At the level of items, an item is what its first keyword says; `const`, `unsafe` and the like before that say nothing.
-//!    It ends with its braces, or with a semicolon.
-//! 2. The items of a module, an `impl` or a `trait` are looked at in their turn; bodies of functions are not.
-//! 3. Before an item stand its attributes, and also inside of `cfg_attr`. The attribute of a function is known by the last
-//!    name in its path.
+//! 1. The first keyword of an item determines its kind. `const`, `unsafe` and similar words before it do not. An item
+//!    ends with its braces or with a semicolon.
+//! 2. The items in a module, an `impl` or a `trait` are visited in turn. Bodies of functions are not.
+//! 3. The attributes of an item precede it, and may be inside `cfg_attr`. The last name in the path identifies the
+//!    attribute of a function.
 
 use super::item::with_contents;
 use proc_macro2::{Delimiter, Group, TokenStream, TokenTree};
 
-/// The block that an attribute stands before.
+/// The block that an attribute is applied to.
 pub(crate) struct Block {
     /// `impl`, `trait` or `mod`.
     pub(crate) kind: String,
@@ -18,10 +18,10 @@ pub(crate) struct Block {
 }
 
 impl Block {
-    /// Reads a block. Without one, gives the token at which the item shows what else it is.
+    /// Reads a block. If the item is not a block, returns the token that shows what it is.
     pub(crate) fn read(item: TokenStream) -> Result<Self, Option<TokenTree>> {
         let mut before: Vec<TokenTree> = item.into_iter().collect();
-        // An item that came through a `macro_rules!` variable stands in an invisible group.
+        // An item from a `macro_rules!` variable is in an invisible group.
         if let [TokenTree::Group(whole)] = before.as_slice() {
             return Self::read(whole.stream());
         }
@@ -35,8 +35,8 @@ impl Block {
         }
     }
 
-    /// The block with `change` made to what stands in the parentheses of each attribute that is called `name`, and how many
-    /// attributes that are.
+    /// Applies `change` to the arguments of each attribute that is called `name`. Returns the new block and the number
+    /// of these attributes.
     pub(crate) fn map(&self, name: &str, change: &impl Fn(TokenStream) -> TokenStream) -> (TokenStream, usize) {
         let mut changes = Changes { name, change, count: 0 };
         let body = changes.in_items(self.body.stream());
@@ -45,7 +45,7 @@ impl Block {
     }
 }
 
-/// The changes made so far.
+/// Traversal state: what to change, and how many attributes were found.
 struct Changes<'a, F> {
     name: &'a str,
     change: &'a F,
@@ -77,7 +77,7 @@ impl<F: Fn(TokenStream) -> TokenStream> Changes<'_, F> {
         changed.into_iter().collect()
     }
 
-    /// `locks::distributed_lock(..)`, or `cfg_attr(.., distributed_lock(..))`.
+    /// Changes `locks::distributed_lock(..)`, also inside `cfg_attr(.., distributed_lock(..))`.
     fn in_attribute(&mut self, attribute: TokenStream) -> TokenStream {
         let tokens: Vec<TokenTree> = attribute.into_iter().collect();
         let mut changed = Vec::new();
@@ -102,7 +102,7 @@ impl<F: Fn(TokenStream) -> TokenStream> Changes<'_, F> {
     }
 }
 
-/// The keyword that says which kind of item this is.
+/// Returns the keyword that determines the kind of an item.
 fn kind(token: &TokenTree) -> Option<&'static str> {
     const KINDS: &[&str] =
         &["enum", "fn", "impl", "macro_rules", "mod", "static", "struct", "trait", "type", "union", "use"];
@@ -110,12 +110,12 @@ fn kind(token: &TokenTree) -> Option<&'static str> {
     KINDS.iter().copied().find(|kind| word == kind)
 }
 
-/// Whether functions may stand inside of such an item.
+/// Returns `true` if such an item may contain functions.
 fn has_items(kind: &str) -> bool {
     matches!(kind, "impl" | "mod" | "trait")
 }
 
-/// Whether an item ends with the group: braces in a type, as in `Array<{ N }>`, do not end one.
+/// Returns `true` if the group ends an item. Braces in a type, as in `Array<{ N }>`, do not.
 fn ends_item(group: &Group, next: Option<&TokenTree>) -> bool {
     group.delimiter() == Delimiter::Brace && !next.is_some_and(|token| is_punct(token, '>') || is_punct(token, ','))
 }
@@ -142,7 +142,8 @@ mod tests {
             ("unsafe impl<T> A<T> where T: B { const N: usize = { 1 }; #[doc = \"x\"] #[lock(a)] fn f() {} }", 1),
             ("trait A { #[lock(a)] async fn f() {} #[lock::x] fn g(); #[unlock(a)] fn h() -> impl B {} }", 1),
             (
-                "mod m { struct S { #[lock(a)] f: u8 } macro_rules! m { () => { #[lock(a)] } } const C: [u8; { 1 }] = []; }",
+                "mod m { struct S { #[lock(a)] f: u8 } macro_rules! m { () => { #[lock(a)] } } const C: [u8; { 1 }] = \
+                 []; }",
                 0,
             ),
         ];
@@ -161,7 +162,7 @@ mod tests {
     }
 
     #[test]
-    fn other_items_are_no_blocks() {
+    fn other_items_are_rejected() {
         for (item, expected) in [
             ("async fn f() {}", "fn"),
             ("#[x] pub struct S { a: impl B }", "struct"),

@@ -1,21 +1,24 @@
-//! How the arguments get into the future of the body, so that they are gone before the lock is.
+//! Moves the arguments into the future of the body, so that they are dropped before the lock is released.
 //!
-//! A plain function drops its arguments after the locals of its body, the last one first, and what a pattern leaves
-//! unbound in the same turn as the rest of its argument. A future drops what it has captured after its locals, in the
-//! order of the captures. To drop in the order of the plain function, and to let the compiler warn as it does there:
+//! A plain function drops its arguments after the locals of its body, the last argument first. A part that a pattern
+//! leaves unbound is dropped together with the rest of its argument. A future drops its captures after its locals, in
+//! the order of the captures. The following rules keep the drop order and the compiler's warnings of the plain
+//! function:
 //!
-//! 1. Every argument is captured; the captures stand in reverse order, the last argument first.
-//! 2. An argument that nobody uses comes in a box, so that a large one is not stored in the caller's future and in that
-//!    of the body as well. Its name is bound to a reference to it, by the user's own tokens, so that the compiler warns
-//!    of it as it does in a plain function.
-//! 3. An argument whose pattern leaves parts unbound gets a name of its own in the signature, `__arg0`, and its pattern
-//!    is bound inside: so the unbound parts are dropped in their turn. Unless the attribute itself uses a name of the
-//!    pattern: then the pattern stays in the signature, where the attribute sees it.
-//! 4. Every argument after one whose pattern is bound inside becomes a local as well, because a local is dropped before
-//!    everything that was captured, and the later argument must be dropped before the earlier one.
-//! 5. A name that is bound again inside is a generated one in the signature, so that the user's name hides nothing.
-//! 6. The compiler warns of a value that is assigned to a field and never read, unless the variable is dropped: its `Drop` may
-//!    read it. It does not see that a capture is dropped, so each capture with such a field is marked, for `expand` to show it.
+//! 1. Every argument is captured, in reverse order: the last argument first.
+//! 2. An unused argument is moved in a box, so that a large argument is not stored twice: in the future of the caller
+//!    and in that of the body. Its name is bound to a reference, by the user's own tokens, so that the compiler warns
+//!    as it does in a plain function.
+//! 3. An argument whose pattern leaves parts unbound gets a generated name in the signature, `__arg0`, and its pattern
+//!    is bound in the body. The unbound parts are then dropped in the right order. If the attribute uses a name of the
+//!    pattern, the pattern stays in the signature, where the attribute sees it.
+//! 4. Every argument after one whose pattern is bound in the body becomes a local as well. Locals are dropped before
+//!    all captures, and the later argument must be dropped before the earlier one.
+//! 5. A name that is bound again in the body has a generated name in the signature, so that the user's name shadows
+//!    nothing.
+//! 6. The compiler warns of a value that is assigned to a field and never read, unless the variable is dropped, because
+//!    `Drop` may read it. The compiler does not see the drop of a capture. Each capture with such a field is therefore
+//!    marked, and `expand` makes its drop visible.
 
 #[cfg(test)]
 mod tests;
@@ -30,76 +33,76 @@ use syn::ext::IdentExt;
 use syn::spanned::Spanned;
 use syn::{Attribute, FnArg, Pat, PatIdent, PatType, Signature};
 
-/// What the body does first, and the signature where an argument needs another name.
+/// Variables that move into the body, and the signature if an argument gets another name.
 pub(crate) struct Arguments {
     pub(crate) changed: Option<Signature>,
     pub(crate) entries: Vec<Entry>,
 }
 
-/// Where names occur.
+/// Names that occur in the attribute and in the body.
 pub(crate) struct Names<'a> {
-    /// In the attribute, outside of the body.
+    /// Names in the attribute, outside the body.
     pub(crate) in_options: &'a Mentions,
     pub(crate) in_body: &'a Mentions,
 }
 
 impl Names<'_> {
-    /// Whether somebody may use the argument.
-    fn use_it(&self, binding: &Binding) -> bool {
+    /// Returns `true` if the attribute or the body may use the argument.
+    fn uses(&self, binding: &Binding) -> bool {
         let name = &binding.name;
-        name == "self" || self.in_options.have_variable(name) || self.in_body.have_variable(name)
+        name == "self" || self.in_options.contains_variable(name) || self.in_body.contains_variable(name)
     }
 
     /// Returns `true` if the body assigns to a field of the variable itself, which must be `mut` for that.
-    fn change_it(&self, binding: &Binding) -> bool {
-        let has_changed = |name: &str| self.in_body.have_changed(name);
+    fn changes_field(&self, binding: &Binding) -> bool {
+        let has_changed = |name: &str| self.in_body.contains_field_assignment(name);
         binding.mutability.is_some() && (has_changed(&binding.name) || has_changed(&binding.ident.unraw().to_string()))
     }
 
-    /// Whether the body assigns to an argument without `mut`. The compiler refuses that, and words it differently for a
-    /// variable that was captured: so such an argument is bound again.
-    fn assign_wrongly(&self, argument: &PatType, binding: &Binding) -> bool {
+    /// Returns `true` if the body assigns to an argument without `mut`. The compiler rejects this, with another text
+    /// for a captured variable. Such an argument is therefore bound again.
+    fn assigns_immutable(&self, argument: &PatType, binding: &Binding) -> bool {
         let is_constant = matches!(&*argument.pat, Pat::Ident(pattern) if pattern.mutability.is_none());
-        is_constant && self.in_body.have_assigned(&binding.name)
+        is_constant && self.in_body.contains_assignment(&binding.name)
     }
 }
 
-/// One variable that moves into the body, in the order of the arguments.
+/// Variable that moves into the body. Entries are in the order of the arguments.
 pub(crate) struct Entry {
     pub(crate) cfg: Vec<Attribute>,
-    /// The lint levels of what is bound inside.
+    /// Lint levels of the binding in the body.
     pub(crate) lints: Vec<Attribute>,
-    /// Its name outside of the body.
+    /// Name outside the body.
     pub(crate) outside: Ident,
-    /// The name of the box in which it comes.
+    /// Name of the box that contains it, if any.
     pub(crate) boxed: Option<Ident>,
-    /// It is dropped as a local of the body, and not as one of its captures.
+    /// `true` if it is dropped as a local of the body, and not as a capture.
     pub(crate) is_local: bool,
-    /// It is captured, and the body assigns to one of its fields.
+    /// `true` if it is captured and the body assigns to one of its fields.
     pub(crate) is_changed: bool,
     pub(crate) inside: Inside,
-    /// What is bound inside has the name of a variable outside.
+    /// `true` if the binding in the body has the name of a variable outside.
     pub(crate) hides: bool,
 }
 
-/// What the body binds.
+/// Binding of a variable in the body.
 pub(crate) enum Inside {
-    /// Nothing: the body sees the variable itself, or nobody does.
+    /// No binding: the body uses the variable itself, or the variable is unused.
     Nothing,
-    /// A pattern, to the variable.
+    /// A pattern that the variable is bound to.
     Pattern(Pat),
-    /// A name that nobody uses, to a reference to the variable.
+    /// An unused name, bound to a reference to the variable.
     Unused(Pat),
 }
 
-/// Plans the way of each argument.
-pub(crate) fn of_function(signature: &Signature, names: &Names<'_>) -> Arguments {
+/// Plans how each argument of a function moves into the body.
+pub(crate) fn from_function(signature: &Signature, names: &Names<'_>) -> Arguments {
     let mut plan = Plan { original: signature, names, changed: None, entries: Vec::new() };
     for (index, argument) in signature.inputs.iter().enumerate() {
         match argument {
             FnArg::Receiver(receiver) => {
-                let binding = bindings::of_receiver(receiver);
-                plan.entries.push(Entry { is_changed: names.change_it(&binding), ..Entry::captured(&binding) });
+                let binding = bindings::from_receiver(receiver);
+                plan.entries.push(Entry { is_changed: names.changes_field(&binding), ..Entry::captured(&binding) });
             }
             FnArg::Typed(argument) => plan.add(index, argument),
         }
@@ -107,12 +110,12 @@ pub(crate) fn of_function(signature: &Signature, names: &Names<'_>) -> Arguments
     Arguments { changed: plan.changed, entries: plan.entries }
 }
 
-/// Plans the way of variables whose declarations cannot be changed.
-pub(crate) fn of_variables(bindings: &[Binding], names: &Names<'_>) -> Vec<Entry> {
-    let variables = bindings.iter().filter(|binding| names.use_it(binding) || !binding.may_be_a_constant());
+/// Plans how variables move into the body if their declarations cannot be changed.
+pub(crate) fn from_variables(bindings: &[Binding], names: &Names<'_>) -> Vec<Entry> {
+    let variables = bindings.iter().filter(|binding| names.uses(binding) || !binding.may_be_a_constant());
     let entries = variables.enumerate().map(|(number, binding)| {
-        if names.use_it(binding) {
-            return Entry { is_changed: names.change_it(binding), ..Entry::captured(binding) };
+        if names.uses(binding) {
+            return Entry { is_changed: names.changes_field(binding), ..Entry::captured(binding) };
         }
         // rustc warns of a needless `mut` at the declaration.
         let binding = Binding { mutability: None, ..binding.clone() };
@@ -122,14 +125,14 @@ pub(crate) fn of_variables(bindings: &[Binding], names: &Names<'_>) -> Vec<Entry
 }
 
 impl Entry {
-    /// A variable that the body sees as it is.
+    /// Creates an entry for a variable that the body uses directly.
     fn captured(binding: &Binding) -> Self {
         let Binding { cfg, lints, ident, .. } = binding.clone();
         let (boxed, inside) = (None, Inside::Nothing);
         Self { cfg, lints, outside: ident, boxed, is_local: false, is_changed: false, inside, hides: false }
     }
 
-    /// A variable that nobody uses. Where its name begins with `_`, nobody has to be told.
+    /// Creates an entry for an unused variable. If its name begins with `_`, no warning is needed.
     fn unused(binding: &Binding, number: usize) -> Self {
         let boxed = (!binding.is_small).then(|| numbered("__unused", number, binding.ident.span()));
         let is_silent = binding.name.starts_with('_');
@@ -137,18 +140,18 @@ impl Entry {
         Self { boxed, inside, ..Self::captured(binding) }
     }
 
-    /// Whether its pattern borrows a part of the variable mutably, which then has to be `mut` itself.
+    /// Returns `true` if its pattern borrows a part of the variable mutably. The variable must then be `mut` itself.
     pub(crate) fn is_borrowed_mutably(&self) -> bool {
         matches!(&self.inside, Inside::Pattern(pattern) if bindings::borrow_mutably(pattern))
     }
 
-    /// The variable that the future of the body takes with it.
+    /// Returns the variable that the future of the body captures.
     pub(crate) fn taken(&self) -> &Ident {
         self.boxed.as_ref().unwrap_or(&self.outside)
     }
 }
 
-/// The plan, while it is made.
+/// Plan under construction.
 struct Plan<'a> {
     original: &'a Signature,
     names: &'a Names<'a>,
@@ -157,20 +160,20 @@ struct Plan<'a> {
 }
 
 impl Plan<'_> {
-    /// Plans the way of one argument.
+    /// Plans one argument.
     fn add(&mut self, index: usize, argument: &PatType) {
-        let bindings = bindings::of_argument(argument);
-        let is_seen_outside = bindings.iter().any(|binding| self.names.in_options.have_variable(&binding.name));
+        let bindings = bindings::from_argument(argument);
+        let is_seen_outside = bindings.iter().any(|binding| self.names.in_options.contains_variable(&binding.name));
         if leaves_parts(&argument.pat) && !is_seen_outside {
             return self.add_pattern(index, argument);
         }
         for binding in bindings {
-            let is_wrong = self.names.assign_wrongly(argument, &binding);
+            let is_wrong = self.names.assigns_immutable(argument, &binding);
             self.add_binding(index, &binding, is_wrong);
         }
     }
 
-    /// Gives the whole argument a name, and leaves its pattern to the body.
+    /// Gives the whole argument a generated name, and binds its pattern in the body.
     fn add_pattern(&mut self, index: usize, argument: &PatType) {
         let name = numbered("__arg", index, argument.pat.span());
         let is_small = bindings::is_small(&argument.ty);
@@ -185,15 +188,15 @@ impl Plan<'_> {
         self.change(index, simple(&binding));
     }
 
-    /// Plans the way of one name that an argument binds.
+    /// Plans one name that an argument binds.
     fn add_binding(&mut self, index: usize, binding: &Binding, is_wrong: bool) {
         let is_local = is_wrong || self.is_after_a_local();
-        let is_used = self.names.use_it(binding);
+        let is_used = self.names.uses(binding);
         if !is_used && binding.may_be_a_constant() {
             return;
         }
         if is_used && !is_local {
-            let is_changed = self.names.change_it(binding);
+            let is_changed = self.names.changes_field(binding);
             return self.entries.push(Entry { is_changed, ..Entry::captured(binding) });
         }
         let mut entry = if is_used {
@@ -202,7 +205,7 @@ impl Plan<'_> {
             Entry::unused(binding, self.entries.len())
         };
         entry.is_local = is_local;
-        entry.hides = self.names.in_options.have_variable(&binding.name);
+        entry.hides = self.names.in_options.contains_variable(&binding.name);
         if !entry.hides {
             entry.outside.set_span(Span::mixed_site().located_at(binding.ident.span()));
         }
@@ -212,12 +215,12 @@ impl Plan<'_> {
         self.entries.push(entry);
     }
 
-    /// Whether an argument before the next one is a local.
+    /// Returns `true` if an earlier argument is a local of the body.
     fn is_after_a_local(&self) -> bool {
         self.entries.iter().any(|entry| entry.is_local)
     }
 
-    /// The pattern of an argument as it stands in the signature by now.
+    /// Returns the current pattern of an argument in the signature.
     fn pattern(&self, index: usize) -> Option<TokenStream> {
         match self.changed.as_ref().unwrap_or(self.original).inputs.iter().nth(index)? {
             FnArg::Typed(argument) => Some(argument.pat.to_token_stream()),
@@ -235,12 +238,12 @@ impl Plan<'_> {
     }
 }
 
-/// A generated name, such as `__arg0`.
+/// Creates a generated name, such as `__arg0`.
 fn numbered(name: &str, number: usize, span: Span) -> Ident {
     Ident::new(&format!("{name}{number}"), Span::mixed_site().located_at(span))
 }
 
-/// A pattern that is only a name.
+/// Creates a pattern that is only a name.
 fn simple(Binding { ident, mutability, .. }: &Binding) -> Pat {
     Pat::Ident(PatIdent {
         attrs: Vec::new(),
@@ -251,8 +254,8 @@ fn simple(Binding { ident, mutability, .. }: &Binding) -> Pat {
     })
 }
 
-/// The pattern with another `name` in the place of the same text, and without the `mut` before it, which goes with the
-/// user's name.
+/// Replaces the name in a pattern by `name`, which has the same text and another span. Removes the `mut` before it,
+/// which belongs to the user's name.
 fn renamed(pattern: TokenStream, name: &Ident) -> TokenStream {
     let mut tokens: Vec<TokenTree> = Vec::new();
     for token in pattern {
@@ -269,7 +272,7 @@ fn renamed(pattern: TokenStream, name: &Ident) -> TokenStream {
     tokens.into_iter().collect()
 }
 
-/// Takes a `mut` from the end that does not belong to `ref mut`.
+/// Removes a `mut` from the end, unless it belongs to `ref mut`.
 fn drop_mutability(tokens: &mut Vec<TokenTree>) {
     let is_word = |token: &TokenTree, word: &str| matches!(token, TokenTree::Ident(ident) if ident == word);
     match tokens.as_slice() {
@@ -279,7 +282,7 @@ fn drop_mutability(tokens: &mut Vec<TokenTree>) {
     }
 }
 
-/// Whether the pattern may leave something unbound that has to be dropped.
+/// Returns `true` if the pattern may leave a part unbound that has to be dropped.
 fn leaves_parts(pattern: &Pat) -> bool {
     match pattern {
         Pat::Ident(pattern) => {

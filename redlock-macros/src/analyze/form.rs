@@ -1,4 +1,4 @@
-//! Which of the forms that can be locked a function has, and what it gives when it is awaited.
+//! Determines the form of an async function, and its output when it is awaited.
 
 use super::async_trait::{self, Desugared};
 use super::bindings::{self, Binding};
@@ -9,22 +9,22 @@ use proc_macro2::Group;
 use syn::spanned::Spanned;
 use syn::{ReturnType, Type};
 
-/// Where the body is that must not run without the lock.
+/// Location of the code that must run under the lock.
 pub(crate) enum Form {
     /// `async fn`
     Async,
-    /// The block that `#[async_trait]` has put the body into.
+    /// Block of `#[async_trait]` that contains the body.
     Desugared(Place),
-    /// The async block at the end of a function that returns a future.
+    /// Async block at the end of a function that returns a future.
     Block(Place),
-    /// The same behind a macro, in which another way out could be hidden.
+    /// Async block at the end, after a macro that may hide another exit.
     LastBlock(Place),
-    /// The future that a function returns, however it comes by it.
+    /// Future that a function returns, however the function creates it.
     Future(Returned),
 }
 
 impl Form {
-    /// The braces around what the user wrote.
+    /// Returns the braces around the user's code.
     pub(crate) const fn body<'a>(&'a self, function: &'a Function) -> &'a Group {
         match self {
             Self::Async | Self::Future(_) => &function.body,
@@ -33,8 +33,8 @@ impl Form {
     }
 }
 
-/// Which function this is, if one at all that can be locked, and the names that its body sees. `needs_block` says that
-/// the lock must be there before the future is made, so that an async block is to be found if that can be.
+/// Returns the form of the function, if it can be locked, and the variables that its body sees. With `needs_block`, the
+/// lock must exist before the future is created, so an async block is preferred.
 pub(crate) fn read(function: &Function, needs_block: bool) -> (Option<Form>, Vec<Binding>) {
     let signature = &function.signature;
     if let Some(Desugared { place, bindings }) = async_trait::read(signature, &function.body) {
@@ -44,18 +44,18 @@ pub(crate) fn read(function: &Function, needs_block: bool) -> (Option<Form>, Vec
         Some(Form::Async)
     } else {
         match future::async_block(&function.body) {
-            Some(block) => Some(of_block(block, needs_block)),
+            Some(block) => Some(from_block(block, needs_block)),
             None => future::returned(&signature.output).map(Form::Future),
         }
     };
-    (form, bindings::of_arguments(signature))
+    (form, bindings::from_arguments(signature))
 }
 
-/// The form of a function that ends with an async block.
-fn of_block(block: Place, needs_block: bool) -> Form {
+/// Returns the form of a function that ends with an async block.
+fn from_block(block: Place, needs_block: bool) -> Form {
     let returned = block.returned();
-    // An early `return` gives another future than the block at the end. But only a box can hold both: no other future
-    // has the type of a block that is returned as it is.
+    // An early `return` returns another future than the block at the end. This is only possible for a box: no other
+    // future has the type of a block that is returned without a box.
     if returned == Returned::Unnamed || !future::may_leave(block.before()) {
         Form::Block(block)
     } else if needs_block && !future::returns(block.before()) {
@@ -65,7 +65,7 @@ fn of_block(block: Place, needs_block: bool) -> Form {
     }
 }
 
-/// The type that the function gives when it is awaited; `_` where its signature does not say.
+/// Returns the output type of the function when it is awaited, or `_` if the signature does not contain it.
 pub(crate) fn read_output(function: &Function, form: Option<&Form>) -> Type {
     let signature = &function.signature;
     let written = match form {

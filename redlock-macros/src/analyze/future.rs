@@ -1,20 +1,19 @@
-//! Functions that return a future: where their async block stands, and whether the function always reaches it.
+//! Functions that return a future: finds their async block, and checks that the function always reaches it.
 //!
-//! 1. The last tokens of the body are looked at: `async {..}`, `async move {..}`, either of them in `..pin(..)`, or
-//!    before `.boxed()`. That block is the body that must not run without the lock, and what stands before it runs
-//!    without.
-//! 2. A block in a box counts only if the function cannot be left before it. It may be left by a `return` that is not
-//!    inside an async block, or by a macro that is not known to stay, because a `return` could be hidden in it. Closures
-//!    are not told apart: a `return` in one counts as well, which costs nothing but the shorter expansion.
-//! 3. If there is no such block, or the function may be left before it, the return type must look like a future. The
-//!    whole future that the function makes is awaited under the lock then, wherever it comes from.
+//! 1. The last tokens of the body are matched: `async {..}` or `async move {..}`, alone, inside `..pin(..)`, or before
+//!    `.boxed()`. This block must run under the lock. The code before it runs without the lock.
+//! 2. A block in a box is used only if the function cannot be left before it. It may be left by a `return` outside an
+//!    async block, or by an unknown macro that may hide a `return`. A `return` in a closure is treated in the same way,
+//!    which only costs the shorter expansion.
+//! 3. Without such a block, the return type must look like a future. The whole future is then awaited under the lock,
+//!    wherever it comes from.
 
 use super::item::with_contents;
 use crate::keywords::is_keyword;
 use proc_macro2::{Delimiter, Group, Ident, TokenStream, TokenTree};
 use syn::{GenericArgument, PathArguments, ReturnType, Type, TypeParamBound};
 
-/// A group inside a function body, with everything around it.
+/// Group inside a function body, with the tokens around it.
 pub(crate) struct Place {
     outer: Option<Box<Place>>,
     before: Vec<TokenTree>,
@@ -23,14 +22,14 @@ pub(crate) struct Place {
 }
 
 impl Place {
-    /// The group at `index` of the `outer` place, or of the body.
+    /// Creates the place of the group at `index`, inside the `outer` place or the body.
     pub(crate) fn new(outer: Option<Self>, mut tokens: Vec<TokenTree>, index: usize) -> Option<Self> {
         let after = tokens.split_off(tokens.len().min(index + 1));
         let TokenTree::Group(group) = tokens.pop()? else { return None };
         Some(Self { outer: outer.map(Box::new), before: tokens, group, after })
     }
 
-    /// The body, with `contents` inside the group.
+    /// Returns the body with `contents` inside the group.
     pub(crate) fn fill(&self, contents: TokenStream) -> TokenStream {
         let mut tokens = self.before.iter().cloned().collect::<TokenStream>();
         tokens.extend([TokenTree::Group(with_contents(&self.group, contents))]);
@@ -41,24 +40,24 @@ impl Place {
         }
     }
 
-    /// What stands before the group, in the same or an outer group.
+    /// Returns the tokens before the group, in the same and in outer groups.
     pub(crate) fn before(&self) -> TokenStream {
         let outer = self.outer.as_ref().map(|outer| outer.before()).unwrap_or_default();
         outer.into_iter().chain(self.before.iter().cloned()).collect()
     }
 
-    /// How the function returns the async block that this is.
+    /// Returns how the function returns this async block.
     pub(crate) fn returned(&self) -> Returned {
         if self.outer.is_some() || !self.after.is_empty() { Returned::Boxed } else { Returned::Unnamed }
     }
 
-    /// Whether the group belongs to `async move` and not to `async`.
+    /// Returns `true` if the group belongs to `async move`, `false` for `async`.
     pub(crate) fn is_move(&self) -> bool {
         self.before.last().is_some_and(|token| is_word(token, "move"))
     }
 }
 
-/// The async block that the body ends with: bare, in `Box::pin(..)`, or before `.boxed()`.
+/// Finds the async block at the end of the body: alone, in `Box::pin(..)`, or before `.boxed()`.
 pub(crate) fn async_block(body: &Group) -> Option<Place> {
     let tokens: Vec<TokenTree> = body.stream().into_iter().collect();
     match tokens.as_slice() {
@@ -72,7 +71,7 @@ pub(crate) fn async_block(body: &Group) -> Option<Place> {
     }
 }
 
-/// The async block before the last `after` tokens.
+/// Finds the async block before the last `after` tokens.
 fn block_at_end(outer: Option<Place>, tokens: Vec<TokenTree>, after: usize) -> Option<Place> {
     let end = tokens.len().checked_sub(after)?;
     let is_async = match tokens.get(..end)? {
@@ -91,14 +90,14 @@ fn is_dot(token: &TokenTree) -> bool {
     matches!(token, TokenTree::Punct(punct) if punct.as_char() == '.')
 }
 
-/// A method of the crate `futures` that puts a future into a box.
+/// Returns `true` for the methods of the crate `futures` that box a future.
 fn is_boxing(token: &TokenTree) -> bool {
     is_word(token, "boxed") || is_word(token, "boxed_local")
 }
 
-/// Macros of the standard library and of usual crates that never return from the function they stand in, and see no names
-/// but those among their tokens and in the braces of their format strings. If one is missing, functions that use it get
-/// the longer expansion; if one is listed that does return, a future could come past the lock.
+/// Common macros that never return from the surrounding function, and that use only names among their tokens and in the
+/// braces of their format strings. If a macro is missing, functions that use it get the longer expansion. If a macro in
+/// the list does return, a future could bypass the lock.
 const USUAL: &[&str] = &[
     "assert",
     "assert_eq",
@@ -132,17 +131,18 @@ const USUAL: &[&str] = &[
     "writeln",
 ];
 
-/// Whether the function may be left here: by `return` outside of an async block, or by a macro that could hide one.
+/// Returns `true` if the function may be left here: by a `return` outside an async block, or by a macro that may hide
+/// one.
 pub(crate) fn may_leave(tokens: TokenStream) -> bool {
     leaves(tokens, &|name| !is_usual(name))
 }
 
-/// Whether there is a `return` outside of an async block, whatever macros may hide.
+/// Returns `true` if there is a `return` outside an async block. Ignores what macros may hide.
 pub(crate) fn returns(tokens: TokenStream) -> bool {
     leaves(tokens, &|_| false)
 }
 
-/// Whether there is a `return` outside of an async block, or a call of a macro that `hides` one.
+/// Returns `true` if there is a `return` outside an async block, or a call of a macro that `hides` one.
 fn leaves(tokens: TokenStream, hides: &impl Fn(&Ident) -> bool) -> bool {
     let tokens: Vec<TokenTree> = tokens.into_iter().collect();
     let before = |at: usize, back: usize| at.checked_sub(back).and_then(|at| tokens.get(at));
@@ -159,12 +159,12 @@ fn leaves(tokens: TokenStream, hides: &impl Fn(&Ident) -> bool) -> bool {
     })
 }
 
-/// Whether the word before an exclamation mark names a macro; in `if !(..)` it does not.
+/// Returns `true` if the word before an exclamation mark names a macro. In `if !(..)` it does not.
 pub(super) fn is_macro(name: &Ident) -> bool {
     !is_keyword(&name.to_string())
 }
 
-/// Whether nothing surprising is hidden in a call of the macro.
+/// Returns `true` if a call of the macro hides no `return` and no names.
 pub(super) fn is_usual(name: &Ident) -> bool {
     USUAL.iter().any(|usual| name == usual)
 }
@@ -173,16 +173,16 @@ fn is_exclamation(token: &TokenTree) -> bool {
     matches!(token, TokenTree::Punct(punct) if punct.as_char() == '!')
 }
 
-/// How a function that is not `async` says that it returns a future.
+/// Form in which a function without `async` returns a future.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Returned {
     /// `impl Future`
     Unnamed,
-    /// `Pin<Box<dyn Future>>`, or a name for it.
+    /// `Pin<Box<dyn Future>>`, or an alias of it.
     Boxed,
 }
 
-/// Whether the return type is a future by its looks.
+/// Returns the form of the future, if the return type looks like one.
 pub(crate) fn returned(output: &ReturnType) -> Option<Returned> {
     match output {
         ReturnType::Type(_, ty) => returned_type(ty),
@@ -190,7 +190,7 @@ pub(crate) fn returned(output: &ReturnType) -> Option<Returned> {
     }
 }
 
-/// How a type says that it is a future, if it does.
+/// Returns the form of the future, if the type looks like one.
 fn returned_type(ty: &Type) -> Option<Returned> {
     match ty {
         Type::Group(ty) => returned_type(&ty.elem),
@@ -206,7 +206,7 @@ fn returned_type(ty: &Type) -> Option<Returned> {
     }
 }
 
-/// What the returned future gives when it is awaited, if the type says so.
+/// Returns the output of the returned future, if the type contains it.
 pub(crate) fn awaited(output: &ReturnType) -> Option<&Type> {
     match output {
         ReturnType::Type(_, ty) => awaited_type(ty),
@@ -214,7 +214,7 @@ pub(crate) fn awaited(output: &ReturnType) -> Option<&Type> {
     }
 }
 
-/// What a type gives when it is awaited, if it says so.
+/// Returns the output of a future type, if the type contains it.
 fn awaited_type(ty: &Type) -> Option<&Type> {
     match ty {
         Type::Group(ty) => awaited_type(&ty.elem),
@@ -237,7 +237,7 @@ fn awaited_type(ty: &Type) -> Option<&Type> {
 
 type Bounds = syn::punctuated::Punctuated<TypeParamBound, syn::Token![+]>;
 
-/// Whether `Future` is among the bounds.
+/// Returns `true` if `Future` is among the bounds.
 fn has_future(bounds: &Bounds) -> bool {
     bounds.iter().any(|bound| match bound {
         TypeParamBound::Trait(bound) => bound.path.segments.last().is_some_and(|segment| segment.ident == "Future"),
@@ -245,7 +245,7 @@ fn has_future(bounds: &Bounds) -> bool {
     })
 }
 
-/// The `Output` that a bound by `Future` names.
+/// Returns the `Output` of a `Future` bound.
 fn output_of(bounds: &Bounds) -> Option<&Type> {
     bounds.iter().find_map(|bound| {
         let TypeParamBound::Trait(bound) = bound else { return None };
@@ -310,7 +310,7 @@ mod tests {
     }
 
     #[test]
-    fn futures_are_known_by_their_looks() {
+    fn future_types_are_recognized() {
         let table = [
             ("-> impl Future<Output = Result<u8, E>> + Send + '_", Some(Returned::Unnamed), Some("Result<u8,E>")),
             ("-> impl Send + std::future::Future<Output = u8>", Some(Returned::Unnamed), Some("u8")),

@@ -1,33 +1,31 @@
-//! Which arguments look like the identity of what is locked.
+//! Finds arguments that look like the id of what is locked.
 //!
-//! 1. The pattern of each argument is laid over its type, through extractors and tuples: so
-//!    `Path((tenant, id)): Path<(String, u64)>` gives `tenant: String` and `id: u64`.
-//! 2. The type of a name says that its values are identities, as `OrderId` does, that they never are, as `bool` or
-//!    `Sender<_>`, or neither.
-//! 3. Where the type leaves it open, the words of the name decide. What stands in the path of a URL names something,
-//!    unless its words say that it does not.
+//! 1. The pattern of each argument is matched with its type, through extractors and tuples. `Path((tenant, id)):
+//!    Path<(String, u64)>` results in `tenant: String` and `id: u64`.
+//! 2. The type of a name classifies its values: always ids (`OrderId`), never ids (`bool`, `Sender<_>`), or unknown.
+//! 3. For an unknown type, the words of the name decide. A part of a URL path names something, unless its words show
+//!    that it does not.
 //!
-//! To take an identity for something else costs a warning that is not given; to take something else for an identity
-//! costs a false alarm, which is an error under `deny(warnings)`.
+//! A missed id costs one missing warning. A false id costs a false alarm, which is an error under `deny(warnings)`.
 
 use super::bindings::{self, Binding};
 use super::words::Words;
 use syn::{FnArg, GenericArgument, Pat, PatTupleStruct, PathArguments, Signature, Type, TypeParamBound, TypePath};
 
-/// What could stand in the key.
+/// Value that could be part of the key.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) struct Identity {
-    /// The name that the placeholder would have.
+    /// Name of the placeholder.
     pub(crate) name: String,
-    /// The argument that it is taken from.
+    /// Argument that contains the value.
     pub(crate) argument: String,
-    /// The expression of a named part, where no argument is called so.
+    /// Expression of the named part, if no argument has the name.
     pub(crate) value: Option<String>,
 }
 
-/// The identities among the arguments, in their order. `key` is what the template says as it is.
-pub(crate) fn of_arguments(signature: &Signature, bindings: &[Binding], key: &str) -> Vec<Identity> {
-    let key = Words::of(key);
+/// Returns the ids among the arguments, in order. `key` is the literal text of the template.
+pub(crate) fn from_arguments(signature: &Signature, bindings: &[Binding], key: &str) -> Vec<Identity> {
+    let key = Words::new(key);
     let mut names = Vec::new();
     for argument in &signature.inputs {
         if let FnArg::Typed(argument) = argument {
@@ -42,13 +40,13 @@ pub(crate) fn of_arguments(signature: &Signature, bindings: &[Binding], key: &st
     identities.collect()
 }
 
-/// What is known of the type of a name.
+/// Knowledge about the type of a name.
 #[derive(Clone, Copy)]
 enum Known<'a> {
     Type(&'a Type),
-    /// A type that stands in the path of a URL.
+    /// A type in the path of a URL.
     InPath(&'a Type),
-    /// It is a part of the path of a URL.
+    /// Unknown type of a part of a URL path.
     PartOfPath,
     Nothing,
 }
@@ -61,7 +59,7 @@ impl<'a> Known<'a> {
         }
     }
 
-    /// The same for a part of the type.
+    /// Returns the knowledge about a part of the type.
     const fn part(self, ty: Option<&'a Type>) -> Self {
         match (self, ty) {
             (Self::Type(_), Some(ty)) => Self::Type(ty),
@@ -72,7 +70,7 @@ impl<'a> Known<'a> {
     }
 }
 
-/// Lays a pattern over what is known of its type.
+/// Matches a pattern with the knowledge about its type.
 fn lay<'a>(pattern: &Pat, known: Known<'a>, names: &mut Vec<(String, Known<'a>)>) {
     match pattern {
         Pat::Ident(pattern) => names.push((Binding::new(&pattern.ident, &[]).name, known)),
@@ -88,13 +86,13 @@ fn lay<'a>(pattern: &Pat, known: Known<'a>, names: &mut Vec<(String, Known<'a>)>
         }
         Pat::TupleStruct(pattern) => lay_extractor(pattern, known, names),
         other => {
-            let parts = bindings::of_pattern(other).into_iter();
+            let parts = bindings::from_pattern(other).into_iter();
             names.extend(parts.map(|binding| (binding.name, known.part(None))));
         }
     }
 }
 
-/// `Path(id)` over `Path<u64>`, or `OrderId(id)` over `OrderId`, whose part is the identity that the whole is.
+/// Matches `Path(id)` with `Path<u64>`, or `OrderId(id)` with `OrderId`, whose only part is the same id.
 fn lay_extractor<'a>(pattern: &PatTupleStruct, known: Known<'a>, names: &mut Vec<(String, Known<'a>)>) {
     let ty = match known.ty() {
         Some(Type::Path(ty)) => Some(ty),
@@ -106,7 +104,7 @@ fn lay_extractor<'a>(pattern: &PatTupleStruct, known: Known<'a>, names: &mut Vec
         Some(inner) => known.part(Some(inner)),
         None => known,
     };
-    // What the whole process shares is not what a call locks.
+    // State that all calls share does not identify what a call locks.
     let known = if ty.is_some_and(is_state) { Known::Nothing } else { known };
     match pattern.elems.first() {
         Some(only) if pattern.elems.len() == 1 => lay(only, known, names),
@@ -114,7 +112,7 @@ fn lay_extractor<'a>(pattern: &PatTupleStruct, known: Known<'a>, names: &mut Vec
     }
 }
 
-/// What one name gives to the key: itself, or the parts of the path of a URL.
+/// Returns the ids of one name: the name itself, or the parts of a URL path.
 fn identities(name: &str, known: Known<'_>, key: &Words) -> Vec<Identity> {
     if let Known::Type(Type::Path(ty)) = known
         && let Some(inner) = only_argument(ty).filter(|_| is_url_path(ty))
@@ -125,14 +123,14 @@ fn identities(name: &str, known: Known<'_>, key: &Words) -> Vec<Identity> {
     Vec::from_iter(is_identity(name, known, key).then_some(itself))
 }
 
-/// The parts of `path: web::Path<(String, u64)>`, which have no names yet.
+/// Returns the parts of `path: web::Path<(String, u64)>`, which have no names yet.
 fn parts_of_path(argument: &str, inner: &Type, key: &Words) -> Vec<Identity> {
     let identity = |name: &str, value: String| Identity {
         name: name.to_owned(),
         argument: argument.to_owned(),
         value: Some(value),
     };
-    let is_part = |ty: &Type| matches!(Kind::of(ty, key), Kind::Text | Kind::Integer | Kind::Identity);
+    let is_part = |ty: &Type| matches!(Kind::from_type(ty, key), Kind::Text | Kind::Integer | Kind::Identity);
     match inner {
         Type::Tuple(ty) if ty.elems.iter().all(is_part) => {
             let names = ["first", "second", "third", "fourth"].iter().zip(0..ty.elems.len());
@@ -146,37 +144,37 @@ fn parts_of_path(argument: &str, inner: &Type, key: &Words) -> Vec<Identity> {
 }
 
 fn is_identity(name: &str, known: Known<'_>, key: &Words) -> bool {
-    let words = Words::of(name);
+    let words = Words::new(name);
     let is_in_path = matches!(known, Known::InPath(_) | Known::PartOfPath);
-    let by_name = words.name_an_identity(key);
-    match known.ty().map(|ty| Kind::of(ty, key)) {
-        Some(Kind::Identity) => !words.are_technical(key),
+    let by_name = words.is_id(key);
+    match known.ty().map(|ty| Kind::from_type(ty, key)) {
+        Some(Kind::Identity) => !words.is_technical(key),
         Some(kind @ (Kind::Text | Kind::Integer)) => {
-            let is_counted_thing = matches!(kind, Kind::Integer) && words.may_name_something() && words.end_as_in(key);
-            let is_part_of_url = is_in_path && words.may_name_something();
-            let by_name = by_name && !(matches!(kind, Kind::Integer) && words.are_only_a_number());
-            by_name || words.name_a_thing(key) || is_counted_thing || is_part_of_url
+            let is_counted_thing = matches!(kind, Kind::Integer) && words.may_identify() && words.last_word_is_in(key);
+            let is_part_of_url = is_in_path && words.may_identify();
+            let by_name = by_name && !(matches!(kind, Kind::Integer) && words.is_only_number());
+            by_name || words.is_thing(key) || is_counted_thing || is_part_of_url
         }
-        None if is_in_path => by_name || words.may_name_something(),
+        None if is_in_path => by_name || words.may_identify(),
         Some(Kind::Open) | None => by_name,
         Some(Kind::Never) => false,
     }
 }
 
-/// What a type says of its values.
+/// Classification of a type by its values.
 #[derive(Clone, Copy)]
 enum Kind {
-    /// They are identities.
+    /// Ids.
     Identity,
     Text,
     Integer,
-    /// A type of which nothing is known.
+    /// Unknown.
     Open,
-    /// They are none: flags, collections, handles, whatever has no text.
+    /// Never ids: flags, collections, handles, and types without text.
     Never,
 }
 
-/// Types without parameters, of which it is known that their values are no identities.
+/// Types without parameters whose values are never ids.
 const NEVER: &[&str] = &[
     "bool",
     "f32",
@@ -209,30 +207,28 @@ const NEVER: &[&str] = &[
 ];
 
 impl Kind {
-    fn of(ty: &Type, key: &Words) -> Self {
+    fn from_type(ty: &Type, key: &Words) -> Self {
         match ty {
-            Type::Group(ty) => Self::of(&ty.elem, key),
-            Type::Paren(ty) => Self::of(&ty.elem, key),
-            Type::Reference(ty) => Self::of(&ty.elem, key),
-            Type::Path(ty) => Self::of_path(ty, key),
+            Type::Group(ty) => Self::from_type(&ty.elem, key),
+            Type::Paren(ty) => Self::from_type(&ty.elem, key),
+            Type::Reference(ty) => Self::from_type(&ty.elem, key),
+            Type::Path(ty) => Self::from_path(ty, key),
             Type::ImplTrait(ty) if ty.bounds.iter().any(is_bound_of_text) => Self::Text,
             _ => Self::Never,
         }
     }
 
-    fn of_path(ty: &TypePath, key: &Words) -> Self {
+    fn from_path(ty: &TypePath, key: &Words) -> Self {
         let Some(last) = ty.path.segments.last() else { return Self::Never };
         let name = last.ident.to_string();
         let inner = only_argument(ty);
         match (name.as_str(), inner) {
-            ("Arc" | "Box" | "Cow" | "Rc", Some(inner)) => Self::of(inner, key),
+            ("Arc" | "Box" | "Cow" | "Rc", Some(inner)) => Self::from_type(inner, key),
             ("NonZero", _) => Self::Integer,
             ("String" | "str" | "SmolStr" | "CompactString" | "ByteString", None) => Self::Text,
             (integer, None) if is_integer(integer) => Self::Integer,
-            (name, _) if Words::of(name).name_a_type_of_identities(key) => Self::Identity,
-            (name, None)
-                if last.arguments.is_none() && !NEVER.contains(&name) && !Words::of(name).sound_like_an_identity() =>
-            {
+            (name, _) if Words::new(name).is_type_of_id(key) => Self::Identity,
+            (name, None) if last.arguments.is_none() && !NEVER.contains(&name) && !Words::new(name).ends_like_id() => {
                 Self::Open
             }
             _ => Self::Never,
@@ -240,20 +236,20 @@ impl Kind {
     }
 }
 
-/// `u64` and `NonZeroU64`
+/// Returns `true` for `u64` and `NonZeroU64`.
 fn is_integer(name: &str) -> bool {
     let plain = name.strip_prefix("NonZero").unwrap_or(name).to_lowercase();
     matches!(plain.get(1..), Some("8" | "16" | "32" | "64" | "128" | "size")) && plain.starts_with(['i', 'u'])
 }
 
-/// `impl AsRef<str>` and the like.
+/// Returns `true` for `impl AsRef<str>` and similar bounds of text.
 fn is_bound_of_text(bound: &TypeParamBound) -> bool {
     let TypeParamBound::Trait(bound) = bound else { return false };
     let last = bound.path.segments.last();
     last.is_some_and(|last| ["AsRef", "Display", "Into", "ToString"].iter().any(|name| last.ident == name))
 }
 
-/// The type between the angle brackets, if there is one and no other.
+/// Returns the type between the angle brackets, if it is the only one.
 fn only_argument(ty: &TypePath) -> Option<&Type> {
     let PathArguments::AngleBracketed(arguments) = &ty.path.segments.last()?.arguments else { return None };
     let mut types = arguments.args.iter().filter_map(|argument| match argument {
@@ -264,12 +260,12 @@ fn only_argument(ty: &TypePath) -> Option<&Type> {
     only.filter(|_| types.next().is_none())
 }
 
-/// The extractor of what a URL names.
+/// Returns `true` for the extractor of a URL path.
 fn is_url_path(ty: &TypePath) -> bool {
     is_called(ty, &["Path"])
 }
 
-/// The extractors of what all calls share.
+/// Returns `true` for the extractors of shared state.
 fn is_state(ty: &TypePath) -> bool {
     is_called(ty, &["State", "Data"])
 }

@@ -1,24 +1,24 @@
-//! The annotated function: attributes, visibility and signature are parsed, the body stays tokens.
+//! The annotated function. Attributes, visibility and signature are parsed. The body stays tokens.
 
 use proc_macro2::{Delimiter, Group, TokenStream, TokenTree};
 use syn::parse::{ParseStream, Parser};
 use syn::{Attribute, Signature, Token, Visibility};
 
-/// A function with a body.
+/// Function with a body.
 pub(crate) struct Function {
-    /// Everything before the body as it was written: printing what was parsed takes longer.
+    /// All tokens before the body as written. Printing the parsed parts would take longer.
     pub(crate) head: TokenStream,
     pub(crate) attributes: Vec<Attribute>,
-    /// The inner attributes of the body, which come first in it.
+    /// Inner attributes at the beginning of the body.
     pub(crate) inner: Vec<Attribute>,
     pub(crate) visibility: Visibility,
     pub(crate) defaultness: Option<Token![default]>,
     pub(crate) signature: Signature,
-    /// The braces of the body, without its inner attributes. A body that is still being typed is a group all the same.
+    /// Braces of the body, without its inner attributes. An incomplete body in an editor is also a group.
     pub(crate) body: Group,
 }
 
-/// Attributes of the compiler, which change nothing in a function and use none of its names. If one is missing, the
+/// Attributes of the compiler that do not change a function and use none of its names. If one is missing here, the
 /// compiler does not warn of unused arguments beside it.
 const INERT: &[&str] = &[
     "allow",
@@ -35,25 +35,25 @@ const INERT: &[&str] = &[
     "warn",
 ];
 
-/// Whether it is the attribute of this crate, by whatever path.
+/// Returns `true` for the attribute of this crate, under any path.
 pub(crate) fn is_lock(attribute: &Attribute) -> bool {
     attribute.path().segments.last().is_some_and(|segment| segment.ident == "distributed_lock")
 }
 
 impl Function {
-    /// Whether an attribute below, which expands later, may use the arguments in its own way.
+    /// Returns `true` if an attribute below, which expands later, may use the arguments.
     pub(crate) fn is_rewritten(&self) -> bool {
         let is_inert = |attribute: &Attribute| INERT.iter().any(|inert| attribute.path().is_ident(inert));
         !self.attributes.iter().all(|attribute| is_lock(attribute) || is_inert(attribute))
     }
 
-    /// The body is not parsed, and not even looked into where that can be avoided: it is most of the tokens.
+    /// Reads a function. The body is not parsed, because it has most of the tokens.
     ///
     /// # Errors
-    /// The item is something else.
+    /// The item is not a function with a body.
     pub(crate) fn read(item: TokenStream) -> syn::Result<Self> {
         let mut tokens: Vec<TokenTree> = item.into_iter().collect();
-        // An item that came through a `macro_rules!` variable stands in an invisible group.
+        // An item from a `macro_rules!` variable is in an invisible group.
         if let [TokenTree::Group(whole)] = tokens.as_slice() {
             return Self::read(whole.stream());
         }
@@ -71,7 +71,7 @@ impl Function {
     }
 }
 
-/// What stands before the body.
+/// Parts of a function before its body.
 struct Head {
     attributes: Vec<Attribute>,
     visibility: Visibility,
@@ -79,7 +79,7 @@ struct Head {
     signature: Signature,
 }
 
-/// Reads what stands before the body, and says of anything that is no function where the attribute belongs.
+/// Reads the parts before the body. For any other item, the error contains where the attribute belongs.
 fn read_head(input: ParseStream<'_>) -> syn::Result<Head> {
     let attributes = input.call(Attribute::parse_outer)?;
     let visibility = input.parse()?;
@@ -91,16 +91,15 @@ fn read_head(input: ParseStream<'_>) -> syn::Result<Head> {
             Some("impl" | "trait" | "mod" | "unsafe") => "each `async fn` inside",
             _ => "an `async fn`",
         };
-        let message = format!("`#[distributed_lock]` locks an async function: put it on {place}");
+        let message = format!("`#[distributed_lock]` can lock only an async function: put it on {place}");
         return Err(syn::Error::new_spanned(found, message));
     };
-    // A function without a body ends with a semicolon, which is read here so that it is not the mistake that is
-    // reported.
+    // A function without a body ends with a semicolon. It is consumed here, so that it is not reported as the mistake.
     input.parse::<TokenStream>()?;
     Ok(Head { attributes, visibility, defaultness, signature })
 }
 
-/// The body; it stands in an invisible group when it came through a `macro_rules!` variable.
+/// Returns the braces of the body, also from inside the invisible group of a `macro_rules!` variable.
 fn braces(token: TokenTree) -> Option<Group> {
     let TokenTree::Group(group) = token else { return None };
     match group.delimiter() {
@@ -114,7 +113,7 @@ fn without_body(signature: &Signature) -> String {
     format!("`{}` has no body to lock: put `#[distributed_lock]` on its implementation", signature.ident)
 }
 
-/// Takes the attributes with `#!` from the start of the body.
+/// Splits the attributes with `#!` from the start of the body.
 fn split_inner_attributes(body: Group) -> syn::Result<(Vec<Attribute>, Group)> {
     let first = body.stream().into_iter().next();
     if !matches!(first, Some(TokenTree::Punct(punct)) if punct.as_char() == '#') {
@@ -125,7 +124,7 @@ fn split_inner_attributes(body: Group) -> syn::Result<(Vec<Attribute>, Group)> {
     Ok((inner, with_contents(&body, contents)))
 }
 
-/// The same delimiters around other tokens.
+/// Creates a group with the same delimiters around other tokens.
 pub(crate) fn with_contents(group: &Group, contents: TokenStream) -> Group {
     let mut changed = Group::new(group.delimiter(), contents);
     changed.set_span(group.span());

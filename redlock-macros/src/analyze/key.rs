@@ -1,17 +1,17 @@
-//! What one function locks: each placeholder of its templates, matched with the value it names.
+//! The keys of one function: matches each placeholder of its templates with a value.
 //!
-//! 1. Each template is read, and each placeholder that stands in it several times becomes one hole. What is wrong with
-//!    the text is reported, and all the same the holes that could be read are looked at.
-//! 2. Every named part, such as `id = order.id`, must be the root of a hole in one of the templates, or what one takes, or it is reported as unused.
-//! 3. The root of a hole is looked up: a path with `::` is a constant; one name is first a named part, then an
-//!    argument, the last one of that name, and then, if it is written in capitals, a constant. Any other name is a
-//!    mistake, and the message names the one that was probably meant.
-//! 4. The steps from the root to the value are taken over. A name that a call or an index takes is looked up as in step
-//!    3.
-//! 5. If every hole is one name that is known, and no two holes have the same name, the user's own literal becomes the
-//!    format string, which captures these names: then the compiler points inside the literal. Otherwise, and for a path with
-//!    characters that are encoded there, a format string is made, in which the values are called `__part0`, `__part1` and so on.
-//! 6. A single argument whose type is an integer of the language needs no escaping, unless a digit or `-` follows it.
+//! 1. Each template is parsed. A placeholder that occurs several times becomes one hole. Mistakes in the text are
+//!    reported, and the readable holes are still checked.
+//! 2. Every named part, such as `id = order.id`, must be the root of a hole in one of the templates, or an argument of
+//!    a call or an index in one. Otherwise it is reported as unused.
+//! 3. The root of a hole is resolved. A path with `::` is a constant. A single name is a named part, or else the last
+//!    argument of this name, or else, if it is in capitals, a constant. Any other name is a mistake, and the message
+//!    contains the most similar name.
+//! 4. The steps from the root to the value are copied. A name inside a call or an index is resolved as in step 3.
+//! 5. If every hole is one known name, and no two holes have the same name, the user's own literal becomes the format
+//!    string and captures these names. The compiler then points inside the literal. Otherwise, and for a path with
+//!    encoded characters, a format string is generated, whose values are called `__part0`, `__part1` and so on.
+//! 6. A single argument of a primitive integer type needs no escaping, unless a digit or `-` follows it.
 
 use super::bindings::Binding;
 use super::mentions::Mentions;
@@ -25,71 +25,70 @@ use std::collections::BTreeSet;
 use syn::ext::IdentExt;
 use syn::{Expr, Index, LitStr, Member};
 
-/// What is locked, ready to be formatted.
+/// Keys or paths of a function, ready to be formatted.
 pub(crate) struct Key {
-    /// The template as it was written, or all of them as the runtime writes several keys: `"a" + "b"`.
+    /// Template as written, or all of them in the form of the runtime for several keys: `"a" + "b"`.
     pub(crate) template: String,
-    /// Each key or path. There is one at least.
+    /// All keys or paths. There is at least one.
     pub(crate) all: Vec<Formatted>,
     /// `id = order.id`
     pub(crate) named: Vec<Named>,
 }
 
-/// One key or path.
+/// One key or path with its format string.
 pub(crate) struct Formatted {
-    /// The format string, which captures the `parts` by their names or is given them.
+    /// Format string. It captures the `parts` by name, or receives them as arguments.
     pub(crate) format: Literal,
     pub(crate) parts: Vec<Part>,
-    /// The format string is the user's own token, so that the compiler points inside it.
+    /// `true` if the format string is the user's own token, so that the compiler points inside it.
     pub(crate) is_verbatim: bool,
     pub(crate) is_path: bool,
-    /// If it is not that of all.
+    /// Mode of this key, if it differs from that of the request.
     pub(crate) mode: Option<Mode>,
 }
 
-/// An expression of the attribute that the template can name.
+/// Named expression of the attribute, which a template can use.
 pub(crate) struct Named {
     pub(crate) variable: Ident,
     pub(crate) value: Expr,
-    /// No placeholder begins with it: it is what a method or an index takes, and taken by value.
+    /// `true` if no placeholder begins with it. It is then an argument of a method or an index, passed by value.
     pub(crate) is_input: bool,
 }
 
-/// A value in the key.
+/// Value in a key.
 pub(crate) struct Part {
-    /// The name that stands in the format string.
+    /// Name in the format string.
     pub(crate) name: Ident,
     pub(crate) root: Root,
-    pub(crate) way: Vec<Way>,
-    /// How many references an argument begins with. The part is what they refer to: a `LockKeyPart` of the user's own may
-    /// have none for references.
+    pub(crate) accesses: Vec<Access>,
+    /// Number of `&` at the beginning of the argument's type. They are removed: a user's own `LockKeyPart` may have no
+    /// implementation for references.
     pub(crate) references: usize,
-    /// The characters that may follow the value in the key: inside the value they are escaped, so that they end it.
+    /// Characters that may follow the value in the key. They are escaped inside the value, so that they end it.
     pub(crate) escaped: Vec<char>,
-    /// What the value is there.
+    /// Position of the value.
     pub(crate) place: Place,
-    /// The placeholder has a format, so its value must be an integer.
+    /// `true` if the placeholder has a format, so its value must be an integer.
     pub(crate) is_integer: bool,
-    /// The name of the type of an argument that stands in the key without escaping: an integer of the language, which
-    /// cannot contain what follows it.
+    /// Type of an argument that needs no escaping: a primitive integer that cannot contain the character after it.
     pub(crate) plain: Option<&'static str>,
-    /// The span of the code for this value, which is reported at the literal.
+    /// Span of the code for this value. Errors are reported at the literal.
     pub(crate) span: Span,
 }
 
-/// What a value is in its text.
+/// Position of a value in its text.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Place {
     InKey,
-    /// A segment of a path.
+    /// A whole segment of a path.
     Segment,
     /// A part of a segment.
     InSegment,
-    /// `{dir:/}`: several segments.
+    /// Several segments: `{dir:/}`.
     Subpath,
 }
 
-/// What a placeholder begins with, and so where its value comes from.
+/// Source of a value: the first name of a placeholder.
 pub(crate) enum Root {
     Argument(Ident),
     /// The variable of a named part.
@@ -97,38 +96,38 @@ pub(crate) enum Root {
     Constant(Vec<Ident>),
 }
 
-/// A step to the value.
-pub(crate) enum Way {
+/// Step from one value to the next.
+pub(crate) enum Access {
     Field(Member),
     Call(Ident, Vec<Operand>),
     Index(Operand),
 }
 
-/// What a call or an index takes.
+/// Argument of a call or an index.
 pub(crate) enum Operand {
     Number(Literal),
     Value(Ident),
-    /// What the variable of a named part refers to.
+    /// Value behind the reference of a named part.
     Referred(Ident),
 }
 
 impl Key {
-    /// Whether any value in the key can differ from call to call.
+    /// Returns `true` if a value in the key can differ from call to call.
     pub(crate) fn depends_on_the_call(&self) -> bool {
         self.parts().any(|part| !matches!(part.root, Root::Constant(_)))
     }
 
-    /// The place of the first text.
+    /// Returns the span of the first template.
     pub(crate) fn span(&self) -> Span {
         self.all.first().map_or_else(Span::call_site, |formatted| formatted.format.span())
     }
 
-    /// The values in it.
+    /// Returns all values.
     pub(crate) fn parts(&self) -> impl Iterator<Item = &Part> {
         self.all.iter().flat_map(|formatted| &formatted.parts)
     }
 
-    /// The key, if it is one key and nothing else.
+    /// Returns the key if there is exactly one and it is not a path.
     pub(crate) fn only(&self) -> Option<&Formatted> {
         match self.all.as_slice() {
             [only] if !only.is_path => Some(only),
@@ -146,17 +145,17 @@ impl Key {
         }
     }
 
-    /// What the template names, but for what expressions of the attribute name.
+    /// Returns the variables in the template, without those in expressions of the attribute.
     fn variables(&self) -> impl Iterator<Item = &Ident> {
         self.parts().flat_map(|part| {
             let root = match &part.root {
                 Root::Argument(variable) => Some(variable),
                 Root::Named(_) | Root::Constant(_) => None,
             };
-            let operands = part.way.iter().flat_map(|way| match way {
-                Way::Field(_) => &[],
-                Way::Call(_, inputs) => inputs.as_slice(),
-                Way::Index(input) => std::slice::from_ref(input),
+            let operands = part.accesses.iter().flat_map(|access| match access {
+                Access::Field(_) => &[],
+                Access::Call(_, inputs) => inputs.as_slice(),
+                Access::Index(input) => std::slice::from_ref(input),
             });
             let taken = operands.filter_map(|operand| match operand {
                 Operand::Value(variable) => Some(variable),
@@ -166,30 +165,30 @@ impl Key {
         })
     }
 
-    /// The names in the template that may be those of arguments.
+    /// Returns the names in the template that may be arguments.
     pub(crate) fn arguments(&self) -> BTreeSet<String> {
         self.variables().map(|variable| variable.unraw().to_string()).collect()
     }
 }
 
-/// What a template can name.
+/// Names that a template can use.
 struct Scope<'a> {
     literal: &'a LitStr,
     function: &'a Ident,
     bindings: &'a [Binding],
     named: &'a [(Ident, Expr)],
-    /// Whether a placeholder of any template begins with a name.
+    /// First names of the placeholders of all templates.
     roots: &'a BTreeSet<String>,
 }
 
-/// A template, read.
+/// Parsed template.
 struct Parsed<'a> {
     written: &'a KeyTemplate,
     template: Template,
     is_right: bool,
 }
 
-/// Reads the templates and finds their values.
+/// Parses the templates and resolves their values.
 pub(crate) fn read(key: &KeyTemplates, function: &Ident, bindings: &[Binding], errors: &mut Errors) -> Option<Key> {
     let parsed: Vec<_> = key.all().map(|written| parse(written, errors)).collect();
     let holes: Vec<_> = parsed.iter().flat_map(|parsed| parsed.template.distinct_holes()).collect();
@@ -199,7 +198,10 @@ pub(crate) fn read(key: &KeyTemplates, function: &Ident, bindings: &[Binding], e
         let text = name.unraw().to_string();
         let is_used = roots.contains(&text) || holes.iter().any(|(hole, _)| hole.takes(&text));
         if is_right && !is_used {
-            errors.at(name.span(), format!("`{name}` is not in the key: write `{{{name}}}` there, or leave it out"));
+            errors.at(
+                name.span(),
+                format!("`{name}` is not used in the key: write `{{{name}}}` in the key, or remove `{name}`"),
+            );
         }
     }
     let scope = |literal| Scope { literal, function, bindings, named: &key.named, roots: &roots };
@@ -214,7 +216,7 @@ pub(crate) fn read(key: &KeyTemplates, function: &Ident, bindings: &[Binding], e
     is_right.then(|| Key { template, all, named })
 }
 
-/// The template, or all of them as the runtime writes several keys.
+/// Returns the template, or all of them in the form of the runtime for several keys.
 fn written(key: &KeyTemplates) -> String {
     match key.others.as_slice() {
         [] => key.first.literal.value(),
@@ -222,7 +224,7 @@ fn written(key: &KeyTemplates) -> String {
     }
 }
 
-/// Reads one template, and reports what is wrong with its text.
+/// Parses one template, and reports the mistakes in its text.
 fn parse<'a>(written: &'a KeyTemplate, errors: &mut Errors) -> Parsed<'a> {
     let text = written.literal.value();
     let (template, mistakes) = if written.is_path { template::parse_path(&text) } else { template::parse(&text) };
@@ -233,7 +235,7 @@ fn parse<'a>(written: &'a KeyTemplate, errors: &mut Errors) -> Parsed<'a> {
 }
 
 impl Scope<'_> {
-    /// One template with its values. `None` when one of them means nothing.
+    /// Resolves one template with its values. Returns `None` if a value cannot be resolved.
     fn format(&self, parsed: &Parsed<'_>, errors: &mut Errors) -> Option<Formatted> {
         let (literal, is_path, mode) = (self.literal, parsed.written.is_path, parsed.written.mode);
         let (template, text) = (&parsed.template, literal.value());
@@ -272,26 +274,26 @@ impl Scope<'_> {
         is_whole.then_some(Formatted { format, parts, is_verbatim, is_path, mode })
     }
 
-    /// The value of one hole.
+    /// Resolves the value of one hole.
     fn part(&self, hole: &Hole, name: Ident, escaped: Vec<char>, place: Place) -> Result<Part, String> {
-        let way = hole.steps.iter().map(|step| self.way(step)).collect::<Result<_, _>>()?;
+        let accesses = hole.steps.iter().map(|step| self.access(step)).collect::<Result<_, _>>()?;
         let root = self.root(&hole.root)?;
         let is_argument = matches!(root, Root::Argument(_));
         let plain = is_argument.then(|| self.plain(hole, &escaped)).flatten();
         let argument = hole.name().filter(|_| is_argument).and_then(|name| self.binding(name));
         let references = argument.map_or(0, |argument| argument.references);
         let (is_integer, span) = (hole.format.is_some(), generated(self.literal));
-        Ok(Part { name, root, way, references, escaped, place, is_integer, plain, span })
+        Ok(Part { name, root, accesses, references, escaped, place, is_integer, plain, span })
     }
 
-    /// The integer type of a hole that needs no escaping.
+    /// Returns the integer type of a hole that needs no escaping.
     fn plain(&self, hole: &Hole, escaped: &[char]) -> Option<&'static str> {
         let may_contain = |c: &char| c.is_ascii_digit() || *c == '-';
         let name = hole.name().filter(|_| !escaped.iter().any(may_contain))?;
         self.binding(name)?.integer
     }
 
-    /// What the first name of a hole means, or what to say of it.
+    /// Resolves the first name of a hole, or returns the message of the mistake.
     fn root(&self, path: &[String]) -> Result<Root, String> {
         let constant = || Root::Constant(path.iter().map(|name| identifier(name, generated(self.literal))).collect());
         let [name] = path else { return Ok(constant()) };
@@ -305,24 +307,24 @@ impl Scope<'_> {
         }
     }
 
-    /// One step of the template, as code can write it.
-    fn way(&self, step: &Step) -> Result<Way, String> {
+    /// Resolves one step of the template.
+    fn access(&self, step: &Step) -> Result<Access, String> {
         let span = generated(self.literal);
         Ok(match step {
             Step::Field(field) if field.starts_with(|c: char| c.is_ascii_digit()) => {
                 let index = field.parse().map_err(|_| too_large(field))?;
-                Way::Field(Member::Unnamed(Index { index, span }))
+                Access::Field(Member::Unnamed(Index { index, span }))
             }
-            Step::Field(field) => Way::Field(Member::Named(identifier(field, span))),
+            Step::Field(field) => Access::Field(Member::Named(identifier(field, span))),
             Step::Call(method, inputs) => {
                 let inputs = inputs.iter().map(|input| self.operand(input)).collect::<Result<_, _>>()?;
-                Way::Call(identifier(method, span), inputs)
+                Access::Call(identifier(method, span), inputs)
             }
-            Step::Index(input) => Way::Index(self.operand(input)?),
+            Step::Index(input) => Access::Index(self.operand(input)?),
         })
     }
 
-    /// What a call or an index takes, looked up as the root of a hole is.
+    /// Resolves the argument of a call or an index.
     fn operand(&self, input: &Input) -> Result<Operand, String> {
         match input {
             Input::Number(number) => {
@@ -345,17 +347,17 @@ impl Scope<'_> {
         }
     }
 
-    /// Whether a placeholder begins with the name.
+    /// Returns `true` if a placeholder begins with the name.
     fn is_root(&self, name: &str) -> bool {
         self.roots.contains(name)
     }
 
-    /// Whether a format string can capture the name.
+    /// Returns `true` if a format string can capture the name.
     fn is_variable(&self, name: &str) -> bool {
         self.argument(name).is_some() || self.named.iter().any(|(other, _)| other.unraw() == name)
     }
 
-    /// The argument as it was bound, pointing at the literal.
+    /// Returns the argument with the hygiene of its binding and the location of the literal.
     fn argument(&self, name: &str) -> Option<Ident> {
         let mut argument = self.binding(name)?.ident.clone();
         argument.set_span(argument.span().located_at(self.literal.span()));
@@ -366,7 +368,7 @@ impl Scope<'_> {
         self.bindings.iter().rev().find(|binding| binding.name == name)
     }
 
-    /// What to say of a name that means nothing here.
+    /// Returns the message for an unknown name.
     fn unknown(&self, name: &str) -> String {
         let function = self.function;
         let names = || {
@@ -379,7 +381,7 @@ impl Scope<'_> {
         }
         let list = errors::list(all.iter().map(String::as_str));
         let message = format!("`{name}` is not an argument of `{function}`, which has");
-        // `{self}` alone is refused, so a field of it is proposed.
+        // `{self}` alone is rejected, so the message proposes a field of it.
         let others: Vec<&str> = all.iter().map(String::as_str).filter(|other| *other != "self").collect();
         let is_method = others.len() < all.len();
         if is_method && errors::is_slip(name, "self") {
@@ -388,7 +390,7 @@ impl Scope<'_> {
         let field = if is_method { format!(", or `{{self.{name}}}` for a field of `self`") } else { String::new() };
         match (errors::nearest(name, others.iter().copied()), others.as_slice()) {
             (Some(meant), _) => format!("{message} {list}: did you mean `{{{meant}}}`?"),
-            (None, []) if is_method => format!("{message} {list}: write `{{self.{name}}}` for a field of it"),
+            (None, []) if is_method => format!("{message} {list}: write `{{self.{name}}}` for a field of `self`"),
             (None, []) => format!("{message} none: write a key without placeholders, or add the argument"),
             (None, [only]) => format!("{message} {list}: write `{{{only}}}`{field}"),
             (None, _) => format!("{message} {list}: write one of them{field}"),
@@ -396,27 +398,27 @@ impl Scope<'_> {
     }
 }
 
-/// Whether a name is written in capitals, as constants are.
+/// Returns `true` if a name is in capitals, as constants are.
 fn is_constant(name: &str) -> bool {
     name.starts_with(char::is_uppercase) && !name.contains(char::is_lowercase)
 }
 
-/// A span at the literal whose names belong to generated code. The bare span of the literal would make the compiler
-/// offer to edit the user's text where it means ours.
+/// Returns a span at the literal for generated code. With the bare span of the literal, the compiler would offer to
+/// edit the user's text instead of the generated code.
 fn generated(literal: &LitStr) -> Span {
     Span::mixed_site().located_at(literal.span())
 }
 
 fn too_large(number: &str) -> String {
-    format!("`{number}` is too large a number for a key")
+    format!("`{number}` is too large for a field, an index or an argument in a key")
 }
 
-/// A name for generated code, such as `__part0`.
+/// Creates a name for generated code, such as `__part0`.
 fn numbered(name: &str, index: usize, literal: &LitStr) -> Ident {
     Ident::new(&format!("{name}{index}"), generated(literal))
 }
 
-/// A template names a raw identifier without its `r#`.
+/// Creates an identifier. A template contains raw identifiers without `r#`.
 fn identifier(name: &str, span: Span) -> Ident {
     if is_keyword(name) { Ident::new_raw(name, span) } else { Ident::new(name, span) }
 }

@@ -1,13 +1,13 @@
-//! The lint levels that the user has set for an argument, as in `#[allow(unused_variables)] id: u64`.
+//! Lint levels that the user has set for an argument, as in `#[allow(unused_variables)] id: u64`.
 
 use proc_macro2::{Ident, TokenTree};
 use syn::{Attribute, Meta};
 
-/// Lints that the compiler checks where a variable is bound, and not where its type stands.
+/// Lints that the compiler checks at a binding, and not at its type.
 const OF_BINDINGS: &[&str] = &["non_snake_case", "unused", "unused_assignments", "unused_mut", "unused_variables"];
 
-/// The attributes that a `let` repeats which binds the argument again. An `expect` only allows there, because it would
-/// have to come true at each of several places.
+/// Returns the attributes for a `let` that binds the argument again. An `expect` becomes an `allow`, because it would
+/// have to be fulfilled at each of several places.
 pub(crate) fn repeated(attributes: &[Attribute]) -> Vec<Attribute> {
     let is_level = |attribute: &&Attribute| {
         let levels = ["allow", "cfg_attr", "deny", "expect", "forbid", "warn"];
@@ -16,14 +16,15 @@ pub(crate) fn repeated(attributes: &[Attribute]) -> Vec<Attribute> {
     attributes.iter().filter(is_level).map(allowing).collect()
 }
 
-/// Lets an argument that is bound again keep its attributes: what it expects of its binding comes true somewhere else.
+/// Replaces `expect` by `allow` at an argument that is bound again, because the expected warning appears at another
+/// binding.
 pub(crate) fn allow_instead(attributes: &mut [Attribute]) {
     for attribute in attributes.iter_mut().filter(|attribute| is_about_bindings(attribute)) {
         *attribute = allowing(attribute);
     }
 }
 
-/// The attribute with `allow` in the place of `expect`.
+/// Returns the attribute with `allow` instead of `expect`.
 fn allowing(attribute: &Attribute) -> Attribute {
     let mut attribute = attribute.clone();
     if let Meta::List(list) = &mut attribute.meta
@@ -34,7 +35,7 @@ fn allowing(attribute: &Attribute) -> Attribute {
     attribute
 }
 
-/// Whether it names one of the lints [`OF_BINDINGS`].
+/// Returns `true` if the attribute names one of the lints [`OF_BINDINGS`].
 fn is_about_bindings(attribute: &Attribute) -> bool {
     let Meta::List(list) = &attribute.meta else { return false };
     let is_of_bindings =
@@ -53,7 +54,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_expected_of_a_binding_is_allowed_instead() {
+    fn expect_becomes_allow_at_bindings() {
         let mut attributes: Vec<Attribute> = vec![
             parse_quote!(#[cfg(test)]),
             parse_quote!(#[expect(unused_variables, reason = "kept")]),

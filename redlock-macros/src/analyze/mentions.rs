@@ -1,34 +1,35 @@
-//! The names that occur in tokens, found in one pass: reading tokens is most of what the attribute costs.
+//! Names that occur in tokens. They are collected in one pass, because reading tokens is most of the cost of the
+//! attribute.
 //!
-//! The tokens are not parsed, so a name counts as a variable unless its neighbours show that it is none. To err in that
-//! direction costs a warning that the compiler does not give; to err in the other would capture too little.
+//! The tokens are not parsed. A name is therefore a variable unless its neighbours show that it is not. A false
+//! variable costs one missing compiler warning. A missed variable would capture too little.
 //!
-//! 1. Groups are read in their turn, whatever is around them, macro calls too.
+//! 1. Groups are read recursively, including macro calls.
 //! 2. A name after a single dot, or before a single colon, is a field. A name before or after `::` is part of a path.
 //!    Every other name may be a variable.
-//! 3. A name before parentheses is called, and a name before `=`, `+=` and the like is assigned to, whatever else it
-//!    is. So is a field behind a name, as in `a.b[0] = 1` and `(a.b, c) = (1, 2)`.
-//! 4. In a literal, each name behind an opening brace may be a variable that a format string captures.
-//! 5. In a macro call, colons mean whatever the macro likes, so a name before one may be a variable as well. If it is
-//!    no usual macro, so may be every word of a literal. `include!` may mention anything.
+//! 3. A name before parentheses is also called. A name before `=`, `+=` and similar operators is also assigned to. So
+//!    is a field of a name, as in `a.b[0] = 1` and `(a.b, c) = (1, 2)`.
+//! 4. In a literal, each name after an opening brace may be a variable that a format string captures.
+//! 5. In a macro call, a colon can have any meaning, so a name before a colon may be a variable as well. In an unknown
+//!    macro, so may every word of a literal. `include!` may mention any name.
 
 use super::future;
 use crate::options::{Contended, Options, Time, Waiting};
 use proc_macro2::{Delimiter, Group, Ident, Literal, TokenStream, TokenTree};
 use quote::ToTokens;
 
-/// Names without `r#`.
+/// Names in tokens, without `r#`.
 #[derive(Default)]
 pub(crate) struct Mentions {
     variables: Vec<String>,
     assigned: Vec<String>,
-    /// The names with a field that is assigned to.
+    /// Names with a field that is assigned to.
     changed: Vec<String>,
     called: Vec<String>,
     everything: bool,
 }
 
-/// What tokens stand in.
+/// Context of tokens.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Place {
     Code,
@@ -38,15 +39,15 @@ enum Place {
 }
 
 impl Mentions {
-    /// All names in `tokens`, those inside format strings too.
-    pub(crate) fn of(tokens: TokenStream) -> Self {
+    /// Collects all names in `tokens`, including those in format strings.
+    pub(crate) fn from_tokens(tokens: TokenStream) -> Self {
         let mut mentions = Self::default();
         mentions.add(tokens);
         mentions
     }
 
-    /// The names that all options but the key use.
-    pub(crate) fn of_options(options: &Options) -> Self {
+    /// Collects the names that all options except the key use.
+    pub(crate) fn from_options(options: &Options) -> Self {
         let mut mentions = Self::default();
         for (_, tokens) in tokens_of(options) {
             mentions.add(tokens);
@@ -54,17 +55,17 @@ impl Mentions {
         mentions
     }
 
-    /// All names in `tokens` as well.
+    /// Adds all names in `tokens`.
     pub(crate) fn add(&mut self, tokens: TokenStream) {
         self.read(tokens, Place::Code, false);
     }
 
-    /// Whatever can be named.
+    /// Treats every name as mentioned.
     pub(crate) const fn add_everything(&mut self) {
         self.everything = true;
     }
 
-    /// Reads tokens. A `target` is the content of parentheses on the left side of an assignment.
+    /// Reads tokens. With `is_target`, they are in parentheses on the left side of an assignment.
     fn read(&mut self, tokens: TokenStream, place: Place, is_target: bool) {
         let tokens: Vec<TokenTree> = tokens.into_iter().collect();
         for (at, token) in tokens.iter().enumerate() {
@@ -74,8 +75,8 @@ impl Mentions {
                     self.read(group.stream(), place.of_group(&tokens, at), is_target);
                 }
                 TokenTree::Ident(ident) => {
-                    let end = end_of_way(&tokens, at);
-                    // What a macro makes of a name is not known.
+                    let end = end_of_field_access(&tokens, at);
+                    // The use of a name in a macro is unknown.
                     let is_changed = is_target || place == Place::Macro || is_before_assignment(&tokens, end - 1);
                     if is_changed && !follows_a_dot(&tokens, at) && (end > at + 1 || place == Place::Macro) {
                         self.changed.push(unraw(ident));
@@ -88,28 +89,28 @@ impl Mentions {
         }
     }
 
-    /// One more variable.
+    /// Adds a variable.
     pub(crate) fn add_variable(&mut self, ident: &Ident) {
         self.variables.push(unraw(ident));
     }
 
-    /// Whether a name may be used as a variable.
-    pub(crate) fn have_variable(&self, name: &str) -> bool {
+    /// Returns `true` if a name may be used as a variable.
+    pub(crate) fn contains_variable(&self, name: &str) -> bool {
         self.everything || self.variables.iter().any(|variable| variable == name)
     }
 
-    /// Whether something is assigned to a name, by `=` or by `+=` and its like.
-    pub(crate) fn have_assigned(&self, name: &str) -> bool {
+    /// Returns `true` if the name is assigned to, by `=`, `+=` and similar operators.
+    pub(crate) fn contains_assignment(&self, name: &str) -> bool {
         self.assigned.iter().any(|variable| variable == name)
     }
 
-    /// Returns `true` if something is assigned to a field of a name, or may be.
-    pub(crate) fn have_changed(&self, name: &str) -> bool {
+    /// Returns `true` if a field of the name is assigned to, or may be.
+    pub(crate) fn contains_field_assignment(&self, name: &str) -> bool {
         self.changed.iter().any(|variable| variable == name)
     }
 
-    /// Whether a name stands before parentheses.
-    pub(crate) fn have_called(&self, name: &str) -> bool {
+    /// Returns `true` if the name is before parentheses.
+    pub(crate) fn contains_call(&self, name: &str) -> bool {
         self.called.iter().any(|function| function == name)
     }
 
@@ -130,7 +131,7 @@ impl Mentions {
         }
     }
 
-    /// Takes every name behind an opening brace for one that a format string captures, also in text that is none.
+    /// Adds every name after an opening brace, as in a format string, even if the text is not one.
     fn read_literal(&mut self, literal: &Literal, place: Place) {
         let text = literal.to_string();
         let is_other = |c: char| c != '_' && !c.is_alphanumeric();
@@ -144,7 +145,7 @@ impl Mentions {
 }
 
 impl Place {
-    /// The place of what stands in the group at `at`.
+    /// Returns the context of the tokens in the group at `at`.
     fn of_group(self, tokens: &[TokenTree], at: usize) -> Self {
         let before = |back: usize| at.checked_sub(back).and_then(|at| tokens.get(at));
         match before(2) {
@@ -158,7 +159,7 @@ impl Place {
     }
 }
 
-/// The expressions of all options but the key, each with its name.
+/// Returns the expressions of all options except the key, each with the name of its option.
 pub(crate) fn tokens_of(options: &Options) -> Vec<(&'static str, TokenStream)> {
     let waiting = options.wait.as_ref().and_then(Waiting::time);
     let times = [
@@ -188,7 +189,7 @@ pub(crate) fn tokens_of(options: &Options) -> Vec<(&'static str, TokenStream)> {
     times.chain(expressions).collect()
 }
 
-/// The name without `r#`.
+/// Returns the name without `r#`.
 fn unraw(ident: &Ident) -> String {
     let name = ident.to_string();
     name.strip_prefix("r#").map(str::to_owned).unwrap_or(name)
@@ -198,8 +199,8 @@ fn is_before_parentheses(tokens: &[TokenTree], at: usize) -> bool {
     matches!(tokens.get(at + 1), Some(TokenTree::Group(group)) if group.delimiter() == Delimiter::Parenthesis)
 }
 
-/// Where the way to a field, as in `a.b[0].c`, ends that begins with the name at `at`.
-fn end_of_way(tokens: &[TokenTree], at: usize) -> usize {
+/// Returns the end of a field access such as `a.b[0].c`, which begins with the name at `at`.
+fn end_of_field_access(tokens: &[TokenTree], at: usize) -> usize {
     let mut end = at + 1;
     loop {
         match (tokens.get(end), tokens.get(end + 1)) {
@@ -214,7 +215,7 @@ fn end_of_way(tokens: &[TokenTree], at: usize) -> usize {
     }
 }
 
-/// `(a.b, c) = ..`, and no call, whose parentheses follow something.
+/// Returns `true` for `(a.b, c) = ..`. A call has parentheses after another token.
 fn is_assigned_tuple(group: &Group, tokens: &[TokenTree], at: usize) -> bool {
     let before = at.checked_sub(1).and_then(|at| tokens.get(at));
     let is_call = matches!(before, Some(TokenTree::Ident(_) | TokenTree::Group(_)));
@@ -232,18 +233,18 @@ fn is_before_assignment(tokens: &[TokenTree], at: usize) -> bool {
     }
 }
 
-/// After a dot that is no part of `..`.
+/// Returns `true` after a dot that does not belong to `..`.
 fn follows_a_dot(tokens: &[TokenTree], at: usize) -> bool {
     let before = |back: usize| at.checked_sub(back).and_then(|at| tokens.get(at));
     is_punct(before(1), '.') && !is_punct(before(2), '.')
 }
 
-/// Before a colon that is no part of `::`.
+/// Returns `true` before a colon that does not belong to `::`.
 fn precedes_a_colon(tokens: &[TokenTree], at: usize) -> bool {
     is_punct(tokens.get(at + 1), ':') && !is_punct(tokens.get(at + 2), ':')
 }
 
-/// `a::b`: no variable is part of a path of several names.
+/// Returns `true` in a path such as `a::b`, which contains no variables.
 fn is_in_a_path(tokens: &[TokenTree], at: usize) -> bool {
     let before = |back: usize| at.checked_sub(back).and_then(|at| tokens.get(at));
     let follows = is_punct(before(1), ':') && is_punct(before(2), ':');
@@ -262,7 +263,7 @@ mod tests {
     #[test]
     fn assignments_are_found() {
         let tokens = "a = 1; { b += 1; c <<= 2 } d == 1; e => 2; f <= 3; g.h = 4; i >>= j > 1";
-        let mentions = Mentions::of(tokens.parse().unwrap());
+        let mentions = Mentions::from_tokens(tokens.parse().unwrap());
         assert_eq!(mentions.assigned, ["a", "b", "c", "h", "i"]);
     }
 
@@ -270,35 +271,35 @@ mod tests {
     fn assignments_to_fields_are_found() {
         let tokens = "a.x = 1; { b.0.1 |= true } c.x == 1; d.x() ; (e.x, f) = (1, 2); g[0].x = 1; h(i.x); set!(j, 1); \
                       println!(\"{}\", k.x); l..m = 1; n = 1; o.p.q = 1";
-        let mentions = Mentions::of(tokens.parse().unwrap());
+        let mentions = Mentions::from_tokens(tokens.parse().unwrap());
         assert_eq!(mentions.changed, ["a", "b", "e", "g", "j", "o"]);
     }
 
     #[test]
     fn names_in_format_strings_are_mentioned() {
         let tokens = r#"{ let y = self.r#type; let z = 0..end; Local { len: 5 }; println!("{x:?} {{z}} {}", w) }"#;
-        let mentions = Mentions::of(tokens.parse().unwrap());
+        let mentions = Mentions::from_tokens(tokens.parse().unwrap());
         for name in ["y", "self", "x", "w", "end"] {
-            assert!(mentions.have_variable(name), "{name}");
+            assert!(mentions.contains_variable(name), "{name}");
         }
-        assert!(!mentions.have_variable("type") && !mentions.have_variable("len"), "a field is no variable");
+        assert!(!mentions.contains_variable("type") && !mentions.contains_variable("len"), "a field is no variable");
     }
 
     #[test]
-    fn a_macro_may_mention_in_its_own_way() {
+    fn unknown_macros_may_use_any_name() {
         let tokens = r#"json!({ a: 1, "b": c.d }); println!("{e} f", g); query!("SELECT h FROM i"); if !("j") {}"#;
-        let mentions = Mentions::of(tokens.parse().unwrap());
+        let mentions = Mentions::from_tokens(tokens.parse().unwrap());
         assert_eq!(
-            "abcdefghij".chars().filter(|c| mentions.have_variable(&c.to_string())).collect::<String>(),
+            "abcdefghij".chars().filter(|c| mentions.contains_variable(&c.to_string())).collect::<String>(),
             "aceghi"
         );
-        assert!(Mentions::of("include!(\"x.rs\")".parse().unwrap()).have_variable("anything"));
+        assert!(Mentions::from_tokens("include!(\"x.rs\")".parse().unwrap()).contains_variable("anything"));
     }
 
     #[test]
     fn calls_are_found() {
-        let mentions = Mentions::of("a(); { self.b(c) } Self::r#d::<T>(); e!(); f".parse().unwrap());
+        let mentions = Mentions::from_tokens("a(); { self.b(c) } Self::r#d::<T>(); e!(); f".parse().unwrap());
         assert_eq!(mentions.called, ["a", "b"]);
-        assert!(mentions.have_called("a") && !mentions.have_called("e"));
+        assert!(mentions.contains_call("a") && !mentions.contains_call("e"));
     }
 }

@@ -1,8 +1,7 @@
-//! What the annotated function is: which form it has, what its arguments are called and where they go, where its body
-//! stands, and what each placeholder of its key means.
+//! Analysis of the annotated function: its form, its arguments, its body, and the placeholders of its key.
 //!
-//! Here belongs whatever is found out about the function from its tokens. A rule that refuses a function or an option
-//! does not belong here but in `check`; what is generated for the answers belongs in `expand`.
+//! This module only collects facts from the tokens of the function. Rules that reject a function or an option belong in
+//! `check`. Code generation belongs in `expand`.
 
 pub(crate) mod async_trait;
 pub(crate) mod bindings;

@@ -1,17 +1,17 @@
-//! The type that a call gives when it is awaited, as an expression can name it.
+//! Output type of a call, in a form that an expression can contain.
 
 use proc_macro2::Span;
 use syn::spanned::Spanned;
 use syn::{GenericArgument, Path, PathArguments, Token, Type, TypeInfer, TypeParamBound, TypeTuple, token};
 
-/// The type with `_` for whatever only a signature may say: `impl Trait` and `!`.
+/// Replaces parts that only a signature may contain (`impl Trait` and `!`) by `_`.
 pub(crate) fn in_expression(ty: &Type) -> Type {
     let mut ty = ty.clone();
     replace(&mut ty);
     ty
 }
 
-/// `()`, for a signature that does not say what it returns.
+/// Returns `()`, for a signature without a return type.
 pub(crate) fn unit(span: Span) -> Type {
     Type::Tuple(TypeTuple {
         attrs: Vec::new(),
@@ -20,12 +20,12 @@ pub(crate) fn unit(span: Span) -> Type {
     })
 }
 
-/// `_`, where the compiler has to find out.
+/// Returns `_`, for a type that the compiler infers.
 pub(crate) fn inferred(span: Span) -> Type {
     Type::Infer(TypeInfer { attrs: Vec::new(), underscore_token: Token![_](span) })
 }
 
-/// Whether it says in so many words that there is nothing to return.
+/// Returns `true` if the type is written as `()`.
 pub(crate) fn is_unit(ty: &Type) -> bool {
     match ty {
         Type::Group(ty) => is_unit(&ty.elem),
@@ -35,7 +35,7 @@ pub(crate) fn is_unit(ty: &Type) -> bool {
     }
 }
 
-/// Whether it is a `Result` whose error is a `LockError` and nothing else.
+/// Returns `true` for a `Result` whose error type is `LockError`.
 pub(crate) fn carries_lock_error(ty: &Type) -> bool {
     let Type::Path(ty) = ty else { return matches!(ty, Type::Group(ty) if carries_lock_error(&ty.elem)) };
     let Some(last) = ty.path.segments.last().filter(|last| last.ident == "Result") else { return false };
@@ -45,7 +45,7 @@ pub(crate) fn carries_lock_error(ty: &Type) -> bool {
         if error.path.segments.last().is_some_and(|segment| segment.ident == "LockError"))
 }
 
-/// Puts `_` in the place of each part that only a signature may say.
+/// Replaces each part that only a signature may contain by `_`.
 fn replace(ty: &mut Type) {
     match ty {
         Type::ImplTrait(_) | Type::Never(_) => *ty = inferred(ty.span()),
@@ -93,7 +93,7 @@ mod tests {
     use quote::ToTokens;
 
     #[test]
-    fn what_only_a_signature_may_say_is_inferred() {
+    fn signature_only_types_are_inferred() {
         let table = [
             ("Result<impl Display + '_, Error>", "Result<_,Error>"),
             ("impl Display", "_"),

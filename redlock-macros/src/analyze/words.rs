@@ -1,15 +1,15 @@
-//! What the words of a name say of what it stands for: an identity, a thing that has one, or neither.
+//! Classifies names by their words: an id, a thing that has an id, or neither.
 //!
-//! The lists hold what stands in the signatures of services. A word that is missing costs a warning that is not given,
-//! or, among those that rule something out, one that is given where nothing is wrong.
+//! The lists contain words from the signatures of services. A missing word costs a missing warning. A missing word in a
+//! list that excludes names costs a false warning.
 
-/// Words that name an identity wherever they end a name.
+/// Words that mean an id at the end of any name.
 const IDENTITIES: &[&str] = &["id", "uuid", "guid", "ulid", "slug", "sku", "isbn", "iban", "ean", "vin"];
 
-/// Words after which a name is an identity if a thing stands before them: `coupon_code`, `order_no`.
+/// Words that mean an id after a thing, as in `coupon_code` and `order_no`.
 const OF_A_THING: &[&str] = &["code", "ref", "reference", "no", "nr", "num", "handle"];
 
-/// What a service has many of and tells apart. A text or an integer that is called so is its identity.
+/// Things that a service has many of. A text or an integer of this name is the id of the thing.
 const THINGS: &[&str] = &[
     "account",
     "asset",
@@ -66,7 +66,7 @@ const THINGS: &[&str] = &[
     "workspace",
 ];
 
-/// Words with which a name tells calls, processes or places in a list apart, and not what is locked.
+/// Words for calls, processes or positions in a list, which do not identify what is locked.
 const TECHNICAL: &[&str] = &[
     "after",
     "attempt",
@@ -94,10 +94,10 @@ const TECHNICAL: &[&str] = &[
     "worker",
 ];
 
-/// The one of them that services have as things, too: there is a request to approve where the key speaks of requests.
+/// A technical word that is also a thing in some services: a key may be about requests to approve.
 const AMBIGUOUS: &str = "request";
 
-/// Words before `key` that make it a secret, or a word of a query.
+/// Words before `key` that mean a secret, or a term of a query.
 const KEYS_TO_SECRETS: &[&str] = &[
     "access",
     "aes",
@@ -126,13 +126,13 @@ const KEYS_TO_SECRETS: &[&str] = &[
     "verifying",
 ];
 
-/// Words before `number` that make it a place in a row.
+/// Words before `number` that mean a position.
 const PLACES: &[&str] = &[
     "block", "build", "chunk", "column", "day", "epoch", "line", "magic", "page", "part", "port", "random", "revision",
     "round", "row", "seq", "sequence", "step", "total", "version", "week",
 ];
 
-/// Words before `name` that make it a description.
+/// Words before `name` that mean a description.
 const DESCRIPTIONS: &[&str] = &[
     "app",
     "application",
@@ -160,7 +160,7 @@ const DESCRIPTIONS: &[&str] = &[
     "type",
 ];
 
-/// What may stand in the path of a URL and names nothing that exists.
+/// Words for parts of a URL path that do not name a thing.
 const NO_NAMES: &[&str] = &[
     "action",
     "count",
@@ -199,11 +199,11 @@ const NO_NAMES: &[&str] = &[
     "year",
 ];
 
-/// The words of a name, in small letters: of `order_id`, `OrderID` and `order:{id}s` alike.
+/// Words of a name in lower case. `order_id`, `OrderID` and `order:{id}s` are split alike.
 pub(crate) struct Words(Vec<String>);
 
 impl Words {
-    pub(crate) fn of(name: &str) -> Self {
+    pub(crate) fn new(name: &str) -> Self {
         let mut words = vec![String::new()];
         let chars: Vec<char> = name.chars().collect();
         for (at, c) in chars.iter().enumerate() {
@@ -221,11 +221,11 @@ impl Words {
         Self(words)
     }
 
-    /// Whether an argument of this name is an identity, unless its type contradicts.
-    pub(crate) fn name_an_identity(&self, key: &Self) -> bool {
+    /// Returns `true` if an argument of this name is an id, unless its type contradicts.
+    pub(crate) fn is_id(&self, key: &Self) -> bool {
         let Some((last, before)) = self.0.split_last() else { return false };
         let has = |words: &[&str]| before.iter().any(|word| words.contains(&word.as_str()));
-        if self.are_technical(key) {
+        if self.is_technical(key) {
             return false;
         }
         match last.as_str() {
@@ -238,42 +238,42 @@ impl Words {
         }
     }
 
-    /// Whether a type of this name is that of an identity. What is only called `Key`, `Name` or `Number` may be
+    /// Returns `true` if a type of this name is the type of an id. The names `Key`, `Name` and `Number` alone may mean
     /// anything.
-    pub(crate) fn name_a_type_of_identities(&self, key: &Self) -> bool {
+    pub(crate) fn is_type_of_id(&self, key: &Self) -> bool {
         let is_short = matches!(self.0.as_slice(), [word] if matches!(word.as_str(), "key" | "name" | "number"));
         let is_address = matches!(self.0.as_slice(), [.., first, last] if first == "email" && last == "address");
-        is_address || (!is_short && self.name_an_identity(key))
+        is_address || (!is_short && self.is_id(key))
     }
 
-    /// Whether the last word is one of an identity, whatever the others make of it: a `SigningKey` sounds like one.
-    pub(crate) fn sound_like_an_identity(&self) -> bool {
+    /// Returns `true` if the last word is that of an id, whatever the other words are, as in `SigningKey`.
+    pub(crate) fn ends_like_id(&self) -> bool {
         self.0.len() > 1 && self.0.last().is_some_and(|last| ["id", "key", "name", "number"].contains(&last.as_str()))
     }
 
-    /// Whether it is `number` and no more, which for an integer says nothing.
-    pub(crate) fn are_only_a_number(&self) -> bool {
+    /// Returns `true` if the name is only `number`, which means nothing for an integer.
+    pub(crate) fn is_only_number(&self) -> bool {
         matches!(self.0.as_slice(), [word] if word == "number")
     }
 
-    /// Whether a text or an integer of this name stands for a thing.
-    pub(crate) fn name_a_thing(&self, key: &Self) -> bool {
-        self.0.last().is_some_and(|last| THINGS.contains(&last.as_str())) && !self.are_technical(key)
+    /// Returns `true` if a text or an integer of this name is the id of a thing.
+    pub(crate) fn is_thing(&self, key: &Self) -> bool {
+        self.0.last().is_some_and(|last| THINGS.contains(&last.as_str())) && !self.is_technical(key)
     }
 
-    /// Whether they tell calls or processes apart, and not what is locked.
-    pub(crate) fn are_technical(&self, key: &Self) -> bool {
+    /// Returns `true` if the words are about calls or processes, and not about what is locked.
+    pub(crate) fn is_technical(&self, key: &Self) -> bool {
         let is_thing = |word: &str| word == AMBIGUOUS && key.contain(word);
         self.0.iter().any(|word| TECHNICAL.contains(&word.as_str()) && !is_thing(word))
     }
 
-    /// Whether what is called so may name something that exists.
-    pub(crate) fn may_name_something(&self) -> bool {
+    /// Returns `true` if a value of this name may identify a thing.
+    pub(crate) fn may_identify(&self) -> bool {
         !self.0.iter().any(|word| NO_NAMES.contains(&word.as_str()) || TECHNICAL.contains(&word.as_str()))
     }
 
-    /// Whether `key` speaks of what the last word says, in the singular or the plural.
-    pub(crate) fn end_as_in(&self, key: &Self) -> bool {
+    /// Returns `true` if `key` contains the last word, in the singular or the plural.
+    pub(crate) fn last_word_is_in(&self, key: &Self) -> bool {
         self.0.last().is_some_and(|last| key.contain(last))
     }
 
@@ -287,7 +287,7 @@ mod tests {
     use super::Words;
 
     #[test]
-    fn names_fall_into_words() {
+    fn names_are_split_into_words() {
         let table = [
             ("order_id", "order id"),
             ("OrderID", "order id"),
@@ -296,36 +296,36 @@ mod tests {
             ("", ""),
         ];
         for (name, expected) in table {
-            assert_eq!(Words::of(name).0.join(" "), expected, "{name}");
+            assert_eq!(Words::new(name).0.join(" "), expected, "{name}");
         }
     }
 
     #[test]
-    fn what_names_an_identity() {
-        let no_key = Words::of("");
+    fn names_of_ids() {
+        let no_key = Words::new("");
         for name in ["id", "order_id", "userid", "sku", "key", "idempotency_key", "name", "tenant_name", "coupon_code"]
         {
-            assert!(Words::of(name).name_an_identity(&no_key), "{name}");
+            assert!(Words::new(name).is_id(&no_key), "{name}");
         }
         for name in ["ids", "paid", "grid", "api_key", "page_number", "first_name", "status_code", "request_id", "code"]
         {
-            assert!(!Words::of(name).name_an_identity(&no_key), "{name}");
+            assert!(!Words::new(name).is_id(&no_key), "{name}");
         }
-        let key = Words::of("requests:file:page:worker");
+        let key = Words::new("requests:file:page:worker");
         for (name, expected) in
             [("request_id", true), ("file_name", true), ("page_number", false), ("worker_id", false)]
         {
-            assert_eq!(Words::of(name).name_an_identity(&key), expected, "{name}");
+            assert_eq!(Words::new(name).is_id(&key), expected, "{name}");
         }
     }
 
     #[test]
-    fn what_names_a_type_of_identities() {
+    fn names_of_id_types() {
         for (name, expected) in [("OrderId", true), ("Uuid", true), ("EmailAddress", true), ("InvoiceNumber", true)] {
-            assert_eq!(Words::of(name).name_a_type_of_identities(&Words::of("")), expected, "{name}");
+            assert_eq!(Words::new(name).is_type_of_id(&Words::new("")), expected, "{name}");
         }
         for name in ["Key", "SigningKey", "Name", "RequestId", "Order", "Email", "Grid"] {
-            assert!(!Words::of(name).name_a_type_of_identities(&Words::of("")), "{name}");
+            assert!(!Words::new(name).is_type_of_id(&Words::new("")), "{name}");
         }
     }
 }

@@ -1,7 +1,7 @@
-//! Words that stand in the place of a value and are none: `wait = forevr`, `on_contended = skipp`, `ttl = none`.
+//! Misspelt words in place of a value: `wait = forevr`, `on_contended = skipp`, `ttl = none`.
 //!
-//! A lower-case word alone is an argument or a function, and else a word that was meant. Who has a function that is
-//! called nearly as one of the words can name it by a path, as in `on_contended = self::skipp`.
+//! A single lower-case word is an argument, a function, or a misspelt word. A function with a name similar to one of
+//! the words can be written as a path, as in `on_contended = self::skipp`.
 
 use crate::analyze::bindings::Binding;
 use crate::errors::{self, Errors};
@@ -10,7 +10,7 @@ use proc_macro2::Ident;
 use syn::ext::IdentExt;
 use syn::{Expr, ExprPath};
 
-/// What `wait` is called elsewhere when it has no end, and when there is none.
+/// Words of other libraries for an unlimited wait, and for no wait.
 const WAITS: &[(&str, &str)] = &[
     ("none", "none"),
     ("no", "none"),
@@ -26,7 +26,7 @@ const WAITS: &[(&str, &str)] = &[
     ("unlimited", "forever"),
 ];
 
-/// Applies the rule to every option whose value may be a name.
+/// Checks every option whose value may be a name.
 pub(super) fn check(options: &Options, bindings: &[Binding], errors: &mut Errors) {
     let is_new = |word: &&Ident| !bindings.iter().any(|binding| word.unraw() == binding.name);
     if let Some(Waiting::For(time)) = &options.wait
@@ -62,15 +62,17 @@ fn unknown(option: &str, word: &Ident, meant: &str) -> String {
     format!("unknown word `{word}`: did you mean `{option} = {meant}`?")
 }
 
-/// What to say of a duration that is a word for none or for ever.
+/// Returns the message for a duration that is a word for none or forever.
 fn has_no_word(option: &str, word: &Ident) -> String {
     if option == "ttl" {
         return format!(
-            "`ttl` cannot be `{word}`, because its key outlives a crash for that long: write `ttl = 30`, or leave it out \
-             for the manager's"
+            "`ttl` cannot be `{word}`, because it sets how long the key remains after a crash: write `ttl = 30`, or \
+             remove it to use the default of the manager"
         );
     }
-    format!("`{option}` cannot be `{word}`, because it is a duration: leave it out for none")
+    // `linger = 0` overrides the manager, or the defaults of a block.
+    let example = if option == "linger" { "0" } else { "\"5m\"" };
+    format!("`{option}` cannot be `{word}`, because it is a duration: write `{option} = {example}`, or remove it")
 }
 
 fn word_of_time(time: &Time) -> Option<&Ident> {
@@ -80,7 +82,7 @@ fn word_of_time(time: &Time) -> Option<&Ident> {
     }
 }
 
-/// The only name of a path; constants, which are written in capitals, are no words.
+/// Returns the only name of a path. Constants, which are in capitals, do not count.
 fn word(path: &ExprPath) -> Option<&Ident> {
     path.path.get_ident().filter(|word| {
         let text = word.to_string();
@@ -101,7 +103,7 @@ mod tests {
     use crate::options;
 
     #[test]
-    fn words_that_are_nearly_right() {
+    fn misspelt_words() {
         let table = [
             ("wait = forevr", Some("did you mean `wait = forever`?")),
             ("wait = infinite", Some("did you mean `wait = forever`?")),
@@ -114,17 +116,17 @@ mod tests {
             ("on_contended = eror", Some("did you mean `on_contended = error`?")),
             ("on_contended = busy", None),
             ("on_contended = self::skipp", None),
-            ("ttl = none", Some("write `ttl = 30`, or leave it out for the manager's")),
+            ("ttl = none", Some("write `ttl = 30`, or remove it to use the default of the manager")),
             ("ttl = None", Some("write `ttl = 30`")),
             ("ttl = lease", None),
-            ("max_hold = forever", Some("leave it out for none")),
-            ("once_per = none", Some("leave it out for none")),
+            ("max_hold = forever", Some("because it is a duration: write")),
+            ("once_per = none", Some("because it is a duration: write")),
         ];
         let signature = syn::parse_str("async fn f(id: u64, limit: Duration)").unwrap();
         for (tokens, expected) in table {
             let mut errors = Errors::default();
             let options = options::read(tokens.parse().unwrap(), &mut errors);
-            check(&options, &bindings::of_arguments(&signature), &mut errors);
+            check(&options, &bindings::from_arguments(&signature), &mut errors);
             let found = errors.messages();
             assert_eq!(found.len(), usize::from(expected.is_some()), "{tokens}: {found:?}");
             assert!(

@@ -1,4 +1,4 @@
-//! What the function and its key must be, whatever the other options say.
+//! Requirements for the function and its key, independent of the other options.
 
 use crate::analyze::bindings::{self, Binding};
 use crate::analyze::form::Form;
@@ -11,45 +11,47 @@ use crate::options::{self, KeyTemplate, KeyTemplates, Options};
 use proc_macro2::{Ident, Span, TokenStream, TokenTree};
 use syn::{Meta, Type};
 
-/// A lock can be waited for by async functions alone, and at run time alone.
-pub(super) fn function_can_wait(function: &Function, form: Option<&Form>, errors: &mut Errors) {
-    // One error for one function: `const` and `extern` say more than that it is not async.
+/// Reports a function that cannot wait for a lock: only async functions can, and only at run time.
+pub(super) fn report_function_that_cannot_wait(function: &Function, form: Option<&Form>, errors: &mut Errors) {
+    // One error per function: the errors for `const` and `extern` are more specific.
     if form.is_none() && function.signature.constness.is_none() && function.signature.abi.is_none() {
-        is_not_async(function, errors);
+        report_blocking_function(function, errors);
     }
-    is_called_by_rust_at_run_time(function, errors);
+    report_const_or_extern(function, errors);
 }
 
-/// Says that nothing here can wait, and guesses why.
-fn is_not_async(function: &Function, errors: &mut Errors) {
+/// Reports a function that is not async, with the probable reason.
+fn report_blocking_function(function: &Function, errors: &mut Errors) {
     let name = &function.signature.ident;
-    let mend = if has_word(function.body.stream(), "block_on") {
-        "an attribute above this one has made it block, as `#[tokio::main]` does: put `#[distributed_lock]` first"
+    let remedy = if has_word(function.body.stream(), "block_on") {
+        "an attribute above this one, such as `#[tokio::main]`, has made it a blocking function: put \
+         `#[distributed_lock]` above that attribute"
             .into()
     } else {
         format!("write `async fn {name}`")
     };
-    let message = format!("`{name}` is not async, so it cannot wait for a lock: {mend}");
+    let message = format!("`{name}` is not async, so it cannot wait for a lock: {remedy}");
     errors.at(function.signature.fn_token.span, message);
 }
 
-/// `const` and `extern` functions run where nothing can wait.
-fn is_called_by_rust_at_run_time(function: &Function, errors: &mut Errors) {
+/// Reports `const` and `extern` functions, which run where nothing can wait.
+fn report_const_or_extern(function: &Function, errors: &mut Errors) {
     let Function { signature, .. } = function;
     let name = &signature.ident;
     if let Some(token) = &signature.constness {
-        let message = format!("`{name}` is `const`, and a lock can only be waited for at run time: remove `const`");
+        let message = format!("`{name}` is `const`, but a lock can be acquired only at run time: remove `const`");
         errors.on(token, message);
     }
     if let Some(abi) = &signature.abi {
         let message = format!(
-            "`{name}` is called by another language, which cannot wait for a lock: lock an `async fn` that it starts"
+            "`{name}` is `extern`, and its callers in another language cannot wait for a lock: put \
+             `#[distributed_lock]` on an `async fn` that it runs"
         );
         errors.on(abi, message);
     }
 }
 
-/// Whether `word` stands anywhere in `tokens`.
+/// Returns `true` if `tokens` contain `word`.
 fn has_word(tokens: TokenStream, word: &str) -> bool {
     tokens.into_iter().any(|token| match token {
         TokenTree::Group(group) => has_word(group.stream(), word),
@@ -58,9 +60,9 @@ fn has_word(tokens: TokenStream, word: &str) -> bool {
     })
 }
 
-/// A function that returns `()` could not tell its caller that the body did not run. Of other types the compiler
-/// judges, by `FromLockError`.
-pub(super) fn has_room_for_an_error(
+/// Reports a function that returns `()`, which could not report that the body did not run. Other types are checked by
+/// the compiler, through `FromLockError`.
+pub(super) fn report_unit_output(
     options: &Options,
     function: &Function,
     form: Option<&Form>,
@@ -72,23 +74,23 @@ pub(super) fn has_room_for_an_error(
     }
     let name = &function.signature.ident;
     let reason = match &options.on_contended {
-        None => "the lock was not obtained",
+        None => "the lock was not acquired",
         Some(_) => "no node answered or that the lock was lost",
     };
     let message = format!(
-        "`{name}` returns nothing, so it cannot say that {reason}: return `Result<(), LockError>`, or write \
+        "`{name}` returns nothing, so it cannot report that {reason}: return `Result<(), LockError>`, or write \
          `on_error = |error| ..`"
     );
-    // `#[async_trait]` writes the type where it stands itself, also when the user has written none.
+    // `#[async_trait]` writes the type at its own position, even if the user has written none.
     match form {
         Some(Form::Desugared(_)) => errors.at(name.span(), message),
         _ => errors.on(output, message),
     }
 }
 
-/// An attribute below this one expands later, around the code of this one, and so takes its lock first. If both have
-/// the same key, this one would wait for the lock that its own call holds.
-pub(super) fn no_second_attribute_with_this_key(options: &Options, function: &Function, errors: &mut Errors) {
+/// Reports a second attribute with the same key. An attribute below this one expands later, around the code of this
+/// one, and acquires its lock first. This one would then wait for the lock of its own call.
+pub(super) fn report_second_attribute(options: &Options, function: &Function, errors: &mut Errors) {
     let Some(key) = &options.key else { return };
     for attribute in function.attributes.iter().filter(|attribute| item::is_lock(attribute)) {
         let Meta::List(list) = &attribute.meta else { continue };
@@ -99,24 +101,25 @@ pub(super) fn no_second_attribute_with_this_key(options: &Options, function: &Fu
         };
         let mut pairs = key.all().flat_map(|ours| other.all().map(move |theirs| (ours, theirs)));
         if let Some((ours, theirs)) = pairs.find(|(ours, theirs)| is_same(ours, theirs)) {
-            let message = "two attributes take the same key, so every call would wait for itself: keep one";
+            let message = "two attributes lock the same key, so every call would wait for itself: remove one of the \
+                           two";
             errors.at(ours.literal.span(), message);
             errors.at(theirs.literal.span(), message);
         }
     }
 }
 
-/// A default may name `self`, which a function among methods may lack.
-pub(super) fn defaults_fit_without_self(options: &Options, function: &Function, errors: &mut Errors) {
+/// Reports defaults with `self` on a function without a receiver.
+pub(super) fn report_default_with_self(options: &Options, function: &Function, errors: &mut Errors) {
     if function.signature.receiver().is_some() {
         return;
     }
     for (option, tokens) in mentions::tokens_of(options) {
         let is_default = options.name(option).is_some_and(|name| options.is_default(name));
-        if is_default && Mentions::of(tokens).have_variable("self") {
+        if is_default && Mentions::from_tokens(tokens).contains_variable("self") {
             let name = &function.signature.ident;
             let message = format!(
-                "`{name}` has no `self`, which `{option}` needs in the defaults around: write `{option} = ..` for this \
+                "`{name}` has no `self`, but the default for `{option}` uses it: write `{option} = ..` for this \
                  function"
             );
             errors.at(name.span(), message);
@@ -124,16 +127,16 @@ pub(super) fn defaults_fit_without_self(options: &Options, function: &Function, 
     }
 }
 
-/// The names by which examples call a guard.
+/// Names of guards in examples.
 const GUARDS: &[&str] = &["lock", "guard"];
 
-/// Methods of a guard that other things called `lock` or `guard` do not have.
+/// Methods that only a guard has, among the values called `lock` or `guard`.
 const OF_GUARDS: &[&str] =
-    &["at_risk", "ensure_held", "fencing_token", "give_back_window", "inherit", "is_held", "lost"];
+    &["ensure_held", "fencing_token", "inherit", "is_held", "lost", "near_expiry", "reopen_window"];
 
-/// A body that calls `lock.ensure_held()` without `guard = lock`. The name is one of nothing else if every mention of it is before
-/// a dot: what binds a name mentions it elsewhere.
-pub(super) fn guard_has_a_name(
+/// Reports a body that calls `lock.ensure_held()` without `guard = lock`. The name is unbound if every mention of it
+/// precedes a dot: a binding of the name would mention it elsewhere.
+pub(super) fn report_unnamed_guard(
     options: &Options,
     function: &Function,
     form: Option<&Form>,
@@ -147,18 +150,18 @@ pub(super) fn guard_has_a_name(
         let mut uses = Uses::default();
         uses.read(name, function.body.stream());
         if let (Some(method), false) = (uses.of_a_guard, uses.is_bound) {
-            let message = format!("the body does not see its lock: write `guard = {name}` in the attribute");
+            let message = format!("`{name}` is not defined in this body: write `guard = {name}` in the attribute");
             errors.at(method, message);
         }
     }
 }
 
-/// How a name is used.
+/// Uses of a name.
 #[derive(Default)]
 struct Uses {
-    /// Where a method of a guard is called for the first time.
+    /// First call of a method that only a guard has.
     of_a_guard: Option<Span>,
-    /// It is mentioned without a dot behind.
+    /// `true` if a mention is not followed by a dot.
     is_bound: bool,
 }
 
@@ -188,14 +191,16 @@ fn is_dot(token: Option<&TokenTree>) -> bool {
     matches!(token, Some(TokenTree::Punct(punct)) if punct.as_char() == '.')
 }
 
-/// Two arguments may have one name if a macro has made one of them. In the text of a key they cannot be told apart.
-pub(super) fn key_names_one_argument(key: &Key, function: &Function, errors: &mut Errors) {
-    let arguments = bindings::of_arguments(&function.signature);
+/// Reports two arguments with one name, which is possible if a macro has made one of them. The text of a key cannot
+/// tell them apart.
+pub(super) fn report_ambiguous_argument(key: &Key, function: &Function, errors: &mut Errors) {
+    let arguments = bindings::from_arguments(&function.signature);
     for name in key.arguments() {
         let is_it = |binding: &&Binding| binding.name == name && binding.cfg.is_empty();
         if arguments.iter().filter(is_it).count() > 1 {
             let message = format!(
-                "`{name}` is the name of two arguments of `{}`, one of which comes from a macro: give it another name",
+                "`{}` has two arguments named `{name}`, one of them from a macro, so the key cannot tell them apart: \
+                 rename one of them",
                 function.signature.ident
             );
             errors.at(key.span(), message);
@@ -203,8 +208,8 @@ pub(super) fn key_names_one_argument(key: &Key, function: &Function, errors: &mu
     }
 }
 
-/// The template of the key. Without one, the message shows a key that this function could have.
-pub(super) fn has_key<'a>(
+/// Returns the templates of the key. Reports a missing key, with an example for this function.
+pub(super) fn key_or_report<'a>(
     options: &'a Options,
     function: &Function,
     bindings: &[Binding],

@@ -1,8 +1,8 @@
-//! The statement that asks for the lock: manager, times, key.
+//! Generates the statement that acquires the lock: manager, durations, key.
 
 use super::editor;
 use super::tokens::{at, here};
-use super::value::{root, way};
+use super::value::{accesses, root};
 use super::writer::Writer;
 use crate::analyze::key::{Formatted, Named, Part, Place, Root};
 use crate::options::{Mode, Order, Time, Waiting};
@@ -14,11 +14,11 @@ use syn::spanned::Spanned;
 use syn::{ExprPath, GenericParam};
 
 impl Writer<'_> {
-    /// `let __acquire = ..;`, a statement of its own: if `format_args!` stood in the same statement as the `await`, it
-    /// would be held across it and make the future `!Send`.
+    /// Generates `let __acquire = ..;`. This is a separate statement: if `format_args!` were in the statement of the
+    /// `await`, it would be held across it and make the future `!Send`.
     ///
-    /// What the user wrote for the manager, the times and named parts is evaluated before the parts of the key, in the
-    /// order in which it is written by hand.
+    /// The user's expressions for the manager, the durations and the named parts are evaluated before the parts of the
+    /// key, in the order of handwritten code.
     pub(super) fn acquire(&self) -> TokenStream {
         let manager = self.manager();
         let site = self.site();
@@ -42,7 +42,7 @@ impl Writer<'_> {
         }
     }
 
-    /// Asks for one key.
+    /// Acquires one key.
     fn acquire_one(&self, key: &Formatted) -> TokenStream {
         let (private, chosen) = (&self.private, self.chosen());
         let acquire = Ident::new(if self.lock.options.is_fenced { "acquire_fenced" } else { "acquire" }, here());
@@ -53,7 +53,7 @@ impl Writer<'_> {
         }
     }
 
-    /// Asks for several keys, or for paths. What a template captures is seen by that one alone.
+    /// Acquires several keys, or paths. Each template sees only its own captured values.
     fn acquire_all(&self) -> TokenStream {
         let (private, chosen) = (&self.private, self.chosen());
         let acquire = if self.lock.options.is_fenced { "acquire_all_fenced" } else { "acquire_all" };
@@ -74,28 +74,30 @@ impl Writer<'_> {
         }
     }
 
-    /// The manager, if the attribute names one.
+    /// Returns the manager, if the attribute has one.
     fn chosen(&self) -> TokenStream {
         self.option(self.lock.options.manager.as_ref().map(|_| quote_spanned!(here()=> __manager)))
     }
 
-    /// One key or path as text.
+    /// Formats one key or path.
     fn formatted(&self, key: &Formatted) -> TokenStream {
         let (private, given) = (&self.private, self.given(key));
         let mut format = if self.for_editor { Literal::string("") } else { key.format.clone() };
-        // What it captures are the generated names above, and not the arguments, which those would hide otherwise.
+        // The literal captures the generated names above, and not the arguments, which would hide them.
         format.set_span(at(format.span()));
         quote_spanned!(here()=> #private::format_args!(#format #given))
     }
 
-    /// What an editor is shown of the values.
+    /// Generates the values for an editor.
     fn seen(&self) -> TokenStream {
         let key = &self.lock.key;
-        std::iter::once(editor::named_parts(key, &self.lock.options)).chain(key.parts().map(editor::way_to)).collect()
+        std::iter::once(editor::named_parts(key, &self.lock.options))
+            .chain(key.parts().map(editor::navigable_value))
+            .collect()
     }
 
-    /// `let __manager: &LockManager = &(..);`: the type is written, so that the compiler also takes what derefs to a
-    /// manager.
+    /// Generates `let __manager: &LockManager = &(..);`. With the explicit type, the compiler also accepts a value that
+    /// derefs to a manager.
     fn manager(&self) -> Option<TokenStream> {
         let private = &self.private;
         let manager = self.user_tokens(&self.lock.options.manager.as_ref()?);
@@ -103,10 +105,10 @@ impl Writer<'_> {
         Some(quote_spanned!(here()=> let __manager: &#private::LockManager = #reference;))
     }
 
-    /// The one static of the function: where the attribute stands. It is an item and not a reference to a literal, which
-    /// would cost the compiler a little less, because a literal in a generic function may come to stand in the program
-    /// several times, and then the calls of one function could not be counted in one place. Inside of the block nothing
-    /// but the user's own expressions can see its name, and nobody calls anything `__REDLOCK_SITE`.
+    /// Generates the static of the function, which contains the location of the attribute. It is an item. A reference
+    /// to a literal would cost the compiler a little less. But in a generic function, such a literal may exist several
+    /// times in the program, and the calls of the function could not be counted in one place. Only the user's own
+    /// expressions in the block could see its name `__REDLOCK_SITE`.
     fn site(&self) -> TokenStream {
         let private = &self.private;
         let (template, listed) = (self.text(&self.lock.key.template), self.listed());
@@ -117,12 +119,12 @@ impl Writer<'_> {
         }
     }
 
-    /// What was given, on top of the manager's defaults. Calls and not a second constant beside the static, because
-    /// evaluating a constant for each function costs the compiler more than the calls.
+    /// Generates the settings that override the manager's defaults. They are calls and not a second constant, because
+    /// evaluating a constant for each function costs the compiler more.
     fn settings(&self) -> TokenStream {
         let private = &self.private;
         let options = &self.lock.options;
-        // In a list, it is what those are that say nothing.
+        // In a list, the mode applies to the keys that have none.
         let is_shared = if self.lock.key.only().is_some() { options.is_shared() } else { options.mode == Mode::Shared };
         let shared = is_shared.then(|| quote_spanned!(here()=> .shared()));
         let permits = options.permits.as_ref().map(|permits| given("permits", &self.user_tokens(permits)));
@@ -132,7 +134,7 @@ impl Writer<'_> {
         quote_spanned!(here()=> #private::Settings::of(&__REDLOCK_SITE) #shared #permits #ttl #wait #hold)
     }
 
-    /// The options that say for how long the lock is held, whatever the body does, and whose it may be before.
+    /// Generates the options about the holding time and about nested calls.
     fn hold_terms(&self) -> TokenStream {
         let options = &self.lock.options;
         let renew = options.renew.map(|renew| quote_spanned!(here()=> .renew(#renew)));
@@ -144,13 +146,13 @@ impl Writer<'_> {
             ("window_start", &options.window_start),
         ];
         let limits = limits.into_iter().filter_map(|(option, time)| Some(self.limit(option, time.as_ref()?)));
-        let reentrant = options.enters_its_own().then(|| quote_spanned!(here()=> .reentrant()));
+        let reentrant = options.is_reentrant().then(|| quote_spanned!(here()=> .reentrant()));
         let is_unchecked = options.order == Order::Unchecked;
         let unchecked = is_unchecked.then(|| quote_spanned!(here()=> .order_unchecked()));
         renew.into_iter().chain(limits).chain(reentrant).chain(unchecked).collect()
     }
 
-    /// An option that is a duration and is checked when the function runs.
+    /// Generates an option that is a duration and is validated at run time.
     fn limit(&self, option: &str, time: &Time) -> TokenStream {
         match time {
             Time::Literal(time) => {
@@ -162,8 +164,8 @@ impl Writer<'_> {
         }
     }
 
-    /// A `ttl` that is known now was checked already; a constant is checked while the user's crate is compiled, and
-    /// anything else when the function runs.
+    /// Generates the `ttl`. A literal has been validated already. A constant is validated when the user's crate is
+    /// compiled, and any other expression at run time.
     fn ttl(&self, ttl: &Time) -> TokenStream {
         let path = match ttl {
             Time::Literal(time) => {
@@ -176,8 +178,8 @@ impl Writer<'_> {
         };
         let span = at(path.span());
         let private = self.private_at(span);
-        // `cargo check` evaluates an item, so that the mistake is found early; but an item cannot name what is generic, so
-        // there an inline constant stands, which only a build evaluates.
+        // `cargo check` evaluates an item, so the mistake is found early. But an item cannot name generic parameters.
+        // For these, an inline constant is used, which only a build evaluates.
         let checked = if self.is_generic(path) {
             quote_spanned!(span=> const { #private::checked_ttl(#path) })
         } else {
@@ -189,7 +191,7 @@ impl Writer<'_> {
         given("ttl", &checked)
     }
 
-    /// `wait` as the user wrote it.
+    /// Generates the `wait`.
     fn wait(&self, wait: &Waiting) -> TokenStream {
         match wait {
             Waiting::Forever => quote_spanned!(here()=> .wait_forever()),
@@ -203,7 +205,7 @@ impl Writer<'_> {
         }
     }
 
-    /// `let __named0 = &(order.id);`, so that nothing is moved; but a method that takes it gets the value.
+    /// Generates `let __named0 = &(order.id);`, so that nothing is moved. An argument of a method is passed by value.
     fn named(&self, named: &Named) -> TokenStream {
         let Named { variable, value, is_input } = named;
         let value = self.user_tokens(value);
@@ -215,7 +217,7 @@ impl Writer<'_> {
         quote_spanned!(here()=> let #variable = #reference;)
     }
 
-    /// One `let` for each value, under the name by which the user's own literal captures it.
+    /// Generates one `let` for each value, under the name that the user's own literal captures.
     fn captured(&self, key: &Formatted) -> Vec<TokenStream> {
         if self.for_editor || !key.is_verbatim {
             return Vec::new();
@@ -223,9 +225,9 @@ impl Writer<'_> {
         key.parts.iter().map(|part| self.capture(part)).collect()
     }
 
-    /// A value under the name that the literal captures. An integer stands in the key as it is: without a call the
-    /// compiler has less to do for each function. The type is named, because the text of a user's own type called `u64`
-    /// could be anything: with such a type this does not compile.
+    /// Generates the value under the name that the literal captures. An integer needs no escaping: without a call, the
+    /// compiler has less work for each function. The type is explicit, because a user's own type called `u64` could
+    /// have any text. With such a type, the code does not compile.
     fn capture(&self, part: &Part) -> TokenStream {
         let Part { name, root, plain, span, .. } = part;
         if let (Root::Argument(argument), Some(integer)) = (root, plain) {
@@ -236,7 +238,7 @@ impl Writer<'_> {
         quote_spanned!(here()=> let #name = #value;)
     }
 
-    /// The values as arguments of `format_args!`, where a temporary in them lives long enough.
+    /// Generates the values as arguments of `format_args!`, where their temporaries live long enough.
     fn given(&self, key: &Formatted) -> Option<TokenStream> {
         let parts = key.parts.iter().map(|part| {
             let (name, value) = (&part.name, self.part(part));
@@ -245,37 +247,37 @@ impl Writer<'_> {
         (!key.is_verbatim && !self.for_editor).then(|| parts.collect())
     }
 
-    /// One value, escaped for its place in the key.
+    /// Generates one value, escaped for its position in the key.
     fn part(&self, part: &Part) -> TokenStream {
         let Part { references, escaped, place, is_integer, span, .. } = part;
-        let (private, root, way) = (self.private_at(*span), root(part), way(part));
+        let (private, root, accesses) = (self.private_at(*span), root(part), accesses(part));
         let referred = std::iter::repeat_n(quote_spanned!(*span=> *), *references);
-        let value = quote_spanned!(*span=> #(#referred)* #root #way);
+        let value = quote_spanned!(*span=> #(#referred)* #root #accesses);
         if *is_integer {
             return quote_spanned!(*span=> #private::integer(&#value));
         }
-        // Of a value in a path, a slash is encoded in any case.
+        // In a path, a slash in a value is always encoded.
         let escaped = escaped.iter().filter(|c| **c != '/' || *place != Place::InSegment);
         let escaped: Vec<Literal> = escaped.map(|c| self.located(Literal::character(*c))).collect();
         match (place, escaped.as_slice()) {
             (Place::Segment, _) => quote_spanned!(*span=> #private::part(&#value).segment()),
             (Place::Subpath, _) => quote_spanned!(*span=> #private::part(&#value).subpath()),
             (Place::InSegment, escaped) => quote_spanned!(*span=> #private::part(&#value).in_segment(&[#(#escaped),*])),
-            // Nothing follows the value, so nothing needs to be escaped but `%`, and `escaped` escapes that in any
-            // case.
+            // Nothing follows the value, so only `%` needs escaping, which `escaped` always does.
             (Place::InKey, []) => quote_spanned!(*span=> #private::part(&#value).escaped('%')),
             (Place::InKey, [only]) => quote_spanned!(*span=> #private::part(&#value).escaped(#only)),
             (Place::InKey, several) => quote_spanned!(*span=> #private::part(&#value).escaped_all(&[#(#several),*])),
         }
     }
 
-    /// Whether the path is the name of an argument, and so no constant.
+    /// Returns `true` if the path is the name of an argument and not a constant.
     fn is_argument(&self, path: &ExprPath) -> bool {
         path.path.get_ident().is_some_and(|name| self.lock.bindings.iter().any(|binding| binding.ident == *name))
     }
 
-    /// Whether the path may depend on what the function or its `impl` is generic over. Of the `impl` nothing is seen here:
-    /// `Config::TTL` may be a constant of a type or of a parameter, so only modules are known not to be parameters.
+    /// Returns `true` if the path may depend on a generic parameter of the function or its `impl`. The `impl` is not
+    /// visible here. `Config::TTL` may be a constant of a type or of a parameter, so only modules are known not to be
+    /// parameters.
     fn is_generic(&self, path: &ExprPath) -> bool {
         let Some(first) = path.path.segments.first().filter(|_| path.path.leading_colon.is_none()) else {
             return false;
@@ -294,14 +296,14 @@ impl Writer<'_> {
     }
 }
 
-/// `.setter(value)`, reported at the value.
+/// Generates `.setter(value)`. Errors are reported at the value.
 fn given(setter: &str, value: &impl ToTokens) -> TokenStream {
     let span = at(value.span());
     let setter = Ident::new(setter, span);
     quote_spanned!(span=> .#setter(#value))
 }
 
-/// Whole milliseconds, as the generated code says them.
+/// Converts to whole milliseconds.
 fn millis(time: Duration) -> u64 {
     u64::try_from(time.as_millis()).unwrap_or(u64::MAX)
 }

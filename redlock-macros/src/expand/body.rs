@@ -1,4 +1,4 @@
-//! The new body of the function: the user's own, behind the acquisition and inside of what runs it.
+//! Generates the new body of the function: the acquisition, and then the user's body.
 
 use super::editor::seen_by_an_editor;
 use super::tokens::{after_statements, async_block, at, here};
@@ -15,7 +15,7 @@ use syn::spanned::Spanned;
 use syn::{Pat, PatIdent, ReturnType, Signature, Type};
 
 impl Writer<'_> {
-    /// The body, which begins with `acquire`, and the signature where it is not as it was.
+    /// Generates the body, and the signature if it changes.
     pub(super) fn body(&self) -> (Option<Signature>, TokenStream) {
         let acquire = self.warn_and_acquire();
         let body = match &self.lock.form {
@@ -27,7 +27,7 @@ impl Writer<'_> {
                 return (changed, quote!(#acquire #boxes #run));
             }
             Form::Desugared(place) => {
-                let entries = captures::of_variables(&self.lock.bindings, &self.names());
+                let entries = captures::from_variables(&self.lock.bindings, &self.names());
                 let boxes = self.boxes(&entries);
                 let run = self.run(&self.body_with_arguments(&place.group, &entries));
                 place.fill(quote!(#acquire #boxes #run))
@@ -43,23 +43,24 @@ impl Writer<'_> {
         (None, body)
     }
 
-    /// The arguments of an `async fn`. An editor is shown the signature as it was written, so that nothing in the function
-    /// moves while somebody types.
+    /// Plans the arguments of an `async fn`. An editor gets the signature as written, so that nothing moves while the
+    /// user types.
     fn arguments(&self) -> Arguments {
         if self.for_editor {
             return Arguments { changed: None, entries: Vec::new() };
         }
-        captures::of_function(&self.lock.function.signature, &self.names())
+        captures::from_function(&self.lock.function.signature, &self.names())
     }
 
-    /// What stands before the user's code: what an editor looks at, the warnings, and the acquisition.
+    /// Generates the code before the user's code: what an editor looks at, the warnings, and the acquisition.
     fn warn_and_acquire(&self) -> TokenStream {
         let seen = self.for_editor.then(|| seen_by_an_editor(&self.lock.options));
         let warnings = self.lock.warnings.iter().map(|warning| self.warn(warning));
         seen.into_iter().chain(warnings).chain([self.acquire()]).collect()
     }
 
-    /// The body of an `async fn`: its future owns the arguments, so that they are gone before the lock is.
+    /// Generates the body of an `async fn`. Its future owns the arguments, so that they are dropped before the lock is
+    /// released.
     fn body_with_arguments(&self, body: &Group, entries: &[Entry]) -> TokenStream {
         let entries = self.enter(entries);
         let edge = self.typed_dead_edge();
@@ -67,15 +68,15 @@ impl Writer<'_> {
         async_block(true, body, quote!(#entries #edge #user))
     }
 
-    /// The async block of a function that returns a future. It has captured its variables by itself.
+    /// Generates the async block of a function that returns a future. The block captures its variables itself.
     fn block(&self, place: &Place) -> TokenStream {
         let edge = self.typed_dead_edge();
         let user = after_statements(&place.group);
         async_block(place.is_move(), &place.group, quote!(#edge #user))
     }
 
-    /// The async block of a function that a macro before the block could leave. Nothing but a future that the block has
-    /// locked has the type that is returned here, so that the function does not compile if it can be left early.
+    /// Generates the async block of a function that a macro before the block may leave. The returned type can only be
+    /// created from a future under the lock, so the function does not compile if it can be left early.
     fn last_block(&self, acquire: &TokenStream, place: &Place) -> TokenStream {
         let private = &self.private;
         let made = place.fill(self.run(&self.block(place)));
@@ -87,7 +88,7 @@ impl Writer<'_> {
         quote_spanned!(here()=> #acquire return #private::call_once(move || -> #private::MadeLast<#returned> { #made }).0)
     }
 
-    /// A future that is made by other means, awaited under the lock.
+    /// Generates the await of a future that the function creates in another way.
     fn any_future(&self, acquire: &TokenStream, returned: Returned) -> TokenStream {
         let private = &self.private;
         let Function { signature, body, .. } = &self.lock.function;
@@ -100,8 +101,8 @@ impl Writer<'_> {
             _ => (None, quote_spanned!(here()=> async move { #run })),
         };
         let (annotated, returning) = (ty.map(|ty| quote!(: #ty)), ty.map(|ty| quote!(-> #ty)));
-        // An early `return` would leave the function with a future that never waits for the lock. In a closure, it only
-        // gives the future to the code below.
+        // An early `return` would leave the function with a future that never acquires the lock. Inside a closure, it
+        // passes the future to the code below.
         let made = if future::may_leave(made.clone()) {
             quote_spanned!(here()=> #private::call_once(move || #returning { #made }))
         } else {
@@ -110,7 +111,7 @@ impl Writer<'_> {
         quote_spanned!(here()=> #acquire let __future #annotated = #made; return #future)
     }
 
-    /// `let __unused0 = Box::new(amount);`
+    /// Generates `let __unused0 = Box::new(amount);`.
     fn boxes(&self, entries: &[Entry]) -> TokenStream {
         let private = &self.private;
         let boxes = entries.iter().filter_map(|Entry { cfg, outside, boxed, .. }| {
@@ -120,8 +121,8 @@ impl Writer<'_> {
         boxes.collect()
     }
 
-    /// `let _ = (&last, .., &first);` captures arguments in the order in which a plain function drops them; then the
-    /// locals of the body take theirs, as in `let (id, _) = __arg0;`.
+    /// Generates `let _ = (&last, .., &first);`, which captures the arguments in the drop order of a plain function,
+    /// and then the locals of the body, as in `let (id, _) = __arg0;`.
     fn enter(&self, entries: &[Entry]) -> TokenStream {
         let captured = entries.iter().rev().filter(|entry| !entry.is_local).map(|entry| {
             let (cfg, taken) = (&entry.cfg, entry.taken());
@@ -133,8 +134,8 @@ impl Writer<'_> {
         captured.into_iter().chain(replaced).chain(entries.iter().map(|entry| self.bind(entry))).collect()
     }
 
-    /// A branch that is never taken and replaces the variable: so the compiler sees that the variable is dropped, and that a
-    /// value which the body assigns to one of its fields may be read then.
+    /// Generates a branch that is never taken and replaces the variable. It shows the compiler that the variable is
+    /// dropped, and that the drop may read a value which the body assigns to a field.
     fn replaced(&self, entry: &Entry) -> TokenStream {
         let private = &self.private;
         let (cfg, variable) = (&entry.cfg, &entry.outside);
@@ -147,13 +148,13 @@ impl Writer<'_> {
         }
     }
 
-    /// What the body binds of one entry.
+    /// Generates the binding of one entry.
     fn bind(&self, entry: &Entry) -> TokenStream {
         let Entry { cfg, is_local, inside, .. } = entry;
         let taken = entry.taken();
         let attributes = attributes_of(entry);
-        // An `async move` block captures only the parts that a pattern binds, and leaves the others behind to be dropped
-        // after the lock is gone: so the whole variable is moved in first.
+        // An `async move` block captures only the parts that a pattern binds. The other parts would be dropped after
+        // the lock is released, so the whole variable is moved first.
         let mutability = entry.is_borrowed_mutably().then(|| quote_spanned!(here()=> mut));
         let moved = is_local.then(|| quote_spanned!(here()=> #(#cfg)* let #mutability #taken = #taken;));
         match inside {
@@ -167,17 +168,18 @@ impl Writer<'_> {
         }
     }
 
-    /// `let _ = &id;`, so that the compiler does not warn of an argument that only the key needs. Nor of a `mut` one that is
-    /// only assigned to: where its `Drop` uses what was assigned, the compiler does not see that behind a generated name.
+    /// Generates `let _ = &id;`. The compiler then does not warn of an argument that only the key uses. Nor does it
+    /// warn of a `mut` argument that is only assigned to. Behind a generated name, it does not see that `Drop` may use
+    /// the value.
     fn used(&self, entry: &Entry, PatIdent { ident, mutability, .. }: &PatIdent) -> Option<TokenStream> {
         let cfg = &entry.cfg;
-        let is_used = self.lock.in_options.have_variable(&ident.unraw().to_string()) || mutability.is_some();
+        let is_used = self.lock.in_options.contains_variable(&ident.unraw().to_string()) || mutability.is_some();
         is_used.then(|| quote_spanned!(here()=> #(#cfg)* let _ = &#ident;))
     }
 
-    /// A branch that is never taken and returns a value of the declared type. From it the compiler knows what the body
-    /// must give before it reads the body: otherwise `Ok(Box::new(x))` would not become a `Box<dyn Trait>`, and a wrong
-    /// type would be reported at the attribute.
+    /// Generates a branch that is never taken and returns a value of the declared type. It tells the compiler the type
+    /// before it reads the body. Otherwise `Ok(Box::new(x))` would not become a `Box<dyn Trait>`, and a wrong type
+    /// would be reported at the attribute.
     fn typed_dead_edge(&self) -> Option<TokenStream> {
         let output = &self.lock.output;
         (!matches!(output, Type::Infer(_))).then(|| {
@@ -190,7 +192,7 @@ impl Writer<'_> {
         })
     }
 
-    /// The only warning that a macro can give on stable: the use of something deprecated, at the user's token.
+    /// Generates a warning: the use of a deprecated item at the user's token. A macro on stable Rust has no other way.
     fn warn(&self, Warning { span, message, only_if }: &Warning) -> TokenStream {
         let private = &self.private;
         let used = quote_spanned!(at(*span)=> distributed_lock);
@@ -202,17 +204,17 @@ impl Writer<'_> {
                     #used()
                 };
             },
-            // Both types have the method, and only that of equal ones is deprecated.
+            // Both types have the method, and it is deprecated only if the types are equal.
             Some(ty) => quote_spanned!(here()=> #private::Same::<Self, #ty>::TYPES.#used();),
         }
     }
 }
 
-/// The attributes of what is bound inside: the user's own, and an `allow` for what is not the user's doing.
+/// Returns the attributes of a binding: the user's own, and an `allow` for lints that the generated code causes.
 fn attributes_of(entry: &Entry) -> TokenStream {
     let Entry { cfg, lints, outside, inside, hides, .. } = entry;
     let hides = hides.then(|| quote_spanned!(here()=> #[allow(clippy::shadow_same, clippy::shadow_unrelated)]));
-    // Clippy takes a binding whose name begins with `_` for a statement without effect.
+    // Clippy reports a binding whose name begins with `_` as a statement without effect.
     let is_silent = matches!(inside, Inside::Pattern(Pat::Ident(_))) && outside.unraw().to_string().starts_with('_');
     let silent = is_silent.then(|| quote_spanned!(here()=> #[allow(clippy::no_effect_underscore_binding)]));
     quote!(#(#cfg)* #(#lints)* #hides #silent)

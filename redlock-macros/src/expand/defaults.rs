@@ -1,4 +1,4 @@
-//! The defaults of a block, handed to the functions inside.
+//! Passes the defaults of a block to its functions.
 
 use super::tokens::here;
 use crate::analyze::block::Block;
@@ -6,7 +6,8 @@ use crate::options::DEFAULTS;
 use proc_macro2::{Ident, TokenStream, TokenTree};
 use quote::quote;
 
-/// The block with the defaults behind the options of each function whose attribute has this name, and how many these are.
+/// Appends the defaults to the options of each function whose attribute has this name. Returns the new block and the
+/// number of these functions.
 pub(crate) fn with_defaults(block: &Block, attribute: &str, defaults: &TokenStream) -> (TokenStream, usize) {
     let name = Ident::new(DEFAULTS, here());
     block.map(attribute, &|own| {

@@ -1,10 +1,10 @@
-//! The code that takes the place of the function. The only folder that writes tokens.
+//! Generates the code that replaces the function. This is the only module that writes tokens.
 //!
-//! Here belongs how something is written, and nothing that could fail: whatever a user can do wrong is found in
-//! `options` and in `check`. What is called at run time is in the crate `redlock-runtime`, in its module `__private`.
+//! Nothing here can fail: all mistakes of a user are found in `options` and `check`. The functions that the generated
+//! code calls are in the module `__private` of the crate `redlock-runtime`.
 //!
-//! Local names are `mixed_site`: the user's code cannot see them. Everything else is named through `__private`, so that
-//! it means the same in a crate that has its own `Result`.
+//! Local names are `mixed_site`, so the user's code cannot see them. All other names are reached through `__private`,
+//! so that they have the same meaning in a crate with its own `Result`.
 
 mod acquire;
 mod body;
@@ -27,14 +27,14 @@ use proc_macro2::TokenStream;
 use quote::quote;
 use syn::Signature;
 
-/// The function with its lock. An editor gets code that it can navigate, which nobody runs. With `said`, the text of the
-/// options, the function is listed among those of its program.
-pub(crate) fn expand(lock: &Lock, for_editor: bool, said: Option<&str>) -> TokenStream {
-    let (changed, body) = Writer::new(lock, for_editor, said).body();
+/// Generates the function with its lock. If `for_editor` is set, the code can be navigated and is not run. If
+/// `options_text` is given, the function is registered in the list of the program's functions.
+pub(crate) fn expand(lock: &Lock, for_editor: bool, options_text: Option<&str>) -> TokenStream {
+    let (changed, body) = Writer::new(lock, for_editor, options_text).body();
     function(&lock.function, changed.as_ref(), &body)
 }
 
-/// The function with another body, and perhaps another signature.
+/// Returns the function with another body, and possibly another signature.
 fn function(function: &Function, changed: Option<&Signature>, body: &TokenStream) -> TokenStream {
     let Function { head, attributes, inner, visibility, defaultness, body: braces, .. } = function;
     let body = with_contents(braces, quote!(#(#inner)* #body));

@@ -1,4 +1,4 @@
-//! Runs the body while the lock is held, and turns an error into the function's output.
+//! Generates the code that runs the body under the lock and converts errors to the function's output.
 
 use super::tokens::{at, here};
 use super::writer::Writer;
@@ -11,12 +11,13 @@ use syn::spanned::Spanned;
 use syn::{ReturnType, Type};
 
 impl Writer<'_> {
-    /// Waits for the lock, runs `body` while it is held, and turns an error into the function's output.
+    /// Generates the code that waits for the lock, runs `body` under it, and converts an error to the function's
+    /// output.
     pub(super) fn run(&self, body: &TokenStream) -> TokenStream {
         if self.lock.options.is_ordinary() { self.run_ordinary(body) } else { self.run_with_options(body) }
     }
 
-    /// The code of most functions: one call and one await, because every function pays for each of them at compile
+    /// Generates the code of most functions: one call and one await. Every function pays for each of them at compile
     /// time.
     fn run_ordinary(&self, body: &TokenStream) -> TokenStream {
         let private = &self.private;
@@ -26,8 +27,8 @@ impl Writer<'_> {
         let failed = quote_spanned!(span=> #private_at_output::from_lock_error::<#declared>);
         let returned = self.returned();
         let run = quote_spanned!(here()=> #private::locked(__acquire, #body, #failed).await);
-        // Where a variable stands between the body and the end of the function, the compiler reports there what does not
-        // live as long as the signature says, and not in the body.
+        // If a variable is between the body and the end of the function, the compiler reports a lifetime that is too
+        // short there, and not in the body.
         let Some(allowed) = self.allowed() else { return quote_spanned!(here()=> #returned #run) };
         let typed = self.typed(ToTokens::to_token_stream);
         quote_spanned! {here()=>
@@ -37,8 +38,8 @@ impl Writer<'_> {
         }
     }
 
-    /// `return` before what the function gives: a lint that asks for it would fire in the generated code. What `#[async_trait]` has
-    /// made of the body is the value of a variable, and what gives `!` has nothing to return.
+    /// Generates the `return` before the output, because a lint that requires it would fire in the generated code. The
+    /// body of `#[async_trait]` is the value of a variable, and a function of type `!` has no output.
     fn returned(&self) -> Option<TokenStream> {
         let is_never = |ty: &Type| matches!(ty, Type::Never(_));
         let gives_never = matches!(&self.lock.function.signature.output, ReturnType::Type(_, ty) if is_never(ty));
@@ -46,8 +47,8 @@ impl Writer<'_> {
         returns.then(|| quote_spanned!(here()=> return))
     }
 
-    /// `: Type` behind the name of a variable: with the type of the signature, what does not live long enough is reported
-    /// in the body.
+    /// Generates `: Type` after the name of a variable. With the type of the signature, a lifetime that is too short is
+    /// reported in the body.
     fn typed(&self, ty: impl Fn(&Type) -> TokenStream) -> Option<TokenStream> {
         let declared = &self.lock.output;
         let is_known = !matches!(declared, Type::Infer(_));
@@ -57,25 +58,25 @@ impl Writer<'_> {
         })
     }
 
-    /// The same in steps, so that each option can change one of them.
+    /// Generates the code in separate steps, which the options can change.
     fn run_with_options(&self, body: &TokenStream) -> TokenStream {
         let private = &self.private;
         let (guard, held, failure, release) = (self.guard(), self.hold(body), self.failure(), self.release());
         let (contended, failed) = (self.contended(), self.failed());
         let (allowed, returned) = (self.allowed(), self.returned());
-        // The compiler reports at this name when what the body returns does not live as long as the signature says, and
-        // the signature has no name for how long that is.
+        // The compiler reports at this name if the output does not live as long as the signature requires, and the
+        // signature has no name for this lifetime.
         let output = quote_spanned!(at(self.lock.output.span())=> __output);
         let typed = self.typed(|declared| quote_spanned!(here()=> #private::Result<#declared, #private::LockError>));
         quote_spanned! {here()=>
-            // If all of this stood inside of one `match`, the temporary of the `match` would stay in the future while
-            // the body runs, and make it larger.
+            // If all of this were inside one `match`, the temporary of the `match` would stay in the future while the
+            // body runs, and make it larger.
             let __outcome #typed = '__call: {
                 let __guard = match __acquire.await {
                     #private::Ok(__guard) => __guard,
                     #private::Err(__error) => {
-                        // The error is not made in the `break` itself, because attributes that parse with syn 2 take
-                        // `'__call ::path` for a syntax error.
+                        // The error is created before the `break`, because attributes that parse with syn 2 report
+                        // `'__call ::path` as a syntax error.
                         let __outcome = #private::Err(__error);
                         break '__call __outcome;
                     }
@@ -95,23 +96,23 @@ impl Writer<'_> {
         }
     }
 
-    /// An `allow` for the lint that the captures would set off and the user's code does not deserve. Only where it is
-    /// needed, because under `#![forbid(warnings)]` an `allow` is itself an error.
+    /// Generates an `allow` for the lint that the captures cause. Only if needed, because under `#![forbid(warnings)]`
+    /// an `allow` is itself an error.
     fn allowed(&self) -> Option<TokenStream> {
         let Lock { form, in_options, in_body, bindings, .. } = self.lock;
         let captures = matches!(form, Form::Async | Form::Desugared(_));
-        let is_used = |name: &str| in_options.have_variable(name) || in_body.have_variable(name);
+        let is_used = |name: &str| in_options.contains_variable(name) || in_body.contains_variable(name);
         let is_captured = bindings.iter().any(|binding| binding.name.starts_with('_') && is_used(&binding.name));
         (captures && is_captured).then(|| quote_spanned!(here()=> #[allow(clippy::used_underscore_binding)]))
     }
 
-    /// `let lock = &__guard;`
+    /// Generates `let lock = &__guard;`.
     fn guard(&self) -> Option<TokenStream> {
         let name = self.lock.options.guard.as_ref()?;
         Some(quote_spanned!(here()=> let #name = &__guard;))
     }
 
-    /// The future that runs the body, and stops it or not when the lock is lost.
+    /// Generates the future that runs the body, and cancels it if the lock is lost, unless `on_lost = continue`.
     fn hold(&self, body: &TokenStream) -> TokenStream {
         let private = &self.private;
         let hold = match self.lock.options.on_lost {
@@ -122,18 +123,18 @@ impl Writer<'_> {
         quote_spanned!(here()=> #hold(&__guard, #body) #shown)
     }
 
-    /// The window is given back when the body has failed.
+    /// Generates the return of the window if the body fails.
     fn failure(&self) -> Option<TokenStream> {
         let span = at(self.lock.output.span());
         let private = self.private_at(span);
         self.lock
             .options
-            .gives_windows_back()
-            .then(|| quote_spanned!(span=> #private::give_back_if_failed(&__guard, &__outcome);))
+            .returns_window_on_failure()
+            .then(|| quote_spanned!(span=> #private::reopen_if_failed(&__guard, &__outcome);))
     }
 
-    /// The release that the call waits for. A release in the background needs no code, because the drop of the guard
-    /// starts it.
+    /// Generates the release that the call waits for. A release in the background needs no code, because dropping the
+    /// guard starts it.
     fn release(&self) -> Option<TokenStream> {
         let private = &self.private;
         let guard = if self.lock.options.is_fenced {
@@ -145,7 +146,7 @@ impl Writer<'_> {
             .then(|| quote_spanned!(here()=> #private::release_confirmed(#guard).await;))
     }
 
-    /// The arm for a lock that another call has.
+    /// Generates the arm for a lock that another call holds.
     fn contended(&self) -> Option<TokenStream> {
         let output = &self.lock.output;
         let given = match self.lock.options.on_contended.as_ref()? {
@@ -160,7 +161,7 @@ impl Writer<'_> {
         Some(quote_spanned!(here()=> #private::Err(__error) if __error.is_contended() => #given,))
     }
 
-    /// The output for `__error`.
+    /// Generates the output for `__error`.
     fn failed(&self) -> TokenStream {
         let output = &self.lock.output;
         if let Some(handler) = &self.lock.options.on_error {
@@ -171,7 +172,7 @@ impl Writer<'_> {
         quote_spanned!(span=> #private::from_lock_error::<#output>(__error))
     }
 
-    /// What a handler of the user makes of `__error`.
+    /// Generates the call of a user's handler with `__error`.
     fn handled(&self, handler: &impl ToTokens) -> TokenStream {
         let output = &self.lock.output;
         let handler = self.user_tokens(handler);

@@ -5,18 +5,18 @@ use proc_macro2::{Group, Ident, Punct, Spacing, Span, TokenStream, TokenTree};
 use quote::{ToTokens, TokenStreamExt, quote_spanned};
 use syn::Path;
 
-/// The span of generated code that no message should point at.
+/// Returns the span of generated code that no message points at.
 pub(super) fn here() -> Span {
     Span::mixed_site()
 }
 
-/// The span of generated code whose mistakes the compiler reports at the user's code.
+/// Returns the span of generated code whose errors are reported at the user's code.
 pub(super) fn at(span: Span) -> Span {
     Span::mixed_site().located_at(span)
 }
 
-/// `::redlock_runtime::__private`, which stands nearly everywhere: written token by token, because tokens that are
-/// copied as a stream go through the compiler each time.
+/// The path `::redlock_runtime::__private`. It is used nearly everywhere, and written token by token, because tokens
+/// that are copied as a stream pass through the compiler each time.
 #[derive(Clone, Copy)]
 pub(super) struct Private<'a> {
     path: Option<&'a Path>,
@@ -46,7 +46,7 @@ impl ToTokens for Private<'_> {
     }
 }
 
-/// `::`
+/// Writes `::`.
 fn colons(span: Span, tokens: &mut TokenStream) {
     for spacing in [Spacing::Joint, Spacing::Alone] {
         let mut colon = Punct::new(':', spacing);
@@ -55,7 +55,7 @@ fn colons(span: Span, tokens: &mut TokenStream) {
     }
 }
 
-/// The same tokens, reported at `span`.
+/// Returns the tokens, with errors reported at `span`.
 fn moved(tokens: TokenStream, span: Span) -> TokenStream {
     let tokens = tokens.into_iter().map(|mut token| {
         token.set_span(token.span().located_at(span));
@@ -64,21 +64,21 @@ fn moved(tokens: TokenStream, span: Span) -> TokenStream {
     tokens.collect()
 }
 
-/// `async move { contents }` in the place of the user's braces, and with their span: the compiler names a captured
-/// argument in an error only where the block is not generated.
+/// Generates `async move { contents }` with the span of the user's braces. The compiler names a captured argument in an
+/// error only if the block is not generated.
 pub(super) fn async_block(is_move: bool, user: &Group, contents: TokenStream) -> TokenStream {
     let capture = is_move.then(|| quote_spanned!(user.span()=> move));
     let block = with_contents(user, contents);
     quote_spanned!(user.span()=> async #capture #block)
 }
 
-/// The statements of `body`, to stand after others: in a block of their own where they begin with an item, which would
-/// come after statements otherwise.
+/// Returns the statements of `body`, to be written after other statements. If they begin with an item, they are in a
+/// block of their own, because an item would otherwise follow statements.
 pub(super) fn after_statements(body: &Group) -> TokenStream {
     if starts_with_an_item(body) { body.to_token_stream() } else { body.stream() }
 }
 
-/// Whether the first thing in a body is an item, or may be one.
+/// Returns `true` if a body begins with an item, or may begin with one.
 fn starts_with_an_item(body: &Group) -> bool {
     const WORDS: &[&str] = &[
         "const", "enum", "extern", "fn", "impl", "mod", "static", "struct", "trait", "type", "union", "use", "unsafe",
@@ -90,7 +90,7 @@ fn starts_with_an_item(body: &Group) -> bool {
     }
 }
 
-/// `self` replaced by the name it was given, but not in `self::module`.
+/// Replaces `self` by the name of the receiver, but not in `self::module`.
 pub(super) fn renamed(tokens: TokenStream, receiver: &Ident) -> TokenStream {
     let mut tokens = tokens.into_iter().peekable();
     let mut changed = Vec::new();

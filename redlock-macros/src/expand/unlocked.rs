@@ -1,4 +1,4 @@
-//! The function without a lock, for attributes that have been refused.
+//! Generates the function without a lock, for attributes with errors.
 
 use super::tokens::here;
 use crate::analyze::form::{self, Form};
@@ -6,8 +6,8 @@ use crate::analyze::item::Function;
 use proc_macro2::{Group, TokenStream};
 use quote::{quote, quote_spanned};
 
-/// The function as it was written, so that the compiler does not report that it is missing. An editor gets what
-/// it has `seen` of the attribute as well. All arguments are used: the compiler would warn of those that only the refused key names.
+/// Returns the function as written, so that the compiler does not report it as missing. An editor also gets what it has
+/// `seen` of the attribute. All arguments are marked as used, because only the rejected key may use them.
 pub(crate) fn unlocked(item: TokenStream, seen: Option<&TokenStream>) -> TokenStream {
     let Ok(function) = Function::read(item.clone()) else { return item };
     let (form, bindings) = form::read(&function, false);

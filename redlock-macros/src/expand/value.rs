@@ -1,10 +1,10 @@
-//! A value of the key, as code.
+//! Generates the code of a value in the key.
 
-use crate::analyze::key::{Operand, Part, Root, Way};
+use crate::analyze::key::{Access, Operand, Part, Root};
 use proc_macro2::TokenStream;
 use quote::{ToTokens, quote_spanned};
 
-/// What a value begins with.
+/// Generates the beginning of a value.
 pub(super) fn root(part: &Part) -> TokenStream {
     match &part.root {
         Root::Argument(argument) => argument.to_token_stream(),
@@ -13,16 +13,16 @@ pub(super) fn root(part: &Part) -> TokenStream {
     }
 }
 
-/// The steps from the root of a value to the value.
-pub(super) fn way(part: &Part) -> TokenStream {
+/// Generates the steps from the root of a value to the value.
+pub(super) fn accesses(part: &Part) -> TokenStream {
     let span = part.span;
-    let steps = part.way.iter().map(|way| match way {
-        Way::Field(member) => quote_spanned!(span=> .#member),
-        Way::Call(method, inputs) => {
+    let steps = part.accesses.iter().map(|access| match access {
+        Access::Field(member) => quote_spanned!(span=> .#member),
+        Access::Call(method, inputs) => {
             let inputs = inputs.iter().map(operand);
             quote_spanned!(span=> .#method(#(#inputs),*))
         }
-        Way::Index(input) => {
+        Access::Index(input) => {
             let input = operand(input);
             quote_spanned!(span=> [#input])
         }
@@ -30,7 +30,7 @@ pub(super) fn way(part: &Part) -> TokenStream {
     steps.collect()
 }
 
-/// What a call or an index in the template takes.
+/// Generates the argument of a call or an index in the template.
 fn operand(operand: &Operand) -> TokenStream {
     match operand {
         Operand::Number(number) => number.to_token_stream(),

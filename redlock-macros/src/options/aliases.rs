@@ -1,7 +1,7 @@
-//! What other lock libraries call the options, and what to say of it.
+//! Names that other lock libraries use for the options, and hints for the message.
 
-/// Words of one meaning, without underscores and in small letters; the option that has it; and what the message adds to
-/// its name.
+/// Words of one meaning, in lower case and without underscores; the option that has this meaning; and the addition to
+/// its name in the message.
 struct Alias {
     words: &'static [&'static str],
     option: &'static str,
@@ -38,7 +38,7 @@ const ALIASES: &[Alias] = &[
     Alias {
         words: &["timeout"],
         option: "wait",
-        hint: " for how long a call waits, or `ttl` for how long the lock lives without being renewed",
+        hint: " (how long a call waits) or `ttl` (how long the lock lives without renewal)",
     },
     Alias {
         words: &[
@@ -82,7 +82,7 @@ const ALIASES: &[Alias] = &[
             "backoff",
         ],
         option: "wait",
-        hint: ", which says for how long: a call that waits is woken and does not try again and again",
+        hint: " (how long a call waits; a waiting call is notified and does not retry)",
     },
     Alias {
         words: &["lockatleastfor", "atleastfor", "cooldown", "throttle", "debounce"],
@@ -97,7 +97,7 @@ const ALIASES: &[Alias] = &[
     Alias {
         words: &["lockatmostfor", "atmostfor"],
         option: "max_hold",
-        hint: " for how long the body may hold the lock, or `ttl` for how long its key outlives a crash",
+        hint: " (how long the body may hold the lock) or `ttl` (how long the key remains after a crash)",
     },
     Alias {
         words: &["deadline", "maxduration", "maxtime", "maxholdtime", "holdtimeout"],
@@ -151,7 +151,7 @@ const ALIASES: &[Alias] = &[
     Alias {
         words: &["shared", "share", "rwlock", "rw", "read", "reader", "readers", "readlock", "write", "writer"],
         option: "mode",
-        hint: ", as in `mode = shared` for whoever reads, and nothing for whoever writes",
+        hint: ", as in `mode = shared` for readers (writers need no `mode`)",
     },
     Alias {
         words: &[
@@ -174,22 +174,22 @@ const ALIASES: &[Alias] = &[
     },
 ];
 
-/// Words for the order in which waiting calls are served, which is not a choice here.
+/// Words for the order of waiting calls, which cannot be chosen.
 pub(super) const FAIR: &[&str] = &["fair", "fairness", "fifo", "queue", "queued"];
 
-/// Words of one meaning, in small letters, and the mode that has it.
+/// Words of one meaning, in lower case, and the mode that has this meaning.
 const MODES: &[(&[&str], &str)] = &[
     (&["read", "reader", "readers", "rlock", "s", "r", "many"], "shared"),
     (&["write", "writer", "wlock", "x", "w", "mutex", "unique", "alone"], "exclusive"),
 ];
 
-/// The mode that others call `word`.
+/// Returns the mode that another library calls `word`.
 pub(super) fn mode(word: &str) -> Option<&'static str> {
     let word = word.to_lowercase();
     MODES.iter().find(|(words, _)| words.contains(&word.as_str())).map(|(_, mode)| *mode)
 }
 
-/// Ends of names that say in which unit a number is, and a value that says it here.
+/// Suffixes of names that contain a unit, and a value with this unit.
 const UNITS: &[(&str, &str)] = &[
     ("milliseconds", "500ms"),
     ("millis", "500ms"),
@@ -203,7 +203,7 @@ const UNITS: &[(&str, &str)] = &[
     ("mins", "5m"),
 ];
 
-/// The option of the list that is meant by `word`, and what to say behind its name.
+/// Returns the option that `word` means, and the addition to its name in the message.
 pub(super) fn meant(word: &str, options: &[&'static str]) -> Option<(&'static str, String)> {
     let word = word.to_lowercase().replace('_', "");
     if let Some(alias) = ALIASES.iter().find(|alias| alias.words.contains(&word.as_str())) {
@@ -229,7 +229,7 @@ mod tests {
                 "lockAtMostFor",
                 Some((
                     "max_hold",
-                    " for how long the body may hold the lock, or `ttl` for how long its key outlives a crash",
+                    " (how long the body may hold the lock) or `ttl` (how long the key remains after a crash)",
                 )),
             ),
             ("max_concurrent", Some(("permits", ", as in `permits = 4`"))),

@@ -1,4 +1,4 @@
-//! What several options read in one way, and say of what they cannot read.
+//! Shared readers of option values, and their messages.
 
 use crate::errors;
 use quote::ToTokens;
@@ -6,12 +6,12 @@ use syn::ext::IdentExt;
 use syn::parse::ParseStream;
 use syn::{Expr, Ident, LitStr};
 
-/// A mistake at all tokens of `value`.
+/// Returns an error at all tokens of `value`.
 pub(super) fn refuse<T>(value: impl ToTokens, message: impl std::fmt::Display) -> syn::Result<T> {
     Err(syn::Error::new_spanned(value, message))
 }
 
-/// An expression that came through a `macro_rules!` variable stands in an invisible group.
+/// Unwraps an expression from a `macro_rules!` variable, which is in an invisible group.
 pub(super) fn ungrouped(value: Expr) -> Expr {
     match value {
         Expr::Group(group) => ungrouped(*group.expr),
@@ -19,13 +19,13 @@ pub(super) fn ungrouped(value: Expr) -> Expr {
     }
 }
 
-/// Reads an expression. A parser would say of what is none what it expects, and not what to write.
+/// Reads an expression. The message of the parser would contain what it expects, and not what to write.
 pub(super) fn expression(input: ParseStream<'_>, example: &str) -> syn::Result<Expr> {
     let start = input.span();
     input.parse().map_err(|_| syn::Error::new(start, format!("this is not an expression: write `{example}`")))
 }
 
-/// The word that text in quotes stands for.
+/// Returns the word that is written in quotes.
 pub(super) fn unquoted<'a>(
     input: ParseStream<'_>,
     words: impl IntoIterator<Item = &'a str>,
@@ -35,19 +35,20 @@ pub(super) fn unquoted<'a>(
     Some((text, word))
 }
 
-/// What to say of a value in quotes: the same without them where that is the way to a value, and `example` where it is not.
+/// Returns the error for a value in quotes. It proposes the value without quotes if it is a path to a value, and
+/// `example` otherwise.
 pub(super) fn refuse_text<T>(option: &str, text: &LitStr, example: &str) -> syn::Result<T> {
     let value = text.value();
-    if is_way(&value) {
-        has_quotes(option, text, &value)
+    if is_value_path(&value) {
+        refuse_quotes(option, text, &value)
     } else {
-        refuse(text, format!("this is text: write `{example}`"))
+        refuse(text, format!("`{option}` takes an expression and not text: write `{example}`"))
     }
 }
 
-/// Returns `true` if text is the way to a value, as in `self.locks`, `LEASE` or `config::locks()`. The compiler's own lexer is not
-/// asked, because it reports by itself what it does not like.
-pub(super) fn is_way(text: &str) -> bool {
+/// Returns `true` if the text is a path to a value, as in `self.locks`, `LEASE` or `config::locks()`. The compiler's
+/// own lexer is not used, because it reports errors itself.
+pub(super) fn is_value_path(text: &str) -> bool {
     let text = text.trim_start_matches('&').replace("::", ".");
     let is_name = |name: &str| {
         let name = name.strip_suffix("()").unwrap_or(name);
@@ -57,19 +58,19 @@ pub(super) fn is_way(text: &str) -> bool {
     text.split('.').all(is_name)
 }
 
-/// What to say of a word in quotes.
-pub(super) fn has_quotes<T>(option: &str, text: &LitStr, word: &str) -> syn::Result<T> {
-    refuse(text, format!("`{}` is text: write `{option} = {word}`", text.token()))
+/// Returns the error for a word in quotes.
+pub(super) fn refuse_quotes<T>(option: &str, text: &LitStr, word: &str) -> syn::Result<T> {
+    refuse(text, format!("`{}` is text in quotes: write `{option} = {word}`", text.token()))
 }
 
-/// Reads the value of an option that is one of a few words, and gives what the word stands for.
+/// Reads an option that is one of a few words, and returns the meaning of the word.
 pub(super) fn word<T: Copy>(input: ParseStream<'_>, option: &str, words: &[(&str, T)]) -> syn::Result<T> {
     let names = || words.iter().map(|(word, _)| *word);
     if let Some((text, word)) = unquoted(input, names()) {
-        return has_quotes(option, &text, word);
+        return refuse_quotes(option, &text, word);
     }
     let Ok(found) = input.call(Ident::parse_any) else {
-        return Err(input.error(format!("`{option}` is one of {}", errors::list(names()))));
+        return Err(input.error(format!("`{option}` must be {}", errors::any_of(names()))));
     };
     let text = found.unraw().to_string();
     if let Some((_, value)) = words.iter().find(|(word, _)| *word == text) {
@@ -77,6 +78,6 @@ pub(super) fn word<T: Copy>(input: ParseStream<'_>, option: &str, words: &[(&str
     }
     match errors::nearest(&text, names()) {
         Some(meant) => refuse(found, format!("unknown word `{text}`: did you mean `{option} = {meant}`?")),
-        None => refuse(found, format!("unknown word `{text}`: `{option}` is one of {}", errors::list(names()))),
+        None => refuse(found, format!("unknown word `{text}`: `{option}` must be {}", errors::any_of(names()))),
     }
 }

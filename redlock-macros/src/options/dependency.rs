@@ -1,57 +1,57 @@
-//! Under which name the crate that is compiled depends on `redlock-runtime`.
+//! Finds the name under which the compiled crate depends on `redlock-runtime`.
 //!
-//! The compiler was told so: `--extern locks=/target/libredlock_runtime-1a2b.rmeta`. That is true for every build
-//! system, workspace, target and kind of dependency, while a manifest says it in a dozen ways, of which some stand in
-//! another file, and reading one takes a parser of TOML in every build. An editor's server has no such arguments; there,
-//! the usual name is taken.
+//! The name is in the compiler's arguments: `--extern locks=/target/libredlock_runtime-1a2b.rmeta`. This works for
+//! every build system, workspace, target and kind of dependency. A manifest has a dozen ways to write a dependency,
+//! some of them in another file, and would need a TOML parser in every build. An editor's server has no such arguments,
+//! so the usual name is used there.
 
 use proc_macro2::{Ident, Span};
 use std::sync::OnceLock;
 use syn::{Path, PathSegment, Token};
 
-/// The name that a dependency has where nobody has renamed it.
+/// Name of the dependency without a rename.
 const USUAL: &str = "redlock_runtime";
 
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) enum Dependency {
     Usual,
     Renamed(String),
-    /// There are two of them, in different versions, and none has the usual name.
+    /// Two versions, neither under the usual name.
     Several,
-    /// There are dependencies, and none is this one.
+    /// Not among the dependencies.
     Missing,
 }
 
-/// Finds it out once for the compiler's process.
+/// Finds the dependency, once per compiler process.
 pub(super) fn find() -> &'static Dependency {
     static FOUND: OnceLock<Dependency> = OnceLock::new();
     FOUND.get_or_init(|| {
         if std::env::var("CARGO_CRATE_NAME").is_ok_and(|name| name == USUAL) {
             return Dependency::Usual;
         }
-        among(std::env::args_os().flat_map(|argument| expanded(&argument.to_string_lossy())))
+        from_arguments(std::env::args_os().flat_map(|argument| expanded(&argument.to_string_lossy())))
     })
 }
 
-/// `::name`
+/// Creates the path `::name`.
 pub(super) fn path(name: &str) -> Path {
     let name = PathSegment::from(Ident::new(name, Span::call_site()));
     Path { leading_colon: Some(<Token![::]>::default()), segments: [name].into_iter().collect() }
 }
 
-/// The arguments that stand, one in a line, in the file that `@file` names; any other argument is itself.
+/// Returns the arguments in the file of `@file`, one per line. Any other argument is returned itself.
 fn expanded(argument: &str) -> Vec<String> {
     let file = argument.strip_prefix('@').and_then(|path| std::fs::read_to_string(path).ok());
     file.map_or_else(|| vec![argument.to_owned()], |text| text.lines().map(ToOwned::to_owned).collect())
 }
 
 /// Reads the arguments of the compiler.
-fn among(arguments: impl Iterator<Item = String>) -> Dependency {
+fn from_arguments(arguments: impl Iterator<Item = String>) -> Dependency {
     let mut renamed = None;
     let mut is_complete = false;
     let mut is_extern = false;
     for argument in arguments {
-        // A file that cannot be read.
+        // The file cannot be read.
         if argument.starts_with('@') {
             return Dependency::Usual;
         }
@@ -78,7 +78,7 @@ fn among(arguments: impl Iterator<Item = String>) -> Dependency {
     }
 }
 
-/// `redlock_runtime` for `/target/libredlock_runtime-1a2b.rmeta`
+/// Returns `redlock_runtime` for `/target/libredlock_runtime-1a2b.rmeta`.
 fn crate_of(file: &str) -> Option<&str> {
     let file = file.rsplit(['/', '\\']).next()?;
     file.strip_prefix("lib")?.split(['-', '.']).next()
@@ -86,10 +86,10 @@ fn crate_of(file: &str) -> Option<&str> {
 
 #[cfg(test)]
 mod tests {
-    use super::{Dependency, among};
+    use super::{Dependency, from_arguments};
 
     #[test]
-    fn what_the_compiler_was_told() {
+    fn dependency_names_in_compiler_arguments() {
         let renamed = |name: &str| Dependency::Renamed(name.into());
         let table = [
             ("rustc --extern redlock_runtime=/t/libredlock_runtime-1a.rmeta", Dependency::Usual),
@@ -111,7 +111,7 @@ mod tests {
             ("rust-analyzer-proc-macro-srv", Dependency::Usual),
         ];
         for (arguments, expected) in table {
-            assert_eq!(among(arguments.split(' ').map(str::to_owned)), expected, "{arguments}");
+            assert_eq!(from_arguments(arguments.split(' ').map(str::to_owned)), expected, "{arguments}");
         }
     }
 }

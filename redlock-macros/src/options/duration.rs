@@ -7,13 +7,13 @@ use quote::ToTokens;
 use std::time::Duration;
 use syn::{Expr, ExprLit, ExprPath, Lit, UnOp};
 
-/// A duration as the user wrote it.
+/// Duration as written by the user.
 pub(crate) enum Time {
-    /// Known while the attribute is expanded.
+    /// Literal, known at expansion.
     Literal(Duration),
-    /// A path, which is a constant unless it names an argument.
+    /// Path: a constant, or an argument.
     Path(ExprPath),
-    /// Known when the function runs.
+    /// Expression, known at run time.
     Expression(Expr),
 }
 
@@ -27,12 +27,11 @@ impl ToTokens for Time {
     }
 }
 
-/// The units and their lengths in milliseconds.
+/// Units and their lengths in milliseconds.
 const UNITS: [(&str, u64); 5] = [("ms", 1), ("s", 1000), ("m", 60_000), ("h", 3_600_000), ("d", 86_400_000)];
 
-/// In seconds: the largest number that is believed without a unit, because a larger one was probably meant as
-/// milliseconds. If this were smaller, plausible times in seconds would be refused; if it were larger, `5000` that was
-/// meant as five seconds would last more than an hour.
+/// Largest number without a unit, in seconds. A larger one was probably meant in milliseconds. Too small: plausible
+/// numbers of seconds are rejected. Too large: `5000`, meant as five seconds, lasts more than an hour.
 const MOST_SECONDS: u64 = 3600;
 
 /// Reads the value of `option`.
@@ -47,18 +46,18 @@ pub(crate) fn read(option: &str, value: Expr) -> syn::Result<Time> {
             if let Lit::Str(text) = &literal.lit
                 && is_value(&text.value())
             {
-                return common::has_quotes(option, text, &text.value());
+                return common::refuse_quotes(option, text, &text.value());
             }
             let read = match &literal.lit {
                 Lit::Int(int) => int_text(option, &int.token().to_string(), int.base10_digits()),
                 Lit::Float(float) => Err(fraction(option, &float.token().to_string())),
                 Lit::Str(text) => quoted_text(option, &text.value()),
-                _ => Err(format!("`{option}` is a duration: write `{option} = 30` or `{option} = \"1m30s\"`")),
+                _ => Err(format!("`{option}` must be a duration: write `{option} = 30` or `{option} = \"1m30s\"`")),
             };
             read.map(Time::Literal).map_err(|mistake| syn::Error::new_spanned(literal, mistake))
         }
         other => match converted(&other) {
-            // An error of the literal itself comes first.
+            // An error in the literal itself takes precedence.
             Some(literal) => {
                 read(option, Expr::Lit(literal.clone()))?;
                 let written = literal.to_token_stream();
@@ -76,7 +75,7 @@ pub(super) fn is_text_of_one(text: &str) -> bool {
 
 /// Returns `true` if the text is a constant or a path to one, and not a misspelt duration.
 fn is_value(text: &str) -> bool {
-    common::is_way(text) && (text.contains(['.', ':']) || !text.contains(char::is_lowercase))
+    common::is_value_path(text) && (text.contains(['.', ':']) || !text.contains(char::is_lowercase))
 }
 
 /// Returns `true` if the value is a literal, converted or not.
@@ -84,7 +83,7 @@ pub(super) fn is_literal(value: &Expr) -> bool {
     matches!(value, Expr::Lit(_)) || converted(value).is_some()
 }
 
-/// The literal in `"5s".into()`.
+/// Returns the literal in `"5s".into()`.
 fn converted(value: &Expr) -> Option<&ExprLit> {
     const CONVERSIONS: &[&str] =
         &["as_str", "expect", "into", "parse", "to_owned", "to_string", "try_into", "unwrap", "unwrap_or_default"];
@@ -99,15 +98,16 @@ fn converted(value: &Expr) -> Option<&ExprLit> {
     }
 }
 
-/// `30` counts seconds; `30s` names its unit. `decimal` is the same number in another base.
+/// Reads `30`, which counts seconds, or `30s`. `decimal` is the number in decimal.
 fn int_text(option: &str, text: &str, decimal: &str) -> Result<Duration, String> {
     let text = text.replace('_', "");
     if ["0x", "0o", "0b"].iter().any(|base| text.starts_with(base)) {
-        return Err(format!("`{text}` is a bit pattern and no duration: write `{option} = {decimal}`"));
+        return Err(format!("`{text}` is not decimal, and a duration must be: write `{option} = {decimal}`"));
     }
     match text.parse::<u64>() {
         Ok(seconds) if seconds > MOST_SECONDS => Err(format!(
-            "`{seconds}` counts seconds and makes {}: say the unit, as in `{option} = {seconds}ms` or `{option} = {seconds}s`",
+            "`{seconds}` without a unit means seconds, which is {}: write the unit, as in `{option} = {seconds}ms` or \
+             `{option} = {seconds}s`",
             in_words(seconds)
         )),
         Ok(seconds) => Ok(Duration::from_secs(seconds)),
@@ -115,7 +115,7 @@ fn int_text(option: &str, text: &str, decimal: &str) -> Result<Duration, String>
     }
 }
 
-/// `"1m30s"`: text always names its unit.
+/// Reads `"1m30s"`. Text always contains a unit.
 fn quoted_text(option: &str, text: &str) -> Result<Duration, String> {
     if !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_digit()) {
         return Err(format!("`\"{text}\"` has no unit: write `{option} = \"{text}s\"` or `{option} = \"{text}ms\"`"));
@@ -128,7 +128,7 @@ fn quoted_text(option: &str, text: &str) -> Result<Duration, String> {
     Err(format!("`\"{text}\"` has a space before its unit: write `{option} = \"{joined}\"`"))
 }
 
-/// Without the spaces between a number and its unit.
+/// Removes the spaces between a number and its unit.
 fn without_inner_spaces(text: &str) -> String {
     let mut joined = String::new();
     for word in text.split(' ') {
@@ -141,7 +141,7 @@ fn without_inner_spaces(text: &str) -> String {
     joined
 }
 
-/// `1m30s`: whole numbers, each with a unit, the larger unit first.
+/// Reads `1m30s`: whole numbers, each with a unit, the larger unit first.
 fn text_with_units(option: &str, text: &str) -> Result<Duration, String> {
     let example = || format!("`{text}` is not a duration: write `{option} = 30` or `{option} = \"1m30s\"`");
     let mut rest = text.trim();
@@ -174,7 +174,7 @@ fn split_where(text: &str, ends: impl Fn(char) -> bool) -> (&str, &str) {
     text.split_at(text.find(ends).unwrap_or(text.len()))
 }
 
-/// How long a number of seconds is, as in "8 h 20 min", for the message that doubts it.
+/// Formats a number of seconds for the message, as in "8 h 20 min".
 fn in_words(seconds: u64) -> String {
     match (seconds / 3600, seconds % 3600 / 60) {
         (hours, _) if hours >= 48 => format!("{} days", hours / 24),
@@ -184,16 +184,16 @@ fn in_words(seconds: u64) -> String {
 }
 
 fn too_long(text: &str) -> String {
-    format!("`{text}` is longer than any lock lives: at most 30 days are allowed")
+    format!("`{text}` is too long: write 30 days at most")
 }
 
-/// What to say of a number with a fraction or an exponent: the same time in a unit in which it is whole.
+/// Returns the message for a number with a fraction or an exponent. It proposes the same time in a smaller unit.
 fn fraction(option: &str, text: &str) -> String {
     let example = in_whole_units(text).unwrap_or_else(|| "1500ms".to_owned());
     format!("`{text}` is not a whole number: write it in a smaller unit, as in `{option} = {example}`")
 }
 
-/// `1500ms` for `1.5s`. No unit stands for seconds, as elsewhere.
+/// Returns `1500ms` for `1.5s`. Without a unit, the number counts seconds.
 fn in_whole_units(text: &str) -> Option<String> {
     let end = text.find(|c: char| c.is_alphabetic() && c != 'e').unwrap_or(text.len());
     let (number, unit) = text.split_at_checked(end)?;
@@ -278,12 +278,18 @@ mod tests {
         let table = [
             (
                 "30_000",
-                "`30000` counts seconds and makes 8 h 20 min: say the unit, as in `ttl = 30000ms` or `ttl = 30000s`",
+                "`30000` without a unit means seconds, which is 8 h 20 min: write the unit, as in `ttl = 30000ms` or \
+                 `ttl = 30000s`",
             ),
-            ("7200", "`7200` counts seconds and makes 2 h: say the unit, as in `ttl = 7200ms` or `ttl = 7200s`"),
+            (
+                "7200",
+                "`7200` without a unit means seconds, which is 2 h: write the unit, as in `ttl = 7200ms` or `ttl = \
+                 7200s`",
+            ),
             (
                 "604800",
-                "`604800` counts seconds and makes 7 days: say the unit, as in `ttl = 604800ms` or `ttl = 604800s`",
+                "`604800` without a unit means seconds, which is 7 days: write the unit, as in `ttl = 604800ms` or \
+                 `ttl = 604800s`",
             ),
             ("-30", "`ttl` cannot be negative: write `ttl = 30`"),
             ("1.5", "`1.5` is not a whole number: write it in a smaller unit, as in `ttl = 1500ms`"),
@@ -291,7 +297,7 @@ mod tests {
             ("\"0.5h\"", "`0.5h` is not a whole number: write it in a smaller unit, as in `ttl = 1800s`"),
             ("1e3", "`1e3` is not a whole number: write it in a smaller unit, as in `ttl = 1000s`"),
             ("0.3ms", "`0.3ms` is not a whole number: write it in a smaller unit, as in `ttl = 1500ms`"),
-            ("0x1E", "`0x1E` is a bit pattern and no duration: write `ttl = 30`"),
+            ("0x1E", "`0x1E` is not decimal, and a duration must be: write `ttl = 30`"),
             ("\"30 s\"", "`\"30 s\"` has a space before its unit: write `ttl = \"30s\"`"),
             ("\"1 m 30 s\"", "`\"1 m 30 s\"` has a space before its unit: write `ttl = \"1m 30s\"`"),
             ("\"4 parsecs\"", "unknown unit `parsecs`: the units are `ms`, `s`, `m`, `h` and `d`"),
@@ -310,13 +316,13 @@ mod tests {
                 "99999999999999999999s",
                 "`99999999999999999999s` is not a duration: write `ttl = 30` or `ttl = \"1m30s\"`",
             ),
-            ("\"LEASE\"", "`\"LEASE\"` is text: write `ttl = LEASE`"),
-            ("\"self.lease\"", "`\"self.lease\"` is text: write `ttl = self.lease`"),
+            ("\"LEASE\"", "`\"LEASE\"` is text in quotes: write `ttl = LEASE`"),
+            ("\"self.lease\"", "`\"self.lease\"` is text in quotes: write `ttl = self.lease`"),
             ("\"30s\".into()", "a literal needs no conversion: write `ttl = \"30s\"`"),
             ("\"30s\".parse().unwrap()", "a literal needs no conversion: write `ttl = \"30s\"`"),
             ("\"30\".into()", "`\"30\"` has no unit: write `ttl = \"30s\"` or `ttl = \"30ms\"`"),
-            ("true", "`ttl` is a duration: write `ttl = 30` or `ttl = \"1m30s\"`"),
-            ("'s'", "`ttl` is a duration: write `ttl = 30` or `ttl = \"1m30s\"`"),
+            ("true", "`ttl` must be a duration: write `ttl = 30` or `ttl = \"1m30s\"`"),
+            ("'s'", "`ttl` must be a duration: write `ttl = 30` or `ttl = \"1m30s\"`"),
         ];
         for (value, expected) in table {
             assert_eq!(parse(value).err().as_deref(), Some(expected), "{value}");

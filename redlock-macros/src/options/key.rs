@@ -1,4 +1,4 @@
-//! Reads what is locked: the templates of `key` or `path`, and the parts that have names beside them.
+//! Reads `key` and `path`: the templates and their named parts.
 
 use super::aliases;
 use super::common::{expression, refuse, ungrouped};
@@ -10,7 +10,7 @@ use syn::ext::IdentExt;
 use syn::parse::ParseStream;
 use syn::{Expr, ExprField, ExprLit, Ident, Lit, LitStr, Member, Token, parenthesized, token};
 
-/// The most keys of one request, which the runtime checks again. A larger limit would let attributes compile whose every call
+/// Maximum number of keys in one request. The runtime checks it again. Too large: attributes compile whose every call
 /// fails.
 const MOST: usize = 16;
 
@@ -24,7 +24,7 @@ pub(super) fn read_path(options: &mut Options, input: ParseStream<'_>) -> syn::R
     Ok(())
 }
 
-/// An option that says what is locked.
+/// Option that sets what is locked.
 #[derive(Clone, Copy)]
 struct Kind {
     option: &'static str,
@@ -58,7 +58,7 @@ fn read(kind: Kind, input: ParseStream<'_>) -> syn::Result<KeyTemplates> {
     Ok(KeyTemplates { first, others, named: Vec::new(), constant: None })
 }
 
-/// `key("order:{id}", id = order.id)`
+/// Reads `key("order:{id}", id = order.id)`.
 fn read_named(kind: Kind, input: ParseStream<'_>) -> syn::Result<KeyTemplates> {
     let content;
     let parentheses = parenthesized!(content in input);
@@ -67,12 +67,12 @@ fn read_named(kind: Kind, input: ParseStream<'_>) -> syn::Result<KeyTemplates> {
         return Err(syn::Error::new(parentheses.span.join(), message));
     }
     let key = key_with_parts(kind, &content);
-    // What is left after a mistake must be read as well, or the parser reports it as a second mistake.
+    // The rest after a mistake is consumed, so that the parser does not report it again.
     content.parse::<TokenStream>()?;
     key
 }
 
-/// What stands between the parentheses of a key: the template, then the named parts, and `constant` among them.
+/// Reads the parentheses of a key: the template, then the named parts and `constant`.
 fn key_with_parts(kind: Kind, content: ParseStream<'_>) -> syn::Result<KeyTemplates> {
     let (first, others) = templates(kind, expression(content, kind.named_example)?)?;
     let mut key = KeyTemplates { first, others, named: Vec::new(), constant: None };
@@ -80,7 +80,7 @@ fn key_with_parts(kind: Kind, content: ParseStream<'_>) -> syn::Result<KeyTempla
         let Some(name) = part_name(kind, content)? else { continue };
         if content.parse::<Option<Token![=]>>()?.is_some() {
             if key.named.iter().any(|(earlier, _)| earlier.unraw() == name.unraw()) {
-                return refuse(&name, format!("`{name}` is given twice: keep one"));
+                return refuse(&name, format!("`{name}` is given twice: remove one of the two"));
             }
             let value = expression(content, &format!("{name} = order.{name}"))?;
             key.named.push((name, value));
@@ -96,7 +96,7 @@ fn key_with_parts(kind: Kind, content: ParseStream<'_>) -> syn::Result<KeyTempla
     Err(content.error("expected `,` between two parts of the key"))
 }
 
-/// The name of a part of the key. Something else is a value without a name.
+/// Reads the name of a part of the key. Any other token is a value without a name.
 fn part_name(kind: Kind, content: ParseStream<'_>) -> syn::Result<Option<Ident>> {
     let ahead = content.fork();
     let is_name = ahead.call(Ident::parse_any).is_ok()
@@ -115,12 +115,12 @@ fn part_name(kind: Kind, content: ParseStream<'_>) -> syn::Result<Option<Ident>>
     refuse(value, message)
 }
 
-/// What to say of a text without a name behind a key.
+/// Returns the message for a text without a name after a key.
 pub(super) fn second_key() -> String {
     second(KEY)
 }
 
-/// What to say of a text without a name behind a path.
+/// Returns the message for a text without a name after a path.
 pub(super) fn second_path() -> String {
     second(PATH)
 }
@@ -129,9 +129,9 @@ fn second(kind: Kind) -> String {
     format!("this is a second {}: put both into a list, as in `{}`", kind.option, kind.list_example)
 }
 
-/// What to say of a name that stands alone beside the template.
+/// Returns the message for a name without a value after the template.
 fn part_without_value(kind: Kind, name: &Ident) -> String {
-    /// What others could call a key that is the same for all calls.
+    /// Words for a key that is the same for all calls.
     const CONSTANT: &[&str] = &["constant", "const", "static", "once", "global", "same", "single", "fixed"];
     match errors::nearest(&name.to_string(), CONSTANT.iter().copied()) {
         Some(_) => format!("unknown word `{name}`: did you mean `{}(\"..\", constant)`?", kind.option),
@@ -139,7 +139,7 @@ fn part_without_value(kind: Kind, name: &Ident) -> String {
     }
 }
 
-/// The templates that are the value of `key` or `path`: one, or those of a list.
+/// Reads the value of `key` or `path`: one template, or those of a list.
 fn templates(kind: Kind, value: Expr) -> syn::Result<(KeyTemplate, Vec<KeyTemplate>)> {
     let array = match ungrouped(value) {
         Expr::Array(array) => array,
@@ -155,7 +155,9 @@ fn templates(kind: Kind, value: Expr) -> syn::Result<(KeyTemplate, Vec<KeyTempla
         let what = if kind.is_path { "paths" } else { "keys" };
         return refuse(
             &array,
-            format!("this list has {count} {what} and at most {MOST} are allowed: lock what they are parts of"),
+            format!(
+                "this list has {count} {what}, but at most {MOST} are allowed: write a single one for the whole group"
+            ),
         );
     }
     let mut all: Vec<KeyTemplate> = Vec::new();
@@ -163,7 +165,7 @@ fn templates(kind: Kind, value: Expr) -> syn::Result<(KeyTemplate, Vec<KeyTempla
         let template = listed(kind, element)?;
         if all.iter().any(|earlier| earlier.literal.value() == template.literal.value()) {
             let text = template.literal.token();
-            return refuse(&template.literal, format!("`{text}` stands in this list twice: keep one"));
+            return refuse(&template.literal, format!("`{text}` is in this list twice: remove one of the two"));
         }
         all.push(template);
     }
@@ -176,7 +178,7 @@ fn templates(kind: Kind, value: Expr) -> syn::Result<(KeyTemplate, Vec<KeyTempla
     }
 }
 
-/// `"job:{id}"`, or `shared("config")`.
+/// Reads an element of a list: `"job:{id}"`, or `shared("config")`.
 fn listed(kind: Kind, element: Expr) -> syn::Result<KeyTemplate> {
     let template = |value, mode| Ok(KeyTemplate { literal: literal(kind, value, true)?, is_path: kind.is_path, mode });
     let mut call = match ungrouped(element) {
@@ -200,22 +202,25 @@ fn listed(kind: Kind, element: Expr) -> syn::Result<KeyTemplate> {
     };
     match (call.args.pop(), call.args.is_empty()) {
         (Some(value), true) => template(value, Some(mode)),
-        _ => refuse(&call, format!("`{function}` takes one text: write `{function}(\"config:{{tenant}}\")`")),
+        _ => refuse(
+            &call,
+            format!("`{function}(..)` takes exactly one string: write `{function}(\"config:{{tenant}}\")`"),
+        ),
     }
 }
 
-/// The string literal of a template.
+/// Reads the string literal of a template.
 fn literal(kind: Kind, value: Expr, is_listed: bool) -> syn::Result<LitStr> {
     let Kind { option, example, .. } = kind;
     match ungrouped(value) {
         Expr::Lit(ExprLit { lit: Lit::Str(value), .. }) => Ok(value),
-        Expr::Lit(value) => refuse(&value, format!("`{option}` is text: write `{example}`")),
-        Expr::Array(value) => refuse(&value, format!("this is a list in a list: write `{}`", kind.list_example)),
+        Expr::Lit(value) => refuse(&value, format!("`{option}` must be a string literal: write `{example}`")),
+        Expr::Array(value) => refuse(&value, format!("a list cannot contain a list: write `{}`", kind.list_example)),
         value => {
-            let proposed = proposal::of_key(&value).filter(|_| !kind.is_path);
+            let proposed = proposal::for_key(&value).filter(|_| !kind.is_path);
             let example = proposed.as_deref().unwrap_or(example);
             let example = if is_listed { example.strip_prefix("key = ").unwrap_or(example) } else { example };
-            refuse(&value, format!("`{option}` is a string literal: write `{example}`"))
+            refuse(&value, format!("`{option}` must be a string literal: write `{example}`"))
         }
     }
 }

@@ -1,8 +1,8 @@
-//! What the attribute says: its tokens, read into [`Options`] by a table with one row for each option.
+//! Parser of the attribute: reads its tokens into [`Options`], with a table of one row per option.
 //!
-//! Here belongs how an option is written, what its value may be by itself, and what is said of a value that cannot be
-//! read. What two options mean together, or what an option means for the function below it, belongs in `check`; the
-//! arguments of that function are no business of this folder.
+//! This module knows the syntax of an option, its possible values, and the messages for values that cannot be read.
+//! Rules about two options, or about an option and the function, belong in `check`. The arguments of the function are
+//! not known here.
 
 mod aliases;
 mod common;

@@ -1,44 +1,44 @@
-//! What to write in the place of an expression that was meant as a key.
+//! Proposes a template instead of an expression for the key.
 
 use proc_macro2::TokenStream;
 use quote::ToTokens;
 use syn::parse::{ParseStream, Parser};
 use syn::{Expr, ExprLit, Ident, Lit, LitStr, Macro, Token};
 
-/// The option with a template that says the same: for `order.id` it is `key = "{order.id}"`, for
-/// `format!("order:{}", f(id))` it is `key("order:{part}", part = f(id))`.
-pub(super) fn of_key(value: &Expr) -> Option<String> {
+/// Returns the option with an equivalent template: `key = "{order.id}"` for `order.id`, and `key("order:{part}", part =
+/// f(id))` for `format!("order:{}", f(id))`.
+pub(super) fn for_key(value: &Expr) -> Option<String> {
     match value {
-        Expr::Macro(call) if call.mac.path.is_ident("format") => of_format(&call.mac),
+        Expr::Macro(call) if call.mac.path.is_ident("format") => for_format(&call.mac),
         value => placeholder(value).map(|text| format!("key = \"{text}\"")),
     }
 }
 
-/// What stands for the expression in a template: `{order.id}`, or its own text for a literal.
+/// Returns the expression as a part of a template: `{order.id}`, or the text of a literal.
 fn placeholder(value: &Expr) -> Option<String> {
     if let Expr::Lit(ExprLit { lit: Lit::Str(text), .. }) = without_conversions(value) {
         let text = text.token().to_string();
         return Some(text.trim_matches('"').to_owned());
     }
-    way(value).map(|way| format!("{{{way}}}"))
+    value_path(value).map(|path| format!("{{{path}}}"))
 }
 
-/// The way to a value, as a placeholder can say it.
-fn way(value: &Expr) -> Option<String> {
+/// Returns the path to a value in the syntax of a placeholder.
+fn value_path(value: &Expr) -> Option<String> {
     match without_conversions(value) {
         Expr::Path(path) if path.qself.is_none() && path.path.leading_colon.is_none() => {
             let is_plain = path.path.segments.iter().all(|segment| segment.arguments.is_none());
             is_plain.then(|| squeezed(path))
         }
-        Expr::Field(field) => Some(format!("{}.{}", way(&field.base)?, squeezed(&field.member))),
+        Expr::Field(field) => Some(format!("{}.{}", value_path(&field.base)?, squeezed(&field.member))),
         Expr::MethodCall(call) if call.args.is_empty() && call.turbofish.is_none() => {
-            Some(format!("{}.{}()", way(&call.receiver)?, call.method))
+            Some(format!("{}.{}()", value_path(&call.receiver)?, call.method))
         }
         _ => None,
     }
 }
 
-/// `id` for `&id`, `id.clone()` and `id.to_string()`.
+/// Returns `id` for `&id`, `id.clone()` and `id.to_string()`.
 fn without_conversions(value: &Expr) -> &Expr {
     const CONVERSIONS: &[&str] = &["as_ref", "as_str", "clone", "into", "to_owned", "to_string"];
     match value {
@@ -52,8 +52,8 @@ fn without_conversions(value: &Expr) -> &Expr {
     }
 }
 
-/// `format!("order:{}:{}", order.id, total())`
-fn of_format(call: &Macro) -> Option<String> {
+/// Returns the key for `format!("order:{}:{}", order.id, total())`.
+fn for_format(call: &Macro) -> Option<String> {
     let (literal, given) = read_format.parse2(call.tokens.clone()).ok()?;
     let mut template = literal.value();
     let mut named = String::new();
@@ -79,7 +79,7 @@ fn of_format(call: &Macro) -> Option<String> {
 
 type Given = Vec<(Option<Ident>, Expr)>;
 
-/// What stands in the parentheses of `format!`.
+/// Parses the arguments of `format!`.
 fn read_format(input: ParseStream<'_>) -> syn::Result<(LitStr, Given)> {
     let literal = input.parse()?;
     let mut given = Vec::new();
@@ -89,12 +89,12 @@ fn read_format(input: ParseStream<'_>) -> syn::Result<(LitStr, Given)> {
         input.parse::<Option<Token![=]>>()?;
         given.push((name, input.parse()?));
     }
-    // Whatever else stands there is none of what `format!` takes.
+    // Other tokens are not valid in `format!`.
     let rest: TokenStream = input.parse()?;
     if rest.is_empty() { Ok((literal, given)) } else { Err(input.error("not a format")) }
 }
 
-/// The code without the spaces that printing puts between its tokens.
+/// Prints code without the spaces between its tokens.
 pub(super) fn squeezed(tokens: impl ToTokens) -> String {
     let text = tokens.to_token_stream().to_string();
     text.replace(" . ", ".").replace(" :: ", "::").replace(" (", "(").replace("& ", "&").replace(" ,", ",")
@@ -102,10 +102,10 @@ pub(super) fn squeezed(tokens: impl ToTokens) -> String {
 
 #[cfg(test)]
 mod tests {
-    use super::of_key;
+    use super::for_key;
 
     #[test]
-    fn what_to_write() {
+    fn expressions_become_templates() {
         let table = [
             ("id", Some("key = \"{id}\"")),
             ("&order.id", Some("key = \"{order.id}\"")),
@@ -122,7 +122,7 @@ mod tests {
             ("if a { b } else { c }", None),
         ];
         for (value, expected) in table {
-            assert_eq!(of_key(&syn::parse_str(value).unwrap()).as_deref(), expected, "{value}");
+            assert_eq!(for_key(&syn::parse_str(value).unwrap()).as_deref(), expected, "{value}");
         }
     }
 }

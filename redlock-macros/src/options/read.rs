@@ -1,13 +1,14 @@
-//! The tokens of the attribute, read into options by the table.
+//! Reads the tokens of the attribute into options, with the table.
 //!
-//! 1. A name is read. Without one, or without a row for it in the table, the mistake is noted and its value is skipped.
-//! 2. The form that the row demands is held against what follows the name: `= value`, `(..)`, or nothing for a flag.
+//! 1. A name is read. If there is none, or the table has no row for it, the mistake is recorded and its value is
+//!    skipped.
+//! 2. The tokens after the name are compared with the form in the row: `= value`, `(..)`, or nothing for a flag.
 //! 3. The row's own function reads the value into the options.
-//! 4. Whatever fails is noted, and reading goes on behind the next comma that a name follows: so all mistakes of an
-//!    attribute are told in one build.
-//! 5. Defaults of a block around the function stand in the attribute as `__defaults(..)`, where `expand` has put them.
-//!    They are read first, the outer ones before the inner ones, so that what stands nearer replaces them. Their mistakes
-//!    are told at the block, and not again for each function.
+//! 4. A failure is recorded, and reading continues after the next comma that a name follows. All mistakes of an
+//!    attribute are thus reported in one build.
+//! 5. The defaults of a surrounding block are in the attribute as `__defaults(..)`, written by `expand`. They are read
+//!    first, the outer ones before the inner ones, so that inner options replace them. Their mistakes are reported at
+//!    the block, and not for each function.
 
 use super::aliases::{self, FAIR};
 use super::dependency::{self, Dependency};
@@ -21,16 +22,16 @@ use syn::ext::IdentExt;
 use syn::parse::{ParseStream, Parser};
 use syn::{Expr, Ident, Lit, LitStr, Token, token};
 
-/// How the defaults of a block are called in the attributes of the functions inside.
+/// Name of the defaults of a block in the attributes of its functions.
 pub(crate) const DEFAULTS: &str = "__defaults";
 
-/// Reads all options of a function, as far as they can be read.
+/// Reads all readable options of a function.
 pub(crate) fn read(tokens: TokenStream, errors: &mut Errors) -> Options {
     let mut options = Options::default();
     let (own, defaults) = split_defaults(tokens);
     for tokens in defaults {
         read_all(&mut options, tokens, &mut Errors::default());
-        options.become_defaults();
+        options.turn_into_defaults();
     }
     read_all(&mut options, own, errors);
     if options.krate.is_none() && options.name("crate").is_none() {
@@ -60,7 +61,7 @@ fn read_all(options: &mut Options, tokens: TokenStream, errors: &mut Errors) {
     errors.ok(end);
 }
 
-/// What stands in the attribute itself, and the defaults of each block around it, the outer ones first.
+/// Splits the tokens of the attribute from the defaults of each surrounding block, the outer ones first.
 fn split_defaults(tokens: TokenStream) -> (TokenStream, Vec<TokenStream>) {
     let tokens: Vec<TokenTree> = tokens.into_iter().collect();
     let is_mark = |token: &TokenTree| matches!(token, TokenTree::Ident(word) if word == DEFAULTS);
@@ -73,19 +74,20 @@ fn split_defaults(tokens: TokenStream) -> (TokenStream, Vec<TokenStream>) {
     (tokens.into_iter().take(first).collect(), defaults)
 }
 
-/// What `crate = ..` would say, where it is not given.
+/// Finds the value of `crate` if it is not given.
 fn find_crate(options: &mut Options, errors: &mut Errors) {
     match dependency::find() {
         Dependency::Usual => {}
         Dependency::Renamed(name) => options.krate = Some(dependency::path(name)),
         Dependency::Several => errors.at(
             Span::call_site(),
-            "this crate depends on `redlock-runtime` twice, under other names: say which one is meant, as in `crate = locks`",
+            "this crate depends on two versions of `redlock-runtime`, neither under its usual name: write which one \
+             to use, as in `crate = locks`",
         ),
         Dependency::Missing => errors.at(
             Span::call_site(),
-            "this crate does not depend on `redlock-runtime` under any name: add the dependency, or write where it is \
-             re-exported, as in `crate = shop_base::redlock_runtime`",
+            "this crate does not depend on `redlock-runtime` under any name: add the dependency, or write the path of \
+             its re-export, as in `crate = shop_base::redlock_runtime`",
         ),
     }
 }
@@ -110,7 +112,7 @@ fn read_option(options: &mut Options, input: ParseStream<'_>, errors: &mut Error
             "path" => ", or put both into a list, as in `path = [\"/{tenant}/a\", \"/{tenant}/b\"]`",
             _ => "",
         };
-        errors.at(first.span(), format!("`{text}` is given twice: keep this one or the other{both}"));
+        errors.at(first.span(), format!("`{text}` is given twice: remove one of the two{both}"));
         errors.at(name.span(), format!("`{text}` is given a second time here"));
     }
     options.has_key |= text == "key" || text == "path";
@@ -120,11 +122,13 @@ fn read_option(options: &mut Options, input: ParseStream<'_>, errors: &mut Error
     end_of_option(input)
 }
 
-/// What to say of an option that does not exist. When the key was meant, the key is not reported as missing as well.
+/// Returns the message for an unknown option. If it means the key, the key is not reported as missing.
 fn unknown(options: &mut Options, name: &Ident, text: &str) -> String {
     if FAIR.contains(&text) {
         options.fair = Some(name.clone());
-        return format!("unknown option `{text}`: nobody can choose who is served first, so leave it out");
+        return format!(
+            "unknown option `{text}`: the order in which waiting calls are served cannot be chosen, so remove it"
+        );
     }
     let names: Vec<&str> = OPTIONS.iter().map(|row| row.name).collect();
     let near = || errors::nearest(text, names.iter().copied()).map(|option| (option, String::new()));
@@ -135,7 +139,7 @@ fn unknown(options: &mut Options, name: &Ident, text: &str) -> String {
     format!("unknown option `{text}`: the options are {}", errors::list(names.iter().copied()))
 }
 
-/// The name of an option; something else is a value without a name.
+/// Reads the name of an option. Any other token is a value without a name.
 fn read_name(options: &Options, input: ParseStream<'_>) -> syn::Result<Ident> {
     if input.peek(Ident::peek_any) {
         return input.call(Ident::parse_any);
@@ -153,12 +157,12 @@ fn read_name(options: &Options, input: ParseStream<'_>) -> syn::Result<Ident> {
     Err(input.error(message))
 }
 
-/// Reads the `=`, and sees that something follows where something must.
+/// Reads the `=`, and checks that a value follows.
 fn before_value(input: ParseStream<'_>, name: &Ident, row: &Row) -> syn::Result<()> {
     let ends = |input: ParseStream<'_>| input.is_empty() || input.peek(Token![,]);
     match row.form {
         Form::Flag if ends(input) => return Ok(()),
-        Form::Flag => return Err(input.error(format!("`{name}` is a flag without a value: write `{name}`"))),
+        Form::Flag => return Err(input.error(format!("`{name}` is a flag and takes no value: write `{name}`"))),
         Form::ValueOrList if input.peek(token::Paren) => return Ok(()),
         Form::Value | Form::ValueOrList => {}
     }
@@ -179,7 +183,7 @@ fn end_of_option(input: ParseStream<'_>) -> syn::Result<()> {
     Err(input.error("expected `,` between two options"))
 }
 
-/// Skips the value of an option that is not read.
+/// Skips the value of an unknown option.
 fn skip_value(input: ParseStream<'_>) -> syn::Result<()> {
     if input.peek(token::Paren) {
         input.parse::<TokenTree>()?;
@@ -189,7 +193,7 @@ fn skip_value(input: ParseStream<'_>) -> syn::Result<()> {
     end_of_option(input)
 }
 
-/// Skips what could not be read, to the next option after a comma: a comma may also stand inside the value.
+/// Skips unreadable tokens up to the next option after a comma. A comma may also be inside the value.
 fn skip_to_next_option(input: ParseStream<'_>) -> syn::Result<()> {
     while !input.is_empty() {
         if input.parse::<Option<Token![,]>>()?.is_some() {

@@ -1,4 +1,4 @@
-//! The options: how each is written, and what reads it.
+//! Table of the options: syntax, example and reader.
 
 use super::key::{read_key, read_path};
 use super::types::Options;
@@ -9,7 +9,7 @@ use super::values::{
 };
 use syn::parse::ParseStream;
 
-/// One option.
+/// Row of the table.
 #[derive(Clone, Copy)]
 pub(super) struct Row {
     pub(super) name: &'static str,
@@ -18,18 +18,18 @@ pub(super) struct Row {
     pub(super) read: fn(&mut Options, ParseStream<'_>) -> syn::Result<()>,
 }
 
-/// What stands after the name of an option.
+/// Syntax after the name of an option.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(super) enum Form {
     /// `= value`
     Value,
     /// `= value` or `(value, ..)`
     ValueOrList,
-    /// Nothing: the name alone says it.
+    /// Nothing.
     Flag,
 }
 
-/// A row of the usual form, `name = value`.
+/// Creates a row of the usual form, `name = value`.
 const fn value(
     name: &'static str,
     example: &'static str,
@@ -38,7 +38,7 @@ const fn value(
     Row { name, example, form: Form::Value, read }
 }
 
-/// Every option, in the order in which messages list them.
+/// All options, in the order of the messages.
 pub(super) const OPTIONS: &[Row] = &[
     Row { form: Form::ValueOrList, ..value("key", "key = \"order:{order_id}\"", read_key) },
     Row { form: Form::ValueOrList, ..value("path", "path = \"/{tenant}/{folder}\"", read_path) },
@@ -57,7 +57,7 @@ pub(super) const OPTIONS: &[Row] = &[
     Row { form: Form::Flag, ..value("reentrant", "reentrant", read_reentrant) },
     value("order_check", "order_check = off", read_order_check),
     value("on_contended", "on_contended = skip", read_on_contended),
-    value("on_failure", "on_failure = give_back", read_on_failure),
+    value("on_failure", "on_failure = reopen", read_on_failure),
     value("on_error", "on_error = |error| ..", read_on_error),
     value("on_lost", "on_lost = continue", read_on_lost),
     value("release", "release = confirmed", read_release),
@@ -65,5 +65,5 @@ pub(super) const OPTIONS: &[Row] = &[
     value("crate", "crate = ::redlock_runtime", read_crate),
 ];
 
-/// The option of defaults that says how the attribute of the functions is called.
+/// Option of the defaults: the name of the functions' attribute.
 pub(super) const ATTRIBUTE: Row = value("attribute", "attribute = locked", read_attribute);

@@ -1,4 +1,4 @@
-//! What can be read, and what is said of what cannot.
+//! Options that can be read, and the messages for those that cannot.
 
 use super::{Contended, Lost, Mode, Options, Release, Time, Waiting};
 use crate::errors::Errors;
@@ -66,7 +66,7 @@ fn named_parts() {
 }
 
 #[test]
-fn a_key_can_say_that_it_is_constant() {
+fn constant_keys() {
     for (tokens, is_constant) in [
         ("key(\"nightly\", constant)", true),
         ("key(\"nightly\", constant,)", true),
@@ -81,7 +81,7 @@ fn a_key_can_say_that_it_is_constant() {
 }
 
 #[test]
-fn nothing_is_read_from_nothing() {
+fn an_empty_attribute_has_no_options() {
     let (options, mistakes) = read("");
     assert!(mistakes.is_empty() && !options.has_key && options.key.is_none());
 }
@@ -91,31 +91,31 @@ fn every_mistake_is_found() {
     let table: &[(&str, &[&str])] = &[
         ("ttl = 0, wait = -1", &["a `ttl` of zero", "`wait` cannot be negative"]),
         ("ttl = 12ms", &["at least `ttl = 13ms`"]),
-        ("ttl = 31d", &["at most 30 days"]),
+        ("ttl = 31d", &["write 30 days at most"]),
         ("ttl = , key =", &["`ttl` needs a value", "`key` needs a value"]),
         ("ttl, wait", &["`ttl` needs a value", "`wait` needs a value"]),
         ("tll = 5, kee = 3, renew", &["did you mean `ttl`", "did you mean `key`", "`renew` needs a value"]),
         ("mode = a, on_contended = |a, b| (c, d), ttl = 0", &["unknown word `a`", "a `ttl` of zero"]),
         ("ttl = 5 wait = none, wait = \"3\"", &["expected `,`", "has no unit"]),
         ("ttl = 5 5 5, tll = 3", &["expected `,`", "did you mean `ttl`"]),
-        ("\"a\", 30, key = 5", &["write `key = \"a\"`", "this value has no name", "`key` is text"]),
+        ("\"a\", 30, key = 5", &["write `key = \"a\"`", "this value has no name", "`key` must be a string literal"]),
         ("crate = \"x::y\", ttl: 5", &["without quotes: write `crate = x::y`", "expected `=`"]),
-        ("crate = 5, renew = 10s", &["write `crate = ::redlock_runtime`", "when to renew is known from the `ttl`"]),
+        ("crate = 5, renew = 10s", &["write `crate = ::redlock_runtime`", "renewal follows from the `ttl`"]),
         ("key(), manager = +", &["`key` needs a value", "is not an expression: write `manager = self.locks`"]),
         ("key(\"a\", \"b\")", &["this is a second key: put both into a list, as in `key = ["]),
         ("key = (\"a\", \"b\")", &["this is a second key"]),
         ("path(\"/a\", \"/b\")", &["this is a second path: put both into a list, as in `path = ["]),
         ("key = [], ttl = 0", &["this list is empty", "a `ttl` of zero"]),
-        ("key = [\"a\", shared(\"a\")]", &["`\"a\"` stands in this list twice"]),
-        ("key = [\"a\", 5]", &["`key` is text"]),
-        ("key = [\"a\", [\"b\"]]", &["a list in a list"]),
+        ("key = [\"a\", shared(\"a\")]", &["`\"a\"` is in this list twice"]),
+        ("key = [\"a\", 5]", &["`key` must be a string literal"]),
+        ("key = [\"a\", [\"b\"]]", &["a list cannot contain a list"]),
         ("key = [\"a\", order.id]", &["write `\"{order.id}\"`"]),
         ("key = [read(\"a\"), \"b\"]", &["unknown word `read`: did you mean `shared(\"..\")`?"]),
         ("key = [sharde(\"a\"), \"b\"]", &["did you mean `shared(\"..\")`?"]),
-        ("key = [shared(), \"b\"]", &["`shared` takes one text"]),
-        ("key = [shared(\"a\", \"c\"), \"b\"]", &["`shared` takes one text"]),
-        ("key = [shared(5), \"b\"]", &["`key` is text"]),
-        ("path = 5, path", &["`path` is text", "given twice", "second", "`path` needs a value"]),
+        ("key = [shared(), \"b\"]", &["`shared(..)` takes exactly one string"]),
+        ("key = [shared(\"a\", \"c\"), \"b\"]", &["`shared(..)` takes exactly one string"]),
+        ("key = [shared(5), \"b\"]", &["`key` must be a string literal"]),
+        ("path = 5, path", &["`path` must be a string literal", "given twice", "second", "`path` needs a value"]),
         ("path(\"/{a}\", whole)", &["`whole` needs a value"]),
         (
             "keys = [\"a\"], folder = \"/a\"",
@@ -145,28 +145,28 @@ fn every_mistake_is_found() {
         ("mode = writer, ttl = 0", &["did you mean `mode = exclusive`", "a `ttl` of zero"]),
         (
             "mode = 5, mode",
-            &["`mode` is one of `exclusive` and `shared`", "given twice", "second", "`mode` needs a value"],
+            &["`mode` must be `exclusive` or `shared`", "given twice", "second", "`mode` needs a value"],
         ),
-        ("mode = self.mode, ttl = 0", &["unknown word `self`: `mode` is one of", "a `ttl` of zero"]),
+        ("mode = self.mode, ttl = 0", &["unknown word `self`: `mode` must be", "a `ttl` of zero"]),
         ("shared, rwlock = true", &["did you mean `mode`, as in `mode = shared`", "did you mean `mode`"]),
-        ("permits = 0, permits = 4", &["no permits", "is given twice", "a second time"]),
-        ("permits = 1001, ttl = 0", &["no more than 1000", "a `ttl` of zero"]),
+        ("permits = 0, permits = 4", &["with `permits = 0`", "is given twice", "a second time"]),
+        ("permits = 1001, ttl = 0", &["can be 1000 at most", "a `ttl` of zero"]),
         (
             "permits = \"4\", permits = -1",
-            &["`\"4\"` is text: write `permits = 4`", "is given twice", "a second time", "number of holders"],
+            &["`\"4\"` is text in quotes: write `permits = 4`", "is given twice", "a second time", "number of holders"],
         ),
-        ("renew = 5, on_lost = continu", &["`renew` is `true` or `false`", "`on_lost = continue`"]),
-        ("release = 5, on_lost = stop", &["`background` and `confirmed`", "`cancel` and `continue`"]),
-        ("guard = \"lock\", on_error = 5", &["write `guard = lock`", "is called with the error"]),
+        ("renew = 5, on_lost = continu", &["`renew` must be `true` or `false`", "`on_lost = continue`"]),
+        ("release = 5, on_lost = stop", &["`background` or `confirmed`", "`cancel` or `continue`"]),
+        ("guard = \"lock\", on_error = 5", &["write `guard = lock`", "a closure that takes the error"]),
         ("max_hold = 0, min_hold = 0", &["a `max_hold` of zero", "a `min_hold` of zero"]),
         ("key(\"{a}\", a), ttl = 0", &["`a` needs a value", "a `ttl` of zero"]),
         ("key(\"{a}\", a = 1, a = 2)", &["`a` is given twice"]),
         ("key(\"{a}\" a = 1)", &["between two parts of the key"]),
-        ("fair = true", &["leave it out"]),
+        ("fair = true", &["remove it"]),
         ("manager = \"self.locks\", mode = \"read\"", &["write `manager = self.locks`", "write `mode = shared`"]),
         (
             "manager = \"my locks\", renew = \"false\"",
-            &["this is text: write `manager = self.locks`", "write `renew = false`"],
+            &["takes an expression and not text: write `manager = self.locks`", "write `renew = false`"],
         ),
         ("permits = \"self.limit\", on_error = \"busy\"", &["write `permits = self.limit`", "write `on_error = busy`"]),
         ("wait = \"5s\".into(), ttl = limit.into()", &["a literal needs no conversion: write `wait = \"5s\"`"]),
@@ -202,12 +202,12 @@ fn lists_have_sixteen_keys_at_most_and_a_mode_for_each() {
 }
 
 #[test]
-fn what_stands_nearer_replaces_a_default() {
+fn own_options_and_inner_defaults_replace_outer_defaults() {
     let own = "key = \"order:{id}\", ttl = 5, on_contended = error";
     let outer = "__defaults(ttl = 10, wait = 1s, renew = false, on_contended = skip, tll = 3)";
     let inner = "__defaults(wait = 2s, manager = self.locks)";
     let (options, mistakes) = read(&format!("{own}, {outer}, {inner}"));
-    assert_eq!(mistakes, [""; 0], "mistakes in defaults are told where they stand");
+    assert_eq!(mistakes, [""; 0], "mistakes in defaults are reported at the block");
     let is_seconds =
         |time: Option<&Time>, seconds| matches!(time, Some(Time::Literal(time)) if time.as_secs() == seconds);
     assert!(is_seconds(options.ttl.as_ref(), 5) && is_seconds(options.wait.as_ref().unwrap().time(), 2));

@@ -1,23 +1,23 @@
-//! What the attribute says, as data.
+//! The options of the attribute as data.
 
 use super::duration::Time;
 use proc_macro2::Ident;
 use syn::ext::IdentExt;
 use syn::{Expr, LitStr, Path};
 
-/// What the attribute says.
+/// Options of an attribute.
 #[derive(Default)]
 pub(crate) struct Options {
-    /// What `key` or `path` says.
+    /// Value of `key` or `path`.
     pub(crate) key: Option<KeyTemplates>,
     pub(crate) mode: Mode,
-    /// How many may have the lock at a time.
+    /// Maximum number of holders.
     pub(crate) permits: Option<Expr>,
     pub(crate) ttl: Option<Time>,
     pub(crate) wait: Option<Waiting>,
     pub(crate) manager: Option<Expr>,
     pub(crate) guard: Option<Ident>,
-    /// `fencing`: the lock comes with a fencing token.
+    /// `true` for `fencing`: the guard has a fencing token.
     pub(crate) is_fenced: bool,
     pub(crate) nested: Nested,
     pub(crate) order: Order,
@@ -33,37 +33,37 @@ pub(crate) struct Options {
     pub(crate) once_per: Option<Time>,
     pub(crate) window_start: Option<Time>,
     pub(crate) on_failure: Failed,
-    /// What another library calls an order among waiting calls, where the user wrote such a word.
+    /// Word of another library for an order of waiting calls, if the user wrote one.
     pub(crate) fair: Option<Ident>,
-    /// Whether the attribute has a key, or something that was meant as one: then no key is reported as missing.
+    /// `true` if the attribute has a key, or an option that was meant as one. The key is then not reported as missing.
     pub(crate) has_key: bool,
-    /// Whether these are the defaults of a block, and not the options of a function.
+    /// `true` if these are the defaults of a block, and not the options of a function.
     pub(crate) is_for_many: bool,
-    /// `attribute = locked`, in defaults: how the attribute of the functions is called.
+    /// `attribute = locked` in defaults: the name of the functions' attribute.
     pub(crate) attribute: Option<Ident>,
-    /// The names of the options that exist, as they were written, also of those whose values could not be read.
+    /// Names of known options as written, including those with unreadable values.
     pub(super) names: Vec<Ident>,
-    /// The names that stand in the place of an option, whether there is such an option or not.
+    /// Names in the position of an option, known or unknown.
     pub(crate) written: Vec<Ident>,
-    /// The names of the options that come from a block around the function.
+    /// Names of the options from a surrounding block.
     pub(super) defaults: Vec<Ident>,
 }
 
-/// `"order:{id}"` or several of them, and the named parts beside, such as `id = order.id`.
+/// `"order:{id}"`, or several templates, with their named parts such as `id = order.id`.
 pub(crate) struct KeyTemplates {
     pub(crate) first: KeyTemplate,
-    /// Those behind it in a list.
+    /// Further templates of a list.
     pub(crate) others: Vec<KeyTemplate>,
     pub(crate) named: Vec<(Ident, Expr)>,
-    /// `constant`: the user says that all calls are meant to have this key.
+    /// `constant`: the key is intended to be the same for all calls.
     pub(crate) constant: Option<Ident>,
 }
 
-/// `"order:{id}"`, `"/{tenant}"`, or `shared("config")` in a list.
+/// Template: `"order:{id}"`, `"/{tenant}"`, or `shared("config")` in a list.
 pub(crate) struct KeyTemplate {
     pub(crate) literal: LitStr,
     pub(crate) is_path: bool,
-    /// If it is not that of all.
+    /// Mode of this key, if it differs from that of the request.
     pub(crate) mode: Option<Mode>,
 }
 
@@ -72,13 +72,13 @@ impl KeyTemplates {
         std::iter::once(&self.first).chain(&self.others)
     }
 
-    /// Whether it is one key and no path.
+    /// Returns `true` if there is exactly one key, and no path.
     pub(crate) fn is_one_key(&self) -> bool {
         self.others.is_empty() && !self.first.is_path
     }
 }
 
-/// Whether the lock is for one call alone.
+/// Mode of a lock: exclusive or shared.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) enum Mode {
     #[default]
@@ -87,7 +87,7 @@ pub(crate) enum Mode {
 }
 
 impl Mode {
-    /// As it is written.
+    /// Returns the word in the attribute.
     pub(crate) const fn name(self) -> &'static str {
         match self {
             Self::Exclusive => "exclusive",
@@ -96,7 +96,7 @@ impl Mode {
     }
 }
 
-/// How long to wait.
+/// Limit of the wait.
 pub(crate) enum Waiting {
     None,
     Forever,
@@ -112,14 +112,14 @@ impl Waiting {
     }
 }
 
-/// What a call gives that did not obtain the lock because another holds it.
+/// Output of a call that did not acquire the lock because another call holds it.
 pub(crate) enum Contended {
-    /// The value that says that nothing was done.
+    /// The value for a skipped call.
     Skip,
     Handler(Expr),
 }
 
-/// What becomes of the body when the lease has run out.
+/// Behaviour of the body when its lock is lost.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) enum Lost {
     #[default]
@@ -127,15 +127,15 @@ pub(crate) enum Lost {
     Continue,
 }
 
-/// What becomes of the window when the body has failed.
+/// Use of the window when its body fails: it is kept, or returned to other calls.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) enum Failed {
     #[default]
     Keep,
-    GiveBack,
+    Reopen,
 }
 
-/// What becomes of a call in the body of another with the same key.
+/// Behaviour of a nested call with the same key.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) enum Nested {
     #[default]
@@ -144,7 +144,7 @@ pub(crate) enum Nested {
     Enters,
 }
 
-/// Whether the manager looks at the order in which locks are taken.
+/// Check of the order in which locks are acquired.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) enum Order {
     #[default]
@@ -152,7 +152,7 @@ pub(crate) enum Order {
     Unchecked,
 }
 
-/// Whether the call waits for the answer to its release.
+/// Time of the release: in the background, or before the call returns.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) enum Release {
     #[default]
@@ -161,57 +161,61 @@ pub(crate) enum Release {
 }
 
 impl Options {
-    /// Whether nothing is asked for but a lock that is held while the body runs: then one call does all of it.
+    /// Returns `true` if only a lock for the duration of the body is required. One call of the runtime then does
+    /// everything.
     pub(crate) fn is_ordinary(&self) -> bool {
         let has_own_outcome = self.on_contended.is_some() || self.on_error.is_some();
         let has_own_end =
-            self.on_lost != Lost::Cancel || self.release != Release::Background || self.gives_windows_back();
+            self.on_lost != Lost::Cancel || self.release != Release::Background || self.returns_window_on_failure();
         self.guard.is_none() && !has_own_outcome && !has_own_end
     }
 
-    /// Whether others may share all that is locked.
+    /// Returns `true` if all keys are shared.
     pub(crate) fn is_shared(&self) -> bool {
         let is_shared = |mode: Option<Mode>| mode.unwrap_or(self.mode) == Mode::Shared;
         self.key.as_ref().map_or(is_shared(None), |key| key.all().all(|template| is_shared(template.mode)))
     }
 
-    /// Whether a body that fails gives its window back. A default of a block may say so for functions without windows.
-    pub(crate) fn gives_windows_back(&self) -> bool {
-        self.once_per.is_some() && self.on_failure == Failed::GiveBack
+    /// Returns `true` if a failed body returns its window. A default of a block may also apply to functions without
+    /// windows, where it has no effect.
+    pub(crate) fn returns_window_on_failure(&self) -> bool {
+        self.once_per.is_some() && self.on_failure == Failed::Reopen
     }
 
-    /// Whether the call may enter the lock of its caller. As a default of a block, it says nothing for functions with windows.
-    pub(crate) fn enters_its_own(&self) -> bool {
+    /// Returns `true` if the call may enter the lock of its caller. A default of a block has no effect on functions
+    /// with windows.
+    pub(crate) fn is_reentrant(&self) -> bool {
         self.nested == Nested::Enters && self.once_per.is_none()
     }
 
-    /// The name of an option that was given, rightly or wrongly, by the function or by a block around it.
+    /// Returns the name of an option, valid or not, from the function or a surrounding block.
     pub(crate) fn name(&self, option: &str) -> Option<&Ident> {
         self.own_name(option).or_else(|| self.defaults.iter().rev().find(|name| name.unraw() == option))
     }
 
-    /// The name of an option that the attribute itself gives.
+    /// Returns the name of an option in the attribute itself.
     pub(crate) fn own_name(&self, option: &str) -> Option<&Ident> {
         self.names.iter().find(|name| name.unraw() == option)
     }
 
-    /// Whether nothing was given, rightly or wrongly.
+    /// Returns `true` if the attribute contains no option, valid or not.
     pub(crate) fn is_empty(&self) -> bool {
         self.written.is_empty()
     }
 
-    /// Whether an option comes from a block around the function.
+    /// Returns `true` if an option comes from a surrounding block.
     pub(crate) fn is_default(&self, name: &Ident) -> bool {
         self.own_name(&name.unraw().to_string()).is_none()
     }
 
-    /// Makes what was read so far something that the next options may replace. What is wrong with it was told elsewhere.
-    pub(super) fn become_defaults(&mut self) {
+    /// Turns the options so far into defaults, which the next options may replace. Their mistakes are reported
+    /// elsewhere.
+    pub(super) fn turn_into_defaults(&mut self) {
         self.defaults.append(&mut self.names);
         (self.fair, self.has_key) = (None, false);
-        // An editor looks for what is written in the attribute itself.
+        // An editor looks for the names in the attribute itself.
         self.written.clear();
-        // What belongs to one function is no default.
+        // Options of a single function are not defaults.
         (self.key, self.guard, self.is_fenced) = (None, None, false);
     }
 }

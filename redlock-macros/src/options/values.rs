@@ -1,7 +1,7 @@
-//! Reads the value of each option but the key.
+//! Reads the value of each option except the key.
 
 use super::aliases;
-use super::common::{expression, has_quotes, is_way, refuse, refuse_text, ungrouped, unquoted, word};
+use super::common::{expression, is_value_path, refuse, refuse_quotes, refuse_text, ungrouped, unquoted, word};
 use super::duration::{self, Time};
 use super::proposal;
 use super::types::{Contended, Failed, Lost, Mode, Nested, Options, Order, Release, Waiting};
@@ -9,30 +9,30 @@ use std::time::Duration;
 use syn::parse::ParseStream;
 use syn::{Expr, ExprLit, Ident, Lit, LitStr, Path, Token};
 
-/// 13 ms. With the default settings a node has 10 ms for its answer, and clock drift takes 2 ms and a hundredth of the
-/// `ttl`. A smaller limit would let attributes compile whose every call fails; a larger one would refuse a `ttl` that
-/// works. The runtime checks the same limit again, for a manager with other settings.
+/// Minimum `ttl`. With the default settings, a node has 10 ms to answer, and clock drift takes 2 ms and a hundredth of
+/// the `ttl`. Too small: attributes compile whose every call fails. Too large: a `ttl` that works is rejected. The
+/// runtime checks the limit again, for managers with other settings.
 const SHORTEST_TTL: Duration = Duration::from_millis(13);
 
-/// 30 days, the longest that the runtime accepts. A larger limit would let attributes compile whose every call fails.
-const LONGEST_TTL: Duration = Duration::from_secs(30 * 24 * 3600);
+/// Maximum `ttl` of the runtime: 30 days. Too large: attributes compile whose every call fails.
+const MAX_TTL: Duration = Duration::from_secs(30 * 24 * 3600);
 
-/// The shortest window that the runtime accepts. A smaller limit would let attributes compile whose every call fails; a larger
-/// one would refuse windows that work.
+/// Minimum window of the runtime. Too small: attributes compile whose every call fails. Too large: windows that work
+/// are rejected.
 const SHORTEST_PERIOD: Duration = Duration::from_millis(100);
 
 pub(super) fn read_ttl(options: &mut Options, input: ParseStream<'_>) -> syn::Result<()> {
     let value = expression(input, "ttl = 30")?;
     let time = duration::read("ttl", value.clone())?;
     if let Time::Literal(ttl) = time {
-        usable_ttl(&value, ttl)?;
+        validate_ttl(&value, ttl)?;
     }
     options.ttl = Some(time);
     Ok(())
 }
 
-/// Refuses a `ttl` under which no lock could be held, or which no node would accept.
-fn usable_ttl(value: &Expr, ttl: Duration) -> syn::Result<()> {
+/// Rejects a `ttl` that is too short to hold a lock, or too long for the runtime.
+fn validate_ttl(value: &Expr, ttl: Duration) -> syn::Result<()> {
     if ttl.is_zero() {
         return refuse(value, "a lock with a `ttl` of zero is never held: write `ttl = 30`");
     }
@@ -40,36 +40,36 @@ fn usable_ttl(value: &Expr, ttl: Duration) -> syn::Result<()> {
         return refuse(
             value,
             format!(
-                "a `ttl` of {ttl:?} is over before the answer of a node can prove anything: it takes 10 ms for the \
-                 answer and more than 2 ms for clock drift, so write at least `ttl = {}ms`",
+                "a `ttl` of {ttl:?} is too short to acquire a lock: a node has 10 ms to answer and clock drift takes \
+                 more than 2 ms, so write at least `ttl = {}ms`",
                 SHORTEST_TTL.as_millis()
             ),
         );
     }
-    if ttl > LONGEST_TTL {
-        return refuse(value, "this `ttl` is longer than any lock lives: at most 30 days are allowed");
+    if ttl > MAX_TTL {
+        return refuse(value, "this `ttl` is too long: write 30 days at most");
     }
     Ok(())
 }
 
 pub(super) fn read_wait(options: &mut Options, input: ParseStream<'_>) -> syn::Result<()> {
     if let Some((text, word)) = unquoted(input, ["none", "forever"]) {
-        return has_quotes("wait", &text, word);
+        return refuse_quotes("wait", &text, word);
     }
     let value = match ungrouped(expression(input, "wait = \"5s\"")?) {
         Expr::Path(path) if path.path.is_ident("none") => Waiting::None,
         Expr::Path(path) if path.path.is_ident("forever") => Waiting::Forever,
         Expr::Path(path) if path.path.is_ident("None") => {
-            return refuse(path, "`None` is not a time: write `wait = none`");
+            return refuse(path, "`None` is not a duration: write `wait = none`");
         }
         Expr::Lit(ExprLit { lit: Lit::Bool(value), .. }) => {
             let word = if value.value { "forever" } else { "none" };
-            return refuse(&value, format!("`{}` is not a time: write `wait = {word}`", value.value));
+            return refuse(&value, format!("`{}` is not a duration: write `wait = {word}`", value.value));
         }
-        // The generated code converts the value, and could not tell into what this is converted before.
+        // The generated code converts the value again, so the type of this conversion would be unknown.
         Expr::MethodCall(call) if call.method == "into" && !duration::is_literal(&call.receiver) => {
             let value = proposal::squeezed(&call.receiver);
-            return refuse(call, format!("`wait` converts its value by itself: write `wait = {value}`"));
+            return refuse(call, format!("`wait` converts its value itself: write `wait = {value}`"));
         }
         other => Waiting::For(duration::read("wait", other)?),
     };
@@ -79,7 +79,7 @@ pub(super) fn read_wait(options: &mut Options, input: ParseStream<'_>) -> syn::R
 
 pub(super) fn read_renew(options: &mut Options, input: ParseStream<'_>) -> syn::Result<()> {
     if let Some((text, word)) = unquoted(input, ["true", "false"]) {
-        return has_quotes("renew", &text, word);
+        return refuse_quotes("renew", &text, word);
     }
     let start = input.span();
     match ungrouped(expression(input, "renew = false")?) {
@@ -88,24 +88,25 @@ pub(super) fn read_renew(options: &mut Options, input: ParseStream<'_>) -> syn::
             Ok(())
         }
         value if matches!(duration::read("renew", value.clone()), Ok(Time::Literal(_))) => {
-            let message = "`renew` is `true` or `false`, and when to renew is known from the `ttl`: leave it out";
+            let message = "`renew` must be `true` or `false`, because the time of each renewal follows from the \
+                           `ttl`: remove it";
             refuse(value, message)
         }
-        _ => Err(syn::Error::new(start, "`renew` is `true` or `false`")),
+        _ => Err(syn::Error::new(start, "`renew` must be `true` or `false`")),
     }
 }
 
 pub(super) fn read_max_hold(options: &mut Options, input: ParseStream<'_>) -> syn::Result<()> {
-    options.max_hold = Some(some_time("max_hold", input)?);
+    options.max_hold = Some(nonzero_time("max_hold", input)?);
     Ok(())
 }
 
 pub(super) fn read_min_hold(options: &mut Options, input: ParseStream<'_>) -> syn::Result<()> {
-    options.min_hold = Some(some_time("min_hold", input)?);
+    options.min_hold = Some(nonzero_time("min_hold", input)?);
     Ok(())
 }
 
-/// Zero has an effect: it is what a function says against its manager, or against the defaults of its block.
+/// Reads `linger`. Zero is allowed: it overrides the manager, or the defaults of a block.
 pub(super) fn read_linger(options: &mut Options, input: ParseStream<'_>) -> syn::Result<()> {
     options.linger = Some(duration::read("linger", expression(input, "linger = \"2s\"")?)?);
     Ok(())
@@ -115,25 +116,26 @@ pub(super) fn read_once_per(options: &mut Options, input: ParseStream<'_>) -> sy
     let value = expression(input, "once_per = \"15m\"")?;
     let time = duration::read("once_per", value.clone())?;
     if let Time::Literal(period) = time {
-        usable_period(&value, period)?;
+        validate_period(&value, period)?;
     }
     options.once_per = Some(time);
     Ok(())
 }
 
-/// Refuses a window that the runtime would refuse.
-fn usable_period(value: &Expr, period: Duration) -> syn::Result<()> {
+/// Rejects a window that the runtime would reject.
+fn validate_period(value: &Expr, period: Duration) -> syn::Result<()> {
     if period < SHORTEST_PERIOD {
         return refuse(
             value,
             format!(
-                "a window of {period:?} is too short for the clocks of servers: write at least `once_per = {}ms`",
+                "a window of {period:?} is too short, because the clocks of the nodes differ: write at least \
+                 `once_per = {}ms`",
                 SHORTEST_PERIOD.as_millis()
             ),
         );
     }
-    if period > LONGEST_TTL {
-        return refuse(value, "this `once_per` is longer than any key is kept: at most 30 days are allowed");
+    if period > MAX_TTL {
+        return refuse(value, "this `once_per` is too long: write 30 days at most");
     }
     Ok(())
 }
@@ -143,12 +145,12 @@ pub(super) fn read_window_start(options: &mut Options, input: ParseStream<'_>) -
     Ok(())
 }
 
-/// A duration that would have no effect if it were zero.
-fn some_time(option: &str, input: ParseStream<'_>) -> syn::Result<Time> {
+/// Reads a duration that has no effect if it is zero.
+fn nonzero_time(option: &str, input: ParseStream<'_>) -> syn::Result<Time> {
     let value = expression(input, &format!("{option} = \"5s\""))?;
     match duration::read(option, value.clone())? {
         Time::Literal(time) if time.is_zero() => {
-            refuse(value, format!("a `{option}` of zero has no effect: leave it out"))
+            refuse(value, format!("a `{option}` of zero has no effect: remove it"))
         }
         time => Ok(time),
     }
@@ -158,7 +160,7 @@ pub(super) fn read_mode(options: &mut Options, input: ParseStream<'_>) -> syn::R
     if let Ok(text) = input.fork().parse::<LitStr>()
         && let Some(mode) = aliases::mode(&text.value())
     {
-        return has_quotes("mode", &text, mode);
+        return refuse_quotes("mode", &text, mode);
     }
     if let Some((word, mode)) = mode_of_another_library(input) {
         let message = format!("unknown word `{word}`: did you mean `mode = {mode}`?");
@@ -168,33 +170,39 @@ pub(super) fn read_mode(options: &mut Options, input: ParseStream<'_>) -> syn::R
     Ok(())
 }
 
-/// A word by which others call a mode, and the mode.
+/// Returns the word of another library for a mode, and the mode.
 fn mode_of_another_library(input: ParseStream<'_>) -> Option<(Ident, &'static str)> {
     let word: Ident = input.fork().parse().ok()?;
     let mode = aliases::mode(&word.to_string())?;
     Some((word, mode))
 }
 
-/// The most that the runtime accepts. A larger limit would let attributes compile whose every call fails; a smaller one would refuse
-/// numbers that work.
+/// Maximum number of permits of the runtime. Too large: attributes compile whose every call fails. Too small: numbers
+/// that work are rejected.
 const MOST_PERMITS: u32 = 1000;
 
 pub(super) fn read_permits(options: &mut Options, input: ParseStream<'_>) -> syn::Result<()> {
     let value = ungrouped(expression(input, "permits = 4")?);
     match &value {
         Expr::Lit(ExprLit { lit: Lit::Int(count), .. }) => match count.base10_parse::<u32>() {
-            Ok(0) => return refuse(value, "with no permits nobody could ever enter: write `permits = 1` or more"),
+            Ok(0) => return refuse(value, "with `permits = 0` no call could ever run: write `permits = 1` or more"),
             Ok(1..=MOST_PERMITS) => {}
             Ok(_) => {
-                return refuse(value, "no more than 1000 permits are allowed, because each call is told who has one");
+                return refuse(
+                    value,
+                    "`permits` can be 1000 at most, because every acquisition reads the list of all holders: write a \
+                     smaller number, or use several keys",
+                );
             }
-            Err(_) => return refuse(value, "`permits` is a number of holders: write `permits = 4`"),
+            Err(_) => {
+                return refuse(value, "`permits` must be a number of holders from 1 to 1000: write `permits = 4`");
+            }
         },
-        Expr::Lit(ExprLit { lit: Lit::Str(text), .. }) if is_count(&text.value()) || is_way(&text.value()) => {
-            return has_quotes("permits", text, &text.value());
+        Expr::Lit(ExprLit { lit: Lit::Str(text), .. }) if is_count(&text.value()) || is_value_path(&text.value()) => {
+            return refuse_quotes("permits", text, &text.value());
         }
         Expr::Lit(_) | Expr::Unary(_) => {
-            return refuse(value, "`permits` is a number of holders: write `permits = 4`");
+            return refuse(value, "`permits` must be a number of holders from 1 to 1000: write `permits = 4`");
         }
         _ => {}
     }
@@ -209,7 +217,7 @@ fn is_count(text: &str) -> bool {
 
 pub(super) fn read_guard(options: &mut Options, input: ParseStream<'_>) -> syn::Result<()> {
     let Ok(name) = input.parse::<Ident>() else {
-        return Err(input.error("`guard` is the name by which the body sees its lock: write `guard = lock`"));
+        return Err(input.error("`guard` must be a name for the lock in the body: write `guard = lock`"));
     };
     options.guard = Some(name);
     Ok(())
@@ -217,7 +225,7 @@ pub(super) fn read_guard(options: &mut Options, input: ParseStream<'_>) -> syn::
 
 pub(super) fn read_on_contended(options: &mut Options, input: ParseStream<'_>) -> syn::Result<()> {
     if let Some((text, word)) = unquoted(input, ["skip", "error"]) {
-        return has_quotes("on_contended", &text, word);
+        return refuse_quotes("on_contended", &text, word);
     }
     let ahead = input.fork();
     if let Ok(word) = ahead.parse::<Ident>()
@@ -233,7 +241,7 @@ pub(super) fn read_on_contended(options: &mut Options, input: ParseStream<'_>) -
 }
 
 pub(super) fn read_on_failure(options: &mut Options, input: ParseStream<'_>) -> syn::Result<()> {
-    options.on_failure = word(input, "on_failure", &[("keep", Failed::Keep), ("give_back", Failed::GiveBack)])?;
+    options.on_failure = word(input, "on_failure", &[("keep", Failed::Keep), ("reopen", Failed::Reopen)])?;
     Ok(())
 }
 
@@ -242,16 +250,17 @@ pub(super) fn read_on_error(options: &mut Options, input: ParseStream<'_>) -> sy
     Ok(())
 }
 
-/// A handler is a function or a closure. Of those the compiler judges; only a literal is refused here, because it never
-/// is one.
+/// Reads a handler: a function or a closure, which the compiler checks. Only a literal is rejected here, because it is
+/// never a handler.
 fn handler(option: &str, input: ParseStream<'_>) -> syn::Result<Expr> {
     match expression(input, &format!("{option} = |error| .."))? {
-        Expr::Lit(ExprLit { lit: Lit::Str(text), .. }) if is_way(&text.value()) => {
-            has_quotes(option, &text, &text.value())
+        Expr::Lit(ExprLit { lit: Lit::Str(text), .. }) if is_value_path(&text.value()) => {
+            refuse_quotes(option, &text, &text.value())
         }
-        Expr::Lit(value) => {
-            refuse(&value, format!("`{option}` is called with the error: write `{option} = |error| ..`"))
-        }
+        Expr::Lit(value) => refuse(
+            &value,
+            format!("`{option}` must be a function or a closure that takes the error: write `{option} = |error| ..`"),
+        ),
         handler => Ok(handler),
     }
 }
@@ -276,7 +285,7 @@ pub(super) fn read_manager(options: &mut Options, input: ParseStream<'_>) -> syn
     let example = "manager = self.locks";
     match ungrouped(expression(input, example)?) {
         Expr::Lit(ExprLit { lit: Lit::Str(text), .. }) => return refuse_text("manager", &text, example),
-        Expr::Lit(value) => return refuse(value, format!("`manager` is a `LockManager`: write `{example}`")),
+        Expr::Lit(value) => return refuse(value, format!("`manager` must be a `LockManager`: write `{example}`")),
         value => options.manager = Some(value),
     }
     Ok(())
@@ -286,19 +295,19 @@ pub(super) fn read_crate(options: &mut Options, input: ParseStream<'_>) -> syn::
     let start = input.span();
     let read = |path: &LitStr| path.parse_with(Path::parse_mod_style).ok();
     if let Some(path) = input.fork().parse().ok().as_ref().and_then(read) {
-        let message = format!("`crate` is a path, without quotes: write `crate = {}`", proposal::squeezed(path));
+        let message = format!("`crate` must be a path without quotes: write `crate = {}`", proposal::squeezed(path));
         return Err(syn::Error::new(start, message));
     }
     let path = input.call(Path::parse_mod_style);
     options.krate =
-        Some(path.map_err(|_| syn::Error::new(start, "`crate` is a path: write `crate = ::redlock_runtime`"))?);
+        Some(path.map_err(|_| syn::Error::new(start, "`crate` must be a path: write `crate = ::redlock_runtime`"))?);
     Ok(())
 }
 
 pub(super) fn read_attribute(options: &mut Options, input: ParseStream<'_>) -> syn::Result<()> {
     let Ok(name) = input.parse::<Ident>() else {
         return Err(
-            input.error("`attribute` is the last name in the path of the attribute: write `attribute = locked`")
+            input.error("`attribute` must be the last name in the path of the attribute: write `attribute = locked`")
         );
     };
     options.attribute = Some(name);

@@ -1,25 +1,26 @@
-//! Placeholders as other languages write them, which are plain text in a key: `${id}`, `#{id}`, `{{id}}`, `$id`, `#id`.
+//! Placeholders of other languages, which are plain text in a key: `${id}`, `#{id}`, `{{id}}`, `$id`, `#id`.
 
 use std::ops::Range;
 
-/// A placeholder of another language.
+/// Placeholder of another language.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) struct Foreign<'a> {
-    /// `${id}`
+    /// The placeholder as written, such as `${id}`.
     pub(crate) written: &'a str,
-    /// The template with `{id}` in its place.
+    /// Template with `{id}` instead of it.
     pub(crate) meant: String,
 }
 
-/// The first placeholder of another language. Text without braces is one only if it names an argument, and a sign only if it
-/// does not itself separate what is before it, as in `USER#{id}`: all else may be meant as it is.
+/// Finds the first placeholder of another language. Text without braces is a placeholder only if it names an argument.
+/// A sign is part of one only if it does not separate the text before it, as in `USER#{id}`. All other text may be
+/// intended.
 pub(crate) fn foreign(template: &str, is_argument: impl Fn(&str) -> bool) -> Option<Foreign<'_>> {
     let found = |at: usize| {
         let (place, name) = placeholder(template.get(at..)?, &is_argument)?;
         let place = at + place.start..at + place.end;
         let (before, written, after) =
             (template.get(..place.start)?, template.get(place.clone())?, template.get(place.end..)?);
-        // `{{{id}}}` is a value between braces, which a cluster takes for the part of the key that it hashes.
+        // `{{{id}}}` is a value in braces, which Redis Cluster uses as the hashed part of the key.
         let is_meant = if written.starts_with("{{") {
             before.ends_with('{') || after.starts_with('}')
         } else {
@@ -30,7 +31,7 @@ pub(crate) fn foreign(template: &str, is_argument: impl Fn(&str) -> bool) -> Opt
     template.char_indices().find_map(|(at, _)| found(at))
 }
 
-/// The placeholder at the start of the text, and what it names.
+/// Returns the placeholder at the start of the text, and the name in it.
 fn placeholder<'a>(text: &'a str, is_argument: &impl Fn(&str) -> bool) -> Option<(Range<usize>, &'a str)> {
     if let Some(inside) = text.strip_prefix("{{") {
         let (name, _) = inside.split_once("}}")?;

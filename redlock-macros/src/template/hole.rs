@@ -1,26 +1,26 @@
-//! One placeholder: a value, the way to it, and its format.
+//! Parser of one placeholder: a root, the steps to the value, and a format.
 //!
-//! 1. The text between the braces is split at its first single colon, into the way to a value and a format.
-//! 2. The way begins with a root: one name, or a path with `::`. Steps follow it: `.field`, `.0`, `.method(..)`,
-//!    `[..]`. What a method or an index takes is a number, `true`, `false` or a name, and nothing that would have to be evaluated in an
-//!    order.
-//! 3. What cannot be read so is an expression, for which a named part is proposed, or no value at all.
-//! 4. Of formats only those are allowed under which different integers have different texts.
+//! 1. The text between the braces is split at its first single colon, into the path to a value and a format.
+//! 2. The path begins with a root: one name, or a path with `::`. Steps follow: `.field`, `.0`, `.method(..)`, `[..]`.
+//!    The argument of a method or an index is a number, `true`, `false` or a name. Expressions are not allowed, because
+//!    they would have an order of evaluation.
+//! 3. Other text is an expression, for which the message proposes a named part, or not a value.
+//! 4. A format is allowed only if different integers have different texts.
 
-/// `{order.lines[0].sku()}`, `{self.tenant}`, `{Self::NAMESPACE}`, `{order_id:08}`
+/// Placeholder, such as `{order.lines[0].sku()}`, `{self.tenant}`, `{Self::NAMESPACE}` or `{order_id:08}`.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Hole {
-    /// Where it starts: one name, or a path with `::`.
+    /// First name, or a path with `::`.
     pub(crate) root: Vec<String>,
     pub(crate) steps: Vec<Step>,
     pub(crate) format: Option<Format>,
-    /// `{dir:/}`: it is several segments of a path.
+    /// `true` for `{dir:/}`: several segments of a path.
     pub(crate) is_subpath: bool,
-    /// As it is written, without the braces and the format.
+    /// Text as written, without the braces and the format.
     pub(crate) text: String,
 }
 
-/// The way from one value to the next.
+/// Step from one value to the next.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum Step {
     /// `.name` or `.0`
@@ -31,7 +31,7 @@ pub(crate) enum Step {
     Index(Input),
 }
 
-/// What a call or an index takes.
+/// Argument of a call or an index.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum Input {
     Number(String),
@@ -44,16 +44,16 @@ impl Input {
     }
 }
 
-/// A format of integers under which different ones stay different.
+/// Format of integers that keeps different integers different.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Format {
-    /// What stands after the colon.
+    /// Text after the colon.
     pub(crate) text: String,
     kind: Option<char>,
 }
 
 impl Format {
-    /// Whether a formatted number may go on with `c`.
+    /// Returns `true` if a formatted number may contain `c`.
     pub(crate) fn may_contain(&self, c: char) -> bool {
         match self.kind {
             Some('x') => matches!(c, '0'..='9' | 'a'..='f'),
@@ -64,7 +64,7 @@ impl Format {
 }
 
 impl Hole {
-    /// Reads what stands between braces.
+    /// Parses the text between braces.
     pub(super) fn read(inside: &str) -> Result<Self, String> {
         let (path, spec) = split_format(inside);
         let path = path.trim();
@@ -72,19 +72,19 @@ impl Hole {
             return Err(format!("`{{{inside}}}` needs no `r#` inside a key: write `{{{name}}}`"));
         }
         if path.is_empty() || path.bytes().all(|byte| byte.is_ascii_digit()) {
-            return Err(format!("`{{{inside}}}` names no argument: write its name, as in `{{order_id}}`"));
+            return Err(format!("`{{{inside}}}` does not name an argument: write its name, as in `{{order_id}}`"));
         }
         let is_subpath = spec.is_some_and(|spec| spec.trim() == "/");
         let format = spec.filter(|_| !is_subpath).map(|spec| format(inside, path, spec.trim())).transpose()?.flatten();
         let mut reader = Reader { rest: path };
         let (root, steps) = reader.root().zip(reader.steps()).ok_or_else(|| not_a_value(inside, path))?;
         if path == "self" {
-            return Err("`{self}` is the whole object: name a field of it, as in `{self.id}`".into());
+            return Err("`{self}` is the whole object: write one of its fields, as in `{self.id}`".into());
         }
         Ok(Self { root, steps, format, is_subpath, text: path.to_owned() })
     }
 
-    /// The only name, when there is nothing else.
+    /// Returns the name if the placeholder is only a name.
     pub(crate) fn name(&self) -> Option<&str> {
         match (self.root.as_slice(), self.steps.is_empty()) {
             ([name], true) => Some(name),
@@ -92,7 +92,7 @@ impl Hole {
         }
     }
 
-    /// Whether a method or an index takes the name.
+    /// Returns `true` if the name is an argument of a method or an index.
     pub(crate) fn takes(&self, name: &str) -> bool {
         let is_it = |input: &Input| matches!(input, Input::Name(other) if other == name);
         self.steps.iter().any(|step| match step {
@@ -102,13 +102,13 @@ impl Hole {
         })
     }
 
-    /// What stands after the name in a format string: nothing, or the format with its colon.
+    /// Returns the suffix in a format string: nothing, or the format with its colon.
     pub(crate) fn suffix(&self) -> String {
         self.format.as_ref().map(|format| format!(":{}", format.text)).unwrap_or_default()
     }
 }
 
-/// Splits at the colon that is not one of two.
+/// Splits at the first single colon.
 fn split_format(inside: &str) -> (&str, Option<&str>) {
     let bytes = inside.as_bytes();
     let is_colon = |at: usize| bytes.get(at) == Some(&b':');
@@ -119,13 +119,13 @@ fn split_format(inside: &str) -> (&str, Option<&str>) {
     }
 }
 
-/// What to say of text that is no way to a value.
+/// Returns the message for text that is not a path to a value.
 fn not_a_value(inside: &str, path: &str) -> String {
-    // As some routers write the rest of a URL.
+    // The syntax of some routers for the rest of a URL.
     if let Some(name) = path.strip_prefix('*').filter(|name| is_identifier(name)) {
         return format!(
-            "`{{{inside}}}` is how a router writes several segments: in a `path` write `{{{name}:/}}`, and in a `key` \
-             `{{{name}}}`"
+            "`{{{inside}}}` is the syntax of a URL router for several segments: write `{{{name}:/}}` in a `path`, or \
+             `{{{name}}}` in a `key`"
         );
     }
     let operators = ['+', '-', '*', '/', '%', '&', '|', '^', '!', '<', '>', '=', '?', '"', '\'', '{'];
@@ -141,22 +141,25 @@ fn not_a_value(inside: &str, path: &str) -> String {
     )
 }
 
-/// Reads a format. Only those are allowed that keep different integers different.
+/// Parses a format. Only formats that keep different integers different are allowed.
 fn format(inside: &str, path: &str, spec: &str) -> Result<Option<Format>, String> {
     if spec.is_empty() {
         return Ok(None);
     }
     if spec.ends_with('?') {
         return Err(format!(
-            "`{{{inside}}}` would lock on `Debug` text, which may change with any release: write `{{{path}}}`"
+            "`{{{inside}}}` would use the `Debug` text in the key, which may change with any release: write \
+             `{{{path}}}`"
         ));
     }
     if spec.contains('$') {
-        return Err(format!("`{{{inside}}}` takes a number from another argument: write it, as in `{{{path}:08}}`"));
+        return Err(format!(
+            "`{{{inside}}}` takes a number from another argument: write the number itself, as in `{{{path}:08}}`"
+        ));
     }
     if spec.contains('.') {
         return Err(format!(
-            "`{{{inside}}}` cuts the value off, so that different values could make the same key: write `{{{path}}}`"
+            "`{{{inside}}}` truncates the value, so different values could make the same key: write `{{{path}}}`"
         ));
     }
     let alternate = spec.strip_prefix('#');
@@ -168,20 +171,20 @@ fn format(inside: &str, path: &str, spec: &str) -> Result<Option<Format>, String
     let is_alternate_of_nothing = alternate.is_some() && kind.is_none();
     if is_alternate_of_nothing || !(is_padded || (kind.is_some() && width.is_empty())) {
         return Err(format!(
-            "`{{{inside}}}` is no format for a key, where different values must stay different: write `{{{path}}}`, or \
-             `{{{path}:08}}` or `{{{path}:x}}` for an integer"
+            "`{{{inside}}}` is not a valid format in a key, because different values could make the same key: write \
+             `{{{path}}}`, or `{{{path}:08}}` or `{{{path}:x}}` for an integer"
         ));
     }
     Ok(Some(Format { text: spec.to_owned(), kind }))
 }
 
-/// Reads the way to a value, from its start.
+/// Parser of the path to a value.
 struct Reader<'a> {
     rest: &'a str,
 }
 
 impl<'a> Reader<'a> {
-    /// `name`, or a path with `::`
+    /// Parses `name`, or a path with `::`.
     fn root(&mut self) -> Option<Vec<String>> {
         let mut names = vec![self.word()?.to_owned()];
         while self.skip("::") {
@@ -232,7 +235,7 @@ impl<'a> Reader<'a> {
         is_name.then_some(Input::Name(word))
     }
 
-    /// The longest run of characters that a name or a number may have.
+    /// Parses the longest run of characters of a name or a number.
     fn word(&mut self) -> Option<&'a str> {
         let end = self.rest.find(|c: char| !unicode_ident::is_xid_continue(c)).unwrap_or(self.rest.len());
         let (word, rest) = self.rest.split_at(end);
@@ -247,13 +250,13 @@ impl<'a> Reader<'a> {
     }
 }
 
-/// Whether it is a number.
+/// Returns `true` if the text is a number.
 fn is_index(text: &str) -> bool {
     !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_digit())
 }
 
-/// Whether it can name an argument or a field; keywords can, as raw identifiers. Nothing is given to the compiler's own
-/// lexer here, because it reports what it does not like by itself.
+/// Returns `true` if the text can name an argument or a field. Keywords can, as raw identifiers. The compiler's own
+/// lexer is not used, because it reports errors itself.
 fn is_identifier(text: &str) -> bool {
     let mut chars = text.chars();
     let starts = chars.next().is_some_and(|c| c == '_' || unicode_ident::is_xid_start(c));
@@ -265,7 +268,7 @@ mod tests {
     use super::{Hole, Input, Step};
 
     #[test]
-    fn the_way_to_a_value() {
+    fn paths_to_values() {
         type Row<'a> = (&'a str, &'a [&'a str], &'a [Step], Option<&'a str>);
         let table: &[Row<'_>] = &[
             ("id", &["id"], &[], None),
@@ -309,7 +312,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_value() {
+    fn invalid_placeholders() {
         for inside in [
             "a.", "a..b", ".a", "a[", "a[]", "a[0", "a.b(", "a.b(1", "a.b(1 2)", "a.0()", "_", "Self", "a b", "a::",
             "::a",
@@ -326,22 +329,22 @@ mod tests {
     }
 
     #[test]
-    fn formats_that_could_mix_values_up() {
+    fn ambiguous_formats_are_rejected() {
         for (inside, expected) in [
             ("id:?", "`Debug` text"),
             ("id:#?", "`Debug` text"),
             ("id:x?", "`Debug` text"),
             ("id:w$", "from another argument"),
             ("id:1$", "from another argument"),
-            ("id:.3", "cuts the value off"),
-            ("id:8", "no format for a key"),
-            ("id:<8", "no format for a key"),
-            ("id:*^8", "no format for a key"),
-            ("id:#", "no format for a key"),
-            ("id:0", "no format for a key"),
-            ("id:e", "no format for a key"),
-            ("id:xx", "no format for a key"),
-            ("id:+", "no format for a key"),
+            ("id:.3", "truncates the value"),
+            ("id:8", "is not a valid format in a key"),
+            ("id:<8", "is not a valid format in a key"),
+            ("id:*^8", "is not a valid format in a key"),
+            ("id:#", "is not a valid format in a key"),
+            ("id:0", "is not a valid format in a key"),
+            ("id:e", "is not a valid format in a key"),
+            ("id:xx", "is not a valid format in a key"),
+            ("id:+", "is not a valid format in a key"),
         ] {
             let mistake = Hole::read(inside).unwrap_err();
             assert!(mistake.contains(expected), "{inside}: {mistake}");

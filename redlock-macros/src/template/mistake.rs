@@ -1,8 +1,8 @@
-//! What is wrong with a template, and where.
+//! Mistakes in a template, with their positions.
 
 use std::ops::Range;
 
-/// A sentence that says what to write, and the place in the text that is meant.
+/// Message and position of a mistake in a template.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) struct Mistake {
     place: Range<usize>,
@@ -14,8 +14,8 @@ impl Mistake {
         Self { place, message: message.into() }
     }
 
-    /// The sentence above the template, with the place marked. The compiler can mark nothing but the whole literal. A
-    /// text of several lines is not shown, because the mark would stand under the last one.
+    /// Returns the message above the template, with the position marked. The compiler can only mark the whole literal.
+    /// A text of several lines is not shown, because the mark would be under the last line.
     pub(crate) fn under(&self, template: &str) -> String {
         let (before, marked) = (template.get(..self.place.start), template.get(self.place.clone()));
         match (before, marked) {

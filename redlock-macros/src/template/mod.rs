@@ -1,8 +1,8 @@
 //! Key templates: literal text with `{argument}` placeholders.
 //!
-//! Here belongs what a template says by its text alone: its pieces, and which texts could make different values the
-//! same key. What a placeholder means in a certain function is found out in `analyze::key`; nothing here knows a
-//! function, a span or a token.
+//! This module knows only the text of a template: its pieces, and texts that could make the same key of different
+//! values. The meaning of a placeholder in a function is resolved in `analyze::key`. Nothing here knows a function, a
+//! span or a token.
 
 mod foreign;
 mod hole;
@@ -18,17 +18,17 @@ pub(crate) use self::path::parse_path;
 
 use std::ops::Range;
 
-/// A template that can be formatted.
+/// Parsed template.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) struct Template {
     pub(crate) pieces: Vec<Piece>,
-    /// Where each piece stands in the text.
+    /// Position of each piece in the text.
     places: Vec<Range<usize>>,
 }
 
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) enum Piece {
-    /// Text that stands in every key, braces already single.
+    /// Literal text, with braces unescaped.
     Text(String),
     /// A value.
     Hole(Hole),
@@ -44,8 +44,8 @@ impl Piece {
 }
 
 impl Template {
-    /// Each hole once, with the characters that may follow its value: the first one of the text after each place where
-    /// it stands.
+    /// Returns each hole once, with the characters that may follow its value: the first character after each
+    /// occurrence.
     pub(crate) fn distinct_holes(&self) -> Vec<(&Hole, Vec<char>)> {
         let mut distinct: Vec<(&Hole, Vec<char>)> = Vec::new();
         let after = self.pieces.iter().skip(1).map(Some).chain(std::iter::once(None));
@@ -60,14 +60,14 @@ impl Template {
         distinct
     }
 
-    /// Where a hole stands for the first time.
+    /// Returns the position of the first occurrence of a hole.
     pub(crate) fn place(&self, hole: &Hole) -> Range<usize> {
         let is_it = |piece: &Piece| matches!(piece, Piece::Hole(other) if other == hole);
         let found = self.pieces.iter().position(is_it).and_then(|at| self.places.get(at));
         found.cloned().unwrap_or_default()
     }
 
-    /// The format string with each placeholder written as `name` says.
+    /// Returns the format string, with each placeholder called as `name` returns.
     pub(crate) fn format_string(&self, name: impl Fn(&Hole) -> String) -> String {
         let pieces = self.pieces.iter().map(|piece| match piece {
             Piece::Text(text) => text.replace('{', "{{").replace('}', "}}"),
@@ -77,11 +77,11 @@ impl Template {
     }
 }
 
-/// Reads a template, and what is wrong with it: sentences that say what to write.
+/// Parses a template. Returns it with its mistakes.
 pub(crate) fn parse(text: &str) -> (Template, Vec<Mistake>) {
     let (template, mut mistakes) = Reader::new(text).template();
     if text.is_empty() {
-        let message = "the key is empty: name what is locked, as in `key = \"order:{order_id}\"`";
+        let message = "the key is empty: write what is locked, as in `key = \"order:{order_id}\"`";
         mistakes.push(Mistake::new(0..0, message));
     }
     mistakes.extend(template.pieces.iter().zip(&template.places).filter_map(|(piece, place)| match piece {
@@ -94,7 +94,8 @@ pub(crate) fn parse(text: &str) -> (Template, Vec<Mistake>) {
 fn is_for_paths(hole: &Hole) -> String {
     let name = &hole.text;
     format!(
-        "`{{{name}:/}}` is a path in a path: write `{{{name}}}`, or `path = \"/{{{name}:/}}\"` in the place of `key`"
+        "`{{{name}:/}}` (several segments) is allowed only in a `path`: write `{{{name}}}`, or write `path = \
+         \"/{{{name}:/}}\"` instead of `key`"
     )
 }
 
@@ -113,7 +114,7 @@ impl<'a> Reader<'a> {
         Self { whole: text, rest: text, text: String::new(), pieces, places, mistakes }
     }
 
-    /// The template, whatever it is for.
+    /// Parses the template of a key or a path.
     fn template(mut self) -> (Template, Vec<Mistake>) {
         self.read();
         self.flush(self.whole.len());
@@ -135,7 +136,7 @@ impl<'a> Reader<'a> {
                 self.placeholder(rest);
             } else {
                 let at = self.at(brace);
-                let message = "`}` without `{` before it: write `}}` for a brace in the key";
+                let message = "`}` has no opening brace: write `}}` for a brace in the key";
                 self.mistakes.push(Mistake::new(at..at + 1, message));
                 self.rest = brace.get(1..).unwrap_or_default();
             }
@@ -143,12 +144,12 @@ impl<'a> Reader<'a> {
         self.text.push_str(self.rest);
     }
 
-    /// Where the rest of the text begins.
+    /// Returns the position of the rest of the text.
     fn at(&self, rest: &str) -> usize {
         self.whole.len() - rest.len()
     }
 
-    /// Reads what follows `{`.
+    /// Parses the text after `{`.
     fn placeholder(&mut self, rest: &'a str) {
         let start = self.at(rest) - 1;
         let at = rest.find(['{', '}']).unwrap_or(rest.len());
@@ -173,7 +174,7 @@ impl<'a> Reader<'a> {
         self.rest = after;
     }
 
-    /// Makes a piece of the text that was read so far, up to `end`.
+    /// Adds the text read so far, up to `end`, as a piece.
     fn flush(&mut self, end: usize) {
         if !self.text.is_empty() {
             let start = self.places.last().map_or(0, |place| place.end);
@@ -182,7 +183,7 @@ impl<'a> Reader<'a> {
         }
     }
 
-    /// A value must end where its neighbour begins, or different arguments make the same key.
+    /// Checks that each value ends where the next piece begins. Otherwise different arguments could make the same key.
     fn check_separators(&mut self) {
         for (pair, places) in self.pieces.windows(2).zip(self.places.windows(2)) {
             let [before, after] = places else { continue };
@@ -192,7 +193,7 @@ impl<'a> Reader<'a> {
                     Some((before.start..after.start + 1, not_escaped(left)))
                 }
                 [Piece::Hole(left), Piece::Text(text)] => {
-                    goes_on(left, text).map(|message| (before.start..after.start + 1, message))
+                    continued_number(left, text).map(|message| (before.start..after.start + 1, message))
                 }
                 _ => None,
             };
@@ -203,7 +204,7 @@ impl<'a> Reader<'a> {
 
 fn not_separated(left: &Hole, right: &Hole) -> String {
     format!(
-        "nothing separates `{{{left}}}` from `{{{right}}}`, so that different values could make the same key: write \
+        "nothing separates `{{{left}}}` from `{{{right}}}`, so different values could make the same key: write \
          `{{{left}}}:{{{right}}}`",
         left = left.text,
         right = right.text
@@ -212,26 +213,26 @@ fn not_separated(left: &Hole, right: &Hole) -> String {
 
 fn not_escaped(hole: &Hole) -> String {
     format!(
-        "`%` cannot stand right after `{{{left}}}`, because it marks escaped characters in a value: put another \
+        "`%` cannot directly follow `{{{left}}}`, because `%` marks escaped characters in a value: put another \
          character between them, as in `{{{left}}}:%`",
         left = hole.text
     )
 }
 
-/// A formatted number is not escaped, so its digits must not go on in the text.
-fn goes_on(hole: &Hole, text: &str) -> Option<String> {
+/// Reports text that continues a formatted number, which is not escaped.
+fn continued_number(hole: &Hole, text: &str) -> Option<String> {
     let (format, c) = (hole.format.as_ref()?, text.chars().next()?);
     format.may_contain(c).then(|| {
         format!(
-            "`{c}` after `{{{path}{format}}}` could be one more digit of it: put another character between them, as in \
-             `{{{path}{format}}}:{c}`",
+            "`{c}` after `{{{path}{format}}}` could be read as one more digit of the number: put another character \
+             between them, as in `{{{path}{format}}}:{c}`",
             path = hole.text,
             format = hole.suffix()
         )
     })
 }
 
-/// The identifier that `text` starts with, or an example of one.
+/// Returns the identifier at the start of `text`, or an example.
 fn word(text: &str) -> &str {
     let end = text.find(|c: char| c != '_' && c != '.' && !c.is_alphanumeric()).unwrap_or(text.len());
     text.get(..end).filter(|word| !word.is_empty()).unwrap_or("order_id")
@@ -279,31 +280,35 @@ mod tests {
     fn mistakes_say_what_to_write() {
         let table: &[(&str, &[&str])] = &[
             ("", &["the key is empty"]),
-            ("{}", &["`{}` names no argument"]),
-            ("{0}", &["`{0}` names no argument"]),
-            ("{ }", &["`{ }` names no argument"]),
+            ("{}", &["`{}` does not name an argument"]),
+            ("{0}", &["`{0}` does not name an argument"]),
+            ("{ }", &["`{ }` does not name an argument"]),
             ("{id:?}", &["`Debug` text"]),
             ("{id:#?}", &["write `{id}`"]),
-            ("{id:8}", &["`{id:8}` is no format for a key"]),
-            ("{id:08}0", &["could be one more digit of it: put another character between them, as in `{id:08}:0`"]),
+            ("{id:8}", &["`{id:8}` is not a valid format in a key"]),
+            (
+                "{id:08}0",
+                &["could be read as one more digit of the number: put another character between them, as in \
+                   `{id:08}:0`"],
+            ),
             ("{id:x}f", &["as in `{id:x}:f`"]),
             ("order:{id", &["`{id` has no closing brace: write `{id}`"]),
             ("order:{", &["write `{order_id}`"]),
-            ("order:}", &["`}` without `{`"]),
+            ("order:}", &["`}` has no opening brace"]),
             ("{a{b}", &["`{a` has no closing brace"]),
             ("{a}{b}", &["write `{a}:{b}`"]),
             ("{a.x}{b.y}", &["write `{a.x}:{b.y}`"]),
-            ("{a}%{b}", &["`%` cannot stand right after `{a}`"]),
-            ("{self}", &["name a field of it"]),
+            ("{a}%{b}", &["`%` cannot directly follow `{a}`"]),
+            ("{self}", &["write one of its fields"]),
             ("{a + 1}", &["is an expression: give it a name, as in `key(\"..{value}\", value = a + 1)`"]),
             ("{a.}", &["is not an argument"]),
             ("{a..b}", &["is not an argument"]),
             ("{a-b}", &["is an expression"]),
-            ("{*dir}", &["in a `path` write `{dir:/}`, and in a `key` `{dir}`"]),
+            ("{*dir}", &["write `{dir:/}` in a `path`, or `{dir}` in a `key`"]),
             ("{_}", &["is not an argument"]),
             ("{a\"}", &["is an expression"]),
             ("{r#type}", &["write `{type}`"]),
-            ("{}:{0}:{id:?}:}", &["`{}`", "`{0}`", "`Debug`", "`}` without"]),
+            ("{}:{0}:{id:?}:}", &["`{}`", "`{0}`", "`Debug`", "`}` has no"]),
         ];
         for (template, expected) in table {
             let (_, mistakes) = parse(template);

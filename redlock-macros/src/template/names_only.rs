@@ -1,10 +1,11 @@
-//! A template in which every placeholder is one name, each at its old place: what a reader of format strings can follow.
+//! Reduces every placeholder of a template to a name at its old position, so that editors can read it as a format
+//! string.
 
-/// The same literal with as many bytes, in which `{order.id}` is `{order:dd}`: a name and a format that nobody knows, so that
-/// the name means what it has meant. A placeholder whose root is a path, or a name that is not `wanted`, becomes text.
+/// Returns a literal of the same length, in which `{order.id}` is `{order:dd}`: a name with an unknown format, so that
+/// the name keeps its meaning. A placeholder becomes text if its root is a path, or a name that is not `wanted`.
 ///
-/// It works on the literal as it is written, because the places in it are those of the source. What is escaped in the text of
-/// a placeholder makes it one that cannot be read.
+/// It works on the literal as written, because positions in it are those of the source. A placeholder with escaped
+/// characters becomes unreadable.
 pub(crate) fn with_names_only(literal: &str, wanted: impl Fn(&str) -> bool) -> String {
     let (mut out, mut rest) = (String::with_capacity(literal.len()), literal);
     while let Some(at) = rest.find(['{', '}']) {
@@ -17,7 +18,7 @@ pub(crate) fn with_names_only(literal: &str, wanted: impl Fn(&str) -> bool) -> S
     out + rest
 }
 
-/// What takes the place of the brace at the start and of all that belongs to it, and what follows.
+/// Returns the replacement of the brace at the start and everything that belongs to it, and the rest.
 fn placeholder<'a>(brace: &'a str, wanted: &impl Fn(&str) -> bool) -> (String, &'a str) {
     let escaped = ["{{", "}}"].into_iter().find(|escaped| brace.starts_with(escaped));
     if let Some(escaped) = escaped {
@@ -26,21 +27,21 @@ fn placeholder<'a>(brace: &'a str, wanted: &impl Fn(&str) -> bool) -> (String, &
     let inside = brace.strip_prefix('{').and_then(|inside| inside.split_once('}'));
     match inside {
         Some((inside, after)) if !inside.contains('{') => (only_name(inside, wanted), after),
-        // Half typed, or wrong: whoever reads it next says so, too.
+        // Half typed, or wrong: the next reader of the text reports it.
         _ => (brace.get(..1).unwrap_or_default().to_owned(), brace.get(1..).unwrap_or_default()),
     }
 }
 
-/// The placeholder whose text is `inside`, by the name of its root alone.
+/// Returns the placeholder with the text `inside`, reduced to the name of its root.
 fn only_name(inside: &str, wanted: &impl Fn(&str) -> bool) -> String {
     let end = inside.find(|c: char| c != '_' && !c.is_alphanumeric()).unwrap_or(inside.len());
-    let (name, way) = inside.split_at(end);
-    if (name.is_empty() && !way.is_empty()) || way.starts_with("::") || !wanted(name) {
+    let (name, suffix) = inside.split_at(end);
+    if (name.is_empty() && !suffix.is_empty()) || suffix.starts_with("::") || !wanted(name) {
         return "d".repeat(inside.len() + 2);
     }
-    match way.len().checked_sub(1) {
+    match suffix.len().checked_sub(1) {
         None => format!("{{{name}}}"),
-        Some(_) if way.starts_with(':') => format!("{{{inside}}}"),
+        Some(_) if suffix.starts_with(':') => format!("{{{inside}}}"),
         Some(rest) => format!("{{{name}:{}}}", "d".repeat(rest)),
     }
 }
@@ -74,7 +75,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_not_wanted_becomes_text() {
+    fn unwanted_names_become_text() {
         let written = r#""{a}:{b.c}:{{{a.c}}}:{}""#;
         assert_eq!(with_names_only(written, |name| name != "a"), r#""ddd:{b:d}:{{ddddd}}:{}""#);
     }

@@ -1,25 +1,25 @@
-//! What a template must be as a path.
+//! Rules for templates of paths.
 
 use super::{Hole, Mistake, Piece, Reader, Template};
 use std::ops::Range;
 
-/// The most segments that a path of the runtime has.
+/// Maximum number of segments in a path of the runtime.
 const MOST_SEGMENTS: usize = 16;
 
-/// Characters that are encoded in a path wherever they stand, also in the text of its template.
+/// Characters that are always encoded in a path, also in the text of its template.
 const ENCODED: [(char, &str); 3] = [('%', "%25"), ('{', "%7B"), ('}', "%7D")];
 
-/// Reads a template, and what is wrong with it as a path.
+/// Parses the template of a path. Returns it with its mistakes.
 pub(crate) fn parse_path(text: &str) -> (Template, Vec<Mistake>) {
     let (template, mut mistakes) = Reader::new(text).template();
     if mistakes.is_empty() {
-        mistakes.extend(shape(&template, text));
-        mistakes.extend(template.values_end());
+        mistakes.extend(first_mistake_in_segments(&template, text));
+        mistakes.extend(template.ambiguous_brace());
     }
     (template, mistakes)
 }
 
-/// What stands between two `/`.
+/// Text and holes between two `/`.
 #[derive(Default)]
 struct Segment {
     text: String,
@@ -51,7 +51,7 @@ impl Template {
         segments
     }
 
-    /// Whether a value is a whole segment wherever it stands.
+    /// Returns `true` if every occurrence of a value is a whole segment.
     pub(crate) fn is_segment(&self, hole: &Hole) -> bool {
         let text = |at: Option<usize>| at.and_then(|at| self.pieces.get(at));
         self.pieces.iter().enumerate().filter(|(_, piece)| matches!(piece, Piece::Hole(other) if other == hole)).all(
@@ -67,7 +67,7 @@ impl Template {
         )
     }
 
-    /// Whether the template is its own format string, as a path.
+    /// Returns `true` if the template of a path needs no encoding and is its own format string.
     pub(crate) fn is_encoded(&self) -> bool {
         self.pieces.iter().all(|piece| match piece {
             Piece::Text(text) => !text.contains(|c| ENCODED.iter().any(|(encoded, _)| *encoded == c)),
@@ -75,24 +75,24 @@ impl Template {
         })
     }
 
-    /// The format string of a path, with its text encoded and each placeholder written as `name` says.
+    /// Returns the format string of a path: its text is encoded, and each placeholder is called as `name` returns.
     pub(crate) fn encoded_format(&self, name: impl Fn(&Hole) -> String) -> String {
         let pieces = self.pieces.iter().map(|piece| match piece {
-            // The percent sign comes first: the codes have it.
+            // The percent sign is replaced first, because the codes contain it.
             Piece::Text(text) => ENCODED.iter().fold(text.clone(), |text, (c, code)| text.replace(*c, code)),
             Piece::Hole(hole) => format!("{{{}{}}}", name(hole), hole.suffix()),
         });
         pieces.collect()
     }
 
-    /// A value must not end where an encoded character begins: the value may have that, too.
-    fn values_end(&self) -> Option<Mistake> {
+    /// Reports an encoded character directly after a value, which may contain the same character.
+    fn ambiguous_brace(&self) -> Option<Mistake> {
         self.pieces.windows(2).zip(self.places.windows(2)).find_map(|(pair, places)| {
             let ([Piece::Hole(hole), Piece::Text(text)], [before, after]) = (pair, places) else { return None };
             let brace = text.chars().next().filter(|c| matches!(c, '{' | '}'))?;
             let message = format!(
-                "`{brace}{brace}` cannot stand right after `{{{hole}}}`, because a value may end in an encoded brace: put \
-                 another character between them",
+                "`{brace}{brace}` cannot directly follow `{{{hole}}}`, because a value may end in an encoded brace: \
+                 put another character between them",
                 hole = hole.text
             );
             Some(Mistake::new(before.start..after.start + 2, message))
@@ -100,33 +100,36 @@ impl Template {
     }
 }
 
-/// What is wrong with the segments.
-fn shape(template: &Template, text: &str) -> Option<Mistake> {
+/// Returns the first mistake in the segments.
+fn first_mistake_in_segments(template: &Template, text: &str) -> Option<Mistake> {
     let segments = template.segments();
     let mistake = |place: Range<usize>, message: String| Some(Mistake::new(place, message));
     if text.is_empty() {
-        let message = "the path is empty: name a place in a tree, as in `path = \"/{tenant}/{folder}\"`";
+        let message = "the path is empty: write what is locked, as in `path = \"/{tenant}/{folder}\"`";
         return mistake(0..0, message.to_owned());
     }
     if !text.starts_with('/') {
         let first = text.chars().next().map_or(0, char::len_utf8);
-        return mistake(0..first, format!("a path begins with `/`: write `path = \"/{text}\"`"));
+        return mistake(0..first, format!("a path must begin with `/`: write `path = \"/{text}\"`"));
     }
     if text == "/" {
         let message =
-            "`/` is the path of everything, which cannot be locked: name a tree, as in `path = \"/{tenant}\"`";
+            "`/` is the root of all paths, which cannot be locked: write a path below it, as in `path = \"/{tenant}\"`";
         return mistake(0..1, message.to_owned());
     }
     if let Some(at) = text.find("//") {
-        return mistake(at..at + 2, "nothing stands between these two `/`: keep one, or name what is there".to_owned());
+        return mistake(
+            at..at + 2,
+            "there is no segment between these two `/`: remove one, or write a segment between them".to_owned(),
+        );
     }
     if text.ends_with('/') {
-        return mistake(text.len() - 1..text.len(), "a path ends with a name: leave out the last `/`".to_owned());
+        return mistake(text.len() - 1..text.len(), "a path cannot end with `/`: remove the last `/`".to_owned());
     }
     let is_dots = |segment: &&Segment| segment.holes == 0 && matches!(segment.text.as_str(), "." | "..");
     if let Some(dots) = segments.iter().find(is_dots) {
         let at = text.find(&format!("/{}", dots.text)).map_or(0, |at| at + 1);
-        let message = format!("`{}` names no place in a tree: write where it leads", dots.text);
+        let message = format!("`{}` cannot be a segment of a path: write the path that it leads to", dots.text);
         return mistake(at..at + dots.text.len(), message);
     }
     if segments.iter().any(|segment| segment.has_subpath && (segment.holes > 1 || !segment.text.is_empty())) {
@@ -135,16 +138,17 @@ fn shape(template: &Template, text: &str) -> Option<Mistake> {
             _ => None,
         })?;
         let message = format!(
-            "`{{{name}:/}}` stands for whole segments: put `/` around it, or write `{{{name}}}` for a part of one",
+            "`{{{name}:/}}` is replaced by whole segments: put `/` on both sides of it, or write `{{{name}}}` for a \
+             part of a segment",
             name = hole.text
         );
         return mistake(template.place(hole), message);
     }
-    // In front of the first `/` there is nothing.
+    // The segment before the first `/` is empty.
     let count = segments.len() - 1;
     (count > MOST_SEGMENTS).then(|| {
         let message =
-            format!("this path has {count} segments and at most {MOST_SEGMENTS} are allowed: lock a place above it");
+            format!("this path has {count} segments, but at most {MOST_SEGMENTS} are allowed: write a parent path");
         Mistake::new(0..text.len(), message)
     })
 }
@@ -154,24 +158,24 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_is_no_path() {
+    fn invalid_paths() {
         let deep = "/a".repeat(17);
         let table = [
             ("", "the path is empty"),
             ("a/b", "write `path = \"/a/b\"`"),
             ("{a}", "write `path = \"/{a}\"`"),
-            ("/", "the path of everything"),
-            ("/a/", "leave out the last `/`"),
-            ("/{a}/", "leave out the last `/`"),
+            ("/", "the root of all paths"),
+            ("/a/", "remove the last `/`"),
+            ("/{a}/", "remove the last `/`"),
             ("//a", "between these two `/`"),
             ("/a//{b}", "between these two `/`"),
-            ("/a/./b", "`.` names no place"),
-            ("/a/..", "`..` names no place"),
-            ("/a/x{dir:/}", "stands for whole segments"),
-            ("/a/{b}-{dir:/}", "stands for whole segments"),
+            ("/a/./b", "`.` cannot be a segment"),
+            ("/a/..", "`..` cannot be a segment"),
+            ("/a/x{dir:/}", "is replaced by whole segments"),
+            ("/a/{b}-{dir:/}", "is replaced by whole segments"),
             ("/{a}{b}", "write `{a}:{b}`"),
-            ("/{a}%", "cannot stand right after"),
-            ("/{a}{{x", "cannot stand right after"),
+            ("/{a}%", "cannot directly follow"),
+            ("/{a}{{x", "cannot directly follow"),
             (&deep, "17 segments"),
         ];
         for (text, expected) in table {
@@ -182,7 +186,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_a_path() {
+    fn valid_paths() {
         let deep = "/a".repeat(16);
         for text in
             ["/a", "/{a}", "/{a}/b-{c}/d", "/{a}/{dir:/}", "/{a}/{dir:/}/x", "/...", "/a.b/.c", "/{id:08}", &deep]
@@ -193,7 +197,7 @@ mod tests {
     }
 
     #[test]
-    fn the_text_is_encoded_and_the_values_know_whether_they_are_segments() {
+    fn text_is_encoded_and_whole_segments_are_recognized() {
         let (template, mistakes) = parse_path("/{a}/5%/{{x}}/{b}-{c}/{dir:/}");
         assert!(mistakes.is_empty(), "{mistakes:?}");
         let is_segment: Vec<_> = template.distinct_holes().iter().map(|(hole, _)| template.is_segment(hole)).collect();

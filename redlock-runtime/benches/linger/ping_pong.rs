@@ -1,7 +1,8 @@
 //! Two processes use the same key in turns: what lingering is not for.
 
 use crate::{Extent, LINGERING, Row, SIDES, in_turn, manager, mean};
-use redlock_runtime::{LingerStats, LockManager};
+use redlock_runtime::LockManager;
+use redlock_runtime::admin::LingerStats;
 use redlock_tests::Nodes;
 use std::time::{Duration, Instant};
 use tokio::time::sleep;
@@ -25,7 +26,7 @@ pub(crate) async fn measure(nodes: &Nodes, extent: Extent, pause: Duration) -> R
         }
     }
     let what = format!("two processes in turns, {pause:?} between, {} nodes, mean", nodes.len());
-    let note = format!("kept {}, recalled {}", stats.kept, stats.recalled);
+    let note = format!("started {}, reclaimed {}", stats.started, stats.reclaimed);
     Row { what, pairs: pairs.map(|pairs| mean(&pairs)), note, limit: TO_REACH }
 }
 

@@ -2,7 +2,8 @@
 //! uses a key of the other.
 
 use crate::{Extent, LINGERING, Row, SIDES, in_turn, manager, mean};
-use redlock_runtime::{LingerStats, LockManager, LockRequest, Wait};
+use redlock_runtime::admin::LingerStats;
+use redlock_runtime::{LockManager, LockRequest, Wait};
 use redlock_tests::Nodes;
 use std::time::{Duration, Instant};
 use tokio::task::JoinSet;
@@ -29,7 +30,7 @@ pub(crate) async fn measure(nodes: &Nodes, extent: Extent, foreign: u8, limit: f
         }
     }
     let what = format!("Zipf keys of two processes, {foreign} % foreign calls, {} nodes, mean", nodes.len());
-    let note = format!("kept {}, recalled {}", stats.kept, stats.recalled);
+    let note = format!("started {}, reclaimed {}", stats.started, stats.reclaimed);
     Row { what, pairs: pairs.map(|pairs| mean(&pairs)), note, limit }
 }
 

@@ -35,7 +35,8 @@ use crate::error::LockError;
 #[diagnostic::on_unimplemented(
     message = "`{Self}` cannot carry a `LockError`",
     label = "this return type has no place for a lock error",
-    note = "return `Result<_, E>` where `E: From<LockError>`, or say what to return with `on_error = |error| ..`",
+    note = "return `Result<_, E>` where `E: From<LockError>`, or write `on_error = |error| ..` to choose what to \
+            return",
     note = "in `with_lock`, return a `Result`"
 )]
 pub trait FromLockError {
@@ -54,8 +55,8 @@ impl<T, E: CarriesLockError> FromLockError for Result<T, E> {
 #[diagnostic::on_unimplemented(
     message = "`{Self}` cannot carry a `LockError`",
     label = "this error type has no place for a lock error",
-    note = "say what to return with `on_error = |error| ..`, or, if `{Self}` is a type of this crate, write `impl \
-            From<LockError> for {Self} {{ .. }}`"
+    note = "write `on_error = |error| ..` to choose what to return, or, if `{Self}` is a type of this crate, write \
+            `impl From<LockError> for {Self} {{ .. }}`"
 )]
 pub trait CarriesLockError {
     /// The error that says that the lock was not obtained, or was lost.

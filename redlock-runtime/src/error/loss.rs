@@ -25,7 +25,7 @@ pub enum LossCause {
     /// `redlock break`. The nodes confirm that the lock is lost.
     #[non_exhaustive]
     Revoked {
-        /// Token of the breaker, as in its event `broken` and in [`BreakReport::by`](crate::BreakReport::by). It ends with the id of
+        /// Token of the breaker, as in its event `broken` and in [`BreakReport::by`](crate::admin::BreakReport::by). It ends with the id of
         /// the manager that broke the lock.
         ///
         /// The notification names it, and the nodes do not confirm the name: any client that may publish on the channel of this

@@ -1,4 +1,4 @@
-//! Why one node did not agree.
+//! Errors of single nodes.
 
 use crate::error::refusal;
 use crate::text::SingleLine;
@@ -6,21 +6,21 @@ use std::fmt;
 use std::ops::Deref;
 use std::time::Duration;
 
-/// A node that did not agree, and why.
-#[derive(Clone, Debug, PartialEq, Eq)]
+/// Node that did not grant a lock or did not answer, with the error.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct NodeFailure {
     pub(crate) node: Box<str>,
     pub(crate) error: NodeError,
 }
 
 impl NodeFailure {
-    /// The address of the node: host and port, or the path of a socket.
+    /// Returns the address of the node: host and port, or the path of a socket.
     #[must_use]
     pub fn node(&self) -> &str {
         &self.node
     }
 
-    /// Why it did not agree.
+    /// Returns the error of the node.
     #[must_use]
     pub const fn error(&self) -> &NodeError {
         &self.error
@@ -95,79 +95,77 @@ impl fmt::Debug for ErrorReply {
     }
 }
 
-/// Why one node did not agree.
-#[derive(Clone, Debug, PartialEq, Eq)]
+/// Error of one node.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub enum NodeError {
-    /// There is no connection; a new one is tried in the background.
+    /// The node is not connected. A new connection is tried in the background.
     Unreachable(Box<str>),
-    /// TLS does not come about: the certificate is not trusted, or one of the two sides does not speak it.
+    /// The TLS handshake failed: the certificate is not trusted, or one side does not speak TLS.
     Tls(Box<str>),
-    /// The connection broke before the answer came.
+    /// The connection broke before the reply.
     Disconnected,
-    /// No answer by the time the others had decided the outcome.
-    Unanswered,
-    /// No answer within the node timeout.
+    /// The node had not replied when the other nodes decided the outcome.
+    NoReply,
+    /// The node did not reply within the node timeout.
     TimedOut(Duration),
-    /// The node has not answered an earlier command for this long; nothing more is asked of it until it does.
+    /// The node has not replied to an earlier command for this time. It gets no more commands until it replies.
     Stalled(Duration),
-    /// The node answered with an error.
+    /// The node replied with an error.
     Refused(ErrorReply),
-    /// The node answered with something that is no answer to the command, which may or may not have been executed.
-    Unintelligible(Box<str>),
-    /// The node granted the lock and no fencing number: a key `redlock:f:{..}` below the namespace, which stores the largest one,
-    /// holds something else, or the user may not use it.
-    Unnumbered,
-    /// The key holds data on this node and is no lock of anybody: a value without an expiry, or of another type than text.
-    /// A [`namespace`](crate::LockManagerBuilder::namespace) keeps locks and data apart.
+    /// The reply does not fit the command. The command may have been executed.
+    UnexpectedReply(Box<str>),
+    /// The node granted the lock without a fencing number: the key `redlock:f:{..}` below the namespace, which stores the largest
+    /// number, holds other data, or the user may not use it.
+    FencingUnavailable,
+    /// The key holds data that is not a lock: a value without an expiry, or a value that is not a string. Use a
+    /// [`namespace`](crate::LockManagerBuilder::namespace) to separate locks and data.
     HoldsData,
-    /// Another owner holds the key on this node.
+    /// Another owner holds the key at this node.
     Held,
-    /// The answer came when the lease that it confirms was as good as over.
+    /// The reply came too late: the confirmed lease had almost ended.
     TooLate,
-    /// The node may have forgotten locks, because it was restarted, promoted or given other data lately, and does not count
-    /// for this much longer; see [`AfterRestart`](crate::AfterRestart) and
-    /// [`max_ttl`](crate::LockManagerBuilder::max_ttl).
-    Abstains(Duration),
-    /// Too few replicas of the node have what the lease rests on; see
+    /// The node may have lost locks, because it restarted, was promoted or got other data recently. Its votes do not count for this
+    /// time. See [`AfterRestart`](crate::tuning::AfterRestart).
+    RecentlyRestarted(Duration),
+    /// Too few replicas have confirmed the lock; see
     /// [`confirm_replicas`](crate::NodeConfig::confirm_replicas).
     NotReplicated {
-        /// How many had it in time.
+        /// Number of replicas that confirmed the lock in time.
         acked: u32,
-        /// How many were asked for.
+        /// Number of replicas that must confirm it.
         wanted: u32,
     },
-    /// The node is a replica of another server: it takes no locks, or loses them.
+    /// The node is a replica: it grants no locks, or loses them.
     Replica,
-    /// The node is the same server as another one, whose address this is: its vote must not count twice.
+    /// The node is the same server as the node with this address. Its vote must not count twice.
     SameServer(Box<str>),
-    /// Locks cannot work at this node as it is set up. The text says why, and what to do about it.
-    Unfit(Box<str>),
+    /// The node cannot be used for locks with its present settings. The text names the reason and the remedy.
+    Unsupported(Box<str>),
 }
 
 impl NodeError {
-    /// Whether it may pass by itself: waiting, or another try, may help. What does not pass is for somebody who mends the
-    /// server, its user, or the settings of the manager.
+    /// Returns `true` if the error may pass by itself, so that a retry can help.
     ///
-    /// An answer with an error passes if it is one of a server that is busy, full or on its way back. Any other is taken
-    /// for one that stays, so that a mistake never looks like an outage.
+    /// Other errors need a change of the server, its user, or the settings of the manager. An error reply is transient if the server is
+    /// busy, full or starting. All other error replies count as permanent, so that a mistake does not look like an outage.
     #[must_use]
     pub fn is_transient(&self) -> bool {
         match self {
             Self::Refused(answer) => refusal::is_transient(answer),
             Self::Tls(_)
             | Self::HoldsData
-            | Self::Unnumbered
+            | Self::FencingUnavailable
             | Self::Replica
             | Self::SameServer(_)
-            | Self::Unfit(_) => false,
+            | Self::Unsupported(_) => false,
             _ => true,
         }
     }
 
-    /// Whether the command may have been executed all the same.
+    /// Returns `true` if the command may have been executed.
     pub(crate) const fn leaves_open_what_was_done(&self) -> bool {
-        matches!(self, Self::Disconnected | Self::TimedOut(_) | Self::Unintelligible(_) | Self::NotReplicated { .. })
+        matches!(self, Self::Disconnected | Self::TimedOut(_) | Self::UnexpectedReply(_) | Self::NotReplicated { .. })
     }
 
     /// Returns `true` if the command has failed halfway: a part of it was executed, and the rest will not be.
@@ -175,7 +173,7 @@ impl NodeError {
         matches!(self, Self::Refused(reply) if reply.is_raised)
     }
 
-    /// Whether the node may just be further away than its time for an answer. One that takes a second is not.
+    /// Returns `true` if the round trip may exceed the node timeout. A node that takes a second is not slow but unreachable.
     pub(crate) fn is_slow(&self) -> bool {
         match self {
             Self::TimedOut(after) => *after < Duration::from_secs(1),
@@ -190,21 +188,21 @@ impl fmt::Display for NodeError {
             Self::Unreachable(reason) => write!(f, "not connected: {}", SingleLine(reason)),
             Self::Tls(reason) => write!(f, "no TLS: {}", SingleLine(reason)),
             Self::Disconnected => f.write_str("the connection broke before the answer"),
-            Self::Unanswered => f.write_str("no answer yet when the others had decided it"),
+            Self::NoReply => f.write_str("no answer yet when the others had decided it"),
             Self::TimedOut(after) => write!(f, "no answer within {after:?}"),
             Self::Stalled(since) => write!(f, "has not answered for {since:.1?}"),
             Self::Refused(answer) => write!(f, "answered {answer}"),
-            Self::Unintelligible(answer) => {
+            Self::UnexpectedReply(answer) => {
                 write!(f, "answered {}, which is no answer to the command", SingleLine(answer))
             },
-            Self::Unnumbered => f.write_str(
+            Self::FencingUnavailable => f.write_str(
                 "granted the lock without a fencing number: a key `redlock:f:*` below the namespace holds something else, \
                  or the user lacks `+zadd +zscore` for it",
             ),
             Self::HoldsData => f.write_str("the key holds data and is no lock"),
             Self::Held => f.write_str("held by another owner"),
             Self::TooLate => f.write_str("answered too late for the lease to be of use"),
-            Self::Abstains(left) => {
+            Self::RecentlyRestarted(left) => {
                 write!(
                     f,
                     "was restarted or replaced lately, may have forgotten locks and does not count for another \
@@ -218,7 +216,7 @@ impl fmt::Display for NodeError {
             Self::SameServer(other) => {
                 write!(f, "is the same server as {}, which counts already", SingleLine(other))
             },
-            Self::Unfit(reason) => SingleLine(reason).fmt(f),
+            Self::Unsupported(reason) => SingleLine(reason).fmt(f),
         }
     }
 }

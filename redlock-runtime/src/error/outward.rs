@@ -101,7 +101,8 @@ pub(super) mod tests {
                 },
             ])
         };
-        let (down, rest) = (NodeError::Unreachable("os error 111".into()), NodeError::Abstains(Duration::from_secs(9)));
+        let (down, rest) =
+            (NodeError::Unreachable("os error 111".into()), NodeError::RecentlyRestarted(Duration::from_secs(9)));
         let lost = |cause| LockError::Lost { key: key(), held_for: Duration::from_secs(29), cause };
         let no_quorum = |error| LockError::NoQuorum { key: Some(key()), needed: 1, nodes: 2, causes: failures(error) };
         let waited = Duration::from_secs(2);

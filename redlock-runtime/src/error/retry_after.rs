@@ -41,7 +41,8 @@ impl LockError {
 
 /// When so many more nodes as are `missing` count again, as far as those say that abstain.
 fn enough_after(missing: usize, causes: &[NodeFailure]) -> Option<Duration> {
-    let abstains = |cause: &NodeFailure| if let NodeError::Abstains(left) = cause.error() { Some(*left) } else { None };
+    let abstains =
+        |cause: &NodeFailure| if let NodeError::RecentlyRestarted(left) = cause.error() { Some(*left) } else { None };
     let mut rests: Vec<_> = causes.iter().filter_map(abstains).collect();
     rests.sort_unstable();
     rests.get(missing.checked_sub(1)?).copied()
@@ -54,7 +55,7 @@ mod tests {
     #[test]
     fn a_quorum_comes_back_when_enough_nodes_cease_to_abstain() {
         let seconds = Duration::from_secs;
-        let rest = |left: u64| NodeError::Abstains(seconds(left));
+        let rest = |left: u64| NodeError::RecentlyRestarted(seconds(left));
         let down = NodeError::Disconnected;
         let table = [
             (1, 1, vec![rest(7)], Some(7)),

@@ -1,16 +1,17 @@
-//! Takes a lock from whoever has it under a token, because somebody wants that who knows more than the nodes.
+//! Breaks a lock: takes it from its holder, because an operator knows more than the nodes.
 //!
-//! 1. At each node, a token of this manager takes the place of the holder's, in one step with telling the holder. The key expires
-//!    when it would have, so that nobody else gets it as long as the holder may count on it, whatever happens to us: the same as if
-//!    the holder had crashed. It is told once more when all nodes have answered: what it heard before may have come too early.
-//! 2. The holder asks all its nodes, hears that it has the lock no more, and stops its body. What it is told proves nothing by
-//!    itself: anybody may publish it.
-//! 3. The holder says when its token is dead. Only then, the token of this manager is released everywhere, so that whoever waits
-//!    first has the lock; and not before all that asks for its places is answered or given up, because that would be executed behind
-//!    the release if it was sent again. A holder that says nothing is waited for until its lease is over. This message is not
-//!    authenticated either: a client that can read the key and publish can forge it, and then the next body starts too early.
+//! 1. At each node, a token of this manager replaces the token of the holder, in one step with the notification of the holder. The key
+//!    keeps its expiry, so nobody else acquires it while the holder may rely on its lease, whatever happens to this process. That is as
+//!    safe as a crash of the holder. The holder is notified a second time when all nodes have replied, because the first notification may
+//!    have come too early.
+//! 2. The holder asks all its nodes, learns that it no longer holds the lock, and stops its body. The notification proves nothing by
+//!    itself, because any client may publish it.
+//! 3. The holder reports when its token is dead. Only then is the token of this manager released everywhere, and the next waiter is
+//!    served. The release also waits until every command that asks for a place is answered or given up: such a command might be sent again
+//!    and be executed after the release. If the holder reports nothing, its lease must end first. The report is not authenticated either:
+//!    a client that can read the key and publish can forge it, and then the next body starts too early.
 //!
-//! By force, the token of the holder is released, and nobody is told.
+//! By force, the token of the holder is released, and the holder is not notified.
 
 use super::LockManager;
 use crate::client::gather::gather;
@@ -21,54 +22,55 @@ use crate::client::timers::timeout;
 use crate::error::NodeError;
 use crate::lock::{LockKey, OwnerToken};
 use crate::node::BoxFuture;
-use crate::node::inspection::{BreakOutcome, BreakReport, NodeBreak, StandIn};
+use crate::node::inspection::{BreakOutcome, BreakReport, NodeBreak, PlaceholderOwner};
 use crate::observe::events;
 use crate::protocol::command::{Answer, Command, Notice, Reply, Subject, Verb};
 use crate::protocol::lease::drift;
 use crate::protocol::rules::Rule;
-use crate::protocol::timing::{CLAIM, EXPIRY_MARGIN, MAX_TTL, STOPPING};
-use crate::request::BreakRequest;
+use crate::protocol::timing::{CLAIM, EXPIRY_MARGIN, MAX_TTL};
+use crate::request::{BreakOptions, BreakTarget};
 use crate::text::excerpt;
 use crate::time::clock::Instant;
 use crate::time::wait_until::wait_until;
 use std::sync::Arc;
 use std::time::Duration;
 
-/// For how long the answer of a node is waited for. Smaller, a node that is busy looks silent; larger, breaking a lock takes
-/// longer when a node is frozen.
+/// Timeout for the reply of a node: 1 s. Too small: a busy node looks unreachable. Too large: breaking a lock takes longer if a node is
+/// frozen.
 const PATIENCE: Duration = Duration::from_secs(1);
 
-/// How long to wait until the answer of the holder can be heard at enough nodes. Smaller, a connection that is made for that comes
-/// too late for a holder that stops at once; larger, breaking a lock takes longer where nothing can be heard.
+/// Timeout for the subscriptions on which the report of the holder arrives: 1 s. Too small: the subscription comes too late for a holder
+/// that stops at once. Too large: breaking a lock takes longer if there are no subscriptions.
 const LISTENING: Duration = Duration::from_secs(1);
 
 impl LockManager {
-    /// Takes the lock of `key` from whoever has it under `token`, which [`inspect`](Self::inspect) tells, and serves whoever
-    /// waits first. For people, when the work behind a lock hangs or went astray.
+    /// Takes the lock of `key` from the given holder, and serves the next waiter. For an operator, if the work behind a lock hangs.
     ///
-    /// The holder is told. It asks its nodes, hears that the lock is not its own any more, and has lost it with
-    /// [`LossCause::Revoked`](crate::LossCause::Revoked): the attribute and [`with_lock`](Self::with_lock) drop the body at its
-    /// next await, a guard says so by [`lost`](crate::LockGuard::lost). When the guard is gone the holder says that it has
-    /// stopped, and the next one is served. This waits for that, for five seconds at the most.
+    /// `options` names the holder: an [`OwnerToken`] that [`inspect`](Self::inspect) returned, or [`BreakOptions`] with more settings.
+    /// If another token holds the lock by then, nothing happens, so the call can be repeated safely.
     ///
-    /// A holder that does not say so, because its body blocks its thread, because it is gone or because it could not be told, has
-    /// the lock no more either; but nobody else gets it before the lease is over that the holder may count on, which is not renewed.
-    /// So this is never less safe than the crash of a holder. The report says which of it is the case. A holder can be told while
-    /// it is connected, once its manager has anything to listen for: [`ready`](Self::ready) or [`check`](Self::check) was called, a
-    /// call has waited, or a lease was renewed.
+    /// 1. The holder is notified and loses the lock with [`LossCause::Revoked`](crate::LossCause::Revoked). The attribute and
+    ///    [`with_lock`](Self::with_lock) drop the body at its next `.await`; a guard reports it by [`lost`](crate::LockGuard::lost).
+    /// 2. When the guard is dropped, the holder reports that it stopped, and the next waiter is served. The call waits for this report
+    ///    for up to [`wait`](BreakOptions::wait).
+    /// 3. Without a report, the key stays locked until the lease of the holder ends, and is not renewed. The holder may be gone, cut off,
+    ///    or blocking its thread. So the call is never less safe than a crash of the holder.
     ///
-    /// Whoever has the lock under another token by then keeps it, so that it is no harm to come too late or to come twice. Calls
-    /// of one process pass a lock on among themselves with the token, so that it may be another call's by then. The key of a
-    /// window, which stays taken after the call, is broken as well: the window may run a second time.
+    /// The holder can be notified if it is connected and subscribed: its manager has called [`ready`](Self::ready) or
+    /// [`check`](Self::check), one of its calls has waited, or a lease was renewed.
     ///
-    /// The lock of another program, a text that is no token of ours, is left alone: its holder cannot be told. It can be
-    /// broken [by force](Self::break_lock_by_force).
+    /// Calls of one process hand a lock on with its token, so the token may belong to another call by then. Breaking the key of a
+    /// `once_per` window lets the window run a second time. A lock of another program is broken [by force](BreakOptions::by_force) only.
+    ///
+    /// Every attempt is logged by the event `broken`, with the token of the holder, a token of this manager, the outcome and the
+    /// [reason](BreakOptions::reason).
     ///
     /// # Panics
     /// On a tokio runtime without time enabled.
     ///
     /// # Cancel safety
-    /// Dropped midway, the lock may be broken or not. If it is, it is free when the holder has stopped, or when its lease is over.
+    /// If the future is dropped, the lock may be broken or not. If it is, it is free when the holder has stopped or when its lease ends.
+    /// The event has the outcome `interrupted`.
     ///
     /// # Examples
     /// ```
@@ -76,102 +78,62 @@ impl LockManager {
     /// # #[tokio::main(flavor = "current_thread", start_paused = true)] async fn main() -> Result<(), LockError> {
     /// let manager = LockManager::in_memory();
     /// let guard = manager.acquire("order:7").await?;
-    /// let report = manager.break_lock("order:7", guard.token().as_str()).await;
-    /// assert!(report.is_broken() && report.is_told);
-    /// assert!(!report.has_stopped && report.stand_in.is_some(), "the guard is still there");
+    /// let report = manager.break_lock("order:7", *guard.token()).await;
+    /// assert!(report.is_broken() && report.holder_notified);
+    /// assert!(!report.holder_stopped && report.placeholder.is_some(), "the guard still exists");
     /// let lost = guard.lost().await;
     /// assert!(matches!(lost, LockError::Lost { cause: LossCause::Revoked { by, .. }, .. } if *by == report.by));
     /// # Ok(()) }
     /// ```
-    pub async fn break_lock(&self, key: impl Into<LockKey>, token: &str) -> BreakReport {
-        self.break_lock_within(STOPPING, key, token).await
-    }
-
-    /// Does the same as [`break_lock`](Self::break_lock), and waits `within` that time for the holder to stop, in place of five
-    /// seconds: for a body that takes long until its next await. No longer than for the lease that the holder may count on.
     ///
-    /// Whoever waits is served when the holder stops, also after this has returned, as long as the manager lives. So this is for
-    /// processes that would end.
-    ///
-    /// # Panics
-    /// On a tokio runtime without time enabled.
-    ///
-    /// # Cancel safety
-    /// As for [`break_lock`](Self::break_lock).
-    pub async fn break_lock_within(&self, within: Duration, key: impl Into<LockKey>, token: &str) -> BreakReport {
-        self.break_lock_with(BreakRequest::new(key, token).within(within)).await
-    }
-
-    /// Gives the lock of `key` to whoever waits first, at once, if somebody has it under `token`, without telling him. Until he
-    /// notices by himself, two may be at work: until he renews, after a third of his `ttl` or so, or, if he does not renew, until his
-    /// lease ends. What must never happen then is for [fencing tokens](Self::acquire_fenced) to prevent.
-    ///
-    /// The lock of another program, a text that is no token of ours, is removed if it is exactly `token` and expires: what does not
-    /// expire is no lock.
-    ///
-    /// # Panics
-    /// On a tokio runtime without time enabled.
-    ///
-    /// # Cancel safety
-    /// Dropped midway, the lock may be broken or not.
-    pub async fn break_lock_by_force(&self, key: impl Into<LockKey>, token: &str) -> BreakReport {
-        self.break_lock_with(BreakRequest::new(key, token).by_force()).await
-    }
-
-    /// Breaks a lock as `request` says, for example with a reason.
-    ///
-    /// Every attempt is logged by the event `broken`, with the token of the holder, a token of this manager, the outcome and the
-    /// reason.
-    ///
-    /// # Panics
-    /// On a tokio runtime without time enabled.
-    ///
-    /// # Cancel safety
-    /// As for [`break_lock`](Self::break_lock). The event has the outcome `interrupted`.
-    ///
-    /// # Examples
+    /// At once, because the machine of the holder is known to be gone:
     /// ```
-    /// # use redlock_runtime::{BreakRequest, LockError, LockManager};
+    /// # use redlock_runtime::admin::BreakOptions;
+    /// # use redlock_runtime::{LockError, LockManager};
     /// # #[tokio::main(flavor = "current_thread")] async fn main() -> Result<(), LockError> {
-    /// let manager = LockManager::in_memory();
-    /// let guard = manager.acquire("order:7").await?;
-    /// let request = BreakRequest::new("order:7", guard.token().as_str()).by_force().reason("its machine is gone");
-    /// assert!(manager.break_lock_with(request).await.is_broken());
+    /// # let manager = LockManager::in_memory();
+    /// # let guard = manager.acquire("order:7").await?;
+    /// let options = BreakOptions::new(*guard.token()).by_force().reason("its machine is gone");
+    /// assert!(manager.break_lock("order:7", options).await.is_broken());
     /// # Ok(()) }
     /// ```
-    pub async fn break_lock_with(&self, request: BreakRequest) -> BreakReport {
-        let BreakRequest { key, token, within, is_forced, reason } = request;
+    pub async fn break_lock(&self, key: impl Into<LockKey>, options: impl Into<BreakOptions>) -> BreakReport {
+        let BreakOptions { holder, wait, is_forced, reason } = options.into();
         let (key, shared) = (self.broken_key(key).await, self.shared());
         let by = shared.new_token();
-        let holder = excerpt(&token);
+        let shown = match &holder {
+            BreakTarget::Token(token) => token.to_string(),
+            BreakTarget::Foreign(value) => excerpt(value),
+        };
         let mut trail =
-            Trail { shared, key: &key, holder: &holder, by, reason: reason.as_deref(), outcome: "interrupted" };
-        let subject = parsed(&token).map(|theirs| Subject::new(key.clone(), theirs));
-        let report = match (subject, is_forced) {
-            (Some(theirs), false) => revoke(&self.local, theirs, by, within).await,
-            (Some(theirs), true) => {
-                let report = report(shared, by, &key, release(shared, theirs).await);
+            Trail { shared, key: &key, holder: &shown, by, reason: reason.as_deref(), outcome: "interrupted" };
+        let report = match (holder, is_forced) {
+            (BreakTarget::Token(token), false) => revoke(&self.local, Subject::new(key.clone(), token), by, wait).await,
+            (BreakTarget::Token(token), true) => {
+                let report = report(shared, by, &key, release(shared, Subject::new(key.clone(), token)).await);
                 if report.took_any() {
                     tell_turnstile(&self.local, &key).await;
                 }
                 report
             }
-            (None, true) => report(shared, by, &key, remove(shared, &key, &token).await),
-            (None, false) => report(shared, by, &key, shared.nodes.iter().map(|_| BreakOutcome::NeedsForce).collect()),
+            (BreakTarget::Foreign(value), true) => report(shared, by, &key, remove(shared, &key, &value).await),
+            (BreakTarget::Foreign(_), false) => {
+                report(shared, by, &key, shared.nodes.iter().map(|_| BreakOutcome::NeedsForce).collect())
+            }
         };
         trail.outcome = report.word(is_forced);
         drop(trail);
-        BreakReport { holder: holder.into(), reason, ..report }
+        BreakReport { holder: shown.into(), reason, ..report }
     }
 
-    /// The full name of a key that is to be broken, when the nodes were heard of.
+    /// Returns the key below the namespace, after the first connection attempts of all nodes.
     async fn broken_key(&self, key: impl Into<LockKey>) -> LockKey {
         self.shared().heard_of_all().await;
         key.into().below(&self.shared().namespace)
     }
 }
 
-/// An attempt to break a lock. Logged when this is dropped, so that an attempt that is cancelled leaves a trace as well.
+/// Attempt to break a lock. It is logged when this value is dropped, so a cancelled attempt is logged, too.
 struct Trail<'a> {
     shared: &'a Shared,
     key: &'a LockKey,
@@ -187,12 +149,7 @@ impl Drop for Trail<'_> {
     }
 }
 
-/// The token in `text`, with the mark of those who wait or without.
-fn parsed(text: &str) -> Option<OwnerToken> {
-    OwnerToken::parse(text.strip_suffix('+').unwrap_or(text))
-}
-
-/// What happened to the lock of `key` at each node, where nobody was told.
+/// Returns a report with the outcome at each node, without a notified holder.
 fn report(shared: &Shared, by: OwnerToken, key: &LockKey, outcomes: Vec<BreakOutcome>) -> BreakReport {
     let labels = shared.nodes.iter().map(|node| node.label().into());
     let nodes = labels.zip(outcomes).map(|(node, outcome)| NodeBreak { node, outcome }).collect();
@@ -203,9 +160,9 @@ fn report(shared: &Shared, by: OwnerToken, key: &LockKey, outcomes: Vec<BreakOut
         reason: None,
         nodes,
         needed: shared.quorum.needed,
-        is_told: false,
-        has_stopped: false,
-        stand_in: None,
+        holder_notified: false,
+        holder_stopped: false,
+        placeholder: None,
     }
 }
 
@@ -217,30 +174,30 @@ async fn revoke(local: &Arc<LocalQueue>, theirs: Subject, by: OwnerToken, patien
     let places = revocation.take_places().await;
     let places = revocation.tell(places).await;
     let report = report(shared, by, &revocation.theirs.key, places.outcomes);
-    // Who may have a majority still goes on.
-    let has_stopped = report.took_any() && revocation.has_stopped_until(places.until, patience).await;
-    if has_stopped {
+    // A holder that may still have a majority does not stop.
+    let holder_stopped = report.took_any() && revocation.has_stopped_until(places.until, patience).await;
+    if holder_stopped {
         tell_turnstile(local, &revocation.theirs.key).await;
     }
-    let left = places.until.since(shared.clock.now());
-    let stands = !has_stopped && !left.is_zero();
-    let stand_in = stands.then(|| StandIn { token: revocation.ours.token, left });
-    BreakReport { is_told: places.is_told, has_stopped, stand_in, ..report }
+    let remaining = places.until.since(shared.clock.now());
+    let is_locked = !holder_stopped && !remaining.is_zero();
+    let placeholder = is_locked.then(|| PlaceholderOwner { token: revocation.ours.token, remaining });
+    BreakReport { holder_notified: places.is_told, holder_stopped, placeholder, ..report }
 }
 
-/// Tells the call that waits for a permit of `key` that one is free: a lock that is broken is released as an ordinary one, because the
-/// token does not say whether it has a permit.
+/// Notifies the call that waits for a permit of `key` that a permit is free. The broken lock is released as an ordinary lock, because its
+/// token does not show whether it is a permit.
 async fn tell_turnstile(local: &LocalQueue, key: &LockKey) {
     let (shared, turnstile) = (local.shared(), key.turnstile());
     let asked = shared.nodes.iter().map(|node| node.node().holder_of(&turnstile)).collect();
-    // The call has its turnstile by a quorum, so that another one names it.
+    // The call holds its turnstile at a quorum, so a quorum of answers names it.
     let is_enough = |answers: &[Option<Option<OwnerToken>>]| answers.iter().flatten().count() >= shared.quorum.needed;
     let waiting = gather(asked, PATIENCE, is_enough).await;
     for (index, (node, by)) in shared.nodes.iter().zip(waiting).enumerate() {
         let Some(by) = by.flatten() else { continue };
         let subject = Subject::new(turnstile.clone(), by);
         match local.find(&subject) {
-            // A call of this manager needs no channel, which may not be open.
+            // A call of this manager is notified directly, because its channel may not be open.
             Some(ours) => {
                 ours.notice(index, Notice::Freed);
             }
@@ -249,11 +206,11 @@ async fn tell_turnstile(local: &LocalQueue, key: &LockKey) {
     }
 }
 
-/// Waits until what the holder answers can be heard at enough nodes.
+/// Waits until the report of the holder can arrive through enough nodes.
 async fn hear_the_answer(shared: &Shared, key: &LockKey) {
     shared.listen();
     let can_hear = || shared.nodes.iter().filter(|node| node.node().is_listening_for(key)).count();
-    // Who hears nothing does not learn that the holder has stopped, and leaves the lock to its lease.
+    // Without subscriptions, this manager does not learn that the holder has stopped, and the lease must end.
     let _ = timeout(LISTENING, wait_until(&shared.changed, || can_hear() >= shared.quorum.needed)).await;
 }
 
@@ -266,17 +223,17 @@ async fn release(shared: &Shared, theirs: Subject) -> Vec<BreakOutcome> {
     outcomes(asked.collect()).await
 }
 
-/// Removes the lock of another program, if it is exactly `value`.
+/// Deletes the lock of another program, if its value is exactly `value`.
 async fn remove(shared: &Shared, key: &LockKey, value: &str) -> Vec<BreakOutcome> {
     outcomes(shared.nodes.iter().map(|node| node.node().remove(key, value)).collect()).await
 }
 
-/// Whether the lock was taken away at each node.
+/// Returns whether the lock was removed at each node.
 async fn outcomes(asked: Vec<BoxFuture<'_, Result<bool, NodeError>>>) -> Vec<BreakOutcome> {
     gather(asked, PATIENCE, |_| false).await.into_iter().map(outcome).collect()
 }
 
-/// What an answer means; `None` when there was none in time.
+/// Returns the meaning of a reply; `None` is a timeout.
 fn outcome(is_broken: Option<Result<bool, NodeError>>) -> BreakOutcome {
     match is_broken {
         Some(Ok(true)) => BreakOutcome::Broken,
@@ -286,27 +243,27 @@ fn outcome(is_broken: Option<Result<bool, NodeError>>) -> BreakOutcome {
     }
 }
 
-/// A lock that stands under a token of this manager in the place of another one. It stays there until its lease is over, unless
-/// the holder says that it has stopped ([`Shared::stopped`]).
+/// Token of this manager that replaces the token of a holder. It stays until the lease ends, unless the holder reports that it stopped
+/// ([`Shared::stopped`]).
 struct Revocation<'a> {
     local: &'a Arc<LocalQueue>,
     theirs: Subject,
-    /// Names theirs.
+    /// Names the token that it replaces.
     ours: Arc<Subject>,
 }
 
-/// Where our token has the place.
+/// Nodes at which our token has replaced the holder's token.
 struct Places {
     outcomes: Vec<BreakOutcome>,
-    /// The holder cannot count on its lease any more.
+    /// Time after which the holder cannot rely on its lease.
     until: Instant,
-    /// Whether what it was told has been received.
+    /// Whether a client received the notification.
     is_told: bool,
 }
 
 impl Places {
-    /// What is known when the nodes have said that `later`. A place that was taken is not held by the holder when it is asked for
-    /// again.
+    /// Merges the results of a second round. A node that was taken in the first round says in the second one that the holder does not
+    /// hold it.
     fn and(self, later: Self) -> Self {
         let outcome = |(one, later)| match (&one, &later) {
             (BreakOutcome::Broken, _) | (_, BreakOutcome::Failed(_)) => one,
@@ -317,15 +274,15 @@ impl Places {
     }
 }
 
-/// The nodes are asked for places of our token. While this lives, nothing releases it: an answer that is awaited may make a command
-/// be sent again, which must not be executed behind the release.
+/// Round in which the nodes are asked to replace the token. While this value lives, our token is not released: a command of the round may be
+/// sent again, and must not be executed after the release.
 struct Asking<'a> {
     shared: &'a Shared,
     ours: &'a Subject,
 }
 
 impl<'a> Asking<'a> {
-    /// `None` when the holder has stopped: the token is released by then.
+    /// Returns `None` if the holder has stopped: the token is already released.
     fn begin(shared: &'a Shared, ours: &'a Subject) -> Option<Self> {
         shared.revocations.ask(&ours.token).then_some(Self { shared, ours })
     }
@@ -341,17 +298,16 @@ impl<'a> Revocation<'a> {
     fn begin(local: &'a Arc<LocalQueue>, theirs: Subject, token: OwnerToken) -> Self {
         let (shared, now) = (local.shared(), local.shared().clock.now());
         let ours = Arc::new(Subject { other: Some(Box::new(theirs.token)), ..Subject::new(theirs.key.clone(), token) });
-        // No call has it, so that what the nodes say of it must not be answered by a release. How long it stands is for the lease
-        // of the holder to say.
+        // No call holds this token, so without the next line a wake-up about it would release it. It stays for the lease of the holder.
         shared.kept_tokens.keep(token, now.after(MAX_TTL), now);
         shared.revocations.begin(&ours, now.after(MAX_TTL), now);
         Self { local, theirs, ours }
     }
 
-    /// Asks every node, unless the holder has stopped.
+    /// Asks every node to replace the token, unless the holder has stopped.
     async fn ask(&self) -> Option<Vec<Option<Answer>>> {
         let (shared, now) = (self.local.shared(), self.local.shared().clock.now());
-        // Dropped after the answers.
+        // Dropped after the replies.
         let _asking = Asking::begin(shared, &self.ours)?;
         let command = || Command { verb: Verb::Revoke, fence: None, subject: Arc::clone(&self.ours) };
         let asked = shared.nodes.iter().map(|node| node.ask(command(), now));
@@ -362,13 +318,13 @@ impl<'a> Revocation<'a> {
         Some(answers)
     }
 
-    /// Takes the place of the holder at every node, and tells it.
+    /// Replaces the token of the holder at every node, and notifies the holder.
     async fn take_places(&self) -> Places {
         let answers = self.ask().await;
         self.places(answers.unwrap_or_default())
     }
 
-    /// What the nodes have answered.
+    /// Returns the meaning of the replies.
     fn places(&self, answers: Vec<Option<Answer>>) -> Places {
         let (shared, now) = (self.local.shared(), self.local.shared().clock.now());
         let until = left(&answers).map_or(now, |left| {
@@ -381,10 +337,10 @@ impl<'a> Revocation<'a> {
         Places { outcomes: outcomes.collect(), until, is_told }
     }
 
-    /// Tells the holder once more, if it has lost anything.
+    /// Notifies the holder a second time, if it has lost a node.
     async fn tell(&self, places: Places) -> Places {
         let broken = places.outcomes.iter().enumerate().filter(|(_, outcome)| **outcome == BreakOutcome::Broken);
-        // A holder in this manager needs no channel, which may not be open.
+        // A holder in this manager is notified directly, because its channel may not be open.
         let is_here = broken.map(|(index, _)| revoked(self.local, index, &self.theirs, self.ours.token));
         let Some(is_here) = is_here.reduce(|one, other| one | other) else { return places };
         let places = Places { is_told: places.is_told | is_here, ..places };
@@ -394,7 +350,7 @@ impl<'a> Revocation<'a> {
         }
     }
 
-    /// Whether the holder says that it has stopped, for which it has until then, and no longer than is worth waiting for.
+    /// Waits for the report that the holder has stopped, up to `patience` and until its lease has ended. Returns whether it came.
     async fn has_stopped_until(&self, until: Instant, patience: Duration) -> bool {
         let shared = self.local.shared();
         if !shared.rules.apply(Rule::BreakersWait) {
@@ -402,13 +358,13 @@ impl<'a> Revocation<'a> {
         }
         let has_stopped = || shared.revocations.has_stopped(&self.ours.token);
         let patience = until.since(shared.clock.now()).min(patience);
-        // Who has not said so by then has not.
+        // A timeout means that the report did not come.
         let _ = timeout(patience, wait_until(&shared.changed, has_stopped)).await;
         has_stopped()
     }
 }
 
-/// For how long the place lasts that was taken, where it lasts longest.
+/// Returns the longest remaining expiry of the nodes that replaced the token.
 fn left(answers: &[Option<Answer>]) -> Option<Duration> {
     let left = answers.iter().flatten().filter_map(|answer| match answer {
         Ok(Reply::Revoked { left, .. }) => Some(*left),
@@ -417,7 +373,7 @@ fn left(answers: &[Option<Answer>]) -> Option<Duration> {
     left.max()
 }
 
-/// Whether anybody has received what the nodes were to tell.
+/// Returns `true` if a client received the notification.
 fn is_told(answers: &[Option<Answer>]) -> bool {
     answers.iter().flatten().any(|answer| matches!(answer, Ok(Reply::Revoked { is_told: true, .. })))
 }

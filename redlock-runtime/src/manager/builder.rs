@@ -200,7 +200,7 @@ impl LockManagerBuilder {
     /// for _ in 0..10 {
     ///     drop(manager.acquire("session:7").await?);
     /// }
-    /// assert_eq!(manager.stats().linger.retaken, 8);
+    /// assert_eq!(manager.stats().linger.reused, 8);
     /// # Ok(()) }
     /// ```
     pub fn linger(mut self, linger: Duration) -> Self {

@@ -1,4 +1,4 @@
-//! Asks every node what it is like and tries a lock there, for [`LockManager::check`](super::LockManager::check) and
+//! Describes every node and tries a lock there, for [`LockManager::check`](super::LockManager::check) and
 //! [`LockManager::ready`](super::LockManager::ready).
 
 use super::trial;
@@ -16,16 +16,15 @@ use std::task::Poll;
 use std::time::Duration;
 use tokio::time::Instant;
 
-/// For how long the answers of a node are waited for, then once more for its wake-ups, for a slow round trip that is
-/// measured again, and for each trial.
-/// Smaller, a node that is far away counts as silent; larger, a report about a frozen node takes longer.
+/// Timeout for the replies of a node, and again for its wake-ups, for a repeated measurement of a slow round trip, and for each trial:
+/// 500 ms. Too small: a distant node looks unreachable. Too large: a report about a frozen node takes longer.
 const PATIENCE: Duration = Duration::from_millis(500);
 
-/// The longest that [`ready`] takes. Smaller, a service that starts together with its servers gives up; larger, one whose
-/// servers are gone hangs.
+/// Time limit of [`ready`]: 2 s. Too small: a service that starts together with its servers gives up. Too large: a service without servers
+/// hangs.
 const LIMIT: Duration = Duration::from_secs(2);
 
-/// Before the nodes are asked again that may be well soon. Smaller, a hot loop; larger, the start of a service is late.
+/// Pause before the nodes are asked again: 50 ms. Too small: a busy loop. Too large: the start of a service is delayed.
 const PAUSE: Duration = Duration::from_millis(50);
 
 pub(super) async fn check(shared: &Shared) -> CheckReport {
@@ -70,8 +69,10 @@ fn ready_output<T>(poll: Poll<T>) -> Option<T> {
     }
 }
 
+/// Waits until enough nodes count.
+///
 /// # Errors
-/// [`LockError::NoQuorum`] when too few nodes count in time, or so many are unfit that waiting does not help.
+/// [`LockError::NoQuorum`] if too few nodes count in time, or if too many nodes have a permanent error.
 pub(super) async fn ready(shared: &Shared) -> Result<(), LockError> {
     let mut known = Known { reports: shared.nodes.iter().map(|_| None).collect(), asked: None };
     match timeout(LIMIT, enough_count(shared, &mut known)).await {
@@ -80,16 +81,16 @@ pub(super) async fn ready(shared: &Shared) -> Result<(), LockError> {
     }
 }
 
-/// What is known of the nodes.
+/// Known facts about the nodes.
 struct Known {
-    /// The latest report on each node.
+    /// Latest report about each node.
     reports: Vec<Option<NodeReport>>,
-    /// When all of them were first asked for one.
+    /// Time of the first request for reports.
     asked: Option<Instant>,
 }
 
-/// Waits until enough nodes count. Returns `false` when so many are unfit that waiting does not help; `known` holds the
-/// latest report on each node then.
+/// Waits until enough nodes count. Returns `false` if too many nodes have a permanent error, so that waiting does not help. `known` then
+/// has the latest report about each node.
 async fn enough_count(shared: &Shared, known: &mut Known) -> bool {
     let needed = shared.quorum.needed;
     let is_unfit = |error: &NodeError| !may_pass(error, LIMIT);
@@ -113,7 +114,7 @@ async fn enough_count(shared: &Shared, known: &mut Known) -> bool {
     }
 }
 
-/// Why each node does not count, as far as that is known.
+/// Returns the errors of the nodes that do not count, as far as they are known.
 fn failures(shared: &Shared, known: &Known) -> Box<[NodeFailure]> {
     let failures = shared.nodes.iter().zip(&known.reports).filter_map(|(node, report)| {
         let error = match (known_error(node), report, node.status()) {
@@ -136,22 +137,22 @@ fn unanswered(asked: Duration) -> NodeError {
     NodeError::Unreachable(format!("the connection came too late, {asked:?} before the limit of {LIMIT:?}").into())
 }
 
-/// Why a node does not count, as far as that is known without asking it.
+/// Returns the error of a node, as far as it is known without a request.
 fn known_error(node: &NodeHandle) -> Option<NodeError> {
     match node.status() {
         Status::Down(error) => Some(error),
-        Status::Up => node.node().abstains_for().map(NodeError::Abstains),
+        Status::Up => node.node().abstains_for().map(NodeError::RecentlyRestarted),
         Status::Starting(_) => None,
     }
 }
 
-/// The report on each node, as soon as it is there for all or `is_enough`.
+/// Returns the report about each node, as soon as all are there or `is_enough`.
 async fn reports(shared: &Shared, is_enough: impl Fn(&[Option<NodeReport>]) -> bool) -> Vec<Option<NodeReport>> {
     let report = |index| Box::pin(trial::report(shared, index, || deployment(shared), PATIENCE)) as BoxFuture<'_, _>;
     outputs((0..shared.nodes.len()).map(report).collect(), is_enough).await
 }
 
-/// How the manager uses its nodes.
+/// Returns how the manager uses its nodes.
 fn deployment(shared: &Shared) -> Deployment {
     let policy = &shared.policy;
     Deployment {
@@ -164,7 +165,7 @@ fn deployment(shared: &Shared) -> Deployment {
     }
 }
 
-/// The outputs of all `futures`, which run at the same time, or those that are there when they are enough.
+/// Runs all `futures` at the same time. Returns their outputs, or those that are there when `is_enough`.
 async fn outputs<T>(mut futures: Vec<BoxFuture<'_, T>>, is_enough: impl Fn(&[Option<T>]) -> bool) -> Vec<Option<T>> {
     let mut outputs: Vec<Option<T>> = futures.iter().map(|_| None).collect();
     poll_fn(|cx| {

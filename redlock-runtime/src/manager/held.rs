@@ -1,4 +1,4 @@
-//! What a manager holds.
+//! Locks that a manager holds.
 
 use super::LockManager;
 use crate::client::acquisition::{self, Acquisition};
@@ -6,38 +6,38 @@ use crate::lock::{LockKey, Mode, OwnerToken};
 use crate::stats::LockSite;
 use std::time::Duration;
 
-/// A lock that a manager holds, as [`LockManager::held`] tells it.
+/// Lock that a manager holds, as [`LockManager::held_locks`] returns it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
-pub struct Holding {
-    /// What is locked. Where that is [several](crate::LockRequest::all) keys, what they are called together.
+pub struct LocalLock {
+    /// Key of the lock. For [several](crate::LockRequest::all) keys, their common name.
     pub key: LockKey,
-    /// Each of the keys that were asked for.
+    /// Keys of the request.
     pub keys: Vec<LockKey>,
-    /// Whether it is for one call alone or shared with others.
+    /// Mode of the lock.
     pub mode: Mode,
-    /// Under which token the nodes have it.
+    /// Token of the lock at the nodes.
     pub token: OwnerToken,
-    /// Where the call has asked for it that has it now.
+    /// Call site of the present holder.
     pub site: LockSite,
-    /// For how long that call has had it.
+    /// Time since the present holder acquired the lock.
     pub held_for: Duration,
-    /// How much longer it is provably held; zero when it is lost, by time or because the nodes have taken it away, and the call
-    /// has not ended.
+    /// Remaining lease. Zero if the lease has ended or the nodes have taken the lock away, and the call still runs.
     pub remaining: Duration,
 }
 
 impl LockManager {
-    /// The locks that calls of this manager have now, those held the longest first.
+    /// Returns the locks that calls of this manager hold now. The longest-held lock comes first.
     ///
-    /// A lock that calls of this manager [share](crate::LockRequest::shared) is here once for each of them.
-    /// [Idle](crate::LockManagerBuilder::linger) locks are left out, and nested calls, which are in the lock of another one. A
-    /// guard that was leaked is here until another call of the manager takes its place. Each manager tells of its own; what
-    /// others hold, the nodes know.
+    /// - A [shared](crate::LockRequest::shared) lock is listed once for each call that holds it.
+    /// - [Lingering](crate::LockManagerBuilder::linger) locks are not listed, because no call holds them.
+    /// - Nested calls are not listed: they run in the lock of their caller.
+    /// - A leaked guard is listed until another call of the manager acquires the lock.
     ///
-    /// It has the keys as they are, also with [`redact_keys`](crate::LockManagerBuilder::redact_keys): whoever shows them decides.
+    /// The keys are not redacted, even with [`redact_keys`](crate::LockManagerBuilder::redact_keys). Locks of other managers are not
+    /// listed; see [`list`](Self::list).
     ///
-    /// It sends nothing. It takes the mutex of each line for a moment, and so a time that grows with the number of locks.
+    /// It sends no command. It takes the mutex of each key's local queue for a moment, so its time grows with the number of locks.
     ///
     /// # Examples
     /// ```
@@ -45,20 +45,20 @@ impl LockManager {
     /// # #[tokio::main(flavor = "current_thread")] async fn main() -> Result<(), LockError> {
     /// let manager = LockManager::in_memory();
     /// let guard = manager.acquire("order:7").await?;
-    /// let held = manager.held();
+    /// let held = manager.held_locks();
     /// assert_eq!(held.len(), 1);
     /// println!("{} since {:?}, asked for at {}", held[0].key, held[0].held_for, held[0].site);
     /// guard.release().await?;
-    /// assert!(manager.held().is_empty());
+    /// assert!(manager.held_locks().is_empty());
     /// # Ok(()) }
     /// ```
     #[must_use]
-    pub fn held(&self) -> Vec<Holding> {
+    pub fn held_locks(&self) -> Vec<LocalLock> {
         let holding = |acquisition: &Acquisition, held: acquisition::Holding| {
             let site = self.shared().sites.get(held.site)?.site();
             let keys = acquisition.keys().cloned().collect();
             let (key, mode, token) = (acquisition.key().clone(), acquisition.mode(), *acquisition.token());
-            Some(Holding { key, keys, mode, token, site, held_for: held.held_for, remaining: held.remaining })
+            Some(LocalLock { key, keys, mode, token, site, held_for: held.held_for, remaining: held.remaining })
         };
         let mut all = Vec::new();
         for acquisition in self.local.acquisitions() {

@@ -1,4 +1,4 @@
-//! Asks every node what it has of a key, for people.
+//! Inspects and lists locks, for people.
 
 use super::LockManager;
 use crate::client::gather::gather;
@@ -6,41 +6,42 @@ use crate::client::shared::Shared;
 use crate::error::{NodeError, NodeFailure};
 use crate::lock::LockKey;
 use crate::node::inspection::{AT_A_TIME, Inspection, LockList, Names, NodeInspection};
+use crate::request::{InspectOptions, ListOptions};
 use std::collections::BTreeSet;
 use std::time::Duration;
 
-/// For how long the answer of a node is waited for, then as long again for its list of clients. Smaller, a node that is busy
-/// looks silent; larger, a look at a frozen node takes longer.
+/// Timeout for the reply of a node, and again for its list of clients: 1 s. Too small: a busy node looks unreachable. Too large: an
+/// inspection takes longer if a node is frozen.
 const PATIENCE: Duration = Duration::from_secs(1);
 
-/// What a node has told that cannot be asked: none is missing where it has answered.
+/// Names of a node that did not answer.
 const NONE: Names = Names { found: BTreeSet::new(), are_all: true, missing: Vec::new() };
 
 impl LockManager {
-    /// Asks every node who has `key`, since when and for how much longer, and who waits for it. For people who look for
-    /// whoever holds up the others.
+    /// Returns the holder of `key`, its remaining lease and the waiters, as every node stores them. For operators.
     ///
-    /// Nothing is changed, and nobody is told. Each node tells of a moment of its own, so that they may differ while a
-    /// lock changes hands. A key of another namespace is that of a manager with that namespace; the key of a
-    /// [window](crate::LockRequest::once_per) has its number behind an `@`, as in `report@19843`.
+    /// Nothing is changed, and no process is notified. Each node answers for its own moment, so the answers may differ while a lock
+    /// changes hands. A key of another namespace needs a manager with this namespace. The key of a [window](crate::LockRequest::once_per)
+    /// has its number behind an `@`, such as `report@19843`.
     ///
-    /// It takes two seconds at most. The processes behind the tokens come from `CLIENT LIST`, on a connection of its own that is
-    /// made for it, and only of nodes where somebody has the key or waits. That costs a server some milliseconds for each ten
-    /// thousand clients: once when somebody wants to know it is nothing, and many times a second it is not.
+    /// It takes up to two seconds. The processes behind the tokens come from `CLIENT LIST`, on a separate connection, and only from nodes
+    /// where the key has owners or waiters. The list costs a server some milliseconds for each ten thousand clients, so do not inspect
+    /// many times a second.
     ///
-    /// The user needs `+eval` and what locks need anyway (of [shared](crate::LockRequest::shared) ones also `+time`, or it is told of
-    /// those whose shares have just ended, too), `+client|list` to be told of processes, and `+zscore` on
-    /// `~redlock:f:*` below the namespace for fencing numbers. What is missing is said in the answer.
+    /// Permissions of the user beyond those for locks: `+eval`; `+client|list` for processes; `+zscore` on `~redlock:f:*` below the
+    /// namespace for fencing numbers; `+time` to leave out ended [shared](crate::LockRequest::shared) locks. A missing permission is
+    /// reported in the result.
     ///
     /// # Panics
     /// On a tokio runtime without time enabled.
     ///
     /// # Cancel safety
-    /// Nothing is left behind.
+    /// Cancel safe: nothing is left behind.
     ///
     /// # Examples
     /// ```
-    /// # use redlock_runtime::{Holder, LockError, LockManager};
+    /// # use redlock_runtime::admin::Holder;
+    /// # use redlock_runtime::{LockError, LockManager};
     /// # #[tokio::main(flavor = "current_thread")] async fn main() -> Result<(), LockError> {
     /// let manager = LockManager::in_memory();
     /// let guard = manager.acquire("order:7").await?;
@@ -60,25 +61,40 @@ impl LockManager {
         }
     }
 
-    /// Does the same for many keys at once, with one question for the clients of each node, or none: without being `named`,
-    /// only tokens are known. The answers are in the order of the keys. It may take a second more for each five hundred keys. Who
-    /// waits for a [permit](crate::LockRequest::permits) is told by [`inspect`](Self::inspect) only.
+    /// Inspects many keys at once, with at most one `CLIENT LIST` per node. The results are in the order of the keys.
+    ///
+    /// It takes up to two seconds, and up to a second more for each further 500 keys. Waiters for [permits](crate::LockRequest::permits)
+    /// are not included; [`inspect`](Self::inspect) has them.
     ///
     /// # Panics
     /// On a tokio runtime without time enabled.
     ///
     /// # Cancel safety
-    /// Nothing is left behind.
+    /// Cancel safe: nothing is left behind.
+    ///
+    /// # Examples
+    /// ```
+    /// # use redlock_runtime::admin::InspectOptions;
+    /// # use redlock_runtime::{LockError, LockManager};
+    /// # #[tokio::main(flavor = "current_thread")] async fn main() -> Result<(), LockError> {
+    /// let manager = LockManager::in_memory();
+    /// let guard = manager.acquire("order:7").await?;
+    /// let inspections = manager.inspect_all(["order:7", "order:8"], InspectOptions::default()).await;
+    /// assert!(inspections[0].to_string().starts_with("\"order:7\": held by"));
+    /// assert!(inspections[1].to_string().starts_with("\"order:8\": free"));
+    /// # drop(guard); Ok(()) }
+    /// ```
     pub async fn inspect_all<K: Into<LockKey>>(
         &self,
         keys: impl IntoIterator<Item = K>,
-        named: bool,
+        options: InspectOptions,
     ) -> Vec<Inspection> {
         let namespace = &self.shared().namespace;
-        self.look_at(keys.into_iter().map(|key| key.into().below(namespace)).collect(), named).await
+        let keys = keys.into_iter().map(|key| key.into().below(namespace)).collect();
+        self.look_at(keys, options.looks_up_names).await
     }
 
-    /// Does so for keys in their namespaces.
+    /// Inspects keys that have their namespace. `named` says whether processes are looked up.
     async fn look_at(&self, keys: Vec<LockKey>, named: bool) -> Vec<Inspection> {
         let shared = self.shared();
         shared.heard_of_all().await;
@@ -103,51 +119,60 @@ impl LockManager {
         keys.into_iter().map(inspection).collect()
     }
 
-    /// The keys that are locked at any node and match `pattern`, at most `most` of them, as far as they are found `within` that
-    /// time: for people who look around.
+    /// Lists the keys that are locked at any node and match a pattern. For operators.
     ///
-    /// The pattern is that of Redis (`order:*`, `user:?`), for keys below the namespace. Locks of this library are found, and no
-    /// others: of each text whose name matches, the beginning is read, and of each sorted set, which is a token or is not. A lock that comes or goes
-    /// meanwhile may be missing. What stands beside a lock, such as the `{order:7}:t` of one with permits, is left out.
+    /// `options` is a pattern of Redis for keys below the namespace (`order:*`, `user:?`), or [`ListOptions`] with a limit and a timeout.
+    /// Only locks of this library are found. Locks that come or go meanwhile may be missing. Auxiliary keys, such as queues, are not
+    /// listed. A manager in memory has no list: the result contains a failure.
     ///
-    /// It is made of `SCAN`, on a connection of its own, and reads the names of all keys of the database: the servers serve
-    /// others in between, and answer late when there are millions. Of each thousand keys, that is four round trips, and about two
-    /// milliseconds of the server. The user needs `+scan +getrange +zrange` on everything that matches. A manager in memory lists nothing.
+    /// It runs `SCAN` on a separate connection and reads the names of all keys of the database: four round trips and about two
+    /// milliseconds of the server for each thousand keys. Servers answer other clients in between. The user needs `+scan +getrange
+    /// +zrange` on all keys that match.
     ///
     /// # Panics
     /// On a tokio runtime without time enabled.
     ///
     /// # Cancel safety
-    /// Nothing is left behind.
-    pub async fn list(&self, pattern: &str, most: usize, within: Duration) -> LockList {
-        let shared = self.shared();
-        let pattern = [&*literally(&shared.namespace), pattern].concat();
-        let asked = shared.nodes.iter().map(|node| node.node().list(&pattern, most, within)).collect();
-        // A node ends by itself, unless it is silent.
-        let answers = gather(asked, within.saturating_add(PATIENCE), |_| false).await;
+    /// Cancel safe: nothing is left behind.
+    ///
+    /// # Examples
+    /// ```no_run
+    /// # use redlock_runtime::admin::ListOptions;
+    /// # use redlock_runtime::LockManager;
+    /// # async fn list(manager: LockManager) {
+    /// let all = manager.list("order:*").await;
+    /// let some = manager.list(ListOptions::new("order:*").limit(50)).await;
+    /// # }
+    /// ```
+    pub async fn list(&self, options: impl Into<ListOptions>) -> LockList {
+        let (ListOptions { pattern, limit, timeout }, shared) = (options.into(), self.shared());
+        let pattern = [&*literally(&shared.namespace), &*pattern].concat();
+        let asked = shared.nodes.iter().map(|node| node.node().list(&pattern, limit, timeout)).collect();
+        // A node ends by itself at the timeout, unless it is unreachable.
+        let answers = gather(asked, timeout.saturating_add(PATIENCE), |_| false).await;
         let (mut keys, mut failures, mut is_complete, mut unheard) = (BTreeSet::new(), Vec::new(), true, 0);
         for (node, answer) in shared.nodes.iter().zip(answers) {
             let failed = |error| Names { missing: vec![NodeFailure { node: node.label().into(), error }], ..NONE };
-            let names = answer.unwrap_or(Err(NodeError::TimedOut(within))).unwrap_or_else(failed);
+            let names = answer.unwrap_or(Err(NodeError::TimedOut(timeout))).unwrap_or_else(failed);
             is_complete &= names.are_all;
             unheard += usize::from(!names.missing.is_empty());
             keys.extend(names.found);
             failures.extend(names.missing);
         }
-        is_complete &= keys.len() <= most;
-        let keys = keys.iter().filter_map(|name| name.strip_prefix(&*shared.namespace)).take(most);
+        is_complete &= keys.len() <= limit;
+        let keys = keys.iter().filter_map(|name| name.strip_prefix(&*shared.namespace)).take(limit);
         let keys = keys.map(LockKey::from).collect();
         LockList { keys, is_complete, failures, needed: shared.quorum.needed, unheard }
     }
 }
 
-/// A pattern that matches `text` and nothing else.
+/// Returns a pattern that matches `text` only.
 fn literally(text: &str) -> String {
     let special = |c: char| matches!(c, '*' | '?' | '[' | ']' | '\\' | '^' | '-');
     text.chars().flat_map(|c| special(c).then_some('\\').into_iter().chain([c])).collect()
 }
 
-/// Tokens of this process need no list of clients.
+/// Sets the label of tokens of this process, which need no list of clients.
 fn with_own_name(mut node: NodeInspection, shared: &Shared) -> NodeInspection {
     let own = shared.id.to_string();
     let owners = node.holder.owners_mut().iter_mut().chain(&mut node.waiters);

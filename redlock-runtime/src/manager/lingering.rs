@@ -1,32 +1,32 @@
-//! How lingering locks have paid.
+//! Statistics about lingering locks.
 
 use super::LockManager;
 
-/// What became of the locks that a manager kept for a next call ([`linger`](crate::LockManagerBuilder::linger)), summed since
-/// the start.
+/// Outcomes of [lingering](crate::LockManagerBuilder::linger) locks: idle locks that a manager keeps for the next call. Summed since
+/// the manager was built.
 ///
-/// `kept` is the sum of the others and of those that are idle at present.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+/// `started` is the sum of the other numbers and of the locks that linger now.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub struct LingerStats {
-    /// Stayed held when their call was over.
-    pub kept: u64,
-    /// Of those, the ones that the next call of this manager has taken over, without a command.
-    pub retaken: u64,
-    /// Given back because somebody else asked. Where this is more than a quarter of `retaken`, lingering costs more than it
-    /// saves.
-    pub recalled: u64,
-    /// Given back although nobody had asked: their time was over, there were too many, the manager ended, or the call that
-    /// came wanted another `ttl`.
+    /// Number of locks that stayed held after their call.
+    pub started: u64,
+    /// Number of these locks that the next call of this manager used, without a command.
+    pub reused: u64,
+    /// Number of these locks that were released because another process asked for them. If this is more than a quarter of `reused`,
+    /// lingering costs more than it saves.
+    pub reclaimed: u64,
+    /// Number of these locks that were released without a request: their time ended, there were too many, the manager was shut down, or
+    /// the next call had another `ttl`.
     pub expired: u64,
 }
 
 impl LingerStats {
     pub(super) const fn since(self, earlier: Self) -> Self {
         Self {
-            kept: self.kept.saturating_sub(earlier.kept),
-            retaken: self.retaken.saturating_sub(earlier.retaken),
-            recalled: self.recalled.saturating_sub(earlier.recalled),
+            started: self.started.saturating_sub(earlier.started),
+            reused: self.reused.saturating_sub(earlier.reused),
+            reclaimed: self.reclaimed.saturating_sub(earlier.reclaimed),
             expired: self.expired.saturating_sub(earlier.expired),
         }
     }
@@ -34,7 +34,7 @@ impl LingerStats {
 
 impl LockManager {
     pub(super) fn lingering(&self) -> LingerStats {
-        let [kept, retaken, recalled, expired] = self.local.idle_counters();
-        LingerStats { kept, retaken, recalled, expired }
+        let [started, reused, reclaimed, expired] = self.local.idle_counters();
+        LingerStats { started, reused, reclaimed, expired }
     }
 }

@@ -17,6 +17,7 @@ mod installed;
 mod label;
 mod last_handle;
 mod lingering;
+mod locks_page;
 #[cfg(test)]
 mod moved_name_tests;
 #[cfg(feature = "testing")]
@@ -31,10 +32,11 @@ pub(crate) use self::build::Made;
 #[cfg(any(test, fuzzing))]
 pub(crate) use self::build::label_of;
 pub use self::builder::LockManagerBuilder;
-pub use self::held::Holding;
+pub use self::held::LocalLock;
 pub use self::inherited::Inherited;
 use self::last_handle::LastHandle;
 pub use self::lingering::LingerStats;
+pub use self::locks_page::LocksPage;
 #[cfg(feature = "testing")]
 pub(crate) use self::replaced::{replace, restore};
 pub use self::stats::{ReleaseStats, Stats};
@@ -182,11 +184,8 @@ impl LockManager {
         self.acquire(request.into().wait(Wait::None))
     }
 
-    fn acquire_inner<F: Fencing>(
-        &self,
-        request: AcquireRequest,
-    ) -> impl Future<Output = Result<F::Guard, LockError>> + use<'_, F> {
-        async move { acquire(&self.local, &request).await.map(Acquired).and_then(F::guard) }
+    async fn acquire_inner<F: Fencing>(&self, request: AcquireRequest) -> Result<F::Guard, LockError> {
+        acquire(&self.local, &request).await.map(Acquired).and_then(F::guard)
     }
 
     /// Runs `body` while it holds the lock: the closure form of the attribute.

@@ -113,7 +113,7 @@ async fn replacement_of_a_left_server_abstains_even_if_both_are_durable() {
         let run_id = after.inspect().info("server", "run_id").await;
         match &report.nodes[0] {
             node if node.run_id.as_deref() != run_id.as_deref() => Err(report.to_string()),
-            node if matches!(node.error, Some(NodeError::Abstains(_))) => Ok(()),
+            node if matches!(node.error, Some(NodeError::RecentlyRestarted(_))) => Ok(()),
             node => panic!("a server that was never asked counts: {node}"),
         }
     })

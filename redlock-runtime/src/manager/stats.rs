@@ -1,26 +1,26 @@
-//! What a manager has counted.
+//! Statistics of a manager.
 
 use super::{LingerStats, LockManager};
 use crate::client::node_handle::NodeHandle;
 use crate::stats::{NodeStats, SiteStats};
 use std::sync::atomic::Ordering;
 
-/// What became of the releases of a manager, counted per node and summed since the start.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+/// Outcomes of the releases of a manager, counted for each node and summed since the manager was built.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub struct ReleaseStats {
-    /// The lock was not ours any more: its lease had run out, or somebody deleted the key.
+    /// Number of releases that found another owner or no key: the lease had ended, or the key was deleted.
     pub not_owner: u64,
-    /// Sent again, because the connection broke before the answer, or the server was busy or failing over.
-    pub sent_again: u64,
-    /// Given up, because the key had expired by itself before the node could be reached, or the node refused.
+    /// Number of releases that were sent again: the connection broke before the reply, or the server was busy or failing over.
+    pub retried: u64,
+    /// Number of releases that were given up: the key expired before the node could be reached, or the node refused.
     pub abandoned: u64,
-    /// Of the bodies that are not stopped (`on_lost = continue`), those whose lock was lost before they were done: their
-    /// releases had nothing to give back. Each is a warning in the log as well.
-    pub outlived: u64,
+    /// Number of bodies with `on_lost = continue` whose lock was lost before they ended, so that there was nothing to release. Each is
+    /// logged as a warning, too.
+    pub expired: u64,
 }
 
-/// What a manager has counted since it was made, as [`LockManager::stats`] tells it.
+/// Statistics of a manager since it was built, as [`LockManager::stats`] returns them.
 ///
 /// # Examples
 /// ```
@@ -33,25 +33,25 @@ pub struct ReleaseStats {
 /// assert_eq!((site.site.to_string(), site.acquired, site.held_now), ("order:{id}".to_owned(), 1, 1));
 /// # guard.release().await }
 /// ```
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub struct Stats {
-    /// The sites that have asked for locks, by template and line: 4096 at most, and those that come after them as one.
+    /// Call sites that have requested locks, sorted by template and line: the first 4096, and one entry for all others.
     pub sites: Vec<SiteStats>,
-    /// The nodes, in the order in which they were given.
+    /// Nodes, in the order of the manager's configuration.
     pub nodes: Vec<NodeStats>,
-    /// What became of the releases.
+    /// Outcomes of the releases.
     pub releases: ReleaseStats,
-    /// What became of locks that were kept for a next call.
+    /// Outcomes of lingering locks.
     pub linger: LingerStats,
 }
 
 impl Stats {
-    /// What was counted after `earlier`, of the same manager. What is said of now, such as
-    /// [`held_now`](SiteStats::held_now), stays as it is.
+    /// Returns the counts after `earlier`, which must be of the same manager. Present values, such as
+    /// [`held_now`](SiteStats::held_now), stay as they are.
     #[must_use]
     pub fn since(&self, earlier: &Self) -> Self {
-        // Both are sorted by their sites. Sites only come.
+        // Both are sorted by site, and no site is ever removed.
         let mut before = earlier.sites.iter().peekable();
         let sites = self.sites.iter().map(|stats| {
             while before.next_if(|before| before.site < stats.site).is_some() {}
@@ -59,7 +59,7 @@ impl Stats {
                 .next_if(|before| before.site == stats.site)
                 .map_or_else(|| stats.clone(), |before| stats.since(before))
         });
-        // Two nodes may have one name, and all stand where they stood.
+        // Nodes are compared by index, because two nodes may have the same name.
         let nodes = self.nodes.iter().enumerate().map(|(index, stats)| {
             let before = earlier.nodes.get(index).filter(|before| before.node == stats.node);
             before.map_or_else(|| stats.clone(), |before| stats.since(before))
@@ -77,20 +77,18 @@ impl ReleaseStats {
     const fn since(self, earlier: Self) -> Self {
         Self {
             not_owner: self.not_owner.saturating_sub(earlier.not_owner),
-            sent_again: self.sent_again.saturating_sub(earlier.sent_again),
+            retried: self.retried.saturating_sub(earlier.retried),
             abandoned: self.abandoned.saturating_sub(earlier.abandoned),
-            outlived: self.outlived.saturating_sub(earlier.outlived),
+            expired: self.expired.saturating_sub(earlier.expired),
         }
     }
 }
 
 impl LockManager {
-    /// What became of the calls, by where they were made; what the nodes were asked; and what became of releases and of locks
-    /// that were kept for a next call.
+    /// Returns counts and durations of calls by call site, of commands by node, of releases, and of lingering locks.
     ///
-    /// It reads counters, sends nothing, and waits for nobody: for each scrape of a monitor, or for each second of a picture.
-    /// The numbers are of about one moment, while calls go on. The examples turn them into metrics of Prometheus and of
-    /// OpenTelemetry.
+    /// It reads counters and sends no command, so it can be called for every scrape of a monitoring system. While calls run, the numbers
+    /// belong to about the same moment. The examples export them to Prometheus and OpenTelemetry.
     #[must_use]
     pub fn stats(&self) -> Stats {
         Stats {
@@ -102,11 +100,11 @@ impl LockManager {
     }
 
     pub(super) fn releases(&self) -> ReleaseStats {
-        let outlived = self.shared().outlived.load(Ordering::Relaxed);
-        let mut stats = ReleaseStats { outlived, ..ReleaseStats::default() };
+        let expired = self.shared().outlived.load(Ordering::Relaxed);
+        let mut stats = ReleaseStats { expired, ..ReleaseStats::default() };
         for ledger in self.shared().nodes.iter().flat_map(NodeHandle::ledgers) {
             stats.not_owner += ledger.not_owner.load(Ordering::Relaxed);
-            stats.sent_again += ledger.sent_again.load(Ordering::Relaxed);
+            stats.retried += ledger.sent_again.load(Ordering::Relaxed);
             stats.abandoned += ledger.abandoned.load(Ordering::Relaxed);
         }
         stats

@@ -29,7 +29,7 @@ pub(super) async fn report(
     let mut report = node.report(trial(shared).key(), patience).await;
     report.weigh(&deployment());
     if report.may_be_tried() {
-        let expects_hand_over = node.hands_over() && report.capabilities.wake_ups == Some(true);
+        let expects_hand_over = node.hands_over() && report.capabilities.pub_sub == Some(true);
         match attempts(shared, index, node, expects_hand_over, patience).await {
             Ok(outcome) => report.tried(outcome, node.hands_over()),
             Err(error) => report.error = Some(error),
@@ -96,7 +96,7 @@ impl<'a> Attempt<'a> {
         let mut outcome = Outcome::default();
         for (step, answer) in &mut self.answers {
             match answer.await {
-                Err(error) if !matches!(error, NodeError::Refused(_) | NodeError::Unintelligible(_)) => {
+                Err(error) if !matches!(error, NodeError::Refused(_) | NodeError::UnexpectedReply(_)) => {
                     return Err(error);
                 }
                 answer => outcome.answered(*step, answer),

@@ -81,7 +81,9 @@ impl Abstention {
 /// nothing of a lease.
 pub(crate) fn worth(answer: Answer, left: Option<Duration>) -> Answer {
     match (answer, left) {
-        (Ok(Reply::Granted { .. } | Reply::Entered { .. } | Reply::Kept), Some(left)) => Err(NodeError::Abstains(left)),
+        (Ok(Reply::Granted { .. } | Reply::Entered { .. } | Reply::Kept), Some(left)) => {
+            Err(NodeError::RecentlyRestarted(left))
+        }
         (Ok(Reply::Extended { waiters, .. }), Some(left)) => Ok(Reply::Found { waiters, left }),
         (answer, _) => answer,
     }
@@ -292,7 +294,7 @@ mod tests {
     #[test]
     fn what_proves_a_lease_is_an_error_meanwhile() {
         let left = Duration::from_secs(2);
-        let abstains = Err(NodeError::Abstains(left));
+        let abstains = Err(NodeError::RecentlyRestarted(left));
         let extended = Reply::Extended { waiters: 3, number: Some(Number::Accepted(7)) };
         let table = [
             (Reply::Kept, Some(left), abstains.clone()),

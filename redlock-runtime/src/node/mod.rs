@@ -157,7 +157,7 @@ pub(crate) trait Node: fmt::Debug + Send + Sync {
         _named: bool,
         _patience: Duration,
     ) -> BoxFuture<'a, Vec<NodeInspection>> {
-        let silent = keys.iter().map(|_| NodeInspection::silent(self.label(), NodeError::Unanswered)).collect();
+        let silent = keys.iter().map(|_| NodeInspection::silent(self.label(), NodeError::NoReply)).collect();
         Box::pin(std::future::ready(silent))
     }
 
@@ -169,7 +169,9 @@ pub(crate) trait Node: fmt::Debug + Send + Sync {
         _most: usize,
         _within: Duration,
     ) -> BoxFuture<'a, Result<Names, NodeError>> {
-        Box::pin(std::future::ready(Err(NodeError::Unfit("the locks of a manager in memory are not listed".into()))))
+        Box::pin(std::future::ready(Err(NodeError::Unsupported(
+            "the locks of a manager in memory are not listed".into(),
+        ))))
     }
 
     /// Returns the addresses of the servers behind the name of the node, one for each server. Empty if the name leads to one server, or is

@@ -7,7 +7,7 @@ use std::num::NonZero;
 #[diagnostic::on_unimplemented(
     message = "`{Self}` cannot have a format in a lock key",
     label = "this part is not an integer",
-    note = "a format can make different texts equal: leave it out, or name an integer, as in `{{order.id:08}}`"
+    note = "a format can make different texts equal: remove the format, or write an integer, as in `{{order.id:08}}`"
 )]
 pub trait KeyInteger: fmt::Display + fmt::LowerHex + fmt::UpperHex + fmt::Octal + fmt::Binary {}
 

@@ -16,7 +16,7 @@ mod skip;
 mod ttl;
 
 pub use self::acquire::{Acquire, AcquireFenced, acquire, acquire_all, acquire_all_fenced, acquire_fenced};
-pub use self::failed::{Failed, give_back_if_failed};
+pub use self::failed::{Failed, reopen_if_failed};
 pub use self::integer::{Integer, KeyInteger, integer};
 pub use self::listed::{Listed, key, path};
 pub use self::locked::{Locked, locked};

@@ -10,9 +10,9 @@ pub fn from_lock_error<R: FromLockError>(error: LockError) -> R {
 
 /// A handler of a function that returns `R`. The bound gives the argument of a closure its type.
 #[diagnostic::on_unimplemented(
-    message = "`{Self}` is not a handler of a function that returns `{R}`",
-    label = "takes no `LockError`, or returns something else",
-    note = "write `|error| ..`, or name a function that takes a `LockError` and returns `{R}`"
+    message = "`{Self}` cannot handle the error of a function that returns `{R}`",
+    label = "does not take a `LockError`, or does not return `{R}`",
+    note = "write `|error| ..`, or the name of a function that takes a `LockError` and returns `{R}`"
 )]
 pub trait Handler<R>: FnOnce(LockError) -> R {}
 

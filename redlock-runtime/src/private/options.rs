@@ -95,7 +95,7 @@ pub type order_check = ();
 /// Default: `error`, as any other.
 pub type on_contended = crate::LockError;
 
-/// What becomes of the window of `once_per` when the body returns an `Err`: with `keep` it counts as run, and with `give_back`
+/// What becomes of the window of `once_per` when the body returns an `Err`: with `keep` it counts as run, and with `reopen`
 /// the next call in it runs.
 ///
 /// Default: `keep`.

@@ -10,9 +10,10 @@ use std::sync::Arc;
 /// Everything that is [`Display`](fmt::Display) is one.
 #[diagnostic::on_unimplemented(
     message = "`{Self}` cannot be part of a lock key",
-    label = "this part has no `Display`",
-    note = "name a field or a method that has it, as in `{{order.id}}`, or `{{file.display()}}` for a path of a file; or, if \
-            `{Self}` is a type of this crate, write `impl std::fmt::Display for {Self} {{ .. }}`"
+    label = "this value does not implement `Display`",
+    note = "write a field or a method whose value implements `Display`, as in `{{order.id}}`, or `{{file.display()}}` \
+            for the path of a file; or, if `{Self}` is a type of this crate, write `impl std::fmt::Display for {Self} \
+            {{ .. }}`"
 )]
 pub trait LockKeyPart {
     /// Writes the text that stands in the key.
@@ -123,7 +124,8 @@ pub trait Refused {}
 #[diagnostic::on_unimplemented(
     message = "a float cannot be part of a lock key",
     label = "a float",
-    note = "equal amounts can have different texts, and `NaN` equals nothing: name an integer, such as cents, or an id"
+    note = "equal amounts can have different texts, and `NaN` is not equal to itself: write an integer, such as \
+            cents, or an id"
 )]
 pub trait NotAFloat {}
 
@@ -131,7 +133,7 @@ pub trait NotAFloat {}
 #[diagnostic::on_unimplemented(
     message = "an `Option` cannot be part of a lock key",
     label = "a value that may be missing",
-    note = "all calls without a value would exclude each other: say what they lock, as in \
+    note = "all calls without a value would exclude each other: write what these calls lock, as in \
             `key(\"order:{{id}}\", id = id.unwrap_or_default())`"
 )]
 pub trait NotAnOption {}

@@ -18,10 +18,8 @@ impl<A: ?Sized, B: ?Sized> Same<A, B> {
 
 impl<T: ?Sized> Same<T, T> {
     /// Warns.
-    #[deprecated(
-        note = "this call needs the lock that its caller holds, so it can only wait for it in vain: write `reentrant`, or \
-                move what is repeated into a function without `#[distributed_lock]`"
-    )]
+    #[deprecated(note = "this call needs the lock that its caller already holds, so it can never acquire it: write \
+                         `reentrant`, or move the repeated code into a function without `#[distributed_lock]`")]
     pub const fn distributed_lock(&self) {}
 }
 

@@ -2,9 +2,10 @@
 
 /// A return type with a value for "not done": `()`, `Option<T>`, and a `Result` of those.
 #[diagnostic::on_unimplemented(
-    message = "`{Self}` has no value for a call that was skipped",
+    message = "`{Self}` has no value for a skipped call",
     label = "`on_contended = skip` cannot return this type",
-    note = "return `()`, `Option<_>` or a `Result` of those, or say what to return with `on_contended = |error| ..`"
+    note = "return `()`, `Option<_>` or a `Result` of those, or write `on_contended = |error| ..` to choose what to \
+            return"
 )]
 pub trait Skip {
     /// The value of a call that did nothing.

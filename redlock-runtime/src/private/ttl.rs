@@ -11,13 +11,7 @@ use std::time::Duration;
 #[track_caller]
 pub const fn checked_ttl(ttl: Duration) -> Duration {
     assert!(!ttl.is_zero(), "a lock with a `ttl` of zero is never held");
-    assert!(
-        ttl.as_millis() >= 13,
-        "this `ttl` is over before the answer of a node can prove anything: make it 13 ms at least"
-    );
-    assert!(
-        ttl.as_millis() <= 30 * 24 * 3_600_000,
-        "this `ttl` is longer than any lock lives: at most 30 days are allowed"
-    );
+    assert!(ttl.as_millis() >= 13, "this `ttl` is too short to acquire a lock: write 13 ms at least");
+    assert!(ttl.as_millis() <= 30 * 24 * 3_600_000, "this `ttl` is too long: write 30 days at most");
     ttl
 }

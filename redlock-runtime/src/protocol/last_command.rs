@@ -122,7 +122,7 @@ impl LastCommand {
 /// No error of a command that may not have been executed does, whatever its reason: a server that was busy executes the next one, and so does one that refuses a user
 /// when somebody gives him the permission. Until then the key would stay taken.
 pub(crate) const fn is_conclusive(answer: &Answer) -> bool {
-    matches!(answer, Ok(_) | Err(NodeError::Abstains(_) | NodeError::NotReplicated { .. }))
+    matches!(answer, Ok(_) | Err(NodeError::RecentlyRestarted(_) | NodeError::NotReplicated { .. }))
 }
 
 #[cfg(test)]
@@ -134,7 +134,7 @@ mod tests {
         let table = [
             (Ok(Reply::Released), true),
             (Ok(Reply::NotOwner), true),
-            (Err(NodeError::Abstains(Duration::ZERO)), true),
+            (Err(NodeError::RecentlyRestarted(Duration::ZERO)), true),
             (Err(NodeError::NotReplicated { acked: 0, wanted: 1 }), true),
             (Err(NodeError::Disconnected), false),
             (Err(NodeError::Unreachable("".into())), false),

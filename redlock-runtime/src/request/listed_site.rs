@@ -1,15 +1,15 @@
-//! All annotated functions of a program.
+//! List of the annotated functions of a program.
 
 use crate::error::SourceLine;
 use crate::request::site::Site;
 use std::collections::BTreeMap;
 use std::fmt;
 
-/// An annotated function, as [`sites`] lists it.
+/// Annotated function, as [`sites`] lists it.
 #[derive(Clone, Copy)]
 pub struct ListedSite {
     site: &'static Site,
-    /// The name of the function, which tells the functions apart that one call of a macro has made.
+    /// Name of the function. It distinguishes functions that one macro call has generated.
     function: &'static str,
     options: &'static str,
 }
@@ -17,37 +17,37 @@ pub struct ListedSite {
 inventory::collect!(ListedSite);
 
 impl ListedSite {
-    /// What the attribute knows about itself.
+    /// Creates an entry. Generated code calls it.
     #[doc(hidden)]
     #[must_use]
     pub const fn new(site: &'static Site, function: &'static str, options: &'static str) -> Self {
         Self { site, function, options }
     }
 
-    /// Everything that the attribute has said about the function.
+    /// Returns all fields, to compare and sort entries.
     fn said(&self) -> (&'static str, SourceLine, &'static str, &'static str, &'static str) {
         (self.template(), self.line(), self.module(), self.function, self.options)
     }
 
-    /// The key as it was written, with its placeholders.
+    /// Returns the key of the attribute, with its placeholders.
     #[must_use]
     pub const fn template(&self) -> &'static str {
         self.site.template()
     }
 
-    /// What the attribute says, in the words of the source.
+    /// Returns the options of the attribute, as they are written in the source.
     #[must_use]
     pub const fn options(&self) -> &'static str {
         self.options
     }
 
-    /// The module of the function.
+    /// Returns the module of the function.
     #[must_use]
     pub const fn module(&self) -> &'static str {
         self.site.module()
     }
 
-    /// Where the attribute stands.
+    /// Returns the source line of the attribute.
     #[must_use]
     pub const fn line(&self) -> SourceLine {
         self.site.line()
@@ -60,15 +60,17 @@ impl fmt::Debug for ListedSite {
     }
 }
 
-/// All functions of this program with `#[distributed_lock]`, by template and line.
+/// Returns all functions of this program with `#[distributed_lock]`, sorted by template and line.
 ///
-/// A function that another attribute copies, as `#[axum::debug_handler]` does, is listed once. The list has the functions of all
-/// linked crates, even those without a caller. It has no functions that a `cfg` leaves out, and no calls that are written by hand.
+/// The list includes the functions of all linked crates, even functions without a caller. A function that another attribute copies, as
+/// `#[axum::debug_handler]` does, is listed once. Functions that a `cfg` removes are not listed, and neither are calls without the
+/// attribute.
 ///
 /// # Examples
-/// Two functions with one template have one lock. Where that is not meant, a test finds it:
+/// Two functions with the same template use the same lock. A test can check that this is intended:
 /// ```standalone_crate
-/// use redlock_runtime::{LockError, distributed_lock, sites};
+/// use redlock_runtime::admin::sites;
+/// use redlock_runtime::{LockError, distributed_lock};
 ///
 /// #[distributed_lock(key = "order:{id}", ttl = 30)]
 /// async fn capture(id: u64) -> Result<(), LockError> {
@@ -96,18 +98,19 @@ pub fn sites() -> ListedSites {
     ListedSites(all)
 }
 
-/// The annotated functions of a program, made by [`sites`].
+/// Annotated functions of a program, as [`sites`] returns them.
 #[derive(Clone, Debug)]
 pub struct ListedSites(Vec<ListedSite>);
 
 impl ListedSites {
-    /// All of them, by template and line.
+    /// Returns all functions, sorted by template and line.
     pub fn iter(&self) -> impl Iterator<Item = &ListedSite> {
         self.0.iter()
     }
 
-    /// Those whose template another one has as well, for each such template. They exclude each other if their arguments are
-    /// equal, which is what some of them are for: a test leaves out those that it knows.
+    /// Returns the functions that share their template with another function, one group for each template.
+    ///
+    /// Such functions exclude each other if their arguments are equal. If that is intended, a test should skip them.
     #[must_use]
     pub fn duplicates(&self) -> Vec<Vec<ListedSite>> {
         let mut by_template = BTreeMap::<_, Vec<_>>::new();

@@ -4,9 +4,9 @@
 //! `client`.
 
 pub(crate) mod acquire_request;
+pub(crate) mod admin_options;
 pub(crate) mod after_restart;
 mod blame;
-pub(crate) mod break_request;
 pub(crate) mod detached;
 mod detached_parts;
 pub(crate) mod fenced_set;
@@ -25,8 +25,9 @@ pub(crate) mod site;
 pub(crate) mod wait;
 pub(crate) mod what;
 
+pub(crate) use self::admin_options::BreakTarget;
+pub use self::admin_options::{BreakOptions, InspectOptions, ListOptions};
 pub use self::after_restart::AfterRestart;
-pub use self::break_request::BreakRequest;
 pub use self::detached::DetachedLock;
 pub use self::fenced_set::FencedSet;
 pub use self::fencing::{Fenced, Unfenced};

@@ -53,7 +53,7 @@ impl Actor {
             let Some(token) = self.found(operator.key).await else { return };
             sleep(operator.hesitation).await;
             self.observer.breaks(self.client, operator.key, token);
-            let broken = self.manager.break_lock(key(operator.key), token.as_str());
+            let broken = self.manager.break_lock(key(operator.key), token);
             // What is under way when he gives up is dropped.
             let report = match operator.patience {
                 None => Some(broken.await),

@@ -181,7 +181,7 @@ impl Run {
         let request = LockRequest::new(key(index)).wait(wait);
         let abstains = |error: &LockError| {
             matches!(error, LockError::NoQuorum { causes, .. }
-                if causes.iter().any(|cause| matches!(cause.error(), NodeError::Abstains(_))))
+                if causes.iter().any(|cause| matches!(cause.error(), NodeError::RecentlyRestarted(_))))
         };
         // A server that may have forgotten locks gives none, whoever has them.
         if let Err(error) = manager.acquire(request).await

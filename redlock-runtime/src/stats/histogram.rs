@@ -1,15 +1,17 @@
-//! How long something took, counted by powers of two of a microsecond.
+//! Histogram of durations, with buckets at powers of two of a microsecond.
 
 use std::fmt;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
-/// One for each power of two of a microsecond, so that the last one begins at 12.7 days. Fewer, and long holds cannot be told
-/// apart; more, and each site takes more memory for nothing.
+/// Number of buckets, one for each power of two of a microsecond. The last one begins at 12.7 days. Too small: long holds cannot be told
+/// apart. Too large: each site takes more memory without use.
 const BUCKETS: usize = 42;
 
-/// How long something took, counted by powers of two: less than a microsecond, less than 2 µs, less than 4 µs and so on, up to
-/// less than 12.7 days, and what took longer.
+/// Histogram of durations, with buckets at powers of two.
+///
+/// The first bucket counts durations below 1 µs, the next ones durations below 2 µs, 4 µs, 8 µs and so on. The last bucket counts
+/// durations of 12.7 days or more.
 ///
 /// # Examples
 /// ```
@@ -25,46 +27,48 @@ const BUCKETS: usize = 42;
 /// assert_eq!((hold.count(), hold.mean().as_millis()), (1, 5));
 /// # Ok(()) }
 /// ```
-#[derive(Clone, PartialEq, Eq)]
+#[derive(Clone, PartialEq, Eq, Hash)]
 pub struct Histogram {
     counts: [u64; BUCKETS],
     sum_nanos: u64,
 }
 
-/// The bucket of what took so many nanoseconds.
+/// Returns the bucket of a duration in nanoseconds.
 const fn bucket(nanos: u64) -> usize {
     let power = (u64::BITS - (nanos / 1000).leading_zeros()) as usize;
     if power < BUCKETS { power } else { BUCKETS - 1 }
 }
 
-/// What is in bucket number `index` took less than this.
+/// Returns the exclusive upper bound of the bucket `index`.
 const fn bound(index: usize) -> Duration {
     if index + 1 < BUCKETS { Duration::from_micros(1 << index) } else { Duration::MAX }
 }
 
 impl Histogram {
-    /// How many were counted.
+    /// Returns the number of durations.
     #[must_use]
     pub fn count(&self) -> u64 {
         self.counts.iter().sum()
     }
 
-    /// How long all of them took together.
+    /// Returns the sum of all durations.
     #[must_use]
     pub const fn sum(&self) -> Duration {
         Duration::from_nanos(self.sum_nanos)
     }
 
-    /// How long one took on the average; zero when none was counted.
+    /// Returns the mean of all durations. Zero if there are none.
     #[must_use]
     pub fn mean(&self) -> Duration {
         Duration::from_nanos(self.sum_nanos.checked_div(self.count()).unwrap_or_default())
     }
 
-    /// How long the given `part` of them took at most: 0.5 is the median, 0.99 what is slower than 99 of 100. It is the upper
-    /// end of a bucket, and so up to twice as long as it was; zero when none was counted, and [`Duration::MAX`] above 12.7 days.
+    /// Returns an upper bound of a quantile: 0.5 is the median, 0.99 the 99th percentile.
     ///
-    /// A `part` below 0 counts as 0, and one above 1 as 1.
+    /// The result is the upper bound of a bucket, so it is up to twice the true value. It is zero if there are no durations, and
+    /// [`Duration::MAX`] for 12.7 days or more.
+    ///
+    /// `part` is limited to the range from 0 to 1.
     #[must_use]
     pub fn quantile(&self, part: f64) -> Duration {
         #[expect(clippy::cast_precision_loss, reason = "nobody counts so far")]
@@ -80,13 +84,14 @@ impl Histogram {
         Duration::ZERO
     }
 
-    /// The buckets from the shortest to the longest: what is in one took less than this, and not less than the one before
-    /// says. The last is [`Duration::MAX`].
+    /// Returns the buckets from the shortest to the longest, each with its exclusive upper bound and its count.
+    ///
+    /// The upper bound of the last bucket is [`Duration::MAX`]. The counts are not cumulative.
     pub fn buckets(&self) -> impl Iterator<Item = (Duration, u64)> {
         self.counts.iter().enumerate().map(|(index, count)| (bound(index), *count))
     }
 
-    /// What was counted after `earlier`.
+    /// Returns the durations that were counted after `earlier`.
     #[must_use]
     pub fn since(&self, earlier: &Self) -> Self {
         let mut since = self.clone();
@@ -97,7 +102,7 @@ impl Histogram {
         since
     }
 
-    /// Adds what `other` has counted.
+    /// Adds the durations of `other`.
     pub(super) fn add(&mut self, other: &Self) {
         for (count, more) in self.counts.iter_mut().zip(other.counts) {
             *count += more;
@@ -122,7 +127,7 @@ impl fmt::Debug for Histogram {
     }
 }
 
-/// A histogram that is being counted.
+/// Histogram that is being counted, with atomic counters.
 #[derive(Debug)]
 pub(crate) struct Recorder {
     counts: [AtomicU64; BUCKETS],
@@ -130,9 +135,9 @@ pub(crate) struct Recorder {
 }
 
 impl Recorder {
-    /// Something took so long.
+    /// Counts a duration.
     pub(crate) fn record(&self, nanos: u64) {
-        // Nobody relies on the order: what is read is a moment of each number, and not of all of them.
+        // Relaxed is enough: a reader needs a consistent value of each counter, not of all counters together.
         if let Some(count) = self.counts.get(bucket(nanos)) {
             count.fetch_add(1, Ordering::Relaxed);
         }

@@ -1,7 +1,7 @@
-//! What is counted: calls by their sites, and commands by their nodes.
+//! Counters: calls by call site, and commands by node.
 //!
-//! Whoever has something to count does it here, with atomics and without a mutex; what it means stands where it happens.
-//! [`Stats`](crate::Stats) is made of it by the manager.
+//! The counters are atomics; no mutex is taken. The meaning of an event is documented where it is counted. The manager makes
+//! [`Stats`](crate::admin::Stats) of these counters.
 
 mod histogram;
 #[cfg(feature = "testing")]

@@ -1,10 +1,10 @@
-//! What is counted of one node.
+//! Counters of one node.
 
 use super::NodeStats;
 use super::histogram::Recorder;
 use std::sync::atomic::{AtomicU64, Ordering};
 
-/// What is counted of one node.
+/// Counters of one node.
 #[derive(Debug, Default)]
 pub(crate) struct NodeCounters {
     commands: AtomicU64,
@@ -14,17 +14,17 @@ pub(crate) struct NodeCounters {
 }
 
 impl NodeCounters {
-    /// A command about a lock goes out.
+    /// Counts a command about a lock.
     pub(crate) fn sent(&self) {
         self.commands.fetch_add(1, Ordering::Relaxed);
     }
 
-    /// So many commands were answered by an error, or not at all.
+    /// Counts commands that failed or got no reply.
     pub(crate) fn failed(&self, commands: u64) {
         self.errors.fetch_add(commands, Ordering::Relaxed);
     }
 
-    /// Commands that were sent together were answered after so long.
+    /// Counts the round trip of a batch of commands.
     pub(crate) fn answered(&self, nanos: u64) {
         self.round_trip.record(nanos);
     }

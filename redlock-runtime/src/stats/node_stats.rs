@@ -1,31 +1,32 @@
-//! What one node was asked, and how it has answered.
+//! Statistics about one node.
 
 use super::Histogram;
 
-/// What one node was asked, and how it has answered, since the manager was made.
+/// Commands, errors and round trips of one node, since the manager was built.
 ///
-/// A cluster is one node: the sum of all its masters. A command that one of them has sent elsewhere counts at each, and as an error.
+/// A cluster is one node: the numbers are the sum of all its masters. A redirected command counts at each master that received it, and
+/// as an error.
 ///
-/// For a node in memory only the name is of interest: its commands are calls of functions, and not counted.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
+/// The in-memory node has a name only, because its commands are function calls.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub struct NodeStats {
-    /// Its address, without user and password.
+    /// Address of the node, without user and password.
     pub node: Box<str>,
-    /// Whether there is a connection now.
+    /// Whether the node is connected now.
     pub is_up: bool,
-    /// Commands about locks that were sent.
+    /// Number of commands about locks that were sent.
     pub commands: u64,
-    /// Of those, the ones that were answered by an error, or not at all.
+    /// Number of these commands that failed or got no reply.
     pub errors: u64,
-    /// How often a connection was made after the first one.
+    /// Number of connections after the first one.
     pub reconnections: u64,
-    /// From when a batch of commands was sent to when its answers were here: the network, the server, and the waits of both.
+    /// Round trips of batches of commands: network, server, and the queues of both.
     pub round_trip: Histogram,
 }
 
 impl NodeStats {
-    /// Adds what was counted of a part of the node.
+    /// Adds the numbers of a part of the node.
     pub(crate) fn add(&mut self, part: &Self) {
         self.commands += part.commands;
         self.errors += part.errors;

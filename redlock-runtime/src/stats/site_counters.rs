@@ -1,14 +1,14 @@
-//! What is counted of the calls of one site.
+//! Counters of one call site.
 //!
-//! A call that gets its lock from another one in line passes here three times, on a way of a microsecond. So each number that
-//! follows from others is not counted: how many calls have the lock is how many have got it and not ended, and how many wait
-//! is how many have asked and not been answered.
+//! A call that receives its lock from another call of the process takes about a microsecond, and increments these counters three times. So a
+//! number that follows from other numbers is not counted: the calls that hold the lock are those that acquired it and have not ended, and
+//! the calls that wait are those that started and have no outcome.
 
 use super::histogram::{Histogram, Recorder};
 use super::{LockSite, SiteStats};
 use std::sync::atomic::{AtomicU64, Ordering};
 
-/// What is counted of the calls of one site.
+/// Counters of one call site.
 #[derive(Debug, Default)]
 pub(crate) struct SiteCounters {
     asked: AtomicU64,
@@ -19,26 +19,26 @@ pub(crate) struct SiteCounters {
     hold: Recorder,
 }
 
-/// Why a call has no lock.
+/// Outcome of a call without a lock.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Failure {
     Contended,
     TimedOut,
     NoQuorum,
-    /// It can never have one like this, or the manager was shut down.
+    /// The error is permanent, or the manager was shut down.
     Refused,
-    /// Its future was dropped.
+    /// The future was dropped.
     Cancelled,
 }
 
 const FAILURES: usize = 5;
 
-/// How often numbers are read that move while they are. Fewer, and of a busy site fewer calls seem to be there than are; more, and
-/// whoever reads takes longer for nothing.
+/// Number of reads of counters that change meanwhile: 3. Too small: a few calls of a busy site are missing. Too large: reading takes longer
+/// without use.
 const TRIES: usize = 3;
 
 impl Failure {
-    /// What it is called where it is told.
+    /// Returns the name in events and metrics.
     pub(crate) const fn name(self) -> &'static str {
         match self {
             Self::Contended => "contended",
@@ -51,29 +51,29 @@ impl Failure {
 }
 
 impl SiteCounters {
-    /// A call asks for its lock.
+    /// Counts a call that starts.
     pub(crate) fn asked(&self) {
         self.asked.fetch_add(1, Ordering::Relaxed);
     }
 
-    /// It has the lock after so many nanoseconds.
+    /// Counts a call that acquired its lock after `nanos` nanoseconds.
     pub(crate) fn acquired(&self, nanos: u64) {
         self.wait.record(nanos);
     }
 
-    /// It has no lock.
+    /// Counts a call that failed.
     pub(crate) fn failed(&self, why: Failure) {
         if let Some(failed) = self.failed.get(why as usize) {
             failed.fetch_add(1, Ordering::Relaxed);
         }
     }
 
-    /// A call that had its lock for so many nanoseconds has it no more.
+    /// Counts a call that held its lock for `nanos` nanoseconds and ended.
     pub(crate) fn ended(&self, nanos: u64) {
         self.hold.record(nanos);
     }
 
-    /// A call has lost its lock; it ends as well.
+    /// Counts a call that lost its lock. Its end is counted, too.
     pub(crate) fn lost(&self) {
         self.lost.fetch_add(1, Ordering::Relaxed);
     }
@@ -107,8 +107,8 @@ impl SiteCounters {
         }
     }
 
-    /// All numbers, one after the other. What comes first on the way of a call is read first: calls that pass by meanwhile are left
-    /// out of those that wait and of those that have the lock. The other way round, all of them would seem to.
+    /// Reads all counters, in the order in which a call increments them. A call that passes meanwhile is then missing from the numbers of
+    /// waiting and holding calls. In the opposite order, all such calls would seem to wait or hold.
     fn read_once(&self) -> Read {
         let asked = self.asked.load(Ordering::Relaxed);
         let failed = self.failed.each_ref().map(|counter| counter.load(Ordering::Relaxed));
@@ -117,7 +117,7 @@ impl SiteCounters {
     }
 }
 
-/// What was read at about one moment.
+/// Values of the counters at about the same moment.
 #[derive(PartialEq)]
 struct Read {
     asked: u64,

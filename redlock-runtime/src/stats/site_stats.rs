@@ -1,20 +1,22 @@
-//! What became of the calls of one site.
+//! Statistics about the calls of one site.
 
 use super::Histogram;
 use crate::error::SourceLine;
 use std::fmt;
 
-/// Where calls ask for a lock: an attribute, or a line that was written by hand. `Display` writes the template where there is
-/// one, and the line otherwise, and has no key in it. Two functions may have the same template: a metric takes the `line` as a
-/// second label. Templates of several keys have quotation marks in them, to be escaped there.
+/// Place in the source where a lock is requested: an attribute, or a call.
+///
+/// `Display` writes the template, or the source line if there is no template. It never contains a key. Two functions may have the same
+/// template, so a metric needs the `line` as a second label. Templates of several keys contain quotation marks, which need escaping in a
+/// label.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 #[non_exhaustive]
 pub struct LockSite {
-    /// The key as the attribute says it, with its placeholders, or the [`label`](crate::LockRequest::label) of a call by hand.
+    /// Key of the attribute with its placeholders, or the [`label`](crate::LockRequest::label) of a call.
     pub template: Option<&'static str>,
-    /// The module of the function; `None` for a call by hand.
+    /// Module of the annotated function. `None` for a call without the attribute.
     pub module: Option<&'static str>,
-    /// The line in the source. `None` for all sites together that come after the first 4096.
+    /// Line in the source. `None` for the sum of all sites after the first 4096.
     pub line: Option<SourceLine>,
 }
 
@@ -28,42 +30,41 @@ impl fmt::Display for LockSite {
     }
 }
 
-/// What became of the calls of one site, since the manager was made.
+/// Outcomes and durations of the calls of one site, since the manager was built.
 ///
-/// Every call is counted once: in one of `acquired`, `contended`, `timed_out`, `no_quorum`, `refused` and `cancelled`, or in
-/// `waiting_now` as long as nothing has become of it.
-#[derive(Clone, Debug, PartialEq, Eq)]
+/// Every finished call is counted once, in `acquired`, `contended`, `timed_out`, `no_quorum`, `refused` or `cancelled`. A call without
+/// an outcome is counted in `waiting_now`.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub struct SiteStats {
-    /// Whose calls.
+    /// Site of the calls.
     pub site: LockSite,
-    /// Got the lock.
+    /// Number of calls that acquired the lock.
     pub acquired: u64,
-    /// Did not wait, and another owner had it; also a window of `once_per` that was another call's.
+    /// Number of calls without a wait that found the lock held, or the `once_per` window taken.
     pub contended: u64,
-    /// Waited in vain for as long as they may.
+    /// Number of calls whose wait ended without the lock.
     pub timed_out: u64,
-    /// Too few nodes agreed.
+    /// Number of calls for which too few nodes answered.
     pub no_quorum: u64,
-    /// Ended by an error that somebody has to mend, also of the request itself, or by the shutdown of the manager.
+    /// Number of calls that failed with a permanent error: an invalid request, wrong settings of a server, or a manager that was shut down.
     pub refused: u64,
-    /// Were dropped before they had the lock.
+    /// Number of calls that were dropped before they acquired the lock.
     pub cancelled: u64,
-    /// Of those that got it, the ones that have lost it.
+    /// Number of acquired locks that were lost.
     pub lost: u64,
-    /// Have the lock now, as [`waiting_now`](Self::waiting_now).
+    /// Number of calls that hold the lock now.
     pub held_now: u64,
-    /// Have asked for the lock, and neither have it nor an error. Of a site with many calls, those are left out that pass by while
-    /// the numbers are read: some too few, and never too many.
+    /// Number of calls that wait for the lock now. While many calls end, the number may be too small by a few; it is never too large.
     pub waiting_now: u64,
-    /// From when a call asked to when it had the lock; of a window of `once_per`, from when its time was known.
+    /// Time from the request to the lock. For a `once_per` window, the time starts when the time of the servers is known.
     pub wait: Histogram,
-    /// From when a call had the lock to when it had it no more.
+    /// Time from the lock to its release or loss.
     pub hold: Histogram,
 }
 
 impl SiteStats {
-    /// What was counted after `earlier`. What is said of now stays.
+    /// Returns the counts after `earlier`. The present values, such as `held_now`, stay.
     pub(crate) fn since(&self, earlier: &Self) -> Self {
         Self {
             acquired: self.acquired.saturating_sub(earlier.acquired),
@@ -79,13 +80,13 @@ impl SiteStats {
         }
     }
 
-    /// Whether there was any call.
+    /// Returns `true` if there was a call.
     pub(super) fn is_any(&self) -> bool {
         let failed = self.contended + self.timed_out + self.no_quorum + self.refused + self.cancelled;
         self.acquired + self.waiting_now + failed > 0
     }
 
-    /// Adds those of the same site whose place the compiler has written twice.
+    /// Adds the numbers of the same site, if the compiler has emitted its location twice.
     pub(super) fn add(&mut self, other: &Self) {
         self.acquired += other.acquired;
         self.contended += other.contended;

@@ -1,8 +1,8 @@
-//! The sites whose calls a manager has seen, each with its counters.
+//! Call sites that a manager has seen, each with its counters.
 //!
-//! Every call looks its site up, so this takes no mutex: a site is found by the address of what the compiler has made of it, in
-//! chains to which only is added. Whoever finds the end of a chain adds the site there, or finds that another one was faster.
-//! Each site has a number as well, by which those find it who keep one for a long time.
+//! Every call looks up its site, so the lookup takes no mutex. A site is found by the address of its location in the compiled program, in a
+//! hash chain to which entries are only added. A thread that reaches the end of a chain adds the site, unless another thread was faster.
+//! Each site also has a number, which is smaller than a reference and is kept by long-lived values.
 
 use super::site_counters::SiteCounters;
 use super::site_stats::{LockSite, SiteStats};
@@ -12,35 +12,35 @@ use std::fmt;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, OnceLock};
 
-/// How many chains there are. Fewer, and a service with many sites walks along them; more, and a manager without any is larger.
+/// Number of hash chains: 128. Too small: a service with many sites walks along chains. Too large: a manager without sites needs more memory.
 const CHAINS: usize = 128;
-/// How many sites are made room for at a time. Fewer, and there are more parts; more, and a manager with few sites is larger.
+/// Number of sites in one allocation: 64. Too small: more parts. Too large: a manager with few sites needs more memory.
 const PART: usize = 64;
-/// How many parts there may be, of 4096 sites in all. Fewer, and a large service finds sites among the others; more, and whoever
-/// makes labels without end takes more memory.
+/// Maximum number of parts: 64, for 4096 sites. Too small: a large service finds sites in the entry for all others. Too large: a program that
+/// creates labels without limit takes more memory.
 const PARTS: usize = 64;
 
-/// The number of a site at one manager.
+/// Number of a site at one manager.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct SiteId(u16);
 
-/// The sites whose calls a manager has seen.
+/// Call sites that a manager has seen.
 pub(crate) struct Sites {
     chains: [Link; CHAINS],
     parts: [OnceLock<Part>; PARTS],
-    /// How many numbers were given.
+    /// Number of assigned site numbers.
     count: AtomicUsize,
-    /// All sites that find no room.
+    /// Entry for all sites after the first 4096.
     other: Arc<Known>,
 }
 
-/// The next site of a chain, if there is one.
+/// Next site of a chain, if there is one.
 type Link = OnceLock<Arc<Known>>;
 
 /// Sites by their numbers.
 type Part = Box<[OnceLock<Arc<Known>>]>;
 
-/// A site whose calls were seen.
+/// Site with its counters.
 #[derive(Debug)]
 pub(crate) struct Known {
     asked: Option<(Place, Option<&'static str>)>,
@@ -55,22 +55,22 @@ impl Known {
     }
 
     fn is_of(&self, place: Place, label: Option<&'static str>) -> bool {
-        // Addresses are compared first: labels are rare, and their texts mostly stand at one place.
+        // Addresses are compared first: labels are rare, and equal labels mostly have the same address.
         self.asked.is_some_and(|asked| asked.0.is(place) && asked.1 == label)
     }
 
-    /// The key as it was written, or the label of a call by hand.
+    /// Returns the key of the attribute, or the label of a call.
     pub(crate) fn template(&self) -> Option<&'static str> {
         self.asked.and_then(|(place, label)| label.or(place.template()))
     }
 
-    /// What users are told of it.
+    /// Returns the public form of the site.
     pub(crate) fn site(&self) -> LockSite {
         let place = self.asked.map(|(place, _)| place);
         LockSite { template: self.template(), module: place.and_then(Place::module), line: place.map(Place::line) }
     }
 
-    /// The file and the line.
+    /// Returns the file and the line.
     pub(crate) fn line(&self) -> (&'static str, u32) {
         self.asked.map_or(("other", 0), |(place, _)| (place.line().file(), place.line().line()))
     }
@@ -82,7 +82,7 @@ impl Sites {
         Self { chains, parts, count: AtomicUsize::new(0), other: Known::new(None, SiteId(u16::MAX)) }
     }
 
-    /// The site at `place`.
+    /// Returns the site at `place`, and adds it if it is new.
     pub(crate) fn at(&self, place: Place, label: Option<&'static str>) -> &Known {
         let mut link = self.chains.get(chain(place, label));
         while let Some(end) = link {
@@ -91,7 +91,7 @@ impl Sites {
                 Some(known) => link = Some(&known.next),
                 None => {
                     let Some(added) = self.add(end, place, label) else { break };
-                    // Another one may have been added in the meantime.
+                    // Another thread may have added a different site.
                     link = Some(added);
                 }
             }
@@ -99,7 +99,7 @@ impl Sites {
         &self.other
     }
 
-    /// What is known of the site with that number.
+    /// Returns the site with a number.
     pub(crate) fn get(&self, id: SiteId) -> Option<&Known> {
         self.numbered(id.0.into()).or(Some(&self.other))
     }
@@ -108,18 +108,18 @@ impl Sites {
         self.parts.get(number / PART)?.get()?.get(number % PART)?.get().map(|known| &**known)
     }
 
-    /// Adds a site to the end of a chain, unless there is no room. Then something stands there, which may be another one.
+    /// Adds a site to the end of a chain, if there is room. Returns the link, which may contain the site of another thread.
     #[cold]
     fn add<'s>(&'s self, end: &'s Link, place: Place, label: Option<&'static str>) -> Option<&'s Link> {
         if self.count.load(Ordering::Relaxed) >= PART * PARTS {
             return None;
         }
-        // One at a time, so that threads which meet a site at the same moment use up one number.
+        // Only one thread runs the closure, so threads that find a new site at the same moment use one number.
         end.get_or_init(|| self.numbered_anew(place, label).unwrap_or_else(|| Arc::clone(&self.other)));
         Some(end)
     }
 
-    /// A new site with a number, if there is room.
+    /// Returns a new site with a number, if there is room.
     fn numbered_anew(&self, place: Place, label: Option<&'static str>) -> Option<Arc<Known>> {
         let next = |count| (count < PART * PARTS).then_some(count + 1);
         let number = self.count.fetch_update(Ordering::Relaxed, Ordering::Relaxed, next).ok()?;

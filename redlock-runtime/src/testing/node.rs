@@ -251,7 +251,7 @@ impl Node for TestNode {
         Box::pin(async {
             self.0.answers().await;
             let error = self.0.server.tell(self.0.wire()).err();
-            match error.or_else(|| self.abstains_for().map(NodeError::Abstains)) {
+            match error.or_else(|| self.abstains_for().map(NodeError::RecentlyRestarted)) {
                 Some(error) => NodeReport { error: Some(error), ..NodeReport::unknown(self.label()) },
                 None => NodeReport::in_memory(self.label()),
             }

@@ -56,7 +56,7 @@ fn errors_have_the_data_that_they_are_given() {
     for error in [errors::contended("order:7", None), errors::timed_out("order:7", SECOND, None)] {
         assert_eq!(errors::with_holder(error, token).holder(), Some(&token));
     }
-    let rest = [("a:1", NodeError::Abstains(SECOND)), ("b:1", NodeError::Disconnected)];
+    let rest = [("a:1", NodeError::RecentlyRestarted(SECOND)), ("b:1", NodeError::Disconnected)];
     let error = errors::no_quorum_of(None, 3, rest);
     assert_eq!((error.key(), error.retry_after()), (None, Some(SECOND)));
     let causes = errors::not_renewed([("a:1", NodeError::Disconnected)]);

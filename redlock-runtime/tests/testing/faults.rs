@@ -286,11 +286,11 @@ async fn a_server_that_refuses_passes_no_message_on() {
     });
     let (done, has_stopped) = tokio::join!(body, async {
         sleep(SECOND).await;
-        let token = ours.held()[0].token;
+        let token = ours.held_locks()[0].token;
         servers.node(0).refuse("LOADING Redis is loading the dataset in memory");
-        let report = theirs.break_lock("order:7", token.as_str()).await;
+        let report = theirs.break_lock("order:7", token).await;
         servers.node(0).up();
-        report.has_stopped
+        report.holder_stopped
     });
     assert!(!has_stopped);
     done.unwrap();

@@ -150,7 +150,7 @@ async fn goes_on() -> Result<(bool, bool), LockError> {
     let before = lock.is_held();
     sleep(Duration::from_secs(1)).await;
     let stats = LockManager::current()?.stats().releases;
-    assert_eq!(stats.outlived, 1, "it is known as soon as the lock is lost");
+    assert_eq!(stats.expired, 1, "it is known as soon as the lock is lost");
     Ok((before, lock.is_held()))
 }
 
@@ -177,10 +177,10 @@ async fn stops() -> Result<(), LockError> {
 async fn a_body_may_go_on_without_the_lock() {
     let manager = LockManager::in_memory();
     assert_eq!(manager.scope(goes_on()).await.unwrap(), (true, false));
-    assert_eq!(manager.stats().releases.outlived, 1, "once");
+    assert_eq!(manager.stats().releases.expired, 1, "once");
     manager.scope(in_time()).await.unwrap();
     manager.scope(gives_back()).await.unwrap();
-    assert_eq!(manager.stats().releases.outlived, 1, "these have lost nothing");
+    assert_eq!(manager.stats().releases.expired, 1, "these have lost nothing");
     let started = Instant::now();
     assert!(matches!(manager.scope(stops()).await, Err(LockError::Lost { .. })));
     assert!(started.elapsed() < Duration::from_millis(100));

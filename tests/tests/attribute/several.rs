@@ -155,7 +155,7 @@ async fn a_path_that_was_left_is_taken_up_as_that() {
     assert_eq!(error.to_string(), "\"/{acme}\" is held by another owner");
     let guard = manager.attach(message.parse().unwrap()).await.unwrap();
     assert_eq!((keys(&guard), guard.mode()), (vec!["/{acme}".to_owned()], Mode::Exclusive));
-    assert_eq!(manager.held()[0].keys, [guard.key().clone()]);
+    assert_eq!(manager.held_locks()[0].keys, [guard.key().clone()]);
 }
 
 #[tokio::test]

@@ -93,7 +93,7 @@ async fn errors_show_all_keys_and_say_which_place_is_taken() {
     assert_eq!(error.to_string(), "\"b\" + \"c\" was still held by another owner after a wait of 2.0s");
     let key = error.key().unwrap().clone();
     assert!(matches!(manager.acquire(key).await, Err(LockError::InvalidKey { .. })));
-    let held_keys: Vec<_> = manager.held()[0].keys.iter().map(ToString::to_string).collect();
+    let held_keys: Vec<_> = manager.held_locks()[0].keys.iter().map(ToString::to_string).collect();
     assert_eq!(held_keys, ["a", "b"]);
     drop(held);
     drop(manager.try_acquire(all(&["a", "b", "c"])).await.unwrap());

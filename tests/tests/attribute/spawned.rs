@@ -137,7 +137,7 @@ async fn inherited_lock_reports_the_loss_and_its_cause() {
     });
     yield_now().await;
     assert!(!waiting.is_finished());
-    manager.break_lock(KEY, guard.token().as_str()).await;
+    manager.break_lock(KEY, *guard.token()).await;
     let error = timeout(SOON, waiting).await.expect("it is woken").unwrap();
     assert!(matches!(cause::<()>(Err(error)), LossCause::Revoked { .. }));
     assert!(!lock.is_held());
@@ -258,8 +258,8 @@ async fn tasks_of_a_join_set_end_with_the_body() {
     let call = timeout(SOON, manager.scope(in_a_set(&storages)));
     let breaking = async {
         yield_now().await;
-        let token = manager.held().pop().unwrap().token;
-        manager.break_lock(KEY, token.as_str()).await
+        let token = manager.held_locks().pop().unwrap().token;
+        manager.break_lock(KEY, token).await
     };
     let (called, _) = tokio::join!(call, breaking);
     assert!(matches!(cause(called.expect("it is stopped")), LossCause::Revoked { .. }));

@@ -27,6 +27,7 @@ const RUNTIME: Layers<'static> = Layers {
         &["manager"],
         &["testing"],
         &["private"],
+        &["admin"],
         &["lib"],
     ],
     left_out: &["fuzzed", "simulation"],

@@ -1,6 +1,8 @@
 //! The harness does what it says: otherwise every test built on it would be worth nothing.
 
 mod layers;
+#[cfg(all(target_os = "linux", target_env = "gnu"))]
+mod name_service;
 mod nodes;
 mod proxy;
 mod server;

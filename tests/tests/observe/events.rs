@@ -1,9 +1,8 @@
 //! The events about calls and locks, each seen to happen.
 
 use crate::subscriber::{Told, event, events, keep_all, spans};
-use redlock_runtime::{
-    BreakRequest, LockError, LockGuard, LockManager, LockManagerBuilder, LockRequest, Wait, distributed_lock,
-};
+use redlock_runtime::admin::BreakOptions;
+use redlock_runtime::{LockError, LockGuard, LockManager, LockManagerBuilder, LockRequest, Wait, distributed_lock};
 use redlock_tests::Nodes;
 use std::future::pending;
 use std::time::Duration;
@@ -323,13 +322,13 @@ async fn a_broken_lock_leaves_a_trail_at_the_breaker_and_at_the_holder() {
     let token = guard.token().to_string();
     // Its channels are open then, so that it can be notified.
     holder.check().await;
-    let request = || BreakRequest::new("events:broken", &token).reason("ticket 4711\nERROR forged");
-    let (report, lost) = tokio::join!(operator.break_lock_with(request()), async {
+    let options = || BreakOptions::foreign(&token).reason("ticket 4711\nERROR forged");
+    let (report, lost) = tokio::join!(operator.break_lock("events:broken", options()), async {
         let lost = guard.lost().await;
         drop(guard);
         lost
     });
-    assert!(report.is_broken() && report.is_told && report.has_stopped, "{report}");
+    assert!(report.is_broken() && report.holder_notified && report.holder_stopped, "{report}");
     let told = only("broken", &token);
     assert_eq!((told.level, told.field("key"), told.field("holder")), (Level::WARN, "events:broken", &*token));
     assert_eq!((told.field("by"), told.field("outcome")), (report.by.as_str(), "stopped"));
@@ -337,19 +336,19 @@ async fn a_broken_lock_leaves_a_trail_at_the_breaker_and_at_the_holder() {
     assert!(lost.to_string().contains(report.by.as_str()), "{lost}");
     assert!(event("lost", "events:broken").await.field("cause").contains(report.by.as_str()));
 
-    let outcomes = async |request: BreakRequest| {
-        let report = operator.break_lock_with(request).await;
+    let outcomes = async |key: &str, options: BreakOptions| {
+        let report = operator.break_lock(key, options).await;
         only("broken", report.by.as_str()).field("outcome").to_owned()
     };
-    assert_eq!(outcomes(request()).await, "not_held");
-    assert_eq!(outcomes(BreakRequest::new("events:broken", "worker-3")).await, "needs_force");
+    assert_eq!(outcomes("events:broken", options()).await, "not_held");
+    assert_eq!(outcomes("events:broken", BreakOptions::foreign("worker-3")).await, "needs_force");
     let guard = holder.acquire(LockRequest::new("events:forced").ttl(TTL)).await.unwrap();
-    let forced = BreakRequest::new("events:forced", guard.token().as_str()).by_force();
-    assert_eq!(outcomes(forced).await, "forced");
+    let forced = BreakOptions::new(*guard.token()).by_force();
+    assert_eq!(outcomes("events:forced", forced).await, "forced");
     // Cancelled at its first step.
     let guard = holder.acquire(LockRequest::new("events:cancelled").ttl(LONG)).await.unwrap();
     nodes[0].freeze();
-    let cancelled = operator.break_lock("events:cancelled", guard.token().as_str());
+    let cancelled = operator.break_lock("events:cancelled", *guard.token());
     tokio::time::timeout(Duration::from_millis(100), cancelled).await.unwrap_err();
     assert_eq!(only("broken", "events:cancelled").field("outcome"), "interrupted");
     nodes[0].thaw();

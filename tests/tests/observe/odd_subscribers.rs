@@ -63,7 +63,7 @@ async fn told(manager: &LockManager, wants_spans: bool, does: impl Fn() + Send +
     drop((first, next));
     assert!(other.is_held());
     other.release().await.unwrap();
-    assert!(manager.held().is_empty());
+    assert!(manager.held_locks().is_empty());
     assert!(manager.stats().sites.iter().all(|site| site.waiting_now == 0 && site.held_now == 0));
     std::mem::take(&mut *names.lock().unwrap())
 }
@@ -72,7 +72,7 @@ async fn told(manager: &LockManager, wants_spans: bool, does: impl Fn() + Send +
 async fn a_subscriber_may_ask_what_is_held() {
     let manager = LockManager::in_memory();
     let asked = manager.clone();
-    let told = told(&manager, true, move || drop(asked.held())).await;
+    let told = told(&manager, true, move || drop(asked.held_locks())).await;
     for name in ["lost", "released_late", "acquired", "skipped"] {
         assert!(told.contains(&name), "{name} in {told:?}");
     }

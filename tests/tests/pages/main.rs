@@ -12,3 +12,4 @@ mod links;
 mod measured;
 mod messages;
 mod page;
+mod prose;

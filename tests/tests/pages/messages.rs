@@ -57,6 +57,7 @@ const PARTS: [&str; 51] = [
     "a configuration does nothing until",
     "a non local key",
     "a request does nothing until",
+    "options do nothing until",
     "asking again for a lock",
     "extending a ",
     "giving a ",

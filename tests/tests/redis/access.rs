@@ -56,7 +56,7 @@ async fn a_password_in_a_file_is_read_with_each_connection() {
     let url = server.url().replace("redis://", &format!("redis://{USER}@"));
     let manager = builder([format!("{url}?password_file={}", file.display())]).build().unwrap();
     let error = manager.try_acquire(KEY).await.unwrap_err();
-    let [(_, NodeError::Unfit(reason))] = causes(&error)[..] else { panic!("{error:?}") };
+    let [(_, NodeError::Unsupported(reason))] = causes(&error)[..] else { panic!("{error:?}") };
     assert!(reason.contains("the password file") && reason.contains("cannot be read"), "{reason}");
     for password in ["first secret", "second secret"] {
         fs::write(&file, format!("{password}\n")).unwrap();

@@ -10,7 +10,7 @@ const MANY: usize = 200;
 
 async fn wait_until_sent_again(manager: &LockManager, times: u64) {
     eventually(PATIENCE, "the releases are sent again", async || match manager.stats().releases {
-        stats if stats.sent_again >= times => Ok(()),
+        stats if stats.retried >= times => Ok(()),
         stats => Err(stats),
     })
     .await;
@@ -134,9 +134,9 @@ async fn nothing_is_sent_again_before_there_is_another_connection_and_then_once(
     for _ in 0..200 {
         barrier(&other).await;
     }
-    assert_eq!(manager.stats().releases.sent_again, 0);
+    assert_eq!(manager.stats().releases.retried, 0);
     proxies[0].pass();
     proxies[0].refuse(false).await;
     assert_nothing_left(&manager, &nodes).await;
-    assert!(manager.stats().releases.sent_again <= 9, "{:?}", manager.stats().releases);
+    assert!(manager.stats().releases.retried <= 9, "{:?}", manager.stats().releases);
 }

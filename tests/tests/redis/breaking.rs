@@ -4,7 +4,8 @@ use crate::support::{
     SHORT_WAIT, acquired_everywhere, assert_nothing_left, builder, holders, known_everywhere, manager,
     wait_until_queued,
 };
-use redlock_runtime::{BreakOutcome, BreakReport, LockError, LockManager, LockRequest, LossCause, Wait};
+use redlock_runtime::admin::{BreakOptions, BreakOutcome, BreakReport};
+use redlock_runtime::{LockError, LockManager, LockRequest, LossCause, Wait};
 use redlock_tests::{Nodes, PATIENCE, RedisServer, eventually};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -49,10 +50,10 @@ async fn a_holder_that_is_told_has_stopped_when_the_next_one_begins() {
         let nodes = Nodes::start(size).await;
         let [holder, other, operator] = [manager(&nodes).await, manager(&nodes).await, manager(&nodes).await];
         let guard = acquired_everywhere(&holder, &nodes, "order:7").await;
-        let token = guard.token().to_string();
+        let token = *guard.token();
         // Who waits in the same process makes it listen, and nothing is renewed for ten seconds.
         let local = waiting(&holder);
-        wait_until_listening(&nodes, &token).await;
+        wait_until_listening(&nodes, token.as_str()).await;
         let remote = waiting(&other);
         wait_until_queued(&nodes, "order:7", 1).await;
         let has_stopped = Arc::new(AtomicBool::new(false));
@@ -71,8 +72,8 @@ async fn a_holder_that_is_told_has_stopped_when_the_next_one_begins() {
             assert!(has_stopped.load(Ordering::SeqCst), "the one before was at work still");
             next
         });
-        let report = operator.break_lock("order:7", &token).await;
-        assert!(report.is_broken() && report.is_told && report.has_stopped, "{report}");
+        let report = operator.break_lock("order:7", token).await;
+        assert!(report.is_broken() && report.holder_notified && report.holder_stopped, "{report}");
         assert_eq!(outcomes(&report), vec![BreakOutcome::Broken; size]);
         let cause = cause(timeout(PATIENCE, body).await.unwrap().unwrap());
         assert!(matches!(&cause, LossCause::Revoked { by, .. } if **by == report.by), "{cause:?}");
@@ -90,11 +91,14 @@ async fn who_has_renewed_once_can_be_told() {
     let (holder, operator) = (manager(&nodes).await, manager(&nodes).await);
     let guard = holder.acquire(LockRequest::new("order:7").ttl(RENEWED_SOON)).await.unwrap();
     wait_until_listening(&nodes, guard.token().as_str()).await;
-    let report = operator.break_lock("order:7", guard.token().as_str()).await;
-    assert!(report.is_broken() && report.is_told && !report.has_stopped, "the guard is still there: {report}");
+    let report = operator.break_lock("order:7", *guard.token()).await;
+    assert!(
+        report.is_broken() && report.holder_notified && !report.holder_stopped,
+        "the guard is still there: {report}"
+    );
     let cause = cause(timeout(PATIENCE, guard.lost()).await.unwrap());
     assert!(matches!(&cause, LossCause::Revoked { by, .. } if **by == report.by), "{cause:?}");
-    assert_eq!(report.stand_in.map(|stand_in| stand_in.token), Some(report.by));
+    assert_eq!(report.placeholder.map(|stand_in| stand_in.token), Some(report.by));
     // The operator has gone, and serves whoever waits all the same when the holder has stopped.
     drop(guard);
     assert_nothing_left(&operator, &nodes).await;
@@ -111,13 +115,13 @@ async fn who_was_not_told_is_followed_by_nobody_while_he_counts_on_his_lease() {
         let next = waiting(&other);
         wait_until_queued(&nodes, "order:7", 1).await;
         // Dropped halfway, and then in earnest by what stands there: neither makes it less safe.
-        let token = guard.token().to_string();
-        let _ = timeout(Duration::from_secs(2), operator.break_lock("order:7", &token)).await;
+        let token = *guard.token();
+        let _ = timeout(Duration::from_secs(2), operator.break_lock("order:7", token)).await;
         let there = operator.inspect("order:7").await;
-        let stand_in = there.holder().and_then(|holder| holder.owner()).map(|owner| owner.token.to_string()).unwrap();
+        let stand_in = there.holder().and_then(|holder| holder.owner()).map(|owner| owner.token).unwrap();
         assert_ne!(stand_in, token, "its place is taken");
-        let report = another.break_lock("order:7", &stand_in).await;
-        assert!(report.is_broken() && !report.has_stopped && report.stand_in.is_some(), "{report}");
+        let report = another.break_lock("order:7", stand_in).await;
+        assert!(report.is_broken() && !report.holder_stopped && report.placeholder.is_some(), "{report}");
         assert!(!next.is_finished(), "nobody else has it");
         let mut counted_on = guard.remaining();
         while !counted_on.is_zero() {
@@ -139,9 +143,9 @@ async fn who_breaks_what_stands_in_for_a_slow_body_is_told_of_its_end() {
     wait_until_listening(&nodes, guard.token().as_str()).await;
     let next = waiting(&other);
     wait_until_queued(&nodes, "order:7", 1).await;
-    let report = operator.break_lock_within(Duration::ZERO, "order:7", guard.token().as_str()).await;
-    let stand_in = report.stand_in.unwrap_or_else(|| panic!("{report}")).token;
-    let breaking = another.break_lock_within(PATIENCE, "order:7", stand_in.as_str());
+    let report = operator.break_lock("order:7", BreakOptions::new(*guard.token()).wait(Duration::ZERO)).await;
+    let stand_in = report.placeholder.unwrap_or_else(|| panic!("{report}")).token;
+    let breaking = another.break_lock("order:7", BreakOptions::new(stand_in).wait(PATIENCE));
     let stopping = async {
         eventually(PATIENCE, "the second one has its place", async || {
             let there = nodes[0].inspect().get("order:7").await.unwrap_or_default();
@@ -151,7 +155,7 @@ async fn who_breaks_what_stands_in_for_a_slow_body_is_told_of_its_end() {
         drop(guard);
     };
     let (report, ()) = tokio::join!(breaking, stopping);
-    assert!(report.is_broken() && report.has_stopped, "{report}");
+    assert!(report.is_broken() && report.holder_stopped, "{report}");
     drop(timeout(PATIENCE, next).await.expect("the next one is served").unwrap().unwrap());
     for manager in [&holder, &other, &operator, &another] {
         assert_nothing_left(manager, &nodes).await;
@@ -164,15 +168,15 @@ async fn who_has_given_the_lock_back_says_so_when_it_is_told_late() {
     let [holder, operator] = [manager(&nodes).await, manager(&nodes).await];
     holder.check().await;
     let guard = acquired_everywhere(&holder, &nodes, "order:7").await;
-    let token = guard.token().to_string();
-    wait_until_listening(&nodes, &token).await;
+    let token = *guard.token();
+    wait_until_listening(&nodes, token.as_str()).await;
     guard.release().await.unwrap();
     // As where the release and the break cross: the nodes say that the token is there still.
     for node in nodes.iter() {
-        node.inspect().command::<()>(&["SET", "order:7", &token, "PX", "3600000"]).await;
+        node.inspect().command::<()>(&["SET", "order:7", token.as_str(), "PX", "3600000"]).await;
     }
-    let report = operator.break_lock_within(PATIENCE, "order:7", &token).await;
-    assert!(report.is_broken() && report.has_stopped && report.stand_in.is_none(), "{report}");
+    let report = operator.break_lock("order:7", BreakOptions::new(token).wait(PATIENCE)).await;
+    assert!(report.is_broken() && report.holder_stopped && report.placeholder.is_none(), "{report}");
     assert_nothing_left(&operator, &nodes).await;
 }
 
@@ -183,12 +187,12 @@ async fn a_window_that_nobody_works_in_is_broken_at_once() {
     holder.check().await;
     let request = LockRequest::new("order:7").min_hold(Duration::from_secs(50)).ttl(Duration::from_secs(60));
     let guard = holder.acquire(request).await.unwrap();
-    let token = guard.token().to_string();
+    let token = *guard.token();
     guard.release().await.unwrap();
-    wait_until_listening(&nodes, &token).await;
+    wait_until_listening(&nodes, token.as_str()).await;
     let next = waiting(&other);
-    let report = operator.break_lock("order:7", &token).await;
-    assert!(report.is_broken() && report.has_stopped, "{report}");
+    let report = operator.break_lock("order:7", token).await;
+    assert!(report.is_broken() && report.holder_stopped, "{report}");
     drop(timeout(PATIENCE, next).await.expect("the next one is served").unwrap().unwrap());
 }
 
@@ -201,7 +205,7 @@ async fn a_server_that_is_full_lets_locks_be_broken_and_attached() {
     let detached = detached.detach();
     server.inspect().command::<()>(&["CONFIG", "SET", "maxmemory", "1"]).await;
     assert!(operator.acquire(LockRequest::new("order:9").wait(Wait::None)).await.is_err(), "it is full");
-    assert!(operator.break_lock("order:7", guard.token().as_str()).await.is_broken());
+    assert!(operator.break_lock("order:7", *guard.token()).await.is_broken());
     drop(operator.attach(detached).await.unwrap());
 }
 
@@ -212,8 +216,8 @@ async fn by_force_the_holder_is_not_told_and_finds_out_when_it_renews() {
     let guard = holder.acquire(LockRequest::new("order:7").ttl(RENEWED_SOON)).await.unwrap();
     let next = waiting(&other);
     wait_until_queued(&nodes, "order:7", 1).await;
-    let report = operator.break_lock_by_force("order:7", guard.token().as_str()).await;
-    assert!(report.is_broken() && !report.is_told, "{report}");
+    let report = operator.break_lock("order:7", BreakOptions::new(*guard.token()).by_force()).await;
+    assert!(report.is_broken() && !report.holder_notified, "{report}");
     let next = timeout(PATIENCE, next).await.expect("the next one is served").unwrap().unwrap();
     assert_eq!(cause(timeout(PATIENCE, guard.lost()).await.unwrap()), LossCause::Taken);
     assert!(next.is_held());
@@ -224,13 +228,15 @@ async fn a_token_that_is_out_of_date_breaks_nothing() {
     let nodes = Nodes::start(3).await;
     let (holder, operator) = (manager(&nodes).await, manager(&nodes).await);
     let before = holder.acquire("order:7").await.unwrap();
-    let token = before.token().to_string();
+    let token = *before.token();
     before.release().await.unwrap();
     let guard = acquired_everywhere(&holder, &nodes, "order:7").await;
-    for report in [operator.break_lock("order:7", &token).await, operator.break_lock_by_force("order:7", &token).await]
-    {
+    for report in [
+        operator.break_lock("order:7", token).await,
+        operator.break_lock("order:7", BreakOptions::new(token).by_force()).await,
+    ] {
         assert_eq!(outcomes(&report), vec![BreakOutcome::NotHeld; 3], "{report}");
-        assert!(!report.is_broken() && report.is_heard() && !report.is_told);
+        assert!(!report.is_broken() && report.has_quorum() && !report.holder_notified);
     }
     assert!(guard.is_held() && holders(&nodes, &guard).await == 3);
     guard.release().await.unwrap();
@@ -265,14 +271,14 @@ async fn the_lock_of_another_program_is_removed_if_it_is_exactly_that() {
     for node in nodes.iter() {
         node.inspect().command::<()>(&["SET", "order:7", "worker-3", "NX", "PX", "60000"]).await;
     }
-    let untold = operator.break_lock("order:7", "worker-3").await;
+    let untold = operator.break_lock("order:7", BreakOptions::foreign("worker-3")).await;
     assert_eq!(outcomes(&untold), vec![BreakOutcome::NeedsForce; 3], "its holder cannot be told");
-    let report = operator.break_lock_by_force("order:7", "worker-4").await;
-    assert!(!report.is_broken() && report.is_heard(), "{report}");
+    let report = operator.break_lock("order:7", BreakOptions::foreign("worker-4").by_force()).await;
+    assert!(!report.is_broken() && report.has_quorum(), "{report}");
     let next = waiting(&operator);
     wait_until_queued(&nodes, "order:7", 1).await;
-    let report = operator.break_lock_by_force("order:7", "worker-3").await;
-    assert!(report.is_broken() && !report.is_told, "{report}");
+    let report = operator.break_lock("order:7", BreakOptions::foreign("worker-3").by_force()).await;
+    assert!(report.is_broken() && !report.holder_notified, "{report}");
     drop(timeout(PATIENCE, next).await.expect("who waits is served").unwrap().unwrap());
 }
 
@@ -281,7 +287,7 @@ async fn data_is_never_removed() {
     let nodes = Nodes::start(1).await;
     let operator = manager(&nodes).await;
     nodes[0].inspect().command::<()>(&["SET", "feature:x", "on"]).await;
-    let report = operator.break_lock_by_force("feature:x", "on").await;
+    let report = operator.break_lock("feature:x", BreakOptions::foreign("on").by_force()).await;
     assert_eq!(outcomes(&report), [BreakOutcome::NotHeld]);
     assert_eq!(nodes[0].inspect().get("feature:x").await.as_deref(), Some("on"));
 }
@@ -293,9 +299,9 @@ async fn a_majority_decides_whether_it_is_broken() {
     let guard = acquired_everywhere(&holder, &nodes, "order:7").await;
     nodes[1].kill();
     nodes[2].kill();
-    let report = operator.break_lock("order:7", guard.token().as_str()).await;
+    let report = operator.break_lock("order:7", *guard.token()).await;
     assert_eq!(outcomes(&report)[0], BreakOutcome::Broken);
-    assert!(!report.is_broken() && !report.is_heard(), "{report}");
+    assert!(!report.is_broken() && !report.has_quorum(), "{report}");
     assert!(report.to_string().contains("too few nodes answered"));
 }
 

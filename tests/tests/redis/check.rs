@@ -1,7 +1,8 @@
 //! What a manager says about its nodes.
 
 use crate::support::{GENEROUS, SIZES, assert_nothing_left, builder, connected, manager, warnings};
-use redlock_runtime::{LockManager, LockRequest, NodeError, NodeReport, Persistence};
+use redlock_runtime::admin::{NodeReport, Persistence};
+use redlock_runtime::{LockManager, LockRequest, NodeError};
 use redlock_tests::{Builder, Nodes, PATIENCE, RedisServer, eventually};
 use std::time::Duration;
 
@@ -126,7 +127,7 @@ async fn what_the_user_may_not_ask_is_unknown() {
         assert_eq!((&node.error, &node.version, &node.persistence), (&None, &None, &None), "{node}");
         assert_eq!((node.is_replica, node.eviction.as_deref(), node.clock), (None, None, None), "{node}");
         assert_eq!((node.capabilities.resp3, node.capabilities.scripts), (!is_old, true), "{node}");
-        assert_eq!(node.capabilities.wake_ups, Some(false), "{node}");
+        assert_eq!(node.capabilities.pub_sub, Some(false), "{node}");
         assert_eq!(warnings.len(), 4, "{warnings:?}");
         let shared = warnings.iter().find(|warning| warning.contains("shared locks"));
         assert!(shared.is_some_and(|warning| warning.ends_with("`+time +zcount`")), "{warnings:?}");
@@ -141,7 +142,7 @@ async fn what_the_user_may_not_ask_is_unknown() {
 #[tokio::test]
 async fn the_connection_for_wake_ups_of_an_old_server_is_found() {
     let (node, warnings) = report(|builder| builder.without_command("HELLO")).await;
-    assert_eq!((node.capabilities.resp3, node.capabilities.wake_ups), (false, Some(true)), "{node}");
+    assert_eq!((node.capabilities.resp3, node.capabilities.pub_sub), (false, Some(true)), "{node}");
     assert!(warnings.is_empty(), "{warnings:?}");
 }
 
@@ -156,7 +157,9 @@ async fn silent_dead_and_restarted_nodes_hold_it_up_for_a_moment_only() {
         let report = tokio::time::timeout(GENEROUS, manager.check()).await.expect("it does not wait for ever");
         let errors: Vec<_> = report.nodes.iter().map(|node| node.error.clone()).collect();
         match &errors[..] {
-            [Some(NodeError::TimedOut(_)), Some(NodeError::Unreachable(_)), Some(NodeError::Abstains(_))] => Ok(report),
+            [Some(NodeError::TimedOut(_)), Some(NodeError::Unreachable(_)), Some(NodeError::RecentlyRestarted(_))] => {
+                Ok(report)
+            }
             _ => Err(errors),
         }
     })

@@ -148,7 +148,7 @@ async fn a_server_that_is_no_cluster_says_so() {
     let error = manager.ready().await.unwrap_err();
     assert!(error.to_string().contains("write redis:// in place of redis+cluster://"), "{error}");
     let error = manager.try_acquire("order:7").await.unwrap_err();
-    assert!(matches!(causes(&error)[..], [(_, NodeError::Unfit(_))]), "{error}");
+    assert!(matches!(causes(&error)[..], [(_, NodeError::Unsupported(_))]), "{error}");
 }
 
 #[tokio::test]

@@ -1,6 +1,7 @@
 //! Managers whose runtime has ended, or is not driven: they go on.
 
 use crate::support::{assert_nothing_left, builder};
+use redlock_runtime::admin::ListOptions;
 use redlock_runtime::{LockManager, LockRequest};
 use redlock_tests::{Nodes, PATIENCE, eventually, eventually_eq};
 use std::time::Duration;
@@ -79,7 +80,7 @@ fn a_runtime_without_sockets_is_no_host() {
     // These open connections of their own.
     runtime.block_on(async {
         manager.inspect(KEY).await;
-        assert_eq!(manager.list("*", 10, PATIENCE).await.failures, []);
+        assert_eq!(manager.list(ListOptions::new("*").limit(10).timeout(PATIENCE)).await.failures, []);
     });
     observer.block_on(assert_nothing_left(&manager, &nodes));
 }

@@ -261,7 +261,7 @@ async fn a_lock_without_a_number_is_given_back() {
             match manager.try_acquire(LockRequest::new(KEY).fencing()).await {
                 Ok(guard) => assert!(is_enough && guard.release().await.is_ok(), "{foreign:?}"),
                 Err(error) => {
-                    let without = |(_, cause): &(&str, &NodeError)| **cause == NodeError::Unnumbered;
+                    let without = |(_, cause): &(&str, &NodeError)| **cause == NodeError::FencingUnavailable;
                     let unnumbered = causes(&error).iter().filter(|cause| without(cause)).count();
                     assert!(!is_enough && unnumbered >= 2, "{foreign:?}: {error}");
                 }

@@ -18,9 +18,9 @@ fn has(texts: &[String], part: &str) -> bool {
 /// Why the only node is no use, by `ready` and by `check`.
 pub(crate) async fn unfit(manager: &LockManager) -> String {
     let error = manager.ready().await.expect_err("it is not ready");
-    let [(_, NodeError::Unfit(reason))] = causes(&error)[..] else { panic!("{error:?}") };
+    let [(_, NodeError::Unsupported(reason))] = causes(&error)[..] else { panic!("{error:?}") };
     let report = manager.check().await;
-    assert_eq!(report.nodes[0].error, Some(NodeError::Unfit(reason.clone())), "{report}");
+    assert_eq!(report.nodes[0].error, Some(NodeError::Unsupported(reason.clone())), "{report}");
     assert!(has(&report.warnings(), reason), "{:?}", report.warnings());
     assert_eq!(error.to_string().lines().count(), 1, "{error}");
     reason.to_string()
@@ -40,7 +40,7 @@ async fn a_member_of_a_cluster_is_no_node() {
     let reason = unfit(&manager).await;
     assert!(reason.starts_with("is a member of a cluster") && reason.contains("write redis+cluster://"), "{reason}");
     let error = manager.try_acquire("order:7").await.unwrap_err();
-    assert!(matches!(causes(&error)[..], [(_, NodeError::Unfit(_))]), "{error}");
+    assert!(matches!(causes(&error)[..], [(_, NodeError::Unsupported(_))]), "{error}");
 
     let manager = at(&server.url().replacen("redis", "redis+cluster", 1));
     eventually(PATIENCE, "it serves every key", async || manager.ready().await).await;
@@ -150,7 +150,7 @@ async fn nodes_that_were_not_asked_are_not_said_to_be_silent() {
 
 fn unfit_by(error: &LockError) -> String {
     match (error, &causes(error)[..]) {
-        (LockError::Refused { .. }, [(_, NodeError::Unfit(reason))]) => reason.to_string(),
+        (LockError::Refused { .. }, [(_, NodeError::Unsupported(reason))]) => reason.to_string(),
         _ => panic!("{error:?}"),
     }
 }
@@ -329,7 +329,7 @@ async fn old_servers_pass_as_well() {
     let manager = connected(builder(nodes.urls()), &nodes).await;
     let report = manager.check().await;
     let capabilities = report.nodes[0].capabilities;
-    assert_eq!((capabilities.locks, capabilities.wake_ups), (Some(true), Some(true)), "{report}");
+    assert_eq!((capabilities.locks, capabilities.pub_sub), (Some(true), Some(true)), "{report}");
     barrier(&nodes).await;
     eventually_eq(PATIENCE, "nothing is left", 0, async || keys(&nodes[0]).await).await;
 }
@@ -340,5 +340,5 @@ async fn a_manager_in_memory_is_ready() {
     manager.ready().await.unwrap();
     let report = manager.check().await;
     assert_eq!(report.nodes[0].capabilities.locks, Some(true), "{report}");
-    assert_eq!(report.nodes[0].capabilities.wake_ups, Some(true), "{report}");
+    assert_eq!(report.nodes[0].capabilities.pub_sub, Some(true), "{report}");
 }

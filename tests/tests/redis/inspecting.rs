@@ -1,7 +1,8 @@
 //! Who has a lock, since when, from where, and who waits: as one server says it, and a quorum.
 
 use crate::support::{GENEROUS, acquired_everywhere, builder, connected, manager, many_guards, wait_until_queued};
-use redlock_runtime::{Holder, LockList, LockManager, LockRequest, NodeError, Wait};
+use redlock_runtime::admin::{Holder, InspectOptions, ListOptions, LockList};
+use redlock_runtime::{LockManager, LockRequest, NodeError, Wait};
 use redlock_tests::{Nodes, PATIENCE, RedisServer, eventually};
 use std::time::Duration;
 
@@ -30,7 +31,7 @@ async fn the_holder_and_those_who_wait_are_told_with_their_processes() {
     assert!(inspection.remaining().unwrap() <= Duration::from_secs(30));
     let waiters = inspection.waiters();
     assert!(waiters.len() == 1 && waiters[0].label.as_deref().unwrap().starts_with("billing;"), "{waiters:?}");
-    assert!(inspection.nodes.iter().all(|node| node.waiting == 1 && node.error.is_none()), "{inspection}");
+    assert!(inspection.nodes.iter().all(|node| node.waiter_count == 1 && node.error.is_none()), "{inspection}");
     let text = inspection.to_string();
     assert!(text.starts_with("\"order:7\": held by shop;") && text.contains("waits for"), "{text}");
     guard.release().await.unwrap();
@@ -61,10 +62,11 @@ async fn what_is_no_lock_of_ours_is_shown_as_what_it_is() {
     inspect.command::<()>(&["SET", "shop:document", "hunter2"]).await;
     inspect.command::<()>(&["LPUSH", "shop:list", "hunter2"]).await;
     inspect.command::<()>(&["SET", "shop:long", &"x".repeat(3_000_000), "PX", "60000"]).await;
-    let inspections = manager.inspect_all(["foreign", "document", "list", "long", "free"], true).await;
+    let inspections =
+        manager.inspect_all(["foreign", "document", "list", "long", "free"], InspectOptions::default()).await;
     let holders: Vec<_> = inspections.iter().map(|inspection| inspection.holder().unwrap().to_string()).collect();
     assert_eq!(holders[0], r#"held by another program, as "worker 3\n""#);
-    assert_eq!(holders[1..3], ["data, which is no lock"; 2]);
+    assert_eq!(holders[1..3], ["data that is not a lock"; 2]);
     assert!(holders[3].len() < 400, "{}", holders[3].len());
     assert_eq!(holders[4], "free");
     assert!(!inspections.iter().any(|inspection| inspection.to_string().contains("hunter2")));
@@ -115,7 +117,7 @@ async fn what_the_user_may_not_ask_is_said_with_what_to_grant() {
     let inspection = user(&server, reads).await.inspect("order:7").await;
     let owner = inspection.holder().and_then(Holder::owner).unwrap();
     assert!(owner.token == *guard.token() && owner.label.is_none() && owner.is_connected.is_none(), "{inspection}");
-    let unnamed = inspection.nodes[0].unnamed.as_ref().unwrap().to_string();
+    let unnamed = inspection.nodes[0].client_list_error.as_ref().unwrap().to_string();
     assert!(unnamed.contains("`+client|list`"), "{unnamed}");
 
     let inspection = user(&server, &format!("{reads} +client|list")).await.inspect("order:7").await;
@@ -125,7 +127,7 @@ async fn what_the_user_may_not_ask_is_said_with_what_to_grant() {
         let rules = reads.split(' ').filter(|rule| *rule != missing).collect::<Vec<_>>().join(" ");
         let inspection = user(&server, &rules).await.inspect("order:7").await;
         let error = inspection.nodes[0].error.clone().unwrap();
-        assert!(matches!(&error, NodeError::Unfit(text) if text.contains(missing)), "{missing}: {error}");
+        assert!(matches!(&error, NodeError::Unsupported(text) if text.contains(missing)), "{missing}: {error}");
         assert_eq!(inspection.holder(), None);
         assert!(!inspection.to_string().contains("w0nder"));
     }
@@ -151,11 +153,7 @@ async fn a_process_that_may_not_name_its_connections_is_known_by_its_channel() {
     server.inspect().command::<()>(&["SET", "order:7", &token, "PX", "60000"]).await;
     eventually(PATIENCE, "its connections have ended", async || {
         let inspection = observer.inspect("order:7").await;
-        if inspection.to_string().contains("of which no connection is known") {
-            Ok(())
-        } else {
-            Err(inspection.to_string())
-        }
+        if inspection.to_string().contains(", not connected") { Ok(()) } else { Err(inspection.to_string()) }
     })
     .await;
 }
@@ -195,7 +193,7 @@ async fn a_queue_that_others_have_written_costs_no_connection() {
     nodes[0].inspect().command::<()>(&["ZADD", "{order:7}:q", "0", &long]).await;
     let inspection = manager.inspect("order:7").await;
     let [node] = &inspection.nodes[..] else { panic!("{inspection}") };
-    assert_eq!((&node.error, node.waiting, node.waiters.len()), (&None, 1, 0), "{inspection}");
+    assert_eq!((&node.error, node.waiter_count, node.waiters.len()), (&None, 1, 0), "{inspection}");
     assert!(inspection.holder().and_then(Holder::owner).is_some_and(|owner| owner.token == *guard.token()));
 }
 
@@ -211,13 +209,13 @@ async fn the_locks_below_a_namespace_are_listed_and_nothing_else() {
     inspect.command::<()>(&["LPUSH", "sh*p:order:list", "hunter2"]).await;
     let keys = |list: &LockList| list.keys.iter().map(ToString::to_string).collect::<Vec<_>>();
 
-    let list = manager.list("order:*", 10, PATIENCE).await;
+    let list = manager.list(ListOptions::new("order:*").limit(10).timeout(PATIENCE)).await;
     assert_eq!((keys(&list), list.is_complete), (vec!["order:0".into(), "order:1".into(), "order:2".into()], true));
-    assert!(list.is_heard() && list.failures.is_empty());
-    let list = manager.list("*", 2, PATIENCE).await;
+    assert!(list.has_quorum() && list.failures.is_empty());
+    let list = manager.list(ListOptions::new("*").limit(2).timeout(PATIENCE)).await;
     assert_eq!((list.keys.len(), list.is_complete), (2, false));
     nodes[0].kill();
-    let list = observer.list("*", 10, PATIENCE).await;
-    assert_eq!((keys(&list), list.failures.len(), list.is_heard()), (vec!["order:7".into()], 1, true));
+    let list = observer.list(ListOptions::new("*").limit(10).timeout(PATIENCE)).await;
+    assert_eq!((keys(&list), list.failures.len(), list.has_quorum()), (vec!["order:7".into()], 1, true));
     drop((guards, other));
 }

@@ -35,7 +35,7 @@ async fn two_thousand_guards_dropped_at_once_in_one_task() {
         eventually_eq(PATIENCE, "all are held", MANY, async || size(&nodes[0]).await).await;
         drop(guards);
         assert_nothing_left(&manager, &nodes).await;
-        assert_eq!(manager.stats().releases, redlock_runtime::ReleaseStats::default());
+        assert_eq!(manager.stats().releases, redlock_runtime::admin::ReleaseStats::default());
     }
 }
 

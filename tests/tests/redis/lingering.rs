@@ -32,7 +32,7 @@ pub(crate) async fn make_idle(manager: &LockManager, nodes: &Nodes, request: &Lo
         drop(manager.acquire(request.clone()).await.map_err(|error| error.to_string())?);
         barrier(nodes).await;
         let standing = nodes.mentions("@").await.len();
-        if manager.stats().linger.kept > 0 && standing == nodes.len() { Ok(()) } else { Err(format!("{standing}")) }
+        if manager.stats().linger.started > 0 && standing == nodes.len() { Ok(()) } else { Err(format!("{standing}")) }
     })
     .await;
 }
@@ -43,12 +43,12 @@ async fn the_next_calls_cost_no_command() {
         let nodes = Nodes::start(size).await;
         let manager = with_an_idle_lock(&nodes, LONG).await;
         reset_counts(&nodes).await;
-        let before = manager.stats().linger.retaken;
+        let before = manager.stats().linger.reused;
         for _ in 0..100 {
             let guard = manager.try_acquire(KEY).await.unwrap();
             assert!(guard.is_held());
         }
-        assert_eq!(manager.stats().linger.retaken, before + 100);
+        assert_eq!(manager.stats().linger.reused, before + 100);
         barrier(&nodes).await;
         assert_eq!(most_scripts(&nodes).await + nodes[0].inspect().calls("set").await, 0, "{size} nodes");
         assert_nothing_left(&manager, &nodes).await;
@@ -63,7 +63,7 @@ async fn another_process_that_waits_gets_an_idle_lock_when_it_asks() {
         // Whether or not it lingers itself.
         let theirs = builder(nodes.urls()).default_ttl(TTL).default_wait(PATIENCE).build().unwrap();
         let guard = theirs.acquire(KEY).await.unwrap();
-        assert_eq!(ours.stats().linger.recalled, 1);
+        assert_eq!(ours.stats().linger.reclaimed, 1);
         drop(guard);
         ours.acquire(KEY).await.unwrap().release().await.unwrap();
         assert_nothing_left(&theirs, &nodes).await;
@@ -80,7 +80,7 @@ async fn another_process_that_does_not_wait_gets_an_idle_lock_and_no_other() {
         let theirs = lingering(&nodes, LONG).node_timeout(TTL / 2).build().unwrap();
         let asks = async || timeout(PATIENCE, theirs.try_acquire(KEY)).await.expect("somebody has answered");
         asks().await.unwrap().release().await.unwrap();
-        assert_eq!(ours.stats().linger.recalled, 1);
+        assert_eq!(ours.stats().linger.reclaimed, 1);
         let held = ours.acquire(KEY).await.unwrap();
         for _ in 0..3 {
             assert!(asks().await.unwrap_err().is_contended());
@@ -104,14 +104,14 @@ async fn a_call_that_does_not_wait_asks_wherever_locks_linger_also_if_its_own_do
         for _ in 0..8 {
             drop(ours.acquire(KEY).await.unwrap());
         }
-        let recalled = ours.stats().linger.recalled;
+        let recalled = ours.stats().linger.reclaimed;
         let asked = timeout(PATIENCE, theirs.try_acquire(request)).await.expect("somebody has answered");
         asked.unwrap().release().await.unwrap();
-        assert_eq!(ours.stats().linger.recalled, recalled + 1);
+        assert_eq!(ours.stats().linger.reclaimed, recalled + 1);
         eventually(PATIENCE, "the lock is kept again", async || {
             drop(ours.acquire(KEY).await.map_err(|error| error.to_string())?);
             let kept = ours.stats().linger;
-            if kept.kept > kept.retaken + kept.recalled + kept.expired { Ok(()) } else { Err(format!("{kept:?}")) }
+            if kept.started > kept.reused + kept.reclaimed + kept.expired { Ok(()) } else { Err(format!("{kept:?}")) }
         })
         .await;
     }
@@ -149,7 +149,7 @@ async fn a_program_that_polls_gets_the_lock_when_the_idle_time_is_over() {
             .await;
             node.inspect().command::<()>(&["DEL", KEY]).await;
         }
-        assert_eq!(manager.stats().linger.recalled, 0);
+        assert_eq!(manager.stats().linger.reclaimed, 0);
         assert_nothing_left(&manager, &nodes).await;
     }
 }
@@ -164,7 +164,7 @@ async fn the_lock_of_a_process_that_dies_while_it_is_idle_is_free_when_its_lease
     let request = LockRequest::new(KEY).ttl(ttl).linger(LONG);
     eventually(PATIENCE, "the lock is kept", async || {
         drop(ours.acquire(request.clone()).await.map_err(|error| error.to_string())?);
-        if ours.stats().linger.kept > 0 { Ok(()) } else { Err("not yet".to_owned()) }
+        if ours.stats().linger.started > 0 { Ok(()) } else { Err("not yet".to_owned()) }
     })
     .await;
     // From here on, nothing of it arrives.
@@ -199,7 +199,7 @@ async fn fencing_tokens_rise_over_calls_that_take_a_lock_over_and_processes_that
         tokens.push(manager.acquire(LockRequest::new(KEY).fencing()).await.unwrap().fencing_token());
     }
     assert!(tokens.is_sorted_by(|a, b| a < b), "{tokens:?}");
-    assert!(managers[0].stats().linger.retaken > 0, "{:?}", managers[0].stats().linger);
+    assert!(managers[0].stats().linger.reused > 0, "{:?}", managers[0].stats().linger);
     for manager in &managers {
         assert!(manager.shutdown().await);
     }

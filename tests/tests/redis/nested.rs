@@ -212,7 +212,7 @@ async fn detached_task_writes_nothing_after_the_next_holder_has_begun() {
                     };
                     // Not in a `JoinSet`: nobody aborts it when the body is dropped.
                     let task = tokio::spawn(guard.inherit().scope(writes));
-                    started.send((task, guard.token().to_string())).unwrap();
+                    started.send((task, *guard.token())).unwrap();
                     pending::<Result<(), LockError>>().await
                 };
                 holder.with_lock(request(), body).await
@@ -228,8 +228,8 @@ async fn detached_task_writes_nothing_after_the_next_holder_has_begun() {
             }
         });
         wait_until_queued(&nodes, KEY, 1).await;
-        wait_until_listening(&nodes, &token).await;
-        assert!(operator.break_lock(KEY, &token).await.is_broken());
+        wait_until_listening(&nodes, token.as_str()).await;
+        assert!(operator.break_lock(KEY, token).await.is_broken());
         let next = timeout(PATIENCE, next).await.expect("the next holder has begun").unwrap();
         // The task has ended: what it wrote is in the journal.
         let ended: Result<(), LockError> = timeout(PATIENCE, task).await.expect("the task is stopped").unwrap();

@@ -1,6 +1,7 @@
 //! Callers that no tokio runtime polls: a plain executor does. All calls work there, by the library's own thread.
 
 use crate::support::builder;
+use redlock_runtime::admin::{BreakOptions, ListOptions};
 use redlock_runtime::{LockError, LockManager, LockRequest, Wait, distributed_lock};
 use redlock_tests::{Nodes, PATIENCE};
 use std::future::{Future, pending};
@@ -52,8 +53,8 @@ async fn use_everything(manager: &LockManager) {
     let short = LockRequest::new(KEY).wait(Duration::from_millis(50));
     assert!(matches!(manager.acquire(short).await.unwrap_err(), LockError::TimedOut { .. }));
     assert!(manager.inspect(KEY).await.holder().is_some());
-    manager.list("*", 10, PATIENCE).await;
-    assert!(manager.break_lock_by_force(KEY, held.token().as_str()).await.is_broken());
+    manager.list(ListOptions::new("*").limit(10).timeout(PATIENCE)).await;
+    assert!(manager.break_lock(KEY, BreakOptions::new(*held.token()).by_force()).await.is_broken());
     drop(held);
     let fenced = manager.acquire(LockRequest::new(KEY).fencing()).await.unwrap();
     fenced.release().await.unwrap();

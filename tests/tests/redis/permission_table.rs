@@ -3,6 +3,7 @@
 
 use crate::support::{builder, warnings};
 use crate::waiters::{Waiting, waiting};
+use redlock_runtime::admin::BreakOptions;
 use redlock_runtime::{LockError, LockManager, LockPart, LockRequest};
 use redlock_tests::{Nodes, PATIENCE, eventually};
 use std::collections::BTreeSet;
@@ -155,7 +156,7 @@ impl Kind {
             Self::OncePer => guard.reopen_window(),
             Self::Downgraded => guard.downgrade(),
             Self::Broken => {
-                let report = ours.break_lock_within(Duration::from_secs(1), key, guard.token().as_str()).await;
+                let report = ours.break_lock(key, BreakOptions::new(*guard.token()).wait(Duration::from_secs(1))).await;
                 drop(report);
                 drop(guard);
                 return Ok(());

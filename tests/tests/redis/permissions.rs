@@ -2,7 +2,8 @@
 
 use crate::health::{at, keys, unfit};
 use crate::support::{builder, warnings};
-use redlock_runtime::{LockError, LockManager, LockRequest, ReleaseStats};
+use redlock_runtime::admin::ReleaseStats;
+use redlock_runtime::{LockError, LockManager, LockRequest};
 use redlock_tests::{Builder, PATIENCE, RedisServer, eventually};
 
 /// What every lock needs.
@@ -50,7 +51,7 @@ async fn who_has_all_permissions_is_ready_and_nothing_is_left() {
     let report = manager.check().await;
     assert!(warnings(&report).is_empty(), "{:?}", report.warnings());
     let capabilities = report.nodes[0].capabilities;
-    assert_eq!((capabilities.locks, capabilities.fencing, capabilities.wake_ups), (Some(true), Some(true), Some(true)));
+    assert_eq!((capabilities.locks, capabilities.fencing, capabilities.pub_sub), (Some(true), Some(true), Some(true)));
     assert!(report.to_string().ends_with(", wake-ups, locks work"), "{report}");
     assert_eq!(keys(&server).await, 0);
     assert_eq!(manager.stats().releases, ReleaseStats::default());
@@ -90,7 +91,7 @@ async fn a_user_who_lacks_what_some_locks_need_is_warned_and_ready() {
         let capabilities = report.nodes[0].capabilities;
         assert_eq!(capabilities.locks, Some(true), "{missing}: {report}");
         assert_eq!(capabilities.fencing, Some(!expected.contains("fence")), "{missing}: {report}");
-        assert_eq!(capabilities.wake_ups, Some(!expected.contains("waiting") && missing != "&redlock::*"), "{missing}");
+        assert_eq!(capabilities.pub_sub, Some(!expected.contains("waiting") && missing != "&redlock::*"), "{missing}");
         assert_eq!(keys(&server).await, 0, "{missing}");
     }
 }

@@ -2,7 +2,7 @@
 
 use crate::support::{builder, causes, connected};
 use redlock_runtime::{LockError, LockManager, LockRequest, Wait};
-use redlock_tests::{Builder, Nodes, PATIENCE, RedisServer};
+use redlock_tests::{Builder, FakeServer, Nodes, PATIENCE, RedisServer, eventually};
 use std::time::Duration;
 use tokio::task::JoinSet;
 use tokio::time::timeout;
@@ -92,6 +92,27 @@ async fn a_server_that_is_full_says_so() {
     let error = manager.acquire(KEY).await.unwrap_err();
     assert!(error.to_string().contains("max number of clients"), "{error}");
     assert!(error.is_transient(), "{error:?}");
+}
+
+/// Number of commands that a server with the error `reply` receives while one that is loading receives some dozens.
+async fn received_while_another_is_loading(reply: &'static str) -> (usize, usize) {
+    let loading = FakeServer::start(|_| "-LOADING Redis is loading the dataset in memory\r\n".to_owned()).await;
+    let refusing = FakeServer::start(move |_| reply.to_owned()).await;
+    let manager = builder([loading.url(), refusing.url()]).build().unwrap();
+    let error = manager.try_acquire(KEY).await.unwrap_err();
+    assert!(matches!(error, LockError::NoQuorum { .. } | LockError::Refused { .. }), "{error}");
+    let received = || (refusing.received().len(), loading.received().len());
+    let is_loading = async || if received().1 >= 40 { Ok(()) } else { Err(received()) };
+    eventually(PATIENCE, "the server that is loading is asked again and again", is_loading).await;
+    received()
+}
+
+#[tokio::test]
+async fn server_that_refuses_for_good_or_is_full_is_asked_less_often_than_one_that_is_loading() {
+    for reply in ["-WRONGPASS that user or password is wrong\r\n", "-ERR max number of clients reached\r\n"] {
+        let (seldom, often) = received_while_another_is_loading(reply).await;
+        assert!(2 * seldom < often, "{reply:?}: {seldom} and {often} commands");
+    }
 }
 
 #[tokio::test]

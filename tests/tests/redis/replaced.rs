@@ -33,7 +33,7 @@ async fn promote(node: &RedisServer) {
 
 fn abstaining(error: &LockError) -> Vec<Duration> {
     let abstains = |(_, cause): (&str, &NodeError)| match cause {
-        NodeError::Abstains(left) => Some(*left),
+        NodeError::RecentlyRestarted(left) => Some(*left),
         _ => None,
     };
     match error {

@@ -39,7 +39,7 @@ async fn restart_a_majority(nodes: &Nodes) {
 fn abstaining(error: &LockError) -> usize {
     match error {
         LockError::NoQuorum { .. } => {
-            causes(error).iter().filter(|(_, cause)| matches!(cause, NodeError::Abstains(_))).count()
+            causes(error).iter().filter(|(_, cause)| matches!(cause, NodeError::RecentlyRestarted(_))).count()
         }
         _ => 0,
     }
@@ -147,7 +147,7 @@ async fn restarted_node_is_ignored_for_the_longest_ttl_and_not_for_a_min_hold() 
     wait_until_abstaining(&long_lease, 2).await;
     let error = long_lease.try_acquire(KEY).await.unwrap_err();
     let longest = causes(&error).into_iter().filter_map(|(_, cause)| match cause {
-        NodeError::Abstains(left) => Some(*left),
+        NodeError::RecentlyRestarted(left) => Some(*left),
         _ => None,
     });
     assert!(longest.max() > Some(2 * TTL), "{error}");
@@ -282,7 +282,7 @@ async fn durable_node_whose_fsync_was_relaxed_while_it_ran_abstains_after_a_rest
             let report = manager.check().await;
             match &report.nodes[0].error {
                 None if report.nodes[0].round_trip.is_some() => Ok(false),
-                Some(NodeError::Abstains(_)) => Ok(true),
+                Some(NodeError::RecentlyRestarted(_)) => Ok(true),
                 _ => Err(report.to_string()),
             }
         })

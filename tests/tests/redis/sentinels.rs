@@ -225,7 +225,7 @@ async fn a_manager_that_abstains_takes_no_lock_for_a_ttl_after_a_failover() {
     careful.acquire(KEY).await.unwrap().release().await.unwrap();
     watched.fail_over(0).await;
     let abstains = eventually(PATIENCE, "the new master abstains", async || match careful.try_acquire(KEY).await {
-        Err(error) if matches!(causes(&error)[..], [(_, NodeError::Abstains(_))]) => Ok(error),
+        Err(error) if matches!(causes(&error)[..], [(_, NodeError::RecentlyRestarted(_))]) => Ok(error),
         other => Err(format!("{other:?}")),
     });
     assert!(abstains.await.to_string().contains("restarted or replaced"));
@@ -447,7 +447,7 @@ async fn in_a_quorum_a_promoted_replica_does_not_count_for_a_while() {
 /// Whether a node that is needed may have forgotten locks.
 fn abstains(error: &LockError) -> bool {
     matches!(error, LockError::NoQuorum { .. })
-        && causes(error).iter().any(|(_, cause)| matches!(cause, NodeError::Abstains(_)))
+        && causes(error).iter().any(|(_, cause)| matches!(cause, NodeError::RecentlyRestarted(_)))
 }
 
 /// Servers with the password `secret`, also for one another; Sentinels without, as is usual.

@@ -1,5 +1,11 @@
-//! A chaos test. Several processes take locks of all kinds on real servers in trouble. Beside them, a user without the right to
-//! write forges messages. The history of all bodies is then read for violations:
+//! A chaos test. Several processes take locks of all kinds on real servers while faults are injected:
+//!
+//! - servers freeze, restart, refuse clients and fail over;
+//! - processes are killed and suspended;
+//! - the network and name lookups of processes fail, for the deployments `cluster` and `sentinels`;
+//! - a user with read access alone forges messages.
+//!
+//! The history of all bodies is then checked for violations:
 //!
 //! - two bodies at once that exclude each other, and more bodies than permits;
 //! - numbers that do not rise;
@@ -16,6 +22,7 @@ mod clustered;
 mod dice;
 mod history;
 mod independent;
+mod network;
 mod servers;
 mod spy;
 mod watched;
@@ -24,12 +31,13 @@ mod workers;
 
 use self::dice::Dice;
 use self::history::{Interval, Mode};
+use self::network::Network;
 use self::servers::Servers;
 use self::spy::Spy;
 use self::worker::{PLACES, POOL, manager, names, work};
 use self::workers::{ALL_LOCKS, TOLD, Workers};
 use redlock_runtime::LockRequest;
-use redlock_tests::{Nodes, PATIENCE, eventually};
+use redlock_tests::{Nodes, PATIENCE, Proxy, eventually};
 use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -51,16 +59,23 @@ fn pause(dice: &mut Dice) -> Duration {
     Duration::from_millis([20, 100, 400, 2400][dice.below(4)])
 }
 
-/// How many faults there were of each name.
+/// Number of faults by name.
 type Faults = BTreeMap<&'static str, u64>;
 
-/// Lets servers fail until then.
-async fn trouble_servers(servers: &mut Servers, workers: &Mutex<Workers>, mut dice: Dice, until: Instant) -> Faults {
+/// Injects faults of servers until the instant `until`. The network has no faults while `calm` is locked.
+async fn trouble_servers(
+    servers: &mut Servers,
+    workers: &Mutex<Workers>,
+    calm: &Mutex<()>,
+    mut dice: Dice,
+    until: Instant,
+) -> Faults {
     let mut faults = Faults::new();
     while Instant::now() < until {
         *faults.entry(servers.trouble(workers, &mut dice).await).or_default() += 1;
         if faults.values().sum::<u64>().is_multiple_of(CHECK_AFTER) {
-            // No process fails meanwhile.
+            // The locks stop the faults of the network and of processes.
+            let _calm = calm.lock().await;
             let mut workers = workers.lock().await;
             workers.problems.extend(servers.recover().await);
             workers.check_progress(ALL_LOCKS).await;
@@ -70,7 +85,22 @@ async fn trouble_servers(servers: &mut Servers, workers: &Mutex<Workers>, mut di
     faults
 }
 
-/// Lets processes fail until then.
+/// Injects faults of the network until the instant `until`.
+async fn trouble_network(network: Option<&Network>, calm: &Mutex<()>, mut dice: Dice, until: Instant) -> Faults {
+    let mut faults = Faults::new();
+    let Some(network) = network else { return faults };
+    while Instant::now() < until {
+        let working = calm.lock().await;
+        let fault = network.trouble(&mut dice).await;
+        drop(working);
+        *faults.entry(fault).or_default() += 1;
+        // Twice as long as between faults of processes, since most calls have no quorum during a fault.
+        sleep(2 * pause(&mut dice)).await;
+    }
+    faults
+}
+
+/// Injects faults of processes until the instant `until`.
 async fn trouble_processes(workers: &Mutex<Workers>, mut dice: Dice, until: Instant) -> Faults {
     let mut faults = Faults::new();
     while Instant::now() < until {
@@ -107,15 +137,19 @@ async fn the_promises_hold_among_processes_and_servers_in_trouble() {
     let test = "soak::the_promises_hold_among_processes_and_servers_in_trouble";
     let mut servers = Servers::start(&env::var(DEPLOYMENT).unwrap_or_else(|_| "3".to_owned())).await;
     let (folder, mut dice, heard) = (folder("trouble"), Dice::new(seed), Arc::new(AtomicU64::new(0)));
-    let workers = Mutex::new(Workers::start(test, seed, servers.urls(), &folder));
+    let network = servers.network();
+    let variables = network.as_ref().map(|network| network.variables()).unwrap_or_default();
+    let workers = Mutex::new(Workers::start(test, seed, servers.urls(), variables, &folder));
     let spy = Spy::start(servers.channels().await, &mut dice, &heard);
     let until = Instant::now() + Duration::from_secs(seconds);
-    let [of_servers, of_processes] = [0, 1].map(|_| Dice::new(dice.next()));
-    let (mut faults, of_processes) = tokio::join!(
-        trouble_servers(&mut servers, &workers, of_servers, until),
-        trouble_processes(&workers, of_processes, until)
+    let [of_servers, of_processes, of_network] = [0, 1, 2].map(|_| Dice::new(dice.next()));
+    let calm = Mutex::new(());
+    let (mut faults, of_processes, of_network) = tokio::join!(
+        trouble_servers(&mut servers, &workers, &calm, of_servers, until),
+        trouble_processes(&workers, of_processes, until),
+        trouble_network(network.as_deref(), &calm, of_network, until)
     );
-    faults.extend(of_processes);
+    faults.extend(of_processes.into_iter().chain(of_network));
     let mut workers = workers.into_inner();
     workers.problems.extend(servers.recover().await);
     workers.check_progress(ALL_LOCKS).await;
@@ -124,13 +158,17 @@ async fn the_promises_hold_among_processes_and_servers_in_trouble() {
     let history = workers.history();
     let violations = [history.violations(), std::mem::take(&mut workers.problems)].concat();
     println!(
-        "soak {}: seed {seed}, {seconds} s, {} processes, {} forged messages, {} bodies, {} violations; others: {:?}; faults: {faults:?}",
+        "soak {}: seed {seed}, {seconds} s, {} processes, {} forged messages, {} bodies, {} violations; others: {:?}; faults: {faults:?}, with {} \
+         disturbed lookups; each process had a lock again after {:?} at most, and each lock after {:?}",
         servers.name(),
         workers.started,
         heard.load(Ordering::Relaxed),
         history.begun,
         violations.len(),
-        history.others
+        history.others,
+        network.map_or(0, |network| network.disturbed_lookups()),
+        workers.slowest_first,
+        workers.slowest
     );
     assert!(violations.is_empty(), "{SEED}={seed}: {violations:#?}");
     let has = |what: fn(&Interval) -> bool| history.bodies.iter().any(what);
@@ -168,7 +206,8 @@ async fn locks_that_exclude_nobody_are_convicted() {
         return work(&told).await;
     }
     let folder = folder("nobody");
-    let mut workers = Workers::start("soak::locks_that_exclude_nobody_are_convicted", 7, Vec::new(), &folder);
+    let mut workers =
+        Workers::start("soak::locks_that_exclude_nobody_are_convicted", 7, Vec::new(), Vec::new(), &folder);
     eventually(PATIENCE, "two bodies at once, too many of them, and numbers that do not rise", async || {
         let violations = workers.history().violations();
         let is_found = |what: &str| violations.iter().any(|violation| violation.starts_with(what));
@@ -188,6 +227,37 @@ async fn locks_that_exclude_nobody_are_convicted() {
     fs::remove_dir_all(folder).unwrap();
 }
 
+/// The check runs while the network still has a fault.
+#[tokio::test]
+async fn processes_that_stay_down_are_convicted() {
+    if let Ok(told) = env::var(TOLD) {
+        return work(&told).await;
+    }
+    let (nodes, folder) = (Nodes::start(1).await, folder("silent"));
+    let proxy = Proxy::to(&nodes[0]).await;
+    let test = "soak::processes_that_stay_down_are_convicted";
+    let mut workers = Workers::start(test, 7, vec![proxy.url()], Vec::new(), &folder);
+    workers.check_progress(ALL_LOCKS).await;
+    assert!(workers.problems.is_empty(), "{:?}", workers.problems);
+    proxy.hold();
+    let workers = Mutex::new(workers);
+    // At first, the leases that a process already holds may suffice for some locks.
+    eventually(2 * PATIENCE, "no process obtains a lock", async || {
+        let mut workers = workers.lock().await;
+        workers.check_progress(Duration::from_secs(1)).await;
+        let problems = std::mem::take(&mut workers.problems);
+        let are_down = |problem: &String| names().all(|name| problem.contains(&format!("{name:?}")));
+        if problems.len() == 3 && problems.iter().all(are_down) { Ok(()) } else { Err(problems) }
+    })
+    .await;
+    proxy.pass();
+    let mut workers = workers.into_inner();
+    workers.check_progress(ALL_LOCKS).await;
+    workers.end().await;
+    assert!(workers.problems.is_empty(), "{:?}", workers.problems);
+    fs::remove_dir_all(folder).unwrap();
+}
+
 /// A deploy that replaces all servers at once, which the page "Several servers" of the guide forbids.
 #[tokio::test]
 async fn processes_with_other_servers_are_convicted() {
@@ -196,7 +266,7 @@ async fn processes_with_other_servers_are_convicted() {
     }
     let (old, new, folder) = (Nodes::start(1).await, Nodes::start(1).await, folder("others"));
     let test = "soak::processes_with_other_servers_are_convicted";
-    let mut workers = Workers::start(test, 7, old.urls(), &folder);
+    let mut workers = Workers::start(test, 7, old.urls(), Vec::new(), &folder);
     workers.set_list(new.urls());
     assert!(workers.replace_outdated().await);
     eventually(2 * PATIENCE, "two bodies at once, and numbers that do not rise", async || {

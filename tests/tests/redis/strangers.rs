@@ -213,7 +213,7 @@ async fn users_of_the_security_page_have_the_rights_that_they_need() {
     assert!(seen.to_string().contains(guard.token().as_str()), "{seen}");
     let refused = watcher.try_acquire("8").await.unwrap_err();
     assert!(matches!(refused, LockError::Refused { .. }), "{refused}");
-    watcher.break_lock("7", guard.token().as_str()).await;
+    watcher.break_lock("7", *guard.token()).await;
     assert!(guard.is_held());
 
     guard.release().await.unwrap();

@@ -1,9 +1,8 @@
 //! What most tests here need: managers that do not give up early, and the question what is left in Redis.
 
 use crate::waiters::queue;
-use redlock_runtime::{
-    CheckReport, LockError, LockGuard, LockManager, LockManagerBuilder, LockRequest, NodeConfig, NodeError,
-};
+use redlock_runtime::admin::CheckReport;
+use redlock_runtime::{LockError, LockGuard, LockManager, LockManagerBuilder, LockRequest, NodeConfig, NodeError};
 use redlock_tests::{Nodes, PATIENCE, Proxy, RedisServer, eventually, eventually_eq};
 use std::collections::BTreeMap;
 use std::future::{Future, poll_fn};

@@ -1,8 +1,7 @@
-//! No lint fires because of the attribute: none of the compiler, and none of any group of clippy.
+//! The attribute causes no lint of the compiler, and none of any group of clippy.
 //!
-//! The files of `tests/ui` that compile are linted twice: as they are, and with an attribute of the same name that leaves
-//! each function as it was written. Whatever is said of the first ones and not of the second ones at the same line is said
-//! because of the attribute.
+//! The files of `tests/ui` that compile are linted twice: as they are, and with an attribute of the same name that does
+//! not change the function. A lint that fires at a line only in the first run is caused by the attribute.
 
 use super::{Case, DEPENDENCIES, cases, target_dir};
 use serde_json::Value;
@@ -12,11 +11,11 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::{env, fs};
 
-/// All groups of clippy but `cargo`, which looks at manifests.
+/// All groups of clippy except `cargo`, which checks manifests.
 const GROUPS: [&str; 8] =
     ["complexity", "correctness", "nursery", "pedantic", "perf", "restriction", "style", "suspicious"];
 
-/// What a macro cannot avoid: a lint, whether it fires in generated code, and why.
+/// Lints that a macro cannot avoid: the lint, `true` if it fires in generated code, and the reason.
 const UNAVOIDABLE: [(&str, bool, &str); 2] = [
     (
         "clippy::missing_inline_in_public_items",
@@ -26,7 +25,8 @@ const UNAVOIDABLE: [(&str, bool, &str); 2] = [
     (
         "clippy::implicit_return",
         false,
-        "at the user's own last expression, where another attribute has made something else of it in the plain function",
+        "at the user's own last expression, where another attribute has made something else of it in the plain \
+         function",
     ),
 ];
 
@@ -50,7 +50,7 @@ fn no_lint_fires_because_of_the_attribute() {
     assert!(text.is_empty(), "these fire because of the attribute:\n{text}");
 }
 
-/// A lint that fires at a line, in code that the attribute has written or at the user's own tokens.
+/// Lint that fires at a line, in generated code or at the user's own tokens.
 #[derive(Clone, PartialEq, Eq, PartialOrd, Ord)]
 struct Lint {
     code: String,
@@ -60,7 +60,7 @@ struct Lint {
 }
 
 impl Lint {
-    /// What fires where.
+    /// Returns the lint with its position.
     fn place(&self) -> (&str, &str, u64) {
         (&self.code, &self.file, self.line)
     }
@@ -82,7 +82,7 @@ impl Lint {
     }
 }
 
-/// The files that compile, under the attribute and without it.
+/// Returns the files that compile, with and without the attribute.
 fn files() -> Vec<Case> {
     let compiles = |case: &Case| {
         let name = case.source.file_stem().unwrap().to_str().unwrap();
@@ -91,7 +91,7 @@ fn files() -> Vec<Case> {
     cases().into_values().filter(compiles).collect()
 }
 
-/// Lints both packages, and gives what is said of each.
+/// Lints both packages, and returns the lints of each.
 fn lint(cases: &[Case]) -> BTreeMap<String, BTreeSet<Lint>> {
     let workspace = write_workspace(cases);
     let mut clippy = Command::new(env!("CARGO"));
@@ -123,7 +123,7 @@ fn lint(cases: &[Case]) -> BTreeMap<String, BTreeSet<Lint>> {
     found
 }
 
-/// The lints of the compiler that are off unless somebody asks for them.
+/// Returns the lints of the compiler that are off by default.
 fn allowed_by_default() -> Vec<String> {
     let output = Command::new(Path::new(env!("CARGO")).with_file_name("rustc")).args(["-W", "help"]).output().unwrap();
     let text = String::from_utf8(output.stdout).unwrap();
@@ -137,8 +137,8 @@ fn allowed_by_default() -> Vec<String> {
     allowed
 }
 
-/// A workspace with two packages of the same files. For one of them, `redlock_runtime` is a crate that gives out everything of
-/// the real one, and attributes that do nothing.
+/// Writes a workspace with two packages of the same files. In one of them, `redlock_runtime` is a crate that re-exports
+/// the real one, with attributes that do nothing.
 fn write_workspace(cases: &[Case]) -> PathBuf {
     let root = Path::new(env!("CARGO_MANIFEST_DIR")).parent().unwrap();
     let workspace = target_dir().join("lints");
@@ -171,13 +171,13 @@ fn write_workspace(cases: &[Case]) -> PathBuf {
 const PLAIN_RUNTIME: &str = "pub use attribute::{distributed_lock, distributed_lock_defaults};
 pub use real::*;
 
-/// What a body sees as its guard.
+/// Guard of a body.
 pub fn guard() -> &'static FencedGuard {
     unimplemented!()
 }
 ";
 
-/// Leaves a function as it is, but for a guard that its body names.
+/// Returns the function unchanged, except for the guard that its body names.
 const ATTRIBUTE: &str = r#"use proc_macro::{Group, TokenStream, TokenTree};
 
 #[proc_macro_attribute]

@@ -1,11 +1,13 @@
-//! Compiles every file under `tests/ui`, all in one run of cargo, and compares what the compiler says.
+//! Compiles every file under `tests/ui` in one run of cargo, and compares the messages of the compiler.
 //!
-//! - `ours`: the texts are written in this project, so the expectation holds them.
-//! - `rustc`: the compiler writes the texts; the expectation holds code and place.
-//! - `same`: the compiler says the same at the same places as without the attribute; the expectation lists differences.
-//! - `pass`: nothing may be said, warnings included. The `attribute` tests contain these files too, for clippy.
+//! - `ours`: the texts are written in this project. The expectation contains them.
+//! - `rustc`: the compiler writes the texts. The expectation contains code and position.
+//! - `same`: the compiler reports the same at the same positions as without the attribute. The expectation lists
+//!   differences.
+//! - `pass`: no messages, and no warnings. The `attribute` tests contain these files too, for clippy.
 //!
-//! `UI_BLESS=1 cargo test -p redlock-tests --test ui` writes the expectations; read the difference before you commit it.
+//! `UI_BLESS=1 cargo test -p redlock-tests --test ui` updates the expectations. Read the difference before you commit
+//! it.
 #![allow(clippy::unwrap_used, clippy::indexing_slicing, reason = "helpers of tests are tests too")]
 
 mod lints;
@@ -42,7 +44,7 @@ struct Case {
     source: PathBuf,
 }
 
-/// All cases by the name of their target.
+/// Returns all cases by the name of their target.
 fn cases() -> BTreeMap<String, Case> {
     let folder = |kind: &str| Path::new(env!("CARGO_MANIFEST_DIR")).join("ui").join(kind);
     let files = |kind: &'static str| {
@@ -59,19 +61,19 @@ impl Case {
         format!("{}-{}", self.kind, self.source.file_stem().unwrap().display())
     }
 
-    /// `// edition: 2021` in the first line; 2024 otherwise.
+    /// Returns the edition in the first line (`// edition: 2021`), or 2024.
     fn edition(&self) -> String {
         let text = fs::read_to_string(&self.source).unwrap();
         text.lines().next().and_then(|line| line.strip_prefix("// edition: ")).unwrap_or("2024").to_owned()
     }
 
-    /// The target as a manifest describes it.
+    /// Returns the target in the syntax of a manifest.
     fn example(&self, target: &str) -> String {
         let (path, edition) = (self.source.display(), self.edition());
         format!("[[example]]\nname = {target:?}\npath = \"{path}\"\nedition = {edition:?}\ncrate-type = [\"lib\"]\n")
     }
 
-    /// The same file without the attribute.
+    /// Returns the case of the same file without the attribute.
     fn plain(&self) -> Self {
         Self { kind: "plain", source: package().join(self.source.file_name().unwrap()) }
     }
@@ -99,7 +101,7 @@ impl Case {
     }
 }
 
-/// The messages in the order of their lines.
+/// Returns the messages in the order of their lines.
 fn text(messages: &[Message], with_text: bool) -> String {
     let lines = messages.iter().map(|message| message.line(with_text)).collect();
     sorted(lines)
@@ -111,7 +113,7 @@ fn sorted(mut lines: Vec<String>) -> String {
     lines.iter().fold(String::new(), |text, line| text + line + "\n")
 }
 
-/// What is said only without the attribute, and only with it.
+/// Returns the messages that appear only without the attribute, and only with it.
 fn differences(plain: &[Message], locked: &[Message]) -> String {
     assert!(!plain.is_empty(), "a case in which nothing is said shows nothing");
     let lines = |messages: &[Message]| messages.iter().map(|message| message.line(false)).collect::<Vec<_>>();
@@ -131,18 +133,18 @@ fn only(lines: &[String], others: &[String], mark: &str) -> Vec<String> {
     only
 }
 
-/// One message of the compiler.
+/// Message of the compiler.
 #[derive(Clone)]
 struct Message {
     place: String,
     level: String,
     text: String,
-    /// What to write, when the compiler tells it in a note of ours.
+    /// Notes of this project that the compiler appends.
     notes: Vec<String>,
 }
 
 impl Message {
-    /// `None` for the summary at the end.
+    /// Reads a message. Returns `None` for the summary at the end.
     fn read(message: &Value) -> Option<Self> {
         let spans = message["spans"].as_array()?;
         let span = spans.iter().find(|span| span["is_primary"] == true)?;
@@ -168,7 +170,7 @@ impl Message {
     }
 }
 
-/// A note without a place, unless it is one of those that the compiler writes of itself.
+/// Returns the text of a note without a position, unless the compiler writes it itself.
 fn note(message: &Value) -> Option<String> {
     let text = message["message"].as_str()?;
     let is_compilers = ["required", "this error originates", "`#[", "see issue", "the full", "consider", "#["];
@@ -178,7 +180,7 @@ fn note(message: &Value) -> Option<String> {
     is_ours.then(|| text.to_owned())
 }
 
-/// Compiles all cases and gives the messages of each.
+/// Compiles all cases and returns the messages of each.
 fn check(cases: &BTreeMap<String, Case>) -> BTreeMap<String, Vec<Message>> {
     let package = write_package(cases);
     let output = Command::new(env!("CARGO"))
@@ -202,7 +204,7 @@ fn check(cases: &BTreeMap<String, Case>) -> BTreeMap<String, Vec<Message>> {
     found
 }
 
-/// What a package depends on beside `redlock-runtime`.
+/// Dependencies of a package in addition to `redlock-runtime`.
 const DEPENDENCIES: &str = "async-trait = \"*\"\n\
     axum = { version = \"*\", default-features = false, features = [\"json\", \"macros\", \"query\"] }\n\
     serde = { version = \"*\", features = [\"derive\"] }\n\
@@ -210,7 +212,7 @@ const DEPENDENCIES: &str = "async-trait = \"*\"\n\
     tonic = { version = \"*\", default-features = false, features = [\"codegen\"] }\n\
     tokio = { version = \"*\", features = [\"macros\", \"rt-multi-thread\", \"time\"] }\n";
 
-/// A package outside of the workspace with one target for each case, so that one run of cargo compiles all of them.
+/// Writes a package outside the workspace with one target for each case, so that one run of cargo compiles all of them.
 fn write_package(cases: &BTreeMap<String, Case>) -> PathBuf {
     let package = package();
     fs::create_dir_all(&package).unwrap();
@@ -235,7 +237,7 @@ fn package() -> PathBuf {
     target_dir().join("ui")
 }
 
-/// The workspace's own, which has most dependencies already.
+/// Returns the target directory of the workspace, which contains most dependencies already.
 fn target_dir() -> PathBuf {
     Path::new(env!("CARGO_TARGET_TMPDIR")).parent().unwrap().to_owned()
 }

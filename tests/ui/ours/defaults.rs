@@ -4,7 +4,7 @@ pub struct Shop {
     pub locks: LockManager,
 }
 
-/// Every mistake is told here, and once.
+/// Every mistake is reported here, and once.
 #[distributed_lock_defaults(key = "a", guard = lock, fencing, tll = 5, ttl = 0, wait = none, once_per = 15m)]
 impl Shop {
     #[distributed_lock(key = "one")]
@@ -79,6 +79,6 @@ pub async fn function() -> Result<(), LockError> {
 #[distributed_lock_defaults(ttl = 10)]
 pub struct Order;
 
-/// The attribute of the functions has no place there either.
+/// The attribute of the functions is not allowed there, either.
 #[distributed_lock(key = "order")]
 impl Order {}

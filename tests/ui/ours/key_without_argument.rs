@@ -20,19 +20,19 @@ pub async fn handler(State(store): State<Service>, Path((tenant, id)): Path<(Str
     Ok(format!("{tenant}{id}"))
 }
 
-/// What has no name yet gets one.
+/// The message proposes a name for a value without one.
 #[distributed_lock(key = "orders")]
 pub async fn whole(path: Path<u64>) -> Result<u64, LockError> {
     Ok(*path)
 }
 
-/// The manager and the limit say nothing about what is locked.
+/// The manager and the limit do not identify what is locked.
 #[distributed_lock(key = "nightly", manager = locks, ttl = std::time::Duration::from_secs(seconds_id))]
 pub async fn nightly(locks: &LockManager, seconds_id: u64, _unused_id: u8) -> Result<u64, LockError> {
     Ok(seconds_id)
 }
 
-/// Neither do these.
+/// These arguments do not identify it, either.
 #[distributed_lock(key = "handles")]
 pub async fn handles(
     pool: &Service,

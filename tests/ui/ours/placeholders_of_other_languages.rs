@@ -29,7 +29,7 @@ pub async fn path(id: u64) -> Result<u64, LockError> {
     Ok(id)
 }
 
-/// A value in braces, and a sign that is meant.
+/// A value in braces, and an intended sign.
 #[distributed_lock(key = "{{{id}}}:#7")]
 pub async fn hash_tag(id: u64) -> Result<u64, LockError> {
     Ok(id)

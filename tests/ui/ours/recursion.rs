@@ -71,7 +71,7 @@ impl<'a> Service<'a> {
         Box::pin(other.by_name(other.clone(), id)).await
     }
 
-    /// And that this is not.
+    /// Only the compiler knows that this is not `Self`.
     #[distributed_lock(key = "order:{id}")]
     pub async fn delegate(&self, store: &Store, id: u64) -> Result<u64, LockError> {
         self.store.delegate(id).await?;

@@ -1,6 +1,6 @@
 use redlock_runtime::{LockError, distributed_lock};
 
-/// Only the key uses the argument, and the key is refused: the compiler must not say that the argument is unused.
+/// Only the key uses the argument, and the key is rejected. The compiler must not report an unused argument.
 #[distributed_lock(key = "order:{order_id}:{}")]
 pub async fn capture(order_id: u64, (left, right): (u64, u64)) -> Result<(), LockError> {
     Ok(())

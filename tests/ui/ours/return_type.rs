@@ -22,7 +22,7 @@ pub fn boxed(order_id: u64) -> std::pin::Pin<Box<dyn Future<Output = Result<u64,
     Box::pin(async move { Ok(order_id) })
 }
 
-/// A type of another crate cannot be given a `From`.
+/// The `From` cannot be implemented for a type of another crate.
 #[distributed_lock(key = "order:{order_id}")]
 pub async fn foreign(order_id: u64) -> Result<u64, tonic::Status> {
     Ok(order_id)

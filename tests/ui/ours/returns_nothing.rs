@@ -6,7 +6,7 @@ pub async fn nightly() {}
 #[distributed_lock(key = "nightly")]
 pub async fn unit() -> () {}
 
-/// `on_error` says what to do instead.
+/// `on_error` chooses what to return.
 #[distributed_lock(key = "nightly", on_error = |_: LockError| ())]
 pub async fn handled() {}
 

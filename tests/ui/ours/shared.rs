@@ -70,7 +70,7 @@ pub async fn again(name: u64) -> Result<(), LockError> {
     Box::pin(again(name)).await
 }
 
-/// What one needs the lock for is what the other has it for.
+/// The two functions need the lock for the same work.
 #[distributed_lock(key = "config:{name}", mode = shared, reentrant)]
 pub async fn nested(name: u64) -> Result<(), LockError> {
     Box::pin(nested(name)).await

@@ -10,7 +10,7 @@ pub async fn boolean() -> bool {
     true
 }
 
-/// The other errors still need a place.
+/// The return type must still hold the other errors.
 #[distributed_lock(key = "nightly", on_contended = skip)]
 pub async fn nothing() {}
 

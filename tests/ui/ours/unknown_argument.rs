@@ -15,7 +15,7 @@ pub async fn none() -> Result<(), LockError> {
     Ok(())
 }
 
-/// Each stands at its place, beside other mistakes.
+/// Each is reported at its position, beside other mistakes.
 #[distributed_lock(key = "order:{ordr_id}:{amount}:{x}", ttl = 0)]
 pub async fn several(order_id: u64, amount: u64) -> Result<u64, LockError> {
     Ok(order_id + amount)

@@ -19,14 +19,14 @@ impl Held {
     }
 }
 
-/// The body has a name of its own.
+/// The body defines the name itself.
 #[distributed_lock(key = "order:{id}")]
 pub async fn bound_by_the_body(id: u64) -> Result<bool, LockError> {
     let lock = Held;
     Ok(lock.is_held() && id > 0)
 }
 
-/// As above, before the block.
+/// The name is defined before the block.
 #[distributed_lock(key = "order:{id}")]
 pub fn bound_before_the_block(id: u64) -> impl Future<Output = Result<bool, LockError>> {
     let guard = Held;

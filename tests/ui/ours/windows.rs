@@ -15,7 +15,7 @@ pub async fn nobodys() -> Result<(), LockError> {
     Ok(())
 }
 
-#[distributed_lock(key = "nightly", window_start = 6h, on_failure = give_back)]
+#[distributed_lock(key = "nightly", window_start = 6h, on_failure = reopen)]
 pub async fn no_windows() -> Result<(), LockError> {
     Ok(())
 }
@@ -45,7 +45,7 @@ pub async fn alias() -> Result<(), LockError> {
     Ok(())
 }
 
-#[distributed_lock(key = "nightly", once_per = 1h, on_failure = give_back, on_error = |_| 0)]
+#[distributed_lock(key = "nightly", once_per = 1h, on_failure = reopen, on_error = |_| 0)]
 pub async fn never_fails() -> u8 {
     7
 }

@@ -1,20 +1,20 @@
 #![deny(warnings, missing_docs)]
 #![allow(dead_code, unreachable_pub, reason = "also a module of the attribute tests")]
 #![warn(clippy::all, clippy::pedantic, clippy::nursery)]
-//! Options that a block gives to the functions inside.
+//! Options that functions take from their block.
 
 use async_trait::async_trait;
 use redlock_runtime::{LockError, LockManager, distributed_lock, distributed_lock_defaults};
 use std::time::Duration;
 
-/// Locks of its own.
+/// A type with its own locks.
 #[derive(Debug)]
 pub struct Shop {
     /// The locks.
     pub locks: LockManager,
 }
 
-#[distributed_lock_defaults(manager = self.locks, ttl = Self::LEASE, wait = none, on_failure = give_back)]
+#[distributed_lock_defaults(manager = self.locks, ttl = Self::LEASE, wait = none, on_failure = reopen)]
 impl Shop {
     const LEASE: Duration = Duration::from_secs(7);
 
@@ -114,13 +114,13 @@ pub mod jobs {
     }
 }
 
-/// Jobs with windows, and one without, which says nothing of failures.
+/// Jobs with windows, and one without, which does not return a `Result`.
 #[derive(Debug)]
 pub struct Jobs;
 
-#[distributed_lock_defaults(on_failure = give_back)]
+#[distributed_lock_defaults(on_failure = reopen)]
 impl Jobs {
-    /// Whether it has run.
+    /// Returns `true` if it has run.
     #[distributed_lock(key = "ping", on_error = |_| false)]
     pub async fn ping() -> bool {
         true

@@ -52,7 +52,7 @@ pub async fn expressions(
 
 /// # Errors
 /// The lock.
-#[distributed_lock(key = "report:{id}", once_per = 1d, window_start = 6h, on_failure = give_back, on_contended = skip)]
+#[distributed_lock(key = "report:{id}", once_per = 1d, window_start = 6h, on_failure = reopen, on_contended = skip)]
 pub async fn window(id: u64) -> Result<Option<u64>, LockError> {
     Ok(Some(id))
 }
@@ -61,7 +61,7 @@ pub async fn window(id: u64) -> Result<Option<u64>, LockError> {
 /// The lock.
 #[distributed_lock(key = "report", once_per = LEASE * 2, window_start = LEASE, guard = window)]
 pub async fn window_of_expressions() -> Result<(), LockError> {
-    window.give_back_window();
+    window.reopen_window();
     Ok(())
 }
 
@@ -102,7 +102,7 @@ pub async fn handled(id: u64) -> bool {
     id > 0
 }
 
-/// Nothing is said of errors.
+/// The return type has no value for errors.
 #[distributed_lock(key = "config:{name}", mode = shared, on_contended = skip, on_error = drop)]
 pub async fn shared(name: &str) {
     tokio::task::yield_now().await;
@@ -142,7 +142,7 @@ impl Order {
     }
 }
 
-/// What a method in the key takes.
+/// A method with arguments in the key.
 ///
 /// # Errors
 /// The lock.

@@ -1,7 +1,7 @@
 #![deny(warnings, missing_docs)]
 #![allow(dead_code, unreachable_pub, reason = "also a module of the attribute tests")]
 #![warn(clippy::all, clippy::pedantic, clippy::nursery)]
-//! Handlers of web and RPC frameworks, and the attributes that they like to stand beside.
+//! Handlers of web and RPC frameworks, with the attributes of these frameworks.
 
 use axum::extract::{Path, State};
 use axum::http::StatusCode;
@@ -12,7 +12,7 @@ use redlock_runtime::{LockError, LockManager, distributed_lock};
 use std::sync::Arc;
 use tracing::instrument;
 
-/// What the handlers share.
+/// Shared state of the handlers.
 #[derive(Clone, Debug)]
 pub struct App {
     /// The locks.
@@ -43,7 +43,7 @@ pub async fn capture(State(app): State<App>, Path(id): Path<u64>, body: String) 
     Ok(format!("{id}{body}"))
 }
 
-/// The attribute of the framework may stand above or below.
+/// The attribute of the framework may be above or below.
 ///
 /// # Errors
 /// The lock.
@@ -62,7 +62,7 @@ pub async fn debug_below(State(app): State<App>, Path(id): Path<u64>) -> Result<
     Ok(lock.key().to_string())
 }
 
-/// A response of its own for a lock that is taken.
+/// Returns another response for a lock that is taken.
 #[distributed_lock(
     key = "order:{id}",
     manager = app.locks,

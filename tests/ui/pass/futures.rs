@@ -47,7 +47,7 @@ pub fn chosen(id: u64) -> BoxFuture<'static, Result<u64, LockError>> {
     if id == 0 { boxed(id) } else { Box::pin(unnamed(id)) }
 }
 
-/// What does not show its output must not be asked for it.
+/// The output is hidden behind an alias, so the code must not name it.
 #[distributed_lock(key = "order:{id}", on_error = |error| error.is_contended())]
 pub fn handled(id: u64) -> impl Future<Output = bool> {
     async move { id == 0 }

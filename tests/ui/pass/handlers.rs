@@ -1,4 +1,4 @@
-//! Handlers whose arguments say nothing about what is locked: none of them is warned of.
+//! Handlers without an argument that identifies what is locked. None of them gets a warning.
 #![deny(warnings)]
 
 use axum::Json;
@@ -28,7 +28,7 @@ pub struct NewOrder {
     pub name: String,
 }
 
-/// What a handler answers.
+/// Response of a handler.
 pub struct Failed;
 
 impl From<LockError> for Failed {

@@ -2,7 +2,7 @@
 #![allow(dead_code, unreachable_pub, reason = "also a module of the attribute tests")]
 #![warn(clippy::all, clippy::pedantic, clippy::nursery)]
 #![warn(clippy::shadow_reuse, clippy::shadow_same, clippy::shadow_unrelated)]
-//! What is rare in a signature or a body and valid all the same.
+//! Rare and valid signatures and bodies.
 
 use redlock_runtime::{LockError, LockKeyPart, LockManager, distributed_lock};
 use std::fmt::{self, Display};
@@ -11,7 +11,7 @@ use std::marker::PhantomData;
 use std::pin::Pin;
 use std::time::Duration;
 
-/// What a deployment decides.
+/// Configuration of a deployment.
 pub trait Config {
     /// How long its locks live.
     const TTL: Duration;
@@ -123,7 +123,7 @@ pub async fn nested_impl(id: u8) -> Result<Box<dyn Iterator<Item = impl Display>
     Ok(Box::new((0..id).map(u64::from)))
 }
 
-/// A part of a key that is no `Display`.
+/// A part of a key that does not implement `Display`.
 #[derive(Debug)]
 pub struct OrderId(pub u64);
 
@@ -133,7 +133,7 @@ impl LockKeyPart for OrderId {
     }
 }
 
-/// Parts of one's own, behind references too.
+/// User-defined parts, also behind references.
 ///
 /// # Errors
 /// The lock.
@@ -155,7 +155,7 @@ impl Order {
     }
 }
 
-/// What a method takes is the value of the named part.
+/// A method gets the value of the named part.
 ///
 /// # Errors
 /// The lock.
@@ -170,7 +170,7 @@ macro_rules! ensure {
     };
 }
 
-/// A macro stands before the block, in which a `return` could be hidden.
+/// A macro before the block may hide a `return`.
 ///
 /// # Errors
 /// The lock.
@@ -208,7 +208,7 @@ pub fn items_first(id: u64) -> impl Future<Output = Result<u64, LockError>> + Se
     }
 }
 
-/// As above, in a box that is made elsewhere.
+/// A macro before a box that is created elsewhere.
 ///
 /// # Errors
 /// The lock.
@@ -232,7 +232,7 @@ pub async fn stacked(upper: String, lower: String) -> Result<String, LockError> 
     Ok(lock.key().to_string())
 }
 
-/// Arguments after one that nobody uses, and after a pattern.
+/// Arguments after an unused one, and after a pattern.
 ///
 /// # Errors
 /// The lock.

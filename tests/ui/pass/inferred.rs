@@ -1,7 +1,8 @@
 #![deny(warnings, missing_docs)]
 #![allow(dead_code, unreachable_pub, reason = "also a module of the attribute tests")]
 #![warn(clippy::all, clippy::pedantic, clippy::nursery)]
-//! What the body gives is known from the signature, so that more is coerced than in the plain function, which does not compile.
+//! The output of the body is known from the signature, so more is coerced than in the plain function, which does not
+//! compile.
 
 use redlock_runtime::{LockError, distributed_lock};
 use std::pin::Pin;

@@ -1,7 +1,8 @@
 // edition: 2021
 #![deny(warnings, missing_docs)]
 #![warn(clippy::all, clippy::pedantic, clippy::nursery)]
-//! What the body gives is known from the signature, so that more is coerced than in the plain function, which does not compile.
+//! The output of the body is known from the signature, so more is coerced than in the plain function, which does not
+//! compile.
 
 use redlock_runtime::{LockError, distributed_lock};
 use std::future::Future;

@@ -128,7 +128,7 @@ pub async fn inside(id: u64) -> Result<u64, LockError> {
     Ok(found)
 }
 
-/// What a trait asks for in its own words.
+/// A trait with explicit bounds.
 pub trait Job {
     /// Runs.
     fn run(&self, id: u64) -> impl Future<Output = Result<(), LockError>> + Send;

@@ -12,7 +12,7 @@ pub async fn innermost(id: u64) -> Result<u64, LockError> {
     Ok(id)
 }
 
-/// What is inside of a lock is known from here on, whatever it is that stands deeper.
+/// The type inside a lock is known here, whatever is nested in it.
 #[must_use]
 pub fn size() -> usize {
     size_of_val(&innermost(0))
@@ -35,7 +35,7 @@ chain! {
     h calls i, i calls j, j calls k, k calls l, l calls m, m calls n, n calls innermost,
 }
 
-/// The whole chain, for a task of its own.
+/// Spawns the whole chain.
 pub fn whole() -> impl Future<Output = Result<u64, LockError>> + Send {
     a(0)
 }

@@ -95,7 +95,7 @@ pub trait Accounts {
     }
 }
 
-/// Whatever is in scope under the names that the expansion uses.
+/// Names that the expansion uses, with another meaning.
 pub async fn hidden(key: u64, path: u64) -> Result<(), LockError> {
     #[distributed_lock(key = ["{key}", "{path}:p"])]
     async fn inner(key: u64, path: u64) -> Result<(), LockError> {

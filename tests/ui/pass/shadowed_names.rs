@@ -39,7 +39,7 @@ pub mod core {}
 /// Not the standard library's.
 pub mod std_shadow {}
 
-/// The user's `__guard`, `__acquire` and `__error` are not ours, and ours are not the user's.
+/// The user's `__guard`, `__acquire` and `__error` are independent of the generated ones.
 ///
 /// # Errors
 /// The lock.

@@ -1,7 +1,7 @@
 #![deny(warnings, missing_docs)]
 #![allow(dead_code, unreachable_pub, reason = "also a module of the attribute tests")]
 #![warn(clippy::all, clippy::pedantic, clippy::nursery)]
-//! Everything that may stand in the signature of an async function.
+//! Everything that a signature of an async function may contain.
 
 use redlock_runtime::{LockError, LockManager, Wait, distributed_lock};
 use std::fmt::Display;
@@ -160,7 +160,7 @@ impl Service {
         Ok(self.count)
     }
 
-    /// The attribute may stand below and above others, and on what is compiled under a condition.
+    /// The attribute may be below and above others, and on conditionally compiled code.
     #[cfg(not(test))]
     #[inline]
     #[distributed_lock(key = "nightly:{id}", manager = self.locks, on_error = |error| error.is_contended())]

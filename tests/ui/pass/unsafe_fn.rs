@@ -4,7 +4,7 @@
 use redlock_runtime::{LockError, distributed_lock};
 
 /// # Safety
-/// Nobody else uses `cell`.
+/// No other code uses `cell`.
 ///
 /// # Errors
 /// The lock.

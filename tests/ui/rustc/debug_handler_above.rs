@@ -2,7 +2,7 @@ use axum::debug_handler;
 use axum::extract::Path;
 use redlock_runtime::distributed_lock;
 
-/// It copies the body into a function of its own, without the lock: `#[distributed_lock]` must stand first.
+/// The attribute copies the body into another function, without the lock. `#[distributed_lock]` must come first.
 #[debug_handler]
 #[distributed_lock(key = "order:{id}", guard = lock, on_error = |error| error.to_string())]
 pub async fn capture(Path(id): Path<u64>) -> String {

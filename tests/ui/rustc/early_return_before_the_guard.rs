@@ -9,7 +9,7 @@ macro_rules! ensure {
     };
 }
 
-/// The macro hides a future that would come past the lock.
+/// The macro hides a future that would bypass the lock.
 #[distributed_lock(key = "order:{id}", guard = lock)]
 pub fn hidden(id: u64) -> Pin<Box<dyn Future<Output = Result<u64, LockError>> + Send>> {
     ensure!(id > 0);

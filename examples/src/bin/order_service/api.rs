@@ -7,10 +7,11 @@ use axum::http::StatusCode;
 use axum::http::header::{AUTHORIZATION, CONTENT_TYPE};
 use axum::http::request::Parts;
 use axum::middleware::map_response;
-use axum::response::{Html, IntoResponse, Response};
+use axum::response::{IntoResponse, Response};
 use axum::routing::{get, post};
 use axum::{Json, Router};
-use redlock_examples::{locks_page, prometheus};
+use redlock_examples::prometheus;
+use redlock_runtime::admin::LocksPage;
 use redlock_runtime::{LockError, LockManager, distributed_lock};
 use serde::Deserialize;
 use std::sync::Arc;
@@ -69,8 +70,8 @@ async fn metrics(State(state): State<AppState>) -> impl IntoResponse {
 }
 
 /// The locks of this process, for people.
-async fn locks(State(state): State<AppState>) -> Html<String> {
-    Html(locks_page::page("order_service", &state.locks.stats(), &state.locks.held()))
+async fn locks(State(state): State<AppState>) -> LocksPage {
+    state.locks.page("order_service")
 }
 
 #[derive(Deserialize)]

@@ -1,18 +1,25 @@
-//! What is known of the locks that are watched.
+//! State of `watch`: the locks, the messages and the order.
 
-use redlock_runtime::{Holder, Inspection, LockList, Owner, single_line};
+use super::super::waiter_count;
+use crate::arguments::Sort;
+use redlock_runtime::admin::{Holder, Inspection, LockList, Owner, single_line};
+use std::cmp::Reverse;
 use std::collections::HashMap;
-use std::time::Duration;
+use std::time::{Duration, SystemTime};
 
-/// What is known of the locks that are watched.
+/// State of `watch`.
 pub(super) struct Board {
     pattern: String,
     rows: Vec<Row>,
-    /// What is wrong with the nodes, or with the list.
-    complaints: Vec<String>,
-    /// The processes by the ids of their managers, as they were last told.
+    sort: Sort,
+    /// Messages about failed nodes and about an incomplete list.
+    messages: Vec<String>,
+    /// Names of the processes by manager id, from the last lookup.
     labels: HashMap<String, String>,
-    looks: usize,
+    /// Number of updates.
+    updates: usize,
+    /// Time of the last update.
+    updated: Option<SystemTime>,
 }
 
 /// One lock.
@@ -20,50 +27,76 @@ pub(super) struct Board {
 pub(super) struct Row {
     pub(super) key: String,
     pub(super) holder: String,
-    /// Since when its holder has asked for it.
+    /// Time since the holder requested the lock.
     pub(super) age: Option<Duration>,
+    /// Number of waiting processes.
     pub(super) waiting: u64,
 }
 
 impl Board {
-    pub(super) fn new(pattern: &str) -> Self {
-        Self { pattern: pattern.into(), rows: Vec::new(), complaints: Vec::new(), labels: HashMap::new(), looks: 0 }
+    pub(super) fn new(pattern: &str, sort: Sort) -> Self {
+        let (rows, messages, labels) = (Vec::new(), Vec::new(), HashMap::new());
+        Self { pattern: pattern.into(), rows, sort, messages, labels, updates: 0, updated: None }
     }
 
     pub(super) fn pattern(&self) -> &str {
         &self.pattern
     }
 
-    /// The locks, those first that most wait for, and of the others those that are held for longest.
+    /// Returns the locks in the selected order.
     pub(super) fn rows(&self) -> &[Row] {
         &self.rows
     }
 
-    pub(super) fn complaints(&self) -> &[String] {
-        &self.complaints
+    pub(super) fn messages(&self) -> &[String] {
+        &self.messages
     }
 
-    /// How often the nodes were looked at.
-    pub(super) const fn looks(&self) -> usize {
-        self.looks
+    pub(super) const fn updates(&self) -> usize {
+        self.updates
     }
 
-    /// Takes in what the nodes have said.
-    pub(super) fn take_in(&mut self, list: &LockList, locks: &[Inspection]) {
-        self.looks += 1;
+    pub(super) const fn updated(&self) -> Option<SystemTime> {
+        self.updated
+    }
+
+    pub(super) const fn sort(&self) -> Sort {
+        self.sort
+    }
+
+    /// Selects the next order.
+    pub(super) fn change_sort(&mut self) {
+        self.sort = self.sort.next();
+        self.sort_rows();
+    }
+
+    fn sort_rows(&mut self) {
+        match self.sort {
+            Sort::Waiting => self.rows.sort_by(|a, b| {
+                (Reverse(a.waiting), Reverse(a.age), &a.key).cmp(&(Reverse(b.waiting), Reverse(b.age), &b.key))
+            }),
+            Sort::Age => self.rows.sort_by(|a, b| (Reverse(a.age), &a.key).cmp(&(Reverse(b.age), &b.key))),
+            Sort::Key => self.rows.sort_by(|a, b| a.key.cmp(&b.key)),
+        }
+    }
+
+    /// Replaces the locks by those of a new list.
+    pub(super) fn update(&mut self, list: &LockList, locks: &[Inspection]) {
+        self.updates += 1;
+        self.updated = Some(SystemTime::now());
         for lock in locks {
             self.learn(lock);
         }
-        let is_taken = |lock: &&Inspection| lock.holder() != Some(&Holder::Nobody);
-        self.rows = locks.iter().filter(is_taken).map(|lock| self.row(lock)).collect();
-        self.rows.sort_by(|a, b| (b.waiting, b.age).cmp(&(a.waiting, a.age)).then_with(|| a.key.cmp(&b.key)));
-        self.complaints = list.failures.iter().map(ToString::to_string).collect();
+        let is_locked = |lock: &&Inspection| lock.holder() != Some(&Holder::Nobody);
+        self.rows = locks.iter().filter(is_locked).map(|lock| self.row(lock)).collect();
+        self.sort_rows();
+        self.messages = list.failures.iter().map(ToString::to_string).collect();
         if !list.is_complete {
-            self.complaints.push("there are more locks than are shown: watch a pattern".to_owned());
+            self.messages.push("not all locks are shown: pass a narrower pattern".to_owned());
         }
     }
 
-    /// Remembers who is who.
+    /// Remembers the names of the processes.
     fn learn(&mut self, lock: &Inspection) {
         let holders = lock.nodes.iter().filter_map(|node| node.holder.owner());
         for owner in holders.filter(|owner| owner.is_connected.is_some()) {
@@ -80,23 +113,23 @@ impl Board {
             Some(other) => (other.to_string(), None),
             None => ("no majority".to_owned(), None),
         };
-        let waiting = lock.nodes.iter().map(|node| node.waiting).max().unwrap_or(0);
+        let waiting = waiter_count(lock);
         Row { key: single_line(lock.key.as_str()).into_owned(), holder, age, waiting }
     }
 }
 
-/// The id of the manager of a token.
+/// Returns the manager id of a token.
 fn manager(owner: &Owner) -> String {
     owner.token.as_str().rsplit('@').next().unwrap_or_default().to_owned()
 }
 
-/// The process of a token, in short.
+/// Returns a short name of the process of a token.
 fn described(owner: &Owner) -> String {
     let name = owner.label.as_deref().map_or_else(|| manager(owner), str::to_owned);
     let name = single_line(&name);
     match (&owner.address, owner.is_connected) {
         (Some(address), _) => format!("{name} at {}", single_line(address)),
-        (None, Some(false)) => format!("{name}, of which no connection is known"),
+        (None, Some(false)) => format!("{name}, not connected"),
         (None, _) => name.into_owned(),
     }
 }

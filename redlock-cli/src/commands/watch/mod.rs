@@ -1,99 +1,116 @@
-//! `redlock watch [PATTERN]`: the locks in a terminal, as they come and go.
+//! `redlock watch [PATTERN]`: shows the held locks in the terminal and updates them.
 //!
-//! What is shown is in `board`, and how it looks in `screen`. Here are the terminal, its keys, and the looks at the nodes.
+//! `board` is the state, `screen` draws it. This file has the terminal, its keys, and the calls to the nodes.
 
 mod board;
 mod screen;
 
+use crate::arguments::Sort;
 use crate::outcome::{Outcome, YES};
 use board::Board;
 use ratatui::DefaultTerminal;
 use ratatui::crossterm::event::{self, Event, KeyCode, KeyEventKind, KeyModifiers};
 use redlock_runtime::LockManager;
+use redlock_runtime::admin::{InspectOptions, ListOptions};
 use std::io::{self, IsTerminal};
 use std::time::{Duration, Instant};
 use tokio::time::sleep;
 
-/// How many locks are looked at. Fewer, not even a high terminal is filled; more, each look asks the nodes more.
-const MOST: usize = 200;
-/// Between two looks at the keyboard. Smaller, needless wake-ups; larger, a key is felt to be slow.
-const BLINK: Duration = Duration::from_millis(50);
-/// For how long the names of all keys are looked through. Smaller, the locks beside millions of keys are never all there; larger, a
-/// look takes longer.
-const LONGEST_LIST: Duration = Duration::from_secs(10);
-/// So many times as long as a look has taken, nothing is asked. Smaller, a server with millions of keys is busy with it while
-/// anybody looks; larger, less is seen of how locks come and go there.
-const REST: u32 = 10;
-/// In how many looks the servers are asked once which processes are connected, which costs them more than all else. Fewer, a
-/// server with many clients is at it all the time; more, a new process has no name for longer.
-const NAMED_EVERY: usize = 5;
+/// Maximum number of shown locks: 200. Too small: a high terminal is not filled. Too large: each update asks the nodes more.
+const LIMIT: usize = 200;
+/// Pause between two looks at the keyboard: 50 ms. Too small: needless wake-ups. Too large: a key press feels slow.
+const KEYBOARD_PAUSE: Duration = Duration::from_millis(50);
+/// Time limit of one scan: 10 s. Too small: among millions of keys, locks are missing. Too large: an update takes longer.
+const SCAN_TIMEOUT: Duration = Duration::from_secs(10);
+/// Pause after an update, as a multiple of its duration: 10. Too small: a server with millions of keys is busy with scans. Too large: short
+/// locks are missed there.
+const PAUSE_FACTOR: u32 = 10;
+/// Number of updates for each lookup of the processes, which costs the servers most: 5. Too small: a server with many clients is always
+/// busy with it. Too large: a new process has no name for longer.
+const UPDATES_PER_LOOKUP: usize = 5;
 
-pub(super) async fn run(manager: &LockManager, pattern: &str, every: u64) -> Outcome {
+pub(super) async fn run(manager: &LockManager, pattern: &str, every: u64, sort: Sort) -> Outcome {
     if !io::stdout().is_terminal() {
-        return Outcome::failed("`watch` needs a terminal: write `redlock list --json` in a script");
+        return Outcome::failed("`watch` needs a terminal: use `redlock list --json` in a script");
     }
     let mut terminal = match ratatui::try_init() {
         Ok(terminal) => terminal,
         Err(error) => return Outcome::failed(&format!("the terminal cannot be used: {error}")),
     };
-    let watched = watch(manager, &mut terminal, pattern, Duration::from_secs(every)).await;
+    let board = Board::new(pattern, sort);
+    let watched = watch(manager, &mut terminal, board, Duration::from_secs(every)).await;
     ratatui::restore();
     match watched {
-        Ok(()) => Outcome::said(&"", YES),
+        Ok(()) => Outcome::new(&"", YES),
         Err(error) => Outcome::failed(&format!("the terminal cannot be used: {error}")),
     }
 }
 
-/// Shows the locks until somebody has seen enough.
+/// Shows the locks until the user quits.
 async fn watch(
     manager: &LockManager,
     terminal: &mut DefaultTerminal,
-    pattern: &str,
+    mut board: Board,
     every: Duration,
 ) -> io::Result<()> {
-    let mut board = Board::new(pattern);
     loop {
         terminal.draw(|frame| screen::draw(frame, &board))?;
         let begun = Instant::now();
-        let is_named = board.looks().is_multiple_of(NAMED_EVERY);
-        let look = async {
-            let list = manager.list(pattern, MOST, LONGEST_LIST).await;
-            let locks = manager.inspect_all(list.keys.clone(), is_named).await;
+        let options = InspectOptions::default();
+        let looks_up = board.updates().is_multiple_of(UPDATES_PER_LOOKUP);
+        let options = if looks_up { options } else { options.without_client_names() };
+        let pattern = board.pattern().to_owned();
+        let update = async {
+            let list = manager.list(ListOptions::new(pattern).limit(LIMIT).timeout(SCAN_TIMEOUT)).await;
+            let locks = manager.inspect_all(list.keys.clone(), options).await;
             (list, locks)
         };
         tokio::select! {
-            (list, locks) = look => board.take_in(&list, &locks),
-            () = asked_to_end() => return Ok(()),
+            (list, locks) = update => board.update(&list, &locks),
+            () = quit() => return Ok(()),
         }
         terminal.draw(|frame| screen::draw(frame, &board))?;
-        let until = Instant::now() + every.max(begun.elapsed() * REST);
+        let until = Instant::now() + every.max(begun.elapsed() * PAUSE_FACTOR);
         while Instant::now() < until {
-            if ends()? {
-                return Ok(());
+            match pressed()? {
+                Some(Pressed::Quit) => return Ok(()),
+                Some(Pressed::Sort) => board.change_sort(),
+                None => sleep(KEYBOARD_PAUSE).await,
             }
-            sleep(BLINK).await;
-            // A window that has another size is drawn anew.
+            // The window may have another size by now.
             terminal.draw(|frame| screen::draw(frame, &board))?;
         }
     }
 }
 
-/// Waits until somebody wants to end it. A keyboard that cannot be read is found by the next look at it.
-async fn asked_to_end() {
-    while !ends().unwrap_or(true) {
-        sleep(BLINK).await;
+/// Key that has an effect.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Pressed {
+    Quit,
+    Sort,
+}
+
+/// Waits until the user quits. An error of the keyboard also ends it; the next look at the keyboard reports the error.
+async fn quit() {
+    while !matches!(pressed(), Ok(Some(Pressed::Quit)) | Err(_)) {
+        sleep(KEYBOARD_PAUSE).await;
     }
 }
 
-/// Whether a key was pressed that ends it: `q`, escape, or control and `c`.
-fn ends() -> io::Result<bool> {
+/// Returns the next pressed key that has an effect: `q`, Escape or Ctrl-C quits, `s` changes the order.
+fn pressed() -> io::Result<Option<Pressed>> {
     while event::poll(Duration::ZERO)? {
         let Event::Key(key) = event::read()? else { continue };
         let is_interrupt = key.code == KeyCode::Char('c') && key.modifiers.contains(KeyModifiers::CONTROL);
-        let is_end = matches!(key.code, KeyCode::Char('q') | KeyCode::Esc) || is_interrupt;
-        if is_end && key.kind == KeyEventKind::Press {
-            return Ok(true);
+        let pressed = match key.code {
+            KeyCode::Char('q') | KeyCode::Esc => Pressed::Quit,
+            _ if is_interrupt => Pressed::Quit,
+            KeyCode::Char('s') => Pressed::Sort,
+            _ => continue,
+        };
+        if key.kind == KeyEventKind::Press {
+            return Ok(Some(pressed));
         }
     }
-    Ok(false)
+    Ok(None)
 }

@@ -1,6 +1,6 @@
-//! The way of the arguments of whole signatures.
+//! Plans for the arguments of whole signatures.
 
-use super::{Inside, Names, of_function};
+use super::{Inside, Names, from_function};
 use crate::analyze::mentions::Mentions;
 use quote::ToTokens;
 
@@ -8,12 +8,13 @@ fn squeezed(tokens: impl ToTokens) -> String {
     tokens.to_token_stream().to_string().replace(' ', "")
 }
 
-/// The inputs in the signature, and each entry: what is taken, `*` before a local, and what is bound to it.
+/// Returns the inputs of the signature, and each entry: the captured variable, with `*` before a local, and its
+/// binding.
 fn plan(signature: &str, in_options: &[&str], in_body: &[&str]) -> (String, String) {
-    let mentions = |names: &[&str]| Mentions::of(names.join(" ").parse().unwrap());
+    let mentions = |names: &[&str]| Mentions::from_tokens(names.join(" ").parse().unwrap());
     let (in_options, in_body) = (mentions(in_options), mentions(in_body));
     let signature = syn::parse_str(signature).unwrap();
-    let arguments = of_function(&signature, &Names { in_options: &in_options, in_body: &in_body });
+    let arguments = from_function(&signature, &Names { in_options: &in_options, in_body: &in_body });
     let entries = arguments.entries.iter().map(|entry| {
         let mark = if entry.is_local { "*" } else { "" };
         let taken = entry.taken();
@@ -28,7 +29,7 @@ fn plan(signature: &str, in_options: &[&str], in_body: &[&str]) -> (String, Stri
 }
 
 #[test]
-fn every_argument_finds_its_way() {
+fn arguments_are_planned() {
     type Row<'a> = (&'a str, &'a [&'a str], &'a [&'a str], &'a str, &'a str);
     let table: &[Row<'_>] = &[
         ("fn f(&self, a: A, mut b: B)", &[], &["a", "b"], "&self,a:A,mutb:B", "self a b"),

@@ -1,12 +1,12 @@
-//! Calls of the function by itself under the key that it holds, which wait for their own caller.
+//! Finds recursive calls with the same key, which wait for their own caller.
 //!
-//! 1. The body is read once, in its order. `f(..)` calls a free function, `Self::f(..)` and `self.f(..)` a method, and
-//!    so does `other.f(..)` where `other` is a `Self` by its declaration or by what it was made of. Whether the type of
-//!    an argument is `Self` under its own name is left to the compiler.
-//! 2. What stands in the key must be handed on as it came: under the name of the argument, which nothing has changed.
-//! 3. A pattern that binds a name hides the argument, or the function, of that name from there to the end of its block.
-//!    That is more than it does in some places, and costs a warning.
-//! 4. Nobody waits for what is spawned.
+//! 1. The body is read once, in order. `f(..)` calls a free function. `Self::f(..)` and `self.f(..)` call a method. So
+//!    does `other.f(..)` if `other` is a `Self` by its declaration or its initial value. If the type of an argument may
+//!    be `Self` under another name, the compiler decides.
+//! 2. The arguments in the key must be passed unchanged, under the name of the argument.
+//! 3. A pattern that binds a name hides the argument or function of this name to the end of its block. In some places
+//!    it hides less, which costs a missing warning.
+//! 4. Spawned calls do not count, because the caller does not wait for them.
 
 mod scope;
 #[cfg(test)]
@@ -18,21 +18,21 @@ use self::tokens::{called, has, is_punct, is_word, split_at_commas, text, withou
 use crate::analyze::bindings::{self, Binding};
 use crate::analyze::form::Form;
 use crate::analyze::item::{Function, with_contents};
-use crate::analyze::key::{Key, Root, Way};
+use crate::analyze::key::{Access, Key, Root};
 use crate::analyze::mentions::Mentions;
 use proc_macro2::{Delimiter, Group, Ident, Span, TokenStream, TokenTree};
 use quote::ToTokens;
 use syn::{FnArg, GenericArgument, Member, Pat, PatType, PathArguments, Type, Visibility};
 
-/// A call that waits for its own caller.
+/// Call that waits for its own caller.
 pub(super) struct Found {
-    /// The name in the call.
+    /// Span of the name in the call.
     pub(super) span: Span,
-    /// The type that must be `Self`, where only the compiler knows.
+    /// Type that must be `Self`, if only the compiler can decide it.
     pub(super) only_if: Option<TokenStream>,
 }
 
-/// Finds a call of the function by itself with everything that stands in the key unchanged.
+/// Finds a recursive call that passes everything in the key unchanged.
 pub(super) fn find(
     function: &Function,
     form: &Form,
@@ -41,19 +41,19 @@ pub(super) fn find(
     in_body: &Mentions,
 ) -> Option<Found> {
     let name = function.signature.ident.to_string();
-    // What an expression makes of the arguments may be different each time.
-    if !key.named.is_empty() || !in_body.have_called(&name) {
+    // A named expression may have another value each time.
+    if !key.named.is_empty() || !in_body.contains_call(&name) {
         return None;
     }
     let body = match form {
         Form::Desugared(place) => &place.group,
         Form::Async | Form::Block(_) | Form::LastBlock(_) | Form::Future(_) => &function.body,
     };
-    let calls = Calls::of(function, name, bindings, key, in_body)?;
+    let calls = Calls::new(function, name, bindings, key, in_body)?;
     calls.find(body.stream(), &mut Scope::new(objects(function, bindings)))
 }
 
-/// The receiver, and the arguments that may be of its type.
+/// Returns the receiver, and the arguments that may have its type.
 fn objects(function: &Function, bindings: &[Binding]) -> Vec<(String, Object)> {
     let receiver = bindings.iter().find(|binding| binding.name == "self");
     let receiver = receiver.map(|binding| (binding.ident.to_string(), Object::Receiver));
@@ -71,23 +71,23 @@ fn objects(function: &Function, bindings: &[Binding]) -> Vec<(String, Object)> {
     receiver.into_iter().chain(others).collect()
 }
 
-/// Whether a type of the signature can be written where no type may be left open.
+/// Returns `true` if a type of the signature can be written in a body, where no part may be open.
 fn can_stand_in_a_body(ty: &TokenStream) -> bool {
     let is_open = |word: &Ident| word == "impl" || word == "for" || word == "_";
     !has(ty, &|rest| matches!(rest.first(), Some(TokenTree::Ident(word)) if is_open(word)))
 }
 
-/// What to look for.
+/// Search for recursive calls.
 struct Calls {
     name: String,
     forms: Forms,
-    /// The key is another one for another object.
+    /// `true` if the key depends on the object.
     is_of_the_object: bool,
-    /// How each argument must be handed on, if it stands in the key.
+    /// How each argument in the key must be passed.
     arguments: Vec<Option<String>>,
 }
 
-/// How the function can be called by itself.
+/// Forms of a recursive call.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Forms {
     /// `f(..)`, and `Self::f(..)`
@@ -96,13 +96,13 @@ enum Forms {
     Associated,
     /// `self.f(..)`, and `Self::f(self, ..)`
     Method,
-    /// `self.f(..)`: a method without a visibility may be one of a trait. There, `Self::f(self)` is how one calls the
-    /// method of the type itself that has the same name.
+    /// `self.f(..)`. A method without a visibility may belong to a trait. There, `Self::f(self)` calls the inherent
+    /// method of the same name.
     MethodOfTrait,
 }
 
 impl Forms {
-    fn of(function: &Function, has_receiver: bool, name: &str) -> Self {
+    fn new(function: &Function, has_receiver: bool, name: &str) -> Self {
         match has_receiver {
             true if matches!(function.visibility, Visibility::Inherited) => Self::MethodOfTrait,
             true => Self::Method,
@@ -117,18 +117,19 @@ impl Forms {
 }
 
 impl Calls {
-    /// `None` if something in the key may change while the body runs.
-    fn of(function: &Function, name: String, bindings: &[Binding], key: &Key, in_body: &Mentions) -> Option<Self> {
+    /// Prepares the search. Returns `None` if a value in the key may change while the body runs.
+    fn new(function: &Function, name: String, bindings: &[Binding], key: &Key, in_body: &Mentions) -> Option<Self> {
         let mut in_key = Mentions::default();
         key.add_mentions(&mut in_key);
         let receiver = bindings.iter().find(|binding| binding.name == "self").map(|binding| binding.ident.to_string());
         let arguments: Vec<&PatType> = function.signature.inputs.iter().filter_map(typed).collect();
         let is_in_key = |argument: &PatType| {
-            bindings::of_argument(argument).iter().any(|binding| in_key.have_variable(&binding.name))
+            bindings::from_argument(argument).iter().any(|binding| in_key.contains_variable(&binding.name))
         };
         let is_changed = |argument: &PatType| {
             let is_mutable = matches!(&*argument.pat, Pat::Ident(pattern) if pattern.mutability.is_some());
-            is_mutable || bindings::of_argument(argument).iter().any(|binding| in_body.have_assigned(&binding.name))
+            is_mutable
+                || bindings::from_argument(argument).iter().any(|binding| in_body.contains_assignment(&binding.name))
         };
         if arguments.iter().any(|argument| is_in_key(argument) && is_changed(argument))
             || has_changed_field(key, in_body)
@@ -136,7 +137,7 @@ impl Calls {
             return None;
         }
         Some(Self {
-            forms: Forms::of(function, receiver.is_some(), &name),
+            forms: Forms::new(function, receiver.is_some(), &name),
             is_of_the_object: receiver.as_ref().is_some_and(|receiver| {
                 key.parts().any(|part| matches!(&part.root, Root::Argument(argument) if argument == receiver))
             }),
@@ -145,7 +146,7 @@ impl Calls {
         })
     }
 
-    /// The place of the name in the first call.
+    /// Finds the first recursive call.
     fn find(&self, tokens: TokenStream, scope: &mut Scope) -> Option<Found> {
         let tokens: Vec<TokenTree> = tokens.into_iter().collect();
         for (at, token) in tokens.iter().enumerate() {
@@ -169,7 +170,8 @@ impl Calls {
         None
     }
 
-    /// What a call that waits for this one is made on: `before` stands before the name, and `given` in the parentheses.
+    /// Returns the object of a recursive call. `before` are the tokens before the name, `given` those in the
+    /// parentheses.
     fn called_on(&self, before: &[TokenTree], given: TokenStream, scope: &Scope) -> Option<Object> {
         let given = split_at_commas(given);
         let (object, given) = match (before, given.as_slice()) {
@@ -191,11 +193,11 @@ impl Calls {
             Object::Other | Object::Of(_) => !self.is_of_the_object,
             Object::Unknown => false,
         };
-        (is_locked_too && self.are_same(given, scope)).then_some(object)
+        (is_locked_too && self.passes_key_unchanged(given, scope)).then_some(object)
     }
 
-    /// Whether every argument that stands in the key is handed on as it came.
-    fn are_same(&self, given: &[Vec<TokenTree>], scope: &Scope) -> bool {
+    /// Returns `true` if every argument in the key is passed unchanged.
+    fn passes_key_unchanged(&self, given: &[Vec<TokenTree>], scope: &Scope) -> bool {
         given.len() == self.arguments.len()
             && self.arguments.iter().zip(given).all(|(argument, given)| {
                 let Some(argument) = argument else { return true };
@@ -212,13 +214,13 @@ fn typed(argument: &FnArg) -> Option<&PatType> {
     }
 }
 
-/// Whether anything is assigned to a field of which the key is made.
+/// Returns `true` if the body assigns to a field that is in the key.
 fn has_changed_field(key: &Key, in_body: &Mentions) -> bool {
-    let mut steps = key.parts().flat_map(|part| &part.way);
-    steps.any(|way| matches!(way, Way::Field(Member::Named(field)) if in_body.have_assigned(&field.to_string())))
+    let mut steps = key.parts().flat_map(|part| &part.accesses);
+    steps.any(|access| matches!(access, Access::Field(Member::Named(field)) if in_body.contains_assignment(&field.to_string())))
 }
 
-/// The type behind references and pointers.
+/// Returns the type behind references and pointers.
 fn pointee(ty: &Type) -> &Type {
     match ty {
         Type::Group(ty) => pointee(&ty.elem),
@@ -238,7 +240,7 @@ fn pointee(ty: &Type) -> &Type {
     }
 }
 
-/// With `'_` in the place of each lifetime.
+/// Replaces each lifetime by `'_`.
 fn without_lifetimes(tokens: TokenStream) -> TokenStream {
     let mut is_lifetime = false;
     let tokens = tokens.into_iter().map(|token| {
@@ -252,13 +254,13 @@ fn without_lifetimes(tokens: TokenStream) -> TokenStream {
     tokens.collect()
 }
 
-/// Whether the function says `Self`, and so is none that could be called by its name alone.
+/// Returns `true` if the function contains `Self`. Such a function cannot be called by its name alone.
 fn is_in_an_impl(function: &Function) -> bool {
     has(&function.head, &|tokens| matches!(tokens, [word, ..] if is_word(word, "Self")))
         || has(&function.body.stream(), &|tokens| matches!(tokens, [word, ..] if is_word(word, "Self")))
 }
 
-/// Whether a function of this name is declared or imported inside the body.
+/// Returns `true` if a function of this name is declared or imported inside the body.
 fn is_declared(body: &Group, name: &str) -> bool {
     has(&body.stream(), &|tokens| match tokens {
         [word, other, ..] if is_word(word, "fn") || is_word(word, "as") => is_word(other, name),

@@ -1,20 +1,20 @@
-//! What the names mean at one place of a body.
+//! Meaning of names at one position in a body.
 
 use super::tokens::{begins_a_closure, is_arrow, is_punct, is_word, object, without_reference};
 use proc_macro2::{Delimiter, TokenStream, TokenTree};
 
-/// What a method is called on.
+/// Object of a method call.
 #[derive(Clone)]
 pub(super) enum Object {
     Receiver,
     /// Another value of the same type.
     Other,
-    /// A value of a type that may be the same under another name.
+    /// Value of a type that may be the same under another name.
     Of(TokenStream),
     Unknown,
 }
 
-/// What the names mean at one place of the body.
+/// Meaning of names at one position in the body.
 #[derive(Clone)]
 pub(super) struct Scope {
     hidden: Vec<String>,
@@ -22,29 +22,29 @@ pub(super) struct Scope {
 }
 
 impl Scope {
-    /// The names before the body begins.
+    /// Creates the scope at the beginning of the body.
     pub(super) const fn new(objects: Vec<(String, Object)>) -> Self {
         Self { hidden: Vec::new(), objects }
     }
 
-    /// Whether something else is called so here.
+    /// Returns `true` if the name has another meaning here.
     pub(super) fn hides(&self, name: &str) -> bool {
         self.hidden.iter().any(|hidden| hidden == name)
     }
 
-    /// Whether any name in a pattern is hidden.
+    /// Returns `true` if any name in a pattern is hidden.
     pub(super) fn hides_any(&self, pattern: &str) -> bool {
         pattern.split(|c: char| c != '_' && !c.is_alphanumeric()).any(|name| self.hides(name))
     }
 
-    /// The object that an expression is, when it is nothing but a variable.
+    /// Returns the object of an expression, if the expression is only a variable.
     pub(super) fn object(&self, expression: &[TokenTree]) -> Object {
         let Some(name) = object(without_reference(expression)) else { return Object::Unknown };
         let known = self.objects.iter().rev().find(|(other, _)| *other == name);
         known.map_or(Object::Unknown, |(_, object)| object.clone())
     }
 
-    /// Takes in what the token at `at` begins to bind.
+    /// Adds the bindings that begin with the token at `at`.
     pub(super) fn bind(&mut self, tokens: &[TokenTree], at: usize) {
         let (Some(token), after) = (tokens.get(at), tokens.get(at + 1..).unwrap_or_default()) else { return };
         let until =
@@ -70,7 +70,7 @@ impl Scope {
                     || matches!(token, TokenTree::Group(group) if group.delimiter() == Delimiter::Brace)
             };
             let start = before.iter().rposition(is_end).map_or(0, |at| at + 1);
-            // Braces right before the arrow are those of a pattern.
+            // Braces directly before the arrow belong to a pattern.
             self.hide(before.get(start.min(at)..).unwrap_or_default());
         }
     }
@@ -89,7 +89,7 @@ impl Scope {
         }
     }
 
-    /// What the value of a `let` is: `self`, `Arc::clone(&self)`, `Self::new()`.
+    /// Returns the object that a `let` is initialized with: `self`, `Arc::clone(&self)`, `Self::new()`.
     fn made_by(&self, after: &[TokenTree]) -> Object {
         let end = after.iter().position(|token| is_punct(token, ';')).unwrap_or(0);
         match after.get(..end).unwrap_or_default() {

@@ -1,4 +1,4 @@
-//! Which calls are told of.
+//! Recursive calls that are found, and calls that are not.
 
 use super::find;
 use crate::analyze::bindings;
@@ -9,28 +9,28 @@ use crate::analyze::mentions::Mentions;
 use crate::errors::Errors;
 use crate::options;
 
-/// What is said of a function.
+/// Result of the search in a function.
 #[derive(Debug, PartialEq)]
-enum Told {
+enum Expected {
     Nothing,
     Waits,
     WaitsIf(String),
 }
 
-fn told(key: &str, function: &str) -> Told {
+fn result(key: &str, function: &str) -> Expected {
     let mut errors = Errors::default();
     let options = options::read(format!("key = \"{key}\"").parse().unwrap(), &mut errors);
     let function = Function::read(function.parse().unwrap()).unwrap();
-    let bindings = bindings::of_arguments(&function.signature);
+    let bindings = bindings::from_arguments(&function.signature);
     let key = key::read(&options.key.unwrap(), &function.signature.ident, &bindings, &mut errors).unwrap();
     assert_eq!(errors.messages(), [""; 0]);
     let (form, _) = form::read(&function, false);
     let form = form.unwrap_or(Form::Async);
-    let in_body = Mentions::of(function.body.stream());
+    let in_body = Mentions::from_tokens(function.body.stream());
     match find(&function, &form, &bindings, &key, &in_body).map(|found| found.only_if) {
-        None => Told::Nothing,
-        Some(None) => Told::Waits,
-        Some(Some(ty)) => Told::WaitsIf(ty.to_string().replace(' ', "")),
+        None => Expected::Nothing,
+        Some(None) => Expected::Waits,
+        Some(Some(ty)) => Expected::WaitsIf(ty.to_string().replace(' ', "")),
     }
 }
 
@@ -62,12 +62,12 @@ fn calls_that_wait_for_their_caller() {
         ("{id}", "fn f(id: u64) -> impl Future<Output = ()> { async move { f(id).await } }"),
     ];
     for (key, function) in table {
-        assert_eq!(told(key, function), Told::Waits, "{key} {function}");
+        assert_eq!(result(key, function), Expected::Waits, "{key} {function}");
     }
 }
 
 #[test]
-fn calls_that_do_not() {
+fn calls_that_do_not_wait_for_their_caller() {
     let table = [
         ("{id}", "async fn f(id: u64) { f(id - 1).await }"),
         ("{id}", "async fn f(id: u64) { let id = id - 1; f(id).await }"),
@@ -102,17 +102,17 @@ fn calls_that_do_not() {
         ("{self.id}", "async fn f(&self, other: &Store) { other.f(self).await }"),
     ];
     for (key, function) in table {
-        assert_eq!(told(key, function), Told::Nothing, "{key} {function}");
+        assert_eq!(result(key, function), Expected::Nothing, "{key} {function}");
     }
 }
 
 #[test]
-fn what_only_the_compiler_knows() {
+fn calls_on_types_that_may_be_self() {
     let table = [
         ("async fn f(&self, other: &Walker, id: u64) { other.f(self, id).await }", "Walker"),
         ("async fn f(&self, other: Arc<Tree<'a, T>>, id: u64) { other.f(other, id).await }", "Tree<'_,T>"),
     ];
     for (function, ty) in table {
-        assert_eq!(told("{id}", function), Told::WaitsIf(ty.into()), "{function}");
+        assert_eq!(result("{id}", function), Expected::WaitsIf(ty.into()), "{function}");
     }
 }

@@ -1,9 +1,9 @@
-//! Reading tokens that are not parsed.
+//! Helpers for unparsed tokens.
 
 use proc_macro2::{Ident, TokenStream, TokenTree};
 use quote::ToTokens;
 
-/// Whether `found` holds somewhere in the tokens, for what follows there in the same group.
+/// Returns `true` if `found` is true at some position in the tokens, for the rest of the same group.
 pub(super) fn has(tokens: &TokenStream, found: &dyn Fn(&[TokenTree]) -> bool) -> bool {
     let tokens: Vec<TokenTree> = tokens.clone().into_iter().collect();
     tokens.iter().enumerate().any(|(at, token)| {
@@ -12,7 +12,7 @@ pub(super) fn has(tokens: &TokenStream, found: &dyn Fn(&[TokenTree]) -> bool) ->
     })
 }
 
-/// The name that is called by the parentheses behind `tokens`, and what stands before it.
+/// Splits the called name from the end of `tokens`, which precede parentheses.
 pub(super) fn called(tokens: &[TokenTree]) -> (&[TokenTree], Option<&Ident>) {
     match tokens {
         [before @ .., TokenTree::Ident(name)] => (before, Some(name)),
@@ -20,14 +20,14 @@ pub(super) fn called(tokens: &[TokenTree]) -> (&[TokenTree], Option<&Ident>) {
     }
 }
 
-/// The variable that a method is called on, when it is nothing but that: `self`, `other`, `self.clone()`.
+/// Returns the variable of a method call, if it is only a variable: `self`, `other`, `self.clone()`.
 pub(super) fn object(tokens: &[TokenTree]) -> Option<String> {
     let [before @ .., TokenTree::Ident(name)] = without_copying(tokens) else { return None };
     let is_part = before.last().is_some_and(|token| is_punct(token, '.') || is_punct(token, ':'));
     (!is_part).then(|| name.to_string())
 }
 
-/// Without `&` and `&mut` in front.
+/// Removes `&` and `&mut` from the front.
 pub(super) fn without_reference(tokens: &[TokenTree]) -> &[TokenTree] {
     match tokens {
         [first, rest @ ..] if is_punct(first, '&') || is_punct(first, '*') || is_word(first, "mut") => {
@@ -37,7 +37,7 @@ pub(super) fn without_reference(tokens: &[TokenTree]) -> &[TokenTree] {
     }
 }
 
-/// Without `.clone()` behind.
+/// Removes `.clone()` and similar calls from the end.
 pub(super) fn without_copying(tokens: &[TokenTree]) -> &[TokenTree] {
     const COPYING: &[&str] = &["clone", "to_owned", "to_string", "as_str", "as_ref", "into"];
     match tokens {
@@ -52,7 +52,7 @@ pub(super) fn without_copying(tokens: &[TokenTree]) -> &[TokenTree] {
     }
 }
 
-/// Whether a `|` behind `before` begins a closure, and is no operator.
+/// Returns `true` if a `|` after `before` begins a closure and is not an operator.
 pub(super) fn begins_a_closure(before: &[TokenTree]) -> bool {
     match before.last() {
         None => true,
@@ -62,7 +62,7 @@ pub(super) fn begins_a_closure(before: &[TokenTree]) -> bool {
     }
 }
 
-/// `=>`
+/// Returns `true` for `=>`.
 pub(super) fn is_arrow(tokens: &[TokenTree]) -> bool {
     matches!(tokens, [first, second, ..] if is_punct(first, '=') && is_punct(second, '>'))
 }
@@ -75,7 +75,7 @@ pub(super) fn is_word(token: &TokenTree, word: &str) -> bool {
     matches!(token, TokenTree::Ident(ident) if ident == word)
 }
 
-/// The tokens as text, in which spaces make no difference.
+/// Returns the tokens as text without spaces.
 pub(super) fn text(tokens: impl ToTokens) -> String {
     tokens.to_token_stream().to_string().replace(' ', "")
 }

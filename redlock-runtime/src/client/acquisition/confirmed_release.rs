@@ -73,7 +73,7 @@ impl ConfirmedRelease {
         match timeout(patience, self.decided(limit)).await {
             Ok(Verdict::Reached) => Ok(()),
             Ok(Verdict::Contended) => Err(self.lost.clone()),
-            Ok(_) => Err(self.unconfirmed(&NodeError::Unanswered)),
+            Ok(_) => Err(self.unconfirmed(&NodeError::NoReply)),
             Err(_) => Err(self.unconfirmed(&NodeError::TimedOut(patience))),
         }
     }

@@ -399,7 +399,7 @@ async fn a_task_that_works_under_a_lock_which_ends_is_stopped() {
         let error = tokio::time::timeout(WAIT, task).await.expect("it is woken").unwrap().unwrap_err();
         assert!(matches!(error, LockError::Lost { cause: LossCause::Released, .. }), "{error}");
     }
-    assert!(manager.stats().linger.retaken > 0);
+    assert!(manager.stats().linger.reused > 0);
 }
 
 #[tokio::test(start_paused = true)]

@@ -226,10 +226,10 @@ async fn the_room_of_locks_that_were_held_at_once_is_given_back() {
 #[tokio::test(start_paused = true)]
 async fn a_lock_is_renewed_in_time_however_long_the_one_before_it_could_wait() {
     let manager = LockManager::in_memory();
-    let held = manager.acquire(request().ttl(60 * TTL)).await.unwrap();
+    let held = manager.acquire(LockRequest::new(KEY).ttl(60 * TTL).wait(Wait::Forever)).await.unwrap();
     let next = tokio::spawn({
         let manager = manager.clone();
-        async move { manager.acquire(request().ttl(TTL / 10)).await }
+        async move { manager.acquire(LockRequest::new(KEY).ttl(TTL / 10).wait(Wait::Forever)).await }
     });
     // The watchdog has looked, and will not for a while.
     sleep(20 * TTL).await;

@@ -169,7 +169,7 @@ impl PendingRelease {
                 self.tell(events::released_late);
             }
             // It was executed.
-            Ok(_) | Err(NodeError::Abstains(_)) => {}
+            Ok(_) | Err(NodeError::RecentlyRestarted(_)) => {}
             Err(_) if self.last.is_stray => {}
             Err(error) => self.count_as_abandoned(&error.to_string()),
         }

@@ -5,6 +5,7 @@ use crate::LockRequest;
 use crate::client::hooked_node::{Fate, HookedNode};
 use crate::guard::LockGuard;
 use crate::lock::owner_token::ManagerId;
+use crate::protocol::timing::STOPPING;
 use crate::time::clock::Clock;
 use crate::time::token_clock::TokenTime;
 use std::sync::{Mutex, PoisonError};
@@ -49,9 +50,9 @@ impl Scene {
 
     /// Breaks the lock of `token`, and waits for nobody.
     async fn stand_in(&self, token: OwnerToken) -> OwnerToken {
-        let report = self.manager.break_lock_within(Duration::ZERO, KEY, token.as_str()).await;
-        assert!(report.is_broken() && report.is_told && !report.has_stopped, "{report}");
-        report.stand_in.unwrap().token
+        let report = self.manager.break_lock(KEY, BreakOptions::new(token).wait(Duration::ZERO)).await;
+        assert!(report.is_broken() && report.holder_notified && !report.holder_stopped, "{report}");
+        report.placeholder.unwrap().token
     }
 
     /// The commands about `token` so far.
@@ -111,8 +112,8 @@ async fn a_body_has_as_long_to_stop_as_whoever_breaks_its_lock_waits() {
             drop(guard);
             lost
         });
-        let report = scene.manager.break_lock_within(within, KEY, token.as_str()).await;
-        assert_eq!(report.has_stopped, has_stopped, "{report}");
+        let report = scene.manager.break_lock(KEY, BreakOptions::new(token).wait(within)).await;
+        assert_eq!(report.holder_stopped, has_stopped, "{report}");
         body.await.unwrap();
     }
 }
@@ -122,7 +123,7 @@ async fn nothing_is_asked_for_behind_its_release() {
     let scene = Scene::new(|verb| if verb == Verb::Revoke { Fate::Unanswered } else { Fate::Answered });
     let guard = scene.acquired().await;
     let (manager, token) = (scene.manager.clone(), *guard.token());
-    let broken = tokio::spawn(async move { manager.break_lock(KEY, token.as_str()).await });
+    let broken = tokio::spawn(async move { manager.break_lock(KEY, token).await });
     let ours = loop {
         tokio::task::yield_now().await;
         let asked = scene.sent.lock().unwrap().iter().find(|(verb, _)| *verb == Verb::Revoke).copied();
@@ -140,7 +141,7 @@ async fn nothing_is_asked_for_behind_its_release() {
 async fn who_breaks_a_lock_and_gives_up_releases_what_it_has_asked_for() {
     let scene = Scene::new(|verb| if verb == Verb::Revoke { Fate::Unanswered } else { Fate::Answered });
     let guard = scene.acquired().await;
-    let broken = scene.manager.break_lock(KEY, guard.token().as_str());
+    let broken = scene.manager.break_lock(KEY, *guard.token());
     assert!(timeout(PATIENCE / 2, broken).await.is_err());
     let ours = scene.sent.lock().unwrap().last().unwrap().1;
     scene.manager.shared().stopped(&Subject::new(KEY.into(), ours));
@@ -172,16 +173,16 @@ async fn call_that_waits_for_a_broken_permit_is_told_at_once() {
         let call = tokio::spawn(async move { waits.acquire(permit()).await });
         // It has asked, and asks again after a while by itself.
         sleep(Duration::from_millis(100)).await;
-        let (token, begun) = (guard.token().to_string(), tokio::time::Instant::now());
-        let request = BreakRequest::new(KEY, token.as_str());
+        let (token, begun) = (*guard.token(), tokio::time::Instant::now());
+        let options = BreakOptions::new(token);
         if is_forced {
-            assert!(manager.break_lock_with(request.by_force()).await.is_broken());
+            assert!(manager.break_lock(KEY, options.by_force()).await.is_broken());
         } else {
             let stops = async {
                 guard.lost().await;
                 drop(guard);
             };
-            assert!(tokio::join!(manager.break_lock_with(request), stops).0.has_stopped);
+            assert!(tokio::join!(manager.break_lock(KEY, options), stops).0.holder_stopped);
         }
         drop(call.await.unwrap().unwrap());
         assert_eq!(begun.elapsed(), Duration::ZERO, "by force: {is_forced}");

@@ -1,4 +1,4 @@
-//! What has become of a lock that somebody breaks.
+//! Result of breaking a lock.
 
 use super::owner::spoken;
 use crate::error::NodeError;
@@ -7,105 +7,114 @@ use crate::text::SingleLine;
 use std::fmt;
 use std::time::Duration;
 
-/// What [`LockManager::break_lock`](crate::LockManager::break_lock) has done, node by node.
-#[derive(Clone, Debug)]
-#[non_exhaustive]
-pub struct BreakReport {
-    /// Whose holder was to lose it.
-    pub key: LockKey,
-    /// The token that was to lose it, or the value of another program; 300 characters of it at most.
-    pub holder: Box<str>,
-    /// Token of this manager for the attempt. The event `broken` has it, and [`LossCause::Revoked`](crate::LossCause::Revoked) of a
-    /// holder that was notified.
-    pub by: OwnerToken,
-    /// The [reason](crate::BreakRequest::reason) of the request.
-    pub reason: Option<Box<str>>,
-    /// In the order in which the manager was given them.
-    pub nodes: Vec<NodeBreak>,
-    /// How many of them must agree on a lock.
-    pub needed: usize,
-    /// Whether somebody has received what the holder was told, as far as the nodes know. One that was not told goes on until it asks
-    /// its nodes by itself: when it renews, after a third of its `ttl` or so; or, if it does not renew, until its lease ends.
-    pub is_told: bool,
-    /// Whether the holder has said that it has stopped. Whoever waits is served then.
-    ///
-    /// This is not proof. The message is not authenticated: a client that can read the key and publish on the channels of the namespace can
-    /// send it while the body still runs. Use [fencing tokens](crate::LockManager::acquire_fenced) against two bodies.
-    pub has_stopped: bool,
-    /// What has the place of a holder that has not said so: nobody else gets the lock until that is over. `None` by force.
-    pub stand_in: Option<StandIn>,
-}
-
-/// What keeps a lock that was broken from others, because its holder may be at work.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-#[non_exhaustive]
-pub struct StandIn {
-    /// Has the lock instead of the holder. Broken [by force](crate::LockManager::break_lock_by_force), it serves whoever waits
-    /// at once.
-    pub token: OwnerToken,
-    /// For how much longer: what was left of the lease.
-    pub left: Duration,
-}
-
-/// What has become of it at one node.
+/// Result of [`LockManager::break_lock`](crate::LockManager::break_lock), node by node.
+///
+/// `Display` writes the outcome in words, then one line for each node, then the tokens of the holder and of the breaker.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
+pub struct BreakReport {
+    /// Key of the lock.
+    pub key: LockKey,
+    /// Token of the holder, or the value of another program. Only the first 300 characters are kept.
+    pub holder: Box<str>,
+    /// Token of this manager for the attempt.
+    ///
+    /// The event `broken` contains it, and so does [`LossCause::Revoked`](crate::LossCause::Revoked) of a notified holder.
+    pub by: OwnerToken,
+    /// [Reason](crate::admin::BreakOptions::reason) for the attempt.
+    pub reason: Option<Box<str>>,
+    /// Outcome at each node, in the order of the manager's configuration.
+    pub nodes: Vec<NodeBreak>,
+    /// Number of nodes that form a majority.
+    pub needed: usize,
+    /// Whether a client received the notification for the holder, as far as the nodes know.
+    ///
+    /// A holder that is not notified continues until its next renewal, after about a third of its `ttl`. If it does not renew, it
+    /// continues until its lease ends.
+    pub holder_notified: bool,
+    /// Whether the holder has reported that it stopped. The next waiter is then served.
+    ///
+    /// This is not proof. The message is not authenticated: a client that can read the key and publish on the channels of the namespace
+    /// can send it while the body still runs. Use [fencing tokens](crate::FencingToken) against two bodies at once.
+    pub holder_stopped: bool,
+    /// Token that keeps the key locked until the lease of the holder ends, because the holder has not reported that it stopped.
+    ///
+    /// `None` if the lock was broken by force, or if nothing was broken.
+    pub placeholder: Option<PlaceholderOwner>,
+}
+
+/// Token that replaces the holder of a broken lock until the holder's lease ends.
+///
+/// The holder may still be running. So the key stays locked for as long as the holder may rely on its lease.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[non_exhaustive]
+pub struct PlaceholderOwner {
+    /// Token that holds the lock. Breaking it [by force](crate::admin::BreakOptions::by_force) serves the next waiter at once.
+    pub token: OwnerToken,
+    /// Time until the key is free: the remaining lease of the holder.
+    pub remaining: Duration,
+}
+
+/// Outcome of breaking a lock at one node.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+#[non_exhaustive]
 pub struct NodeBreak {
-    /// Its address: host and port, or the path of a socket.
+    /// Address of the node: host and port, or the path of a socket.
     pub node: Box<str>,
-    /// What happened there.
+    /// What happened at the node.
     pub outcome: BreakOutcome,
 }
 
-/// What has become of a lock that was to be broken, at one node.
-#[derive(Clone, Debug, PartialEq, Eq)]
+/// What happened to a lock at one node when it was broken.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub enum BreakOutcome {
-    /// The token had the lock there, and has it no more.
+    /// The token held the lock at this node, and no longer does.
     Broken,
-    /// The token did not have the lock there.
+    /// The token did not hold the lock at this node.
     NotHeld,
-    /// It is the lock of another program, which cannot be told and is only broken by force.
+    /// The lock belongs to another program. Its holder cannot be notified, so it is broken by force only.
     NeedsForce,
-    /// The node could not be asked, or refused. The token may have the lock there still; see
+    /// The node could not be reached, or it refused. The token may still hold the lock there; see
     /// [`is_broken`](BreakReport::is_broken).
     Failed(NodeError),
 }
 
 impl BreakReport {
-    /// Whether the token had the lock, or what was left of it, and has it no more for certain: it can have no majority, or its
-    /// holder says that it has stopped. A holder that is told soon may have given the lock back at the other nodes before they were
-    /// asked. Then, as where the token had too few nodes, somebody else may have the lock by now.
+    /// Returns `true` if the token held the lock, or a part of it, and certainly does not hold it any longer.
+    ///
+    /// That is certain if the token can no longer have a majority, or if the holder has reported that it stopped. A holder that is
+    /// notified quickly may release the lock at the other nodes before they are asked. Another call may then already hold the lock.
     #[must_use]
     pub fn is_broken(&self) -> bool {
-        self.had_majority() || self.took_any() && self.has_stopped
+        self.had_majority() || self.took_any() && self.holder_stopped
     }
 
-    /// Whether the token was taken so many nodes that it may have had a majority, and can have none any more.
+    /// Returns `true` if the token may have had a majority and can no longer have one.
     fn had_majority(&self) -> bool {
         let (broken, failed) = (self.count(|outcome| *outcome == BreakOutcome::Broken), self.count(is_failed));
         self.took_any() && broken + failed >= self.needed
     }
 
-    /// Whether the token had any node, and can have no majority any more.
+    /// Returns `true` if the token was removed from a node and can no longer have a majority.
     pub(crate) fn took_any(&self) -> bool {
-        self.count(|outcome| *outcome == BreakOutcome::Broken) > 0 && self.is_heard()
+        self.count(|outcome| *outcome == BreakOutcome::Broken) > 0 && self.has_quorum()
     }
 
-    /// Whether so many nodes have answered that the rest of them are no majority.
+    /// Returns `true` if enough nodes answered: the others do not form a majority.
     #[must_use]
-    pub fn is_heard(&self) -> bool {
+    pub fn has_quorum(&self) -> bool {
         self.count(is_failed) < self.needed
     }
 
-    /// The outcome as one word, for events.
+    /// Returns the outcome as one word, for events.
     pub(crate) fn word(&self, is_forced: bool) -> &'static str {
-        match (self.is_heard(), self.is_broken()) {
+        match (self.has_quorum(), self.is_broken()) {
             _ if self.count(|outcome| *outcome == BreakOutcome::NeedsForce) > 0 => "needs_force",
             (false, _) => "unknown",
             (true, false) => "not_held",
             (true, true) if is_forced => "forced",
-            (true, true) if self.has_stopped => "stopped",
+            (true, true) if self.holder_stopped => "stopped",
             (true, true) => "broken",
         }
     }
@@ -114,22 +123,24 @@ impl BreakReport {
         self.nodes.iter().filter(|node| is_counted(&node.outcome)).count()
     }
 
-    /// What has become of it, in words.
+    /// Returns the outcome in words.
     fn outcome(&self) -> &'static str {
-        match (self.is_heard(), self.is_broken()) {
+        match (self.has_quorum(), self.is_broken()) {
             _ if self.count(|outcome| *outcome == BreakOutcome::NeedsForce) > 0 => {
-                "the lock of another program, if of anybody: only by force, because its holder cannot be told"
+                "not broken: this is not a token of this library, and the holder of a foreign lock cannot be notified; only by force"
             }
-            (false, _) => "too few nodes answered, so that it may be held still",
-            (true, false) if self.took_any() => "not held by that token, of which something was left",
+            (false, _) => "too few nodes answered; the lock may still be held",
+            (true, false) if self.took_any() => "not held by that token, except for a remainder at some nodes",
             (true, false) => "not held by that token",
             (true, true) if !self.had_majority() => {
-                "broken; the holder has stopped, and has given back most of it before: look who has the lock now"
+                "broken; the holder has stopped, and had already released most nodes: inspect the key for the current holder"
             }
-            (true, true) if self.has_stopped => "broken; the holder has stopped, and whoever waits is served",
-            (true, true) if self.stand_in.is_none() => "broken",
-            (true, true) if self.is_told => "broken; the holder was told, and has not said that it has stopped",
-            (true, true) => "broken; the holder was not told, and goes on until it notices by itself",
+            (true, true) if self.holder_stopped => "broken; the holder has stopped, and the next waiter is served",
+            (true, true) if self.placeholder.is_none() => "broken",
+            (true, true) if self.holder_notified => {
+                "broken; the holder was notified, but has not reported that it stopped"
+            }
+            (true, true) => "broken; the holder was not notified, and continues until it notices the loss by itself",
         }
     }
 }
@@ -143,7 +154,7 @@ impl fmt::Display for BreakOutcome {
         match self {
             Self::Broken => f.write_str("broken"),
             Self::NotHeld => f.write_str("not held by that token"),
-            Self::NeedsForce => f.write_str("left alone"),
+            Self::NeedsForce => f.write_str("not broken: not a token of this library"),
             Self::Failed(error) => write!(f, "{error}"),
         }
     }
@@ -152,11 +163,11 @@ impl fmt::Display for BreakOutcome {
 impl fmt::Display for BreakReport {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "{:?}: {}", self.key.as_str(), self.outcome())?;
-        if let Some(StandIn { token, left }) = self.stand_in.filter(|_| self.is_broken()) {
+        if let Some(PlaceholderOwner { token, remaining }) = self.placeholder.filter(|_| self.is_broken()) {
             write!(
                 f,
-                "; nobody else gets it for {}, until its lease is over, unless {token} is broken by force",
-                spoken(left)
+                "; the key stays locked for {} until the holder's lease ends, unless {token} is broken by force",
+                spoken(remaining)
             )?;
         }
         self.nodes.iter().try_for_each(|node| write!(f, "\n  {}: {}", SingleLine(&node.node), node.outcome))?;
@@ -179,25 +190,34 @@ mod tests {
             ([Broken, Broken, Broken], true, (true, true), "broken; the holder has stopped"),
             ([Broken, Broken, NotHeld], true, (true, true), "broken; the holder has stopped"),
             ([Broken, NotHeld, failed()], true, (true, true), "broken; the holder has stopped"),
-            ([Broken, NotHeld, NotHeld], true, (true, true), "has given back most of it before"),
-            ([Broken, NotHeld, NotHeld], false, (false, true), "not held by that token, of which something was left"),
-            ([Broken, Broken, failed()], false, (true, true), "broken; the holder was told"),
+            ([Broken, NotHeld, NotHeld], true, (true, true), "had already released most nodes"),
+            ([Broken, NotHeld, NotHeld], false, (false, true), "not held by that token, except for a remainder"),
+            ([Broken, Broken, failed()], false, (true, true), "broken; the holder was notified"),
             ([Broken, failed(), failed()], false, (false, false), "too few nodes answered"),
             ([NotHeld, NotHeld, failed()], false, (false, true), "not held by that token"),
-            ([NeedsForce, NeedsForce, NeedsForce], false, (false, true), "the lock of another program"),
+            ([NeedsForce, NeedsForce, NeedsForce], false, (false, true), "not a token of this library"),
         ];
         let token = OwnerToken::new(ManagerId::numbered(7), TokenTime::new(1, 0));
-        let stands = StandIn { token, left: Duration::from_secs(1) };
-        for (outcomes, has_stopped, expected, words) in table {
+        let stands = PlaceholderOwner { token, remaining: Duration::from_secs(1) };
+        for (outcomes, holder_stopped, expected, words) in table {
             let nodes = outcomes.map(|outcome| NodeBreak { node: "a".into(), outcome }).into();
             let key = "order:7".into();
-            let stand_in = (!has_stopped).then_some(stands);
+            let placeholder = (!holder_stopped).then_some(stands);
             let (holder, reason) = ("theirs\n".into(), Some("it hangs".into()));
-            let report =
-                BreakReport { key, holder, by: token, reason, nodes, needed: 2, is_told: true, has_stopped, stand_in };
+            let report = BreakReport {
+                key,
+                holder,
+                by: token,
+                reason,
+                nodes,
+                needed: 2,
+                holder_notified: true,
+                holder_stopped,
+                placeholder,
+            };
             let trail = format!("\n  holder theirs\\u000a, breaker {token}, reason: it hangs");
             assert!(report.to_string().ends_with(&trail), "{report}");
-            assert_eq!((report.is_broken(), report.is_heard()), expected, "{report}");
+            assert_eq!((report.is_broken(), report.has_quorum()), expected, "{report}");
             assert!(report.to_string().contains(words), "{report}");
         }
     }

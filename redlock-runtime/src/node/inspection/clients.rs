@@ -1,45 +1,44 @@
-//! The clients of a server, as `CLIENT LIST` names them: which manager is which process.
+//! Connected processes of a server, from the names in `CLIENT LIST`.
 
 use crate::text::excerpt;
 use std::collections::{HashMap, HashSet};
 
-/// What the names of our connections begin with; the id of the manager follows.
+/// Prefix of the names of our connections. The id of the manager follows.
 const NAME: &str = "redlock-";
 
-/// The name of a connection: `redlock-<id>;order-service;host7;1234`. Without spaces and other characters that a server
-/// refuses in names, see `manager::label`.
+/// Returns the name of a connection: `redlock-<id>;order-service;host7;1234`. It has no spaces or other characters that a server refuses in
+/// names, see `manager::label`.
 pub(crate) fn client_name(manager: &str, label: &str) -> String {
     if label.is_empty() { [NAME, manager].concat() } else { [NAME, manager, ";", label].concat() }
 }
 
-/// One process that is connected.
+/// Connected process.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Client {
     pub(super) label: Option<Box<str>>,
     pub(super) address: Box<str>,
 }
 
-/// The processes that are connected, by the ids of their managers.
+/// Connected processes by manager id.
 #[derive(Debug, Default)]
 pub(crate) struct Clients {
     named: HashMap<Box<str>, Client>,
-    /// Managers whose channels are open, also those whose connections have no name.
+    /// Managers that subscribe to their channel, even if their connections have no name.
     listening: HashSet<String>,
 }
 
 impl Clients {
-    /// Takes out of a `CLIENT LIST` what has the name of a manager. Anybody may take such a name, so that this tells who says
-    /// to be what, and no lock depends on it.
+    /// Parses a `CLIENT LIST`. Any client may choose the name of a manager, so no lock depends on this.
     pub(crate) fn parse(list: &str) -> Self {
         Self { named: list.lines().filter_map(client).collect(), listening: HashSet::new() }
     }
 
-    /// The same, and these managers have their channels open.
+    /// Sets the managers that subscribe to their channel.
     pub(crate) fn listening(self, managers: impl Iterator<Item = String>) -> Self {
         Self { listening: managers.collect(), ..self }
     }
 
-    /// Whether the manager is connected, by name or by its channel.
+    /// Returns `true` if the manager is connected, by name or by its channel.
     pub(super) fn is_connected(&self, manager: &str) -> bool {
         self.named.contains_key(manager) || self.listening.contains(manager)
     }
@@ -49,7 +48,7 @@ impl Clients {
     }
 }
 
-/// The manager in one line, and its process.
+/// Returns the manager and its process from one line.
 fn client(line: &str) -> Option<(Box<str>, Client)> {
     let field = |name: &str| line.split(' ').find_map(|field| field.strip_prefix(name)?.strip_prefix('='));
     let name = field("name")?.strip_prefix(NAME)?;

@@ -1,37 +1,38 @@
-//! What stands under a key.
+//! Holder of a key.
 
 use super::owner::Owner;
 use std::fmt;
 
-/// What has a key at one node, or at a majority of them.
-#[derive(Clone, Debug, PartialEq, Eq)]
+/// Holder of a key at one node, or at a majority of the nodes.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub enum Holder {
-    /// The node has not said.
+    /// The node has not answered.
     Unknown,
     /// The key is free.
     Nobody,
-    /// A call of this library, in this process or another one. A lock that [lingers](crate::LockManagerBuilder::linger) looks
-    /// like one that is used.
+    /// One call of this library holds the key exclusively, in this process or another one.
+    ///
+    /// A [lingering](crate::LockManagerBuilder::linger) lock looks the same as a lock that is in use.
     Owner(Owner),
-    /// Calls of this library that [share](crate::LockRequest::shared) the lock, or have something [below](Owner::is_below) it.
+    /// Calls of this library [share](crate::LockRequest::shared) the lock, or hold a [descendant](Owner::is_descendant) of the key.
     #[non_exhaustive]
     Shared {
-        /// In the order in which they have asked for it; of many the first hundred.
+        /// The first 100 owners, in the order of their requests.
         owners: Vec<Owner>,
     },
-    /// A lock of another library or program: a text with an expiry that is no token of ours.
+    /// Another library or program holds the lock: the key has an expiry, and its value is not a token of this library.
     #[non_exhaustive]
     Foreign {
-        /// The text, which that program knows the lock by; of a long one the first 256 bytes.
+        /// Value of the key, at most 256 bytes.
         value: Box<str>,
     },
-    /// No lock of anybody: a value without an expiry, or of another type than text. What it is stays with whoever stored it.
+    /// The key holds data that is not a lock: a value without an expiry, or a value that is not a string.
     Data,
 }
 
 impl Holder {
-    /// Who it is, if it is a call of this library that has the lock alone.
+    /// Returns the owner if one call of this library holds the key exclusively.
     #[must_use]
     pub const fn owner(&self) -> Option<&Owner> {
         match self {
@@ -40,7 +41,7 @@ impl Holder {
         }
     }
 
-    /// Who they are, if they are calls of this library: one, or those that have the lock together.
+    /// Returns the owners that are calls of this library: one exclusive owner, or all that share the lock.
     #[must_use]
     pub fn owners(&self) -> &[Owner] {
         match self {
@@ -58,13 +59,13 @@ impl Holder {
         }
     }
 
-    /// Whether two nodes say the same. Those who share a lock come and go, at one node sooner than at another.
+    /// Returns `true` if two nodes agree. Owners that share a lock may differ, because they come and go at different times.
     pub(super) fn agrees_with(&self, other: &Self) -> bool {
         self == other || matches!((self, other), (Self::Shared { .. }, Self::Shared { .. }))
     }
 }
 
-/// `shared by 3 calls`, or `shared by 1 call, shared below by 2 calls`
+/// Writes `shared by 3 calls`, or `shared by 1 call, descendant shared by 2 calls`.
 fn write_counts(owners: &[Owner], f: &mut fmt::Formatter<'_>) -> fmt::Result {
     let mut counts: Vec<(&str, usize)> = Vec::new();
     for words in owners.iter().map(Owner::has) {
@@ -89,9 +90,9 @@ impl fmt::Display for Holder {
                 [only] => write!(f, "{} {only}", only.has()),
                 several => write_counts(several, f),
             },
-            // Escaped: whoever has written it may have written anything.
+            // Escaped: another program may have written anything.
             Self::Foreign { value } => write!(f, "held by another program, as {value:?}"),
-            Self::Data => f.write_str("data, which is no lock"),
+            Self::Data => f.write_str("data that is not a lock"),
         }
     }
 }

@@ -1,39 +1,39 @@
-//! Which locks there are.
+//! List of locked keys.
 
 use crate::error::NodeFailure;
 use crate::lock::LockKey;
 use std::collections::BTreeSet;
 
-/// The names of the locks at one node.
+/// Names of the locks at one node.
 #[derive(Debug, Default)]
 pub(crate) struct Names {
     pub(crate) found: BTreeSet<Box<str>>,
-    /// Whether these are all at those that have answered.
+    /// Whether `found` is complete for the nodes that answered.
     pub(crate) are_all: bool,
-    /// The members of a cluster that could not be asked.
+    /// Members of a cluster that did not answer.
     pub(crate) missing: Vec<NodeFailure>,
 }
 
-/// What [`LockManager::list`](crate::LockManager::list) has found: the keys that are locked at any node.
-#[derive(Clone, Debug)]
+/// Keys that are locked at any node, as [`LockManager::list`](crate::LockManager::list) finds them.
+#[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct LockList {
-    /// In alphabetical order, without the namespace.
+    /// Locked keys in alphabetical order, without the namespace.
     pub keys: Vec<LockKey>,
-    /// Whether these are all of them at the nodes that have answered.
+    /// Whether `keys` is complete for the nodes that answered. `false` after the limit or the timeout of [`ListOptions`](crate::admin::ListOptions).
     pub is_complete: bool,
-    /// The nodes that could not be asked, and why; of a cluster, the masters that could not: the keys of their slots are missing.
+    /// Nodes that did not answer, with the reason. For a cluster, these are masters, and the keys of their slots are missing.
     pub failures: Vec<NodeFailure>,
-    /// How many nodes must agree on a lock. See [`is_heard`](Self::is_heard).
+    /// Number of nodes that form a majority. See [`has_quorum`](Self::has_quorum).
     pub needed: usize,
-    /// How many nodes have not told of all their keys.
+    /// Number of nodes that did not list all their keys.
     pub(crate) unheard: usize,
 }
 
 impl LockList {
-    /// Whether enough nodes have answered that every lock is held at one of them. A cluster has if all its masters have.
+    /// Returns `true` if enough nodes answered: every lock is held by at least one of them. A cluster counts if all its masters answered.
     #[must_use]
-    pub const fn is_heard(&self) -> bool {
+    pub const fn has_quorum(&self) -> bool {
         self.unheard < self.needed
     }
 }

@@ -1,7 +1,7 @@
-//! What the nodes say of one key, for people: who has it, who they are, for how much longer, and who waits.
+//! Answers of the nodes about one key, for people: the holder, its process, the remaining lease and the waiters.
 //!
-//! Here belong the types that say so, and their texts. Asking does not: each kind of node says what it has, and
-//! `manager::inspect` asks all of them.
+//! This module has the types and their texts. It does no I/O: each kind of node reads its own data, and `manager::inspect` asks
+//! all nodes.
 
 mod break_report;
 mod clients;
@@ -11,7 +11,7 @@ mod node_inspection;
 mod owner;
 mod verdict;
 
-pub use self::break_report::{BreakOutcome, BreakReport, NodeBreak, StandIn};
+pub use self::break_report::{BreakOutcome, BreakReport, NodeBreak, PlaceholderOwner};
 pub(crate) use self::clients::{Clients, client_name};
 pub use self::holder::Holder;
 pub use self::lock_list::LockList;
@@ -20,14 +20,14 @@ pub use self::node_inspection::NodeInspection;
 pub use self::owner::Owner;
 pub use self::verdict::Inspection;
 
-/// How many of those who wait are told of by name. Smaller, a queue of some length cannot be read; larger, the answer about
-/// a queue of thousands costs the connection that the locks use too.
+/// Number of waiters that an inspection lists: 100. Too small: a queue of some length cannot be read. Too large: the answer about a
+/// queue of thousands delays the locks on the same connection.
 pub(crate) const MOST_WAITERS: usize = 100;
 
-/// How many keys a node is asked for together. Smaller, a look at many takes more round trips; larger, it holds up the locks that use
+/// Number of keys in one question to a node: 500. Too small: many keys take more round trips. Too large: a question delays the locks on
 /// the same connection.
 pub(crate) const AT_A_TIME: usize = 500;
 
-/// How much of a value that is no token is shown, in bytes. Smaller, the tokens of other libraries cannot be told apart;
-/// larger, a value that is no lock at all fills the screen.
+/// Bytes of a foreign value that are shown: 256. Too small: the tokens of other libraries cannot be told apart. Too large: a value that is
+/// not a lock fills the screen.
 pub(crate) const LONGEST_VALUE: usize = 256;

@@ -1,4 +1,4 @@
-//! What one node says of a key.
+//! Answer of one node about a key.
 
 use super::MOST_WAITERS;
 use super::clients::Clients;
@@ -13,40 +13,40 @@ use crate::text::SingleLine;
 use std::fmt;
 use std::time::Duration;
 
-/// What one node says of a key.
-#[derive(Clone, Debug)]
+/// Answer of one node about a key.
+#[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct NodeInspection {
-    /// Its address: host and port, or the path of a socket.
+    /// Address of the node: host and port, or the path of a socket.
     pub node: Box<str>,
-    /// Why its word does not count, if so: it cannot be asked, it abstains, or its user may not read the key, and then the
-    /// text says what to grant. The rest may still be known.
+    /// Why the answer does not count: the node is unreachable or restarted recently, or the user may not read the key. In the last
+    /// case, the text names the permission to grant. The other fields may still be known.
     pub error: Option<NodeError>,
-    /// What has the key there.
+    /// Holder of the key at this node.
     pub holder: Holder,
-    /// When the key expires there, from the moment of the answer. `None` when the key is free or has no expiry.
+    /// Time until the key expires at this node, measured at the moment of the answer. `None` if the key is free or has no expiry.
     pub remaining: Option<Duration>,
-    /// Those who wait for the key there, the next one first; the first hundred of them. One that has just died is still among
-    /// them, until the lock passes it by.
+    /// The first 100 waiters at this node, the next one first. A waiter whose process has just ended may still be listed.
     pub waiters: Vec<Owner>,
-    /// How many wait in all.
-    pub waiting: u64,
-    /// The largest number that the node has accepted for fenced locks in the slot of the key, as the first token with it. A
-    /// [fencing token](FencingToken) of this key exceeds the largest one of a majority by at most 16 383, as long as no node loses its
-    /// data. `None` if there is none, or if the user may not read it.
+    /// Number of waiters at this node. Calls that wait in the process of the holder, or behind another call of their own process, are
+    /// not counted.
+    pub waiter_count: u64,
+    /// Largest fencing number that the node has accepted in the slot of the key, as the first token with this number.
+    ///
+    /// A [fencing token](FencingToken) of this key exceeds the largest number of a majority by at most 16 383, if no node has lost its
+    /// data. `None` if there is no number, or if the user may not read it.
     pub fence: Option<FencingToken>,
-    /// Why it is not known which processes the tokens belong to, if so: the user may not ask who is connected, or there are
-    /// too many.
-    pub unnamed: Option<NodeError>,
+    /// Why the processes of the tokens are unknown: the user may not run `CLIENT LIST`, or the list is too long.
+    pub client_list_error: Option<NodeError>,
 }
 
 impl NodeInspection {
-    /// A node that has said nothing, because of `error`.
+    /// Returns the inspection of a node that failed with `error`.
     pub(crate) fn silent(node: &str, error: NodeError) -> Self {
         Self { error: Some(error), ..Self::of(node) }
     }
 
-    /// A node where nothing is.
+    /// Returns an inspection without any facts.
     pub(crate) fn of(node: &str) -> Self {
         Self {
             node: node.into(),
@@ -54,13 +54,13 @@ impl NodeInspection {
             holder: Holder::Unknown,
             remaining: None,
             waiters: Vec::new(),
-            waiting: 0,
+            waiter_count: 0,
             fence: None,
-            unnamed: None,
+            client_list_error: None,
         }
     }
 
-    /// What the node in memory has: all who stand there are in this process.
+    /// Returns the inspection of the in-memory node, whose owners are all in this process.
     pub(crate) fn in_memory(node: &str, seen: &Seen) -> Self {
         let owner = |token: OwnerToken, class| Owner { is_connected: Some(true), ..Owner::in_class(token, class) };
         let alone = seen.holder.map(|holder| Holder::Owner(owner(holder.token, Class::Exclusive)));
@@ -77,47 +77,48 @@ impl NodeInspection {
                 .map(|holder| holder.left)
                 .max(),
             waiters: seen.waiters.iter().take(MOST_WAITERS).map(|(token, class)| owner(*token, *class)).collect(),
-            waiting: u64::try_from(seen.waiters.len()).unwrap_or(u64::MAX),
+            waiter_count: u64::try_from(seen.waiters.len()).unwrap_or(u64::MAX),
             fence: seen.ballot.map(FencingToken::first),
             ..Self::of(node)
         }
     }
 
-    /// Who has the turnstile of the key there, or waits for it, waits for a permit.
+    /// Adds the calls that wait for a permit: those that hold the turnstile of the key or wait for it.
     pub(super) fn add_turnstile(&mut self, turnstile: Self) {
         let first = turnstile.holder.owner().cloned();
-        self.waiting = self.waiting.saturating_add(turnstile.waiting).saturating_add(u64::from(first.is_some()));
+        self.waiter_count =
+            self.waiter_count.saturating_add(turnstile.waiter_count).saturating_add(u64::from(first.is_some()));
         let all = first.into_iter().chain(turnstile.waiters);
         self.waiters.extend(all.map(|owner| Owner { mode: Mode::Permit, ..owner }));
         self.waiters.sort_by_key(|owner| owner.token);
         self.waiters.truncate(MOST_WAITERS);
-        self.unnamed = self.unnamed.take().or(turnstile.unnamed);
+        self.client_list_error = self.client_list_error.take().or(turnstile.client_list_error);
     }
 
-    /// Whether it tells of anybody whose process can be looked for.
+    /// Returns `true` if there are tokens whose processes can be looked up.
     pub(crate) fn has_owners(&self) -> bool {
         !self.holder.owners().is_empty() || !self.waiters.is_empty()
     }
 
-    /// The managers of those whose processes can be looked for.
+    /// Returns the manager ids of all tokens.
     pub(crate) fn managers(&self) -> impl Iterator<Item = &str> {
         self.holder.owners().iter().chain(&self.waiters).map(|owner| owner.token.manager())
     }
 
-    /// Puts processes to the tokens.
+    /// Sets the processes of the tokens from the list of clients.
     pub(crate) fn name(&mut self, clients: &Result<Clients, NodeError>) {
         match clients {
             Ok(clients) => {
                 let owners = self.holder.owners_mut().iter_mut().chain(&mut self.waiters);
                 owners.for_each(|owner| owner.found(clients));
             }
-            Err(error) => self.unnamed = Some(error.clone()),
+            Err(error) => self.client_list_error = Some(error.clone()),
         }
     }
 }
 
 impl NodeInspection {
-    /// A line about the node, where a majority has `agreed` on what has the key.
+    /// Writes one line about the node. `agreed` is the holder on which a majority agrees.
     pub(super) fn write(&self, agreed: Option<&Holder>, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "{}: ", SingleLine(&self.node))?;
         let is_cut_off = self.holder.owner().is_some_and(|owner| owner.is_connected == Some(false));
@@ -125,15 +126,19 @@ impl NodeInspection {
             (Some(error), Holder::Unknown) => return write!(f, "{error}"),
             (Some(error), holder) => write!(f, "{holder} ({error})")?,
             (None, holder @ Holder::Owner(_)) if agreed == Some(holder) => {
-                f.write_str(if is_cut_off { "the same, of which no connection is known here" } else { "the same" })?;
+                f.write_str(if is_cut_off {
+                    "the same holder, not connected to this node"
+                } else {
+                    "the same holder"
+                })?;
             }
             (None, holder) => write!(f, "{holder}")?,
         }
         if let Some(remaining) = self.remaining {
             write!(f, ", {} left", spoken(remaining))?;
         }
-        if self.waiting > 0 {
-            write!(f, ", {} waiting", self.waiting)?;
+        if self.waiter_count > 0 {
+            write!(f, ", {} waiting", self.waiter_count)?;
         }
         Ok(())
     }

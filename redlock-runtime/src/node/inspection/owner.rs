@@ -1,82 +1,86 @@
-//! Who a token belongs to.
+//! Process behind an owner token.
 
 use super::clients::Clients;
 use crate::lock::class::Class;
 use crate::lock::{Mode, OwnerToken};
 use crate::text::SingleLine;
 use std::fmt;
+use std::hash::{Hash, Hasher};
 use std::time::{Duration, SystemTime};
 
-/// One call of one process that has a lock or waits for it, and where that process is.
+/// Call that holds a lock or waits for it, with its process.
 ///
-/// Two owners are equal when their tokens are.
+/// Two owners are equal if their tokens are equal.
 #[derive(Clone, Debug)]
 #[non_exhaustive]
 pub struct Owner {
-    /// The token under which the call stands at the nodes.
+    /// Token of the call at the nodes.
     pub token: OwnerToken,
-    /// Whether it has the lock, or wants it, for itself alone or together with others. Who waits for a
-    /// [permit](crate::LockRequest::permits) is told of with [`Mode::Permit`], and who has one as of one that shares the lock: the nodes
-    /// keep nothing that tells those two apart.
+    /// Mode in which the call holds the lock or wants it.
+    ///
+    /// A waiter for a [permit](crate::LockRequest::permits) has [`Mode::Permit`]. A holder of a permit has [`Mode::Shared`], because
+    /// nodes do not store which of the two it is.
     pub mode: Mode,
-    /// Whether that is about something [below](crate::LockRequest::path) the key, which is a place in a tree then, and not about
-    /// the key itself: others may have something else there.
-    pub is_below: bool,
-    /// When the call asked for the lock, by the clock of its process. A lock that went from call to call within a process
-    /// has the time of the first of them.
-    pub asked_at: SystemTime,
-    /// The process: what it is [called](crate::LockManagerBuilder::label), its host and its process id, as in
-    /// `order-service;host7;1234`. `None` when it is not connected to the node, the node may not be asked who is, or the
-    /// process has a version of this library that does not say.
+    /// Whether the owner holds or wants a [descendant](crate::LockRequest::path) of the key, and not the key itself. Other calls may
+    /// hold other descendants.
+    pub is_descendant: bool,
+    /// Time of the request, by the clock of its process. If a lock was handed from call to call within a process, this is the time of
+    /// the first call.
+    pub created_at: SystemTime,
+    /// Name of the process: its [label](crate::LockManagerBuilder::label), host and process id, such as `order-service;host7;1234`.
+    ///
+    /// `None` if the process is not connected to the node, if the user may not list clients, or if the process runs a version of this
+    /// library that does not name its connections.
     pub label: Option<Box<str>>,
-    /// From where the process is connected to the node.
+    /// Address from which the process is connected to the node.
     pub address: Option<Box<str>>,
-    /// Whether a connection to the node has the name of the process, or listens on its channel; `None` when that could not be found
-    /// out. A process of which neither is true has ended or is cut off, and its lock is free when the lease ends; or its user may
-    /// not name its connections (`+client|setname`), and none of its calls has waited yet.
+    /// Whether a connection to the node has the name of the process or listens on its channel. `None` if that is unknown.
+    ///
+    /// A process without a connection has ended or is cut off; its lock is free when the lease ends. There is one exception: its user
+    /// may not name connections (`+client|setname`), and none of its calls has waited yet.
     pub is_connected: Option<bool>,
 }
 
 impl Owner {
-    /// What the token alone tells.
+    /// Returns an owner with the facts that its token contains.
     pub(crate) fn of(token: OwnerToken, mode: Mode) -> Self {
         Self {
             token,
             mode,
-            is_below: false,
-            asked_at: token.created_at(),
+            is_descendant: false,
+            created_at: token.created_at(),
             label: None,
             address: None,
             is_connected: None,
         }
     }
 
-    /// The same for one that stands at the node in this class.
+    /// Returns an owner whose token has this class at the node.
     pub(crate) fn in_class(token: OwnerToken, class: Class) -> Self {
         let mode = if class.is_alone() { Mode::Exclusive } else { Mode::Shared };
-        Self { is_below: class.is_intent(), ..Self::of(token, mode) }
+        Self { is_descendant: class.is_intent(), ..Self::of(token, mode) }
     }
 
-    /// In which way it has a lock that it has with others.
+    /// Returns how the owner holds a lock that several owners hold.
     pub(super) const fn has(&self) -> &'static str {
-        match (self.is_below, self.mode) {
+        match (self.is_descendant, self.mode) {
             (false, _) => "shared by",
-            (true, Mode::Exclusive) => "held below by",
-            (true, Mode::Shared | Mode::Permit) => "shared below by",
+            (true, Mode::Exclusive) => "descendant held by",
+            (true, Mode::Shared | Mode::Permit) => "descendant shared by",
         }
     }
 
     pub(super) const fn waits(&self) -> &'static str {
-        match (self.is_below, self.mode) {
+        match (self.is_descendant, self.mode) {
             (false, Mode::Exclusive) => "waits",
-            (false, Mode::Shared) => "waits to share it",
+            (false, Mode::Shared) => "waits for a shared lock",
             (false, Mode::Permit) => "waits for a permit",
-            (true, Mode::Exclusive) => "waits for something below",
-            (true, Mode::Shared | Mode::Permit) => "waits to share something below",
+            (true, Mode::Exclusive) => "waits for a descendant",
+            (true, Mode::Shared | Mode::Permit) => "waits for a shared descendant",
         }
     }
 
-    /// The same with what the server says of its `clients`.
+    /// Sets the process from the list of `clients`.
     pub(super) fn found(&mut self, clients: &Clients) {
         let client = clients.find(self.token.manager());
         self.is_connected = Some(clients.is_connected(self.token.manager()));
@@ -84,10 +88,10 @@ impl Owner {
         self.address = client.map(|client| client.address.clone());
     }
 
-    /// How long ago it asked, by our clock; zero where its clock is ahead.
+    /// Returns the time since the request, by the clock of this process. Zero if the other clock is ahead.
     #[must_use]
     pub fn age(&self) -> Duration {
-        self.asked_at.elapsed().unwrap_or_default()
+        self.created_at.elapsed().unwrap_or_default()
     }
 }
 
@@ -99,6 +103,12 @@ impl PartialEq for Owner {
 
 impl Eq for Owner {}
 
+impl Hash for Owner {
+    fn hash<H: Hasher>(&self, state: &mut H) {
+        self.token.hash(state);
+    }
+}
+
 /// `order-service;host7;1234 at 10.0.0.9:51234 (token 0198..)`
 impl fmt::Display for Owner {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
@@ -108,14 +118,14 @@ impl fmt::Display for Owner {
         }
         match &self.address {
             Some(address) => write!(f, " at {}", SingleLine(address))?,
-            None if self.is_connected == Some(false) => f.write_str(", of which no connection is known")?,
+            None if self.is_connected == Some(false) => f.write_str(", not connected")?,
             None => {}
         }
         write!(f, " (token {})", self.token)
     }
 }
 
-/// A time as somebody says it: `12.3s`, `4m 12s`, `3h 20m`.
+/// Returns a duration for people: `12.3s`, `4m 12s`, `3h 20m`.
 pub(super) fn spoken(time: Duration) -> String {
     let seconds = time.as_secs();
     match seconds {

@@ -1,4 +1,4 @@
-//! What the nodes say of a key all together.
+//! Answers of all nodes about a key.
 
 use super::holder::Holder;
 use super::node_inspection::NodeInspection;
@@ -9,30 +9,31 @@ use crate::text::SingleLine;
 use std::fmt;
 use std::time::Duration;
 
-/// What [`LockManager::inspect`](crate::LockManager::inspect) has found out about a key.
+/// Holder, waiters and remaining lease of a key, as [`LockManager::inspect`](crate::LockManager::inspect) returns them.
 ///
-/// `Display` is what somebody wants to read who was woken by an alarm: the word of the majority, then a line for each node
-/// and for each process that waits.
-#[derive(Clone, Debug)]
+/// The methods combine the answers of the nodes. `Display` is made for an operator: the answer of the majority, then one line for each
+/// node and for each waiting process.
+#[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Inspection {
-    /// What was asked for.
+    /// Inspected key.
     pub key: LockKey,
-    /// In the order in which the manager was given them.
+    /// Answer of each node, in the order of the manager's configuration.
     pub nodes: Vec<NodeInspection>,
-    /// How many of them must agree.
+    /// Number of nodes that form a majority.
     pub needed: usize,
 }
 
 impl Inspection {
-    /// The same with those who stand in the turnstile of the key: they wait for permits.
+    /// Adds the calls in the turnstile of the key, which wait for permits.
     pub(crate) fn with_turnstile(mut self, turnstile: Self) -> Self {
         self.nodes.iter_mut().zip(turnstile.nodes).for_each(|(node, turnstile)| node.add_turnstile(turnstile));
         self
     }
 
-    /// What has the key, by the word of so many nodes as must agree. `None` when they do not, because somebody is just taking
-    /// it, because it has just ended at some of them, or because too few answer.
+    /// Returns the holder on which a majority of the nodes agrees.
+    ///
+    /// `None` if there is no such majority: a call is just acquiring or releasing the key, or too few nodes answered.
     #[must_use]
     pub fn holder(&self) -> Option<&Holder> {
         let counted = || self.nodes.iter().filter(|node| node.error.is_none()).map(|node| &node.holder);
@@ -40,7 +41,7 @@ impl Inspection {
             **holder != Holder::Unknown && counted().filter(|other| other.agrees_with(holder)).count() >= self.needed
         };
         let agreed = || counted().filter(is_agreed);
-        // Its process may be connected to some of the nodes only. Of those who share it, a node may lack some.
+        // The process may be connected to some of the nodes only, and a node may lack some of the shared owners.
         let known = |holder: &Holder| holder.owners().iter().filter(|owner| owner.address.is_some()).count();
         agreed().reduce(|best, next| {
             let says_more = (known(next), next.owners().len()) > (known(best), best.owners().len());
@@ -48,8 +49,8 @@ impl Inspection {
         })
     }
 
-    /// Those who [share](crate::LockRequest::shared) the key, or have something [below](Owner::is_below) it, by the word of so many nodes as must agree, in the order in which
-    /// they have asked for it; of many the first hundred.
+    /// Returns the owners that [share](crate::LockRequest::shared) the key, or hold a [descendant](Owner::is_descendant) of it, at a
+    /// majority of the nodes. At most 100, in the order of their requests.
     #[must_use]
     pub fn readers(&self) -> Vec<&Owner> {
         let counted = self.nodes.iter().filter(|node| node.error.is_none());
@@ -60,8 +61,7 @@ impl Inspection {
         by_token.filter_map(|group| group.first().copied()).collect()
     }
 
-    /// How much is left of the lease of the [`holder`](Self::holder), if nobody renews it: so many nodes keep it until then as
-    /// must agree.
+    /// Returns the remaining lease of the [`holder`](Self::holder) if it is not renewed: a majority keeps the key for this time.
     #[must_use]
     pub fn remaining(&self) -> Option<Duration> {
         let holder = self.holder()?;
@@ -71,19 +71,20 @@ impl Inspection {
         left.get(self.needed.checked_sub(1)?).copied()
     }
 
-    /// Those who wait for the key at any node, in the order in which they are served; of a long queue the first hundred. Who waits
-    /// for a [permit](crate::LockRequest::permits) is among them, with [`Mode::Permit`](crate::Mode::Permit): between those and who
-    /// wants the key alone, no order is promised.
+    /// Returns the calls that wait for the key at any node, in the order in which they are served. At most 100 per node.
+    ///
+    /// Waiters for a [permit](crate::LockRequest::permits) are included, with [`Mode::Permit`](crate::Mode::Permit). Between a waiter for
+    /// a permit and a waiter for the exclusive lock, no order is promised.
     #[must_use]
     pub fn waiters(&self) -> Vec<&Owner> {
         let mut waiters: Vec<&Owner> = self.nodes.iter().flat_map(|node| &node.waiters).collect();
-        // Of one token, the entry that says most comes first and stays.
+        // Of the entries of one token, the entry with an address comes first and stays.
         waiters.sort_by_key(|owner| (owner.token, owner.address.is_none()));
         waiters.dedup_by_key(|owner| owner.token);
         waiters
     }
 
-    /// The largest [fence](NodeInspection::fence) of any node.
+    /// Returns the largest [fencing number](NodeInspection::fence) of all nodes.
     #[must_use]
     pub fn fence(&self) -> Option<FencingToken> {
         self.nodes.iter().filter_map(|node| node.fence).max()
@@ -94,16 +95,16 @@ impl fmt::Display for Inspection {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "{:?}: ", self.key.as_str())?;
         match self.holder() {
-            Some(Holder::Owner(owner)) => write!(f, "held by {owner}, which asked {} ago", spoken(owner.age()))?,
+            Some(Holder::Owner(owner)) => write!(f, "held by {owner}, requested {} ago", spoken(owner.age()))?,
             Some(holder) => write!(f, "{holder}")?,
             None => {
                 let answered = self.nodes.iter().filter(|node| node.error.is_none()).count();
                 let (needed, nodes) = (self.needed, self.nodes.len());
-                write!(f, "no majority: {needed} of {nodes} nodes must agree, and {answered} can be relied on")?;
+                write!(f, "no majority: {needed} of {nodes} nodes must agree, and {answered} count")?;
             }
         }
         if let Some(remaining) = self.remaining() {
-            write!(f, ", {} left unless it is renewed", spoken(remaining))?;
+            write!(f, ", {} left unless renewed", spoken(remaining))?;
         }
         for node in &self.nodes {
             f.write_str("\n  ")?;
@@ -112,14 +113,15 @@ impl fmt::Display for Inspection {
         let readers = self.readers();
         readers
             .iter()
-            .try_for_each(|owner| write!(f, "\n  {} {owner}, which asked {} ago", owner.has(), spoken(owner.age())))?;
+            .try_for_each(|owner| write!(f, "\n  {} {owner}, requested {} ago", owner.has(), spoken(owner.age())))?;
         self.waiters()
             .iter()
             .try_for_each(|owner| write!(f, "\n  {} for {}: {owner}", owner.waits(), spoken(owner.age())))?;
-        let unnamed = self.nodes.iter().filter_map(|node| Some((&node.node, node.unnamed.as_ref()?)));
-        unnamed.into_iter().try_for_each(|(node, error)| {
-            write!(f, "\n  which processes these are is unknown at {}: {error}", SingleLine(node))
-        })
+        let client_list_error =
+            self.nodes.iter().filter_map(|node| Some((&node.node, node.client_list_error.as_ref()?)));
+        client_list_error
+            .into_iter()
+            .try_for_each(|(node, error)| write!(f, "\n  {}: the processes are unknown: {error}", SingleLine(node)))
     }
 }
 
@@ -146,7 +148,7 @@ mod tests {
     }
 
     #[test]
-    fn a_majority_says_who_has_it_and_until_when() {
+    fn holder_and_remaining_lease_need_a_majority() {
         let [a, b] = [0, 1].map(|counter| Holder::Owner(owner(counter)));
         let foreign = Holder::Foreign { value: "worker".into() };
         let table = [
@@ -168,7 +170,7 @@ mod tests {
     }
 
     #[test]
-    fn a_majority_says_who_shares_it() {
+    fn shared_owners_need_a_majority() {
         let readers = [1, 2, 3].map(|counter| Owner { mode: Mode::Shared, ..owner(counter) });
         let shared = |readers: &[Owner]| Holder::Shared { owners: readers.into() };
         // The first node has not heard of one yet, and the last has lost one.
@@ -183,44 +185,44 @@ mod tests {
     }
 
     #[test]
-    fn who_has_something_below_it_does_not_share_it() {
+    fn owner_of_a_descendant_is_not_a_reader() {
         let [one, other, third] = [1, 2, 3].map(|counter| owner(counter).token);
         let (below, reads) = (Owner::in_class(one, IntentExclusive), Owner::in_class(other, IntentShared));
         let table = [
-            (vec![below.clone()], "held below by manager"),
-            (vec![reads.clone()], "shared below by manager"),
-            (vec![below.clone(), Owner::in_class(third, IntentExclusive)], "held below by 2 calls, "),
-            (vec![below, reads.clone()], "held below by 1 call, shared below by 1 call, "),
-            (vec![Owner::in_class(third, Shared), reads], "shared by 1 call, shared below by 1 call, "),
+            (vec![below.clone()], "descendant held by manager"),
+            (vec![reads.clone()], "descendant shared by manager"),
+            (vec![below.clone(), Owner::in_class(third, IntentExclusive)], "descendant held by 2 calls, "),
+            (vec![below, reads.clone()], "descendant held by 1 call, descendant shared by 1 call, "),
+            (vec![Owner::in_class(third, Shared), reads], "shared by 1 call, descendant shared by 1 call, "),
         ];
         for (owners, expected) in table {
             let lines = owners.len();
             let inspection = inspection([(); 3].map(|()| (Holder::Shared { owners: owners.clone() }, 9)));
             let text = inspection.to_string();
             assert!(text.starts_with(&format!("\"order:7\": {expected}")), "{text}");
-            assert_eq!(text.matches("which asked").count(), lines, "{text}");
+            assert_eq!(text.matches("requested").count(), lines, "{text}");
         }
         let waiting =
             [Exclusive, Shared, IntentExclusive, IntentShared].map(|class| Owner::in_class(one, class).waits());
         assert_eq!(
             waiting,
-            ["waits", "waits to share it", "waits for something below", "waits to share something below"]
+            ["waits", "waits for a shared lock", "waits for a descendant", "waits for a shared descendant"]
         );
     }
 
     #[test]
-    fn who_stands_in_the_turnstile_waits_for_a_permit() {
+    fn calls_in_the_turnstile_wait_for_permits() {
         let [has, first, alone, last] = [1, 2, 3, 4].map(owner);
         let shared = Holder::Shared { owners: vec![Owner { mode: Mode::Shared, ..has }] };
         let mut looked = inspection([(); 3].map(|()| (shared.clone(), 9)));
         let mut turnstile = inspection([(Holder::Owner(first.clone()), 5), (Holder::Nobody, 0), (Holder::Data, 0)]);
-        (looked.nodes[0].waiters, looked.nodes[0].waiting) = (vec![alone.clone()], 1);
-        (turnstile.nodes[0].waiters, turnstile.nodes[0].waiting) = (vec![last.clone()], 1);
+        (looked.nodes[0].waiters, looked.nodes[0].waiter_count) = (vec![alone.clone()], 1);
+        (turnstile.nodes[0].waiters, turnstile.nodes[0].waiter_count) = (vec![last.clone()], 1);
         let looked = looked.with_turnstile(turnstile);
         assert_eq!(looked.waiters(), [&first, &alone, &last]);
         let modes: Vec<_> = looked.waiters().iter().map(|owner| owner.mode).collect();
         assert_eq!(modes, [Mode::Permit, Mode::Exclusive, Mode::Permit]);
-        assert_eq!(looked.nodes.iter().map(|node| node.waiting).collect::<Vec<_>>(), [3, 0, 0]);
+        assert_eq!(looked.nodes.iter().map(|node| node.waiter_count).collect::<Vec<_>>(), [3, 0, 0]);
         let text = looked.to_string();
         assert!(text.starts_with("\"order:7\": shared by ") && text.contains(", 3 waiting"), "{text}");
         assert_eq!(
@@ -230,7 +232,7 @@ mod tests {
     }
 
     #[test]
-    fn a_node_that_has_another_reader_says_nothing_of_those_of_others() {
+    fn readers_of_single_nodes_have_no_majority() {
         let reader = |counter| Owner { mode: Mode::Shared, ..owner(counter) };
         let shared = |counter| Holder::Shared { owners: vec![reader(counter)] };
         let inspection = inspection([(shared(1), 9), (shared(2), 8), (Holder::Nobody, 0)]);
@@ -239,21 +241,18 @@ mod tests {
     }
 
     #[test]
-    fn who_abstains_has_no_say_and_is_heard_all_the_same() {
+    fn recently_restarted_node_is_shown_but_does_not_count() {
         let a = Holder::Owner(owner(0));
         let mut inspection = inspection([(a.clone(), 9), (a.clone(), 9), (Holder::Nobody, 0)]);
-        inspection.nodes[1].error = Some(NodeError::Abstains(Duration::from_secs(60)));
+        inspection.nodes[1].error = Some(NodeError::RecentlyRestarted(Duration::from_secs(60)));
         assert_eq!(inspection.holder(), None);
         let text = inspection.to_string();
-        assert!(
-            text.starts_with("\"order:7\": no majority: 2 of 3 nodes must agree, and 2 can be relied on"),
-            "{text}"
-        );
+        assert!(text.starts_with("\"order:7\": no majority: 2 of 3 nodes must agree, and 2 count"), "{text}");
         assert!(text.contains("a: held by manager") && text.contains("does not count for another 60.0s"), "{text}");
     }
 
     #[test]
-    fn who_waits_is_named_once_with_what_is_known() {
+    fn waiter_is_listed_once_with_its_address() {
         let mut inspection = inspection([(); 3].map(|()| (Holder::Nobody, 0)));
         let [first, second] = [0, 1].map(owner);
         let named = Owner { address: Some("10.0.0.9:1".into()), ..second.clone() };

@@ -20,7 +20,7 @@ pub(super) fn answer(verb: Verb, value: &Value) -> (Answer, Option<TokenTime>) {
     };
     let answer = match (verb, parts) {
         (Verb::Acquire { .. }, [Value::Int(-1)]) => Err(NodeError::HoldsData),
-        _ => reply(verb, parts).ok_or_else(|| NodeError::Unintelligible(excerpt(format_args!("{value:?}")).into())),
+        _ => reply(verb, parts).ok_or_else(|| NodeError::UnexpectedReply(excerpt(format_args!("{value:?}")).into())),
     };
     (answer, seen)
 }
@@ -375,7 +375,7 @@ mod tests {
         ];
         for (verb, value) in table {
             let (answer, _) = answer(verb, &value);
-            assert!(matches!(answer, Err(NodeError::Unintelligible(_))), "{verb:?} {value:?}: {answer:?}");
+            assert!(matches!(answer, Err(NodeError::UnexpectedReply(_))), "{verb:?} {value:?}: {answer:?}");
         }
     }
 }

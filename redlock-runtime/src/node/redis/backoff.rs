@@ -117,7 +117,7 @@ mod tests {
         let full = [80, 160, 320, 640, 1000, 1000];
         let table = [
             (refused("WRONGPASS: that user or password is wrong"), [1000; 6]),
-            (NodeError::Unfit("is a Sentinel".into()), [1000; 6]),
+            (NodeError::Unsupported("is a Sentinel".into()), [1000; 6]),
             (NodeError::Tls("the certificate is not trusted".into()), [1000; 6]),
             (refused("ERR max number of clients reached"), full),
             (refused("LOADING Redis is loading the dataset in memory"), [40; 6]),

@@ -35,10 +35,10 @@ impl Channels {
     /// Channels at the member of a cluster with this `id`, for the namespace with this prefix.
     ///
     /// # Errors
-    /// [`NodeError::Unintelligible`] for a text that is not an id: it becomes a part of the scripts.
+    /// [`NodeError::UnexpectedReply`] for a text that is not an id: it becomes a part of the scripts.
     pub(super) fn of_member(namespace: &str, id: &str) -> Result<Self, NodeError> {
         if id.is_empty() || !id.bytes().all(|byte| byte.is_ascii_alphanumeric() || b"-_.".contains(&byte)) {
-            return Err(NodeError::Unintelligible("no id to CLUSTER MYID".into()));
+            return Err(NodeError::UnexpectedReply("no id to CLUSTER MYID".into()));
         }
         let prefix = [&prefix(namespace), id, ":"].concat().into();
         Ok(Self { prefix, member: id.into(), namespace: namespace.into(), have_patterns: false })
@@ -127,7 +127,7 @@ mod tests {
     #[test]
     fn what_is_no_id_does_not_become_a_part_of_a_script() {
         for id in ["", "a'b", "a b", "a:b", "a\\b"] {
-            assert!(matches!(Channels::of_member("", id), Err(NodeError::Unintelligible(_))), "{id:?}");
+            assert!(matches!(Channels::of_member("", id), Err(NodeError::UnexpectedReply(_))), "{id:?}");
         }
     }
 }

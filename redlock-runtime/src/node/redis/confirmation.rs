@@ -34,12 +34,12 @@ pub(super) fn wait(replicas: Replicas) -> Cmd {
 /// Reads the answer to that.
 pub(super) fn read(replicas: Replicas, answer: Result<Value, NodeError>) -> Confirmation {
     // No error of a command that was not executed: what was written stands.
-    match answer.map_err(|error| NodeError::Unintelligible(error.to_string().into()))? {
+    match answer.map_err(|error| NodeError::UnexpectedReply(error.to_string().into()))? {
         Value::Int(acked) if acked >= i64::from(replicas.wanted.get()) => Ok(()),
         Value::Int(acked) => {
             Err(NodeError::NotReplicated { acked: u32::try_from(acked).unwrap_or(0), wanted: replicas.wanted.get() })
         }
-        other => Err(NodeError::Unintelligible(excerpt(format_args!("{other:?} to WAIT")).into())),
+        other => Err(NodeError::UnexpectedReply(excerpt(format_args!("{other:?} to WAIT")).into())),
     }
 }
 
@@ -70,7 +70,7 @@ mod tests {
         for (answer, expected) in table {
             assert_eq!(read(TWO, Ok(answer.clone())), expected, "{answer:?}");
         }
-        assert!(matches!(read(TWO, Ok(Value::Nil)), Err(NodeError::Unintelligible(_))));
+        assert!(matches!(read(TWO, Ok(Value::Nil)), Err(NodeError::UnexpectedReply(_))));
         let refused = read(TWO, Err(NodeError::Refused("NOPERM".into())));
         assert!(refused.unwrap_err().leaves_open_what_was_done());
     }

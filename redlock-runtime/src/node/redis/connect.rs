@@ -76,7 +76,7 @@ fn replica_of_name(peer: SocketAddr) -> NodeError {
         "its name leads to {peer}, which is a replica and takes no locks: write a name that leads to the master alone, such as \
          that of the primary endpoint"
     );
-    NodeError::Unfit(text.into())
+    NodeError::Unsupported(text.into())
 }
 
 /// Shakes hands, in RESP3 if the server speaks it. Without `pushes`, what the server says unasked is heard by nobody.

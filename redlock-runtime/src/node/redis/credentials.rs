@@ -160,7 +160,7 @@ impl Asking {
 impl Drop for Asking {
     fn drop(&mut self) {
         if std::thread::panicking() {
-            self.0.send_replace(Some(Err(NodeError::Unfit(PANICKED.into()))));
+            self.0.send_replace(Some(Err(NodeError::Unsupported(PANICKED.into()))));
         }
     }
 }
@@ -189,6 +189,6 @@ async fn password_in(path: &Path) -> Result<Credentials, NodeError> {
     let text = tokio::task::spawn_blocking(|| std::fs::read_to_string(file)).await;
     let text = text.unwrap_or_else(|error| Err(std::io::Error::other(error)));
     let unreadable =
-        |error| NodeError::Unfit(format!("the password file {} cannot be read: {error}", path.display()).into());
+        |error| NodeError::Unsupported(format!("the password file {} cannot be read: {error}", path.display()).into());
     Ok(Credentials::password(text.map_err(unreadable)?.trim_end_matches(['\r', '\n'])))
 }

@@ -44,14 +44,14 @@ pub(super) async fn describe(label: &str, connections: &Connections, key: &LockK
         Err(_) => report.error = Some(NodeError::TimedOut(patience)),
     }
     if report.round_trip.is_some() {
-        report.error = report.error.or(live.abstains_for().map(NodeError::Abstains));
+        report.error = report.error.or(live.abstains_for().map(NodeError::RecentlyRestarted));
         report.other_settings = timeout(patience, settings::compare(&live)).await.unwrap_or_default();
         report.pattern_subscribers = live.pattern_subscribers();
         report.capabilities.scripts = true;
         report.capabilities.stores_scripts = live.stores_scripts();
         report.capabilities.resp3 = live.has_pushes();
         let publishes = !report.refusals.iter().any(|refusal| refusal.purpose == Purpose::WakeUps);
-        report.capabilities.wake_ups = wake_ups(connections, &live, patience, publishes).await;
+        report.capabilities.pub_sub = wake_ups(connections, &live, patience, publishes).await;
     }
     report
 }
@@ -64,7 +64,7 @@ pub(super) async fn time(connections: &Connections) -> Result<Duration, NodeErro
     let answer = connections.live()?.probe(&["TIME"]).await?;
     let parts: Option<[String; 2]> = redis::from_redis_value(answer).ok();
     let time = parts.and_then(|[seconds, micros]| time_of([&seconds, &micros]));
-    time.ok_or_else(|| NodeError::Unintelligible("no time to TIME".into()))
+    time.ok_or_else(|| NodeError::UnexpectedReply("no time to TIME".into()))
 }
 
 /// Whether callers are woken. `publishes` is whether the user may wake others.
@@ -89,7 +89,7 @@ struct Answers {
     info: Option<Info>,
     fsync: Option<Box<str>>,
     save: Option<Box<str>>,
-    least_to_write: Option<Box<str>>,
+    min_replicas_to_write: Option<Box<str>>,
     permissions: Permissions,
     measured: Measured,
 }
@@ -115,9 +115,9 @@ async fn answers(live: &LiveConnection, key: &LockKey) -> Result<Answers, NodeEr
     let measured = measured.await?;
     let info = permitted(info.await)?.map(|text: String| Info::parse(&text));
     let (fsync, save) = (setting(fsync.0, fsync.1.await)?, setting(save.0, save.1.await)?);
-    let (least_to_write, permissions) = (setting(least.0, least.1.await)?, permissions.await?);
+    let (min_replicas_to_write, permissions) = (setting(least.0, least.1.await)?, permissions.await?);
     live.needed.record(&permissions.refusals, live.namespace());
-    Ok(Answers { info, fsync, save, least_to_write, permissions, measured })
+    Ok(Answers { info, fsync, save, min_replicas_to_write, permissions, measured })
 }
 
 /// Measures a round trip, which begins before this returns.
@@ -178,7 +178,7 @@ impl Answers {
         report.uptime = info.number("uptime_in_seconds").map(Duration::from_secs);
         report.capabilities.identity = report.run_id.is_some();
         report.is_replica = info.field("role").map(|role| role != "master");
-        report.replication = replication(&info, self.least_to_write.as_deref());
+        report.replication = replication(&info, self.min_replicas_to_write.as_deref());
         report.is_cluster_member = Some(info.is_cluster_member());
         report.eviction = eviction(&info);
         report.persistence = persistence(&info, self.fsync, self.save.as_deref());
@@ -187,9 +187,9 @@ impl Answers {
 }
 
 /// Who follows the server, `None` when that is not known.
-fn replication(info: &Info, least_to_write: Option<&str>) -> Option<Replication> {
-    let least_to_write = least_to_write.and_then(|least| least.parse().ok());
-    Some(Replication { replicas: info.number("connected_slaves")?, least_to_write })
+fn replication(info: &Info, min_replicas_to_write: Option<&str>) -> Option<Replication> {
+    let min_replicas_to_write = min_replicas_to_write.and_then(|least| least.parse().ok());
+    Some(Replication { replicas: info.number("connected_slaves")?, min_replicas_to_write })
 }
 
 /// The policy by which the server may remove locks; empty when it removes none, `None` when that is not known.

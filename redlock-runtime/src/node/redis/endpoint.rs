@@ -306,7 +306,7 @@ impl Endpoint {
         let is_recent = || logged_in.is_some_and(|at| at.elapsed() < CHANGING);
         let is_of_login = match &error {
             NodeError::Refused(answer) => answer.starts_with("WRONGPASS") || answer.starts_with("NOAUTH"),
-            NodeError::Tls(_) | NodeError::Unfit(_) => true,
+            NodeError::Tls(_) | NodeError::Unsupported(_) => true,
             _ => false,
         };
         if is_of_login && self.access.changes() && is_recent() {

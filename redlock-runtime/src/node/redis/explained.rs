@@ -9,7 +9,7 @@ const REFUSALS: [&str; 3] = ["NOPERM", "can't run this command", "ACL failure in
 pub(super) fn explained(error: NodeError, remedy: &str) -> NodeError {
     match error {
         NodeError::Refused(answer) if REFUSALS.iter().any(|refusal| answer.contains(refusal)) => {
-            NodeError::Unfit(remedy.into())
+            NodeError::Unsupported(remedy.into())
         }
         error => error,
     }
@@ -29,7 +29,7 @@ mod tests {
         ];
         for (answer, is_explained) in table {
             let explained = explained(NodeError::Refused(answer.into()), "grant it");
-            assert_eq!(matches!(explained, NodeError::Unfit(_)), is_explained, "{explained}");
+            assert_eq!(matches!(explained, NodeError::Unsupported(_)), is_explained, "{explained}");
         }
     }
 }

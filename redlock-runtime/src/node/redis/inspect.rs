@@ -81,7 +81,7 @@ fn look(label: &str, live: &LiveConnection, key: &LockKey) -> impl Future<Output
             Err(error) => node.error = Some(explained(error, READS)),
         }
         node.fence = register.await.ok().and_then(|score| number(&score));
-        node.error = node.error.or(abstains_for.map(NodeError::Abstains));
+        node.error = node.error.or(abstains_for.map(NodeError::RecentlyRestarted));
         node
     }
 }
@@ -108,7 +108,7 @@ fn describe(node: &mut NodeInspection, state: &Value) {
     };
     node.holder = holder(value, &holders, *pttl);
     node.remaining = u64::try_from(*pttl).ok().map(Duration::from_millis).filter(|_| node.holder != Holder::Nobody);
-    node.waiting = u64::try_from(*waiting).unwrap_or(0);
+    node.waiter_count = u64::try_from(*waiting).unwrap_or(0);
     node.waiters = owners(&waiters);
     node.waiters.sort_by_key(|owner| owner.token);
     node.waiters.truncate(MOST_WAITERS);
@@ -131,7 +131,7 @@ fn owners(values: &[(Class, &Value)]) -> Vec<Owner> {
 }
 
 fn unintelligible(node: &mut NodeInspection, state: &Value) {
-    node.error = Some(NodeError::Unintelligible(excerpt(format_args!("{state:?}")).into()));
+    node.error = Some(NodeError::UnexpectedReply(excerpt(format_args!("{state:?}")).into()));
 }
 
 /// What a value with this `pttl` is, or a set of those who have the lock together.
@@ -188,7 +188,7 @@ async fn clients(endpoint: &Endpoint, names: &Channels, managers: &BTreeSet<Stri
     let mut answers = Errand::begin(endpoint).await?.ask(&questions).await?.into_iter();
     let list = answers.next().unwrap_or(Ok(Value::Nil)).map_err(|error| explained(error, CLIENT_LIST))?;
     let list: String =
-        redis::from_redis_value(list).map_err(|_| NodeError::Unintelligible("no list to CLIENT LIST".into()))?;
+        redis::from_redis_value(list).map_err(|_| NodeError::UnexpectedReply("no list to CLIENT LIST".into()))?;
     // A user who may not ask for the channels knows the names.
     let channels = answers.next().and_then(Result::ok).and_then(|answer| redis::from_redis_value(answer).ok());
     let channels: Vec<(String, u64)> = channels.unwrap_or_default();

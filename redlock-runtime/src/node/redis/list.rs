@@ -78,7 +78,7 @@ async fn page(
     scan.cmd("SCAN").arg(cursor).arg("MATCH").arg(pattern).arg("COUNT").arg(PAGE).arg("TYPE").arg(kind);
     let answer = errand.ask(&scan).await?.pop().unwrap_or(Ok(Value::Nil)).map_err(|error| explained(error, READS))?;
     let page: Option<(String, Vec<Value>)> = redis::from_redis_value(answer).ok();
-    let (next, names) = page.ok_or_else(|| NodeError::Unintelligible("no page to SCAN".into()))?;
+    let (next, names) = page.ok_or_else(|| NodeError::UnexpectedReply("no page to SCAN".into()))?;
     // A name that is no text is that of no lock of ours.
     let names = names.into_iter().filter_map(|name| redis::from_redis_value(name).ok());
     Ok((next, names.filter(|name: &String| !is_reserved(name)).collect()))

@@ -448,7 +448,7 @@ impl LiveConnection {
                 if lock == Value::Okay && self.redirect.get().is_some() && number.iter().any(is_redirected) {
                     // The lock was taken, and the slot went on its way before the number was said: nobody knows which one it has.
                     let said = "the number of a lock whose slot has left".into();
-                    return question.answer(Err(NodeError::Unintelligible(said)));
+                    return question.answer(Err(NodeError::UnexpectedReply(said)));
                 }
                 // An error of the others must not hide what was done to the lock.
                 let parts = lock.extract_error().map(|lock| Value::Array(vec![lock, said_to(ballot, number)]));
@@ -540,7 +540,7 @@ impl LiveConnection {
                 question.abstains_until = question.abstains_until.max(until);
                 redirect.redirect(question, redirection, &said);
             }
-            Some(_) if is_torn(&said) => question.answer(Err(NodeError::Unintelligible(said.to_string().into()))),
+            Some(_) if is_torn(&said) => question.answer(Err(NodeError::UnexpectedReply(said.to_string().into()))),
             Some((redirect, None)) if is_out_of_office(&said) => {
                 redirect.want_map();
                 self.finish(question, Err(said));

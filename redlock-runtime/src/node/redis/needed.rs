@@ -45,7 +45,7 @@ impl Needed {
         };
         let refusals = without_spare(refusals.iter().filter(is_known).cloned().collect());
         let name = probe_name(namespace);
-        let unfit = |purpose| text(&refusals, purpose, &name).map(|text| NodeError::Unfit(text.into()));
+        let unfit = |purpose| text(&refusals, purpose, &name).map(|text| NodeError::Unsupported(text.into()));
         let mut known = self.known.lock().unwrap_or_else(PoisonError::into_inner);
         *known = Known { of_all: unfit(Purpose::Locks), of_braces: unfit(Purpose::Braces) };
         self.is_refused.store(known.of_all.is_some() || known.of_braces.is_some(), Ordering::Relaxed);

@@ -36,7 +36,7 @@ const SENTINEL: &str =
 ///
 /// # Errors
 /// [`NodeError::Refused`] when the server does not take the scripts, or may not be asked about its replicas, [`NodeError::Replica`] when it takes no locks,
-/// [`NodeError::SameServer`] when it counts already, [`NodeError::Unfit`] for a Sentinel, for a server that is too old, and for a member of a cluster that
+/// [`NodeError::SameServer`] when it counts already, [`NodeError::Unsupported`] for a Sentinel, for a server that is too old, and for a member of a cluster that
 /// is not known as one.
 pub(super) async fn prepare(
     mut connection: Connection,
@@ -63,10 +63,10 @@ pub(super) async fn prepare(
     // A user who may ask none of what follows can lock all the same; the manager just knows less of the server.
     let info: Info = permitted(answers.next()).map(|text: String| Info::parse(&text)).unwrap_or_default();
     if info.is_sentinel() {
-        return Err(NodeError::Unfit(SENTINEL.into()));
+        return Err(NodeError::Unsupported(SENTINEL.into()));
     }
     if info.is_cluster_member() && !server.is_member() {
-        return Err(NodeError::Unfit(CLUSTER_MEMBER.into()));
+        return Err(NodeError::Unsupported(CLUSTER_MEMBER.into()));
     }
     if let Some(product) = info.too_old() {
         return Err(too_old(&product));
@@ -123,7 +123,7 @@ async fn own_channels(connection: &mut Connection, namespace: &str) -> Result<Ch
         Ok(said) => said,
     };
     let id: String = redis::from_redis_value(said)
-        .map_err(|_| NodeError::Unintelligible("something else than an id to CLUSTER MYID".into()))?;
+        .map_err(|_| NodeError::UnexpectedReply("something else than an id to CLUSTER MYID".into()))?;
     Channels::of_member(namespace, &id)
 }
 
@@ -184,7 +184,7 @@ fn too_old(product: &str) -> NodeError {
         "is {product} and needs Redis 6.2 or newer: shared locks, permits, fencing and paths fail on it, so update it or use another \
          server"
     );
-    NodeError::Unfit(excerpt(text).into())
+    NodeError::Unsupported(excerpt(text).into())
 }
 
 /// The scripts, by the answers to `SCRIPT LOAD`. If the server does not store them, or does not run them by their digests, they are sent

@@ -86,7 +86,7 @@ pub(super) fn stranger(first: &[u8], at: &str) -> Option<NodeError> {
             "the server at {at} does not speak the Redis protocol, but begins with {first:?}: check host and port in the URL"
         )
     };
-    Some(NodeError::Unfit(excerpt(text).into()))
+    Some(NodeError::Unsupported(excerpt(text).into()))
 }
 
 /// Returns the error for a server that speaks TLS to a client which does not.

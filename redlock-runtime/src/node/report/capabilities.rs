@@ -1,29 +1,31 @@
-//! What a node can do, and its user may.
+//! Capabilities of a node and permissions of its user.
 
 use std::fmt;
 
-/// What a node can do, and its user may.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+/// Capabilities of a node and permissions of its user.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 #[expect(clippy::struct_excessive_bools, reason = "each is a permission or a feature of its own")]
 #[non_exhaustive]
 pub struct Capabilities {
-    /// It has taken the scripts. Nothing works without.
+    /// Whether the node accepts the scripts of this library. Without them, no lock works.
     pub scripts: bool,
-    /// It stores the scripts. Without, each command brings the text of its script and is longer: some proxies do not pass
-    /// `SCRIPT LOAD` on.
+    /// Whether the node stores the scripts. Otherwise each command carries the text of its script: some proxies do not forward
+    /// `SCRIPT LOAD`.
     pub stores_scripts: bool,
-    /// It speaks RESP3, so that one connection serves commands and wake-ups.
+    /// Whether the node speaks RESP3, so that one connection serves commands and wake-ups.
     pub resp3: bool,
-    /// Waiting callers are woken. Without, they ask again and again. `None` when that was not known in time.
-    pub wake_ups: Option<bool>,
-    /// It tells the time, so that steps of its clock are noticed, and that whoever is handed a lock begins without waiting for
-    /// an answer. The latter needs [`resp3`](Self::resp3) as well, and `CLIENT TRACKING` where nodes abstain after restarts.
+    /// Whether waiters are woken by pub/sub messages. Otherwise they poll. `None` if this was not known in time.
+    pub pub_sub: Option<bool>,
+    /// Whether the node tells its time.
+    ///
+    /// The time reveals steps of the node's clock, and lets a waiter start as soon as it receives the lock. The latter also needs
+    /// [`resp3`](Self::resp3), and `CLIENT TRACKING` if restarted nodes do not count.
     pub time: bool,
-    /// It tells who it is, so that restarts are noticed.
+    /// Whether the node tells its identity, so that restarts are noticed.
     pub identity: bool,
-    /// A lock was taken, extended, waited for and given back there. `None` when that was not tried.
+    /// Whether a lock was acquired, extended, waited for and released at the node. `None` if no lock was tried.
     pub locks: Option<bool>,
-    /// The same with fencing. `None` when that was not tried.
+    /// Whether a lock with a fencing number was acquired and released at the node. `None` if no lock was tried.
     pub fencing: Option<bool>,
 }
 
@@ -35,7 +37,7 @@ impl fmt::Display for Capabilities {
             (true, false) => ", scripts by EVAL",
             (false, _) => ", no scripts",
         })?;
-        f.write_str(match self.wake_ups {
+        f.write_str(match self.pub_sub {
             Some(true) => ", wake-ups",
             Some(false) => ", no wake-ups",
             None => ", wake-ups unknown",

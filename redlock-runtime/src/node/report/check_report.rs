@@ -1,4 +1,4 @@
-//! What the nodes of a manager are like, all together.
+//! Report about all nodes of a manager.
 
 use super::deployment::Deployment;
 use super::node_report::NodeReport;
@@ -12,27 +12,27 @@ use std::time::Duration;
 /// program that writes to the servers fills the report.
 const MOST_OTHERS: usize = 3;
 
-/// What [`LockManager::check`](crate::LockManager::check) has found out: one [`NodeReport`] for each node.
+/// Report about all nodes, as [`LockManager::check`](crate::LockManager::check) returns it.
 ///
-/// `Display` is one line for each node, without secrets; [`warnings`](Self::warnings) are what somebody should look at.
+/// `Display` writes one line for each node, without secrets. [`warnings`](Self::warnings) lists what should be fixed.
 #[derive(Clone, Debug)]
 #[non_exhaustive]
 pub struct CheckReport {
-    /// In the order in which the manager was given them.
+    /// Report about each node, in the order of the manager's configuration.
     pub nodes: Vec<NodeReport>,
-    /// How many of them must agree.
+    /// Number of nodes that form a majority.
     pub needed: usize,
-    /// How long a node is waited for now, in a call with the default `ttl`; see
+    /// Present timeout for a reply of a node, in a call with the default `ttl`. See
     /// [`node_timeout`](crate::LockManagerBuilder::node_timeout).
     pub node_timeout: Duration,
     pub(crate) deployment: Deployment,
 }
 
 impl CheckReport {
-    /// What somebody should look at and what to do about it, one line for each; empty when all is well.
+    /// Returns one line for each problem, with its remedy. Empty if there are none.
     ///
-    /// Some are of nodes that do not count, which [`LockManager::ready`](crate::LockManager::ready) fails for when too
-    /// few are left. The others are risks: locks work now, and something can happen that breaks them.
+    /// A warning is about a node that does not count, or about a risk. [`LockManager::ready`](crate::LockManager::ready) fails if too
+    /// few nodes count. A risk does not stop locks now, but something can happen that breaks them.
     #[must_use]
     pub fn warnings(&self) -> Vec<String> {
         let about = |node: &NodeReport| {
@@ -43,7 +43,7 @@ impl CheckReport {
                 .collect::<Vec<_>>()
         };
         let wasted = self.deployment.wasted_node(self.nodes.len());
-        // The node in memory has no run, and is never restarted.
+        // The in-memory node has no run id, and is never restarted.
         let is_forgetful = |node: &&NodeReport| node.persistence == Some(Persistence::None) && node.run_id.is_some();
         let forgetful = self.nodes.iter().filter(is_forgetful).count();
         let windows = self.deployment.forgotten_windows(forgetful, self.nodes.len());
@@ -51,7 +51,7 @@ impl CheckReport {
         self.nodes.iter().flat_map(about).chain(others).chain(wasted).chain(windows).chain(self.too_few()).collect()
     }
 
-    /// Which settings of other processes differ, each once for all nodes.
+    /// Returns a warning for each different setting of other processes, once for all nodes.
     fn other_settings(&self) -> Vec<String> {
         let mut others: Vec<_> = self.nodes.iter().flat_map(|node| &node.other_settings).collect();
         others.sort_unstable();
@@ -66,7 +66,7 @@ impl CheckReport {
         others.into_iter().take(MOST_OTHERS).map(warning).collect()
     }
 
-    /// What follows when fewer nodes count than have to agree.
+    /// Returns a warning if fewer nodes count than are needed.
     fn too_few(&self) -> Option<String> {
         let votes = self.nodes.iter().filter(|node| node.error.is_none()).count();
         (votes < self.needed).then(|| {

@@ -1,17 +1,17 @@
-//! How the wall clock of a server stands to ours.
+//! Difference between the wall clocks of a server and this process.
 
 use std::fmt;
 use std::time::Duration;
 
-/// How the wall clock of a server stands to ours. It is known to half of the round trip.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+/// Difference between the wall clocks of a server and this process, measured with an error of half a round trip.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub struct ClockOffset {
-    /// Whether the server's is ahead; otherwise it is behind.
+    /// Whether the clock of the server is ahead. Otherwise it is behind.
     pub is_ahead: bool,
-    /// By how much.
+    /// Absolute difference of the clocks.
     pub offset: Duration,
-    /// The true offset is no further away than that.
+    /// Largest error of the measurement.
     pub uncertainty: Duration,
 }
 

@@ -1,4 +1,4 @@
-//! How a manager uses its nodes, and what is at risk by that.
+//! Use of the nodes by a manager, and the risks of that use.
 
 use super::persistence::Persistence;
 use crate::error::NodeError;
@@ -6,28 +6,28 @@ use crate::protocol::quorum::Quorum;
 use crate::protocol::timing::ROUND_TRIPS_PER_NODE_TIMEOUT;
 use std::time::Duration;
 
-/// The shortest step in which a node timeout is recommended.
+/// Step of recommended node timeouts: 10 ms.
 const TIMEOUT_STEP: Duration = Duration::from_millis(10);
 
-/// How a manager uses its nodes.
+/// Use of the nodes by a manager.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Deployment {
-    /// How long a node is waited for, in a call with the default `ttl`.
+    /// Timeout for a reply of a node, in a call with the default `ttl`.
     pub(crate) node_timeout: Duration,
-    /// The longest that this time becomes when it follows the distance; the same if the user has set it.
+    /// Upper limit of this timeout when it adapts to the round trip. Equal to `node_timeout` if the user has set it.
     pub(crate) longest_node_timeout: Duration,
-    /// How many nodes may forget their data without anybody noticing.
+    /// Number of nodes that may lose their data unnoticed.
     pub(crate) tolerated_data_loss: usize,
-    /// Whether the manager has asked for keys that stay taken after a body: by `min_hold` or `once_per`.
+    /// Whether the manager has used `min_hold` or `once_per`, whose keys stay locked after the body.
     pub(crate) has_kept_keys: bool,
-    /// Whether a node counts at once when it was restarted, whatever it has forgotten.
+    /// Whether a restarted node counts at once, even if it has lost data.
     pub(crate) trusts_restarts: bool,
     /// Time for which processes ignore the votes of a server that has restarted: `max_ttl` and the clock drift.
     pub(crate) longest_abstention: Duration,
 }
 
 impl Deployment {
-    /// Why the answers of a node whose round trip takes so long come too late, if they do.
+    /// Returns the error for a node whose round trip exceeds the node timeout.
     pub(super) fn too_far(&self, round_trip: Duration) -> Option<NodeError> {
         let node_timeout = self.adapted_to(round_trip);
         let text = || {
@@ -37,10 +37,10 @@ impl Deployment {
                 recommended(round_trip)
             )
         };
-        (round_trip >= node_timeout).then(|| NodeError::Unfit(text().into()))
+        (round_trip >= node_timeout).then(|| NodeError::Unsupported(text().into()))
     }
 
-    /// What is at risk when a round trip takes so long that it nearly is too far.
+    /// Returns a warning for a round trip that nearly reaches the node timeout.
     pub(super) fn nearly_too_far(&self, round_trip: Duration) -> Option<String> {
         let node_timeout = self.adapted_to(round_trip);
         if round_trip >= node_timeout {
@@ -68,7 +68,7 @@ impl Deployment {
         self.node_timeout.max((round_trip * ROUND_TRIPS_PER_NODE_TIMEOUT).min(self.longest_node_timeout))
     }
 
-    /// What a restart costs of a server that keeps this much and is trusted after it.
+    /// Returns a warning for a server that loses locks in a restart and is trusted afterwards.
     pub(super) fn amnesia(&self, persistence: &Persistence) -> Option<String> {
         let forgets = match persistence {
             _ if !self.trusts_restarts || self.tolerated_data_loss > 0 => return None,
@@ -102,7 +102,7 @@ impl Deployment {
     /// A restart in good order keeps what snapshots and append-only files hold, whatever their settings.
     pub(super) fn forgotten_windows(&self, forgetful: usize, nodes: usize) -> Option<String> {
         let keep = nodes.saturating_sub(forgetful);
-        // A single server that is trusted has a warning of its own.
+        // A single trusted server has its own warning.
         let is_warned = nodes == 1 && self.trusts_restarts;
         let are_lost = self.has_kept_keys && !is_warned && keep < Quorum::of(nodes, self.tolerated_data_loss).needed;
         are_lost.then(|| {
@@ -113,7 +113,7 @@ impl Deployment {
         })
     }
 
-    /// Why one of so many nodes is of no use, if so.
+    /// Returns a warning if one node less would survive as many failures.
     pub(super) fn wasted_node(&self, nodes: usize) -> Option<String> {
         let spare = |nodes| {
             let Quorum { nodes, needed } = Quorum::of(nodes, self.tolerated_data_loss);
@@ -129,7 +129,7 @@ impl Deployment {
     }
 }
 
-/// A node timeout for such a round trip, in whole steps.
+/// Returns the node timeout to recommend for a round trip, rounded up to a whole step.
 fn recommended(round_trip: Duration) -> Duration {
     let steps = (round_trip * ROUND_TRIPS_PER_NODE_TIMEOUT).as_millis().div_ceil(TIMEOUT_STEP.as_millis());
     TIMEOUT_STEP * u32::try_from(steps).unwrap_or(u32::MAX)

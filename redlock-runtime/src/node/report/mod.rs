@@ -1,7 +1,7 @@
-//! What the nodes of a manager are like, as far as locks depend on it: the types that say so, and their texts.
+//! Reports about nodes: whether each node can be used for locks, and what may break them later.
 //!
-//! Asking does not belong here: each kind of node describes itself, and `manager::check` asks all of them and tries a lock
-//! at each. A node that has an `error` does not count; everything else is a risk, which a warning names.
+//! This module has the types and their texts. It does no I/O: each kind of node describes itself, and `manager::check` asks all nodes
+//! and tries a lock at each. A node with an `error` does not count. Everything else is a risk, which a warning names.
 
 mod capabilities;
 mod check_report;

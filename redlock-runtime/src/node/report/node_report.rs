@@ -1,4 +1,4 @@
-//! What one node is like, as far as locks depend on it.
+//! Report about one node.
 
 use super::capabilities::Capabilities;
 use super::clock_offset::ClockOffset;
@@ -15,44 +15,45 @@ use crate::text::SingleLine;
 use std::fmt;
 use std::time::Duration;
 
-/// What one node is like. What its user may not ask is `None`.
+/// Report about one node. Facts that the user may not query are `None`.
 #[derive(Clone, Debug)]
 #[non_exhaustive]
 pub struct NodeReport {
-    /// Its address: host and port, or the path of a socket. Of a cluster, that of the first member in its URL.
+    /// Address of the node: host and port, or the path of a socket. For a cluster, the first member in its URL.
     pub node: Box<str>,
-    /// Why it does not count, if so: it cannot be reached, it is a replica or a lone member of a cluster, it abstains,
-    /// it refuses what locks need, its answers come too late, a part of a cluster is missing. The rest may still be known.
+    /// Why the node does not count. The other fields may still be known.
+    ///
+    /// Reasons: the node is unreachable, a replica, or a single member of a cluster; it restarted recently; it refuses a command that
+    /// locks need; its replies come too late; or a part of a cluster is missing.
     pub error: Option<NodeError>,
-    /// How long it took to answer, at best; `None` when it did not.
+    /// Shortest measured round trip. `None` if the node did not answer.
     pub round_trip: Option<Duration>,
-    /// Which program the server is, and its version: `Redis 7.0.15` or `Valkey 9.1.2`.
+    /// Name and version of the server, such as `Redis 7.0.15` or `Valkey 9.1.2`.
     pub version: Option<Box<str>>,
-    /// Another one after every start of the server.
+    /// Identifier of the run, which changes with every start of the server.
     pub run_id: Option<Box<str>>,
     /// Time since the process of the server has started.
     pub(crate) uptime: Option<Duration>,
-    /// Whether it is a replica, which takes no locks.
+    /// Whether the node is a replica. A replica grants no locks.
     pub is_replica: Option<bool>,
-    /// Whether other servers may take its place.
+    /// Replicas of the node, which may replace it in a failover.
     pub replication: Option<Replication>,
-    /// Whether it runs in cluster mode. Each member serves a part of the keys only, so that a manager is given the cluster
-    /// and not one of them.
+    /// Whether the server runs in cluster mode. A member serves a part of the keys, so a manager needs the URL of the cluster.
     pub is_cluster_member: Option<bool>,
-    /// The `maxmemory-policy` that may remove locks when memory runs out; empty when none does.
+    /// `maxmemory-policy`, if it may remove locks when memory runs out. Empty if it does not.
     pub eviction: Option<Box<str>>,
-    /// What is left of its data after a crash.
+    /// Data that survives a crash of the server.
     pub persistence: Option<Persistence>,
-    /// How its wall clock stands to ours.
+    /// Difference between the wall clocks of the server and this process.
     pub clock: Option<ClockOffset>,
-    /// What it can do, and its user may.
+    /// Capabilities of the node and permissions of its user.
     pub capabilities: Capabilities,
-    /// What locks need and it refuses.
+    /// Commands that locks need and the node refuses.
     pub refusals: Vec<Refusal>,
-    /// The masters, if it is a cluster; empty otherwise. What is said of the node as a whole was asked at the master that has
-    /// the lock which was tried.
+    /// Masters of a cluster; empty for other nodes. The other fields of the report then describe the master that has the key of the
+    /// tried lock.
     pub members: Vec<ClusterMember>,
-    /// The name of the lock that is tried there.
+    /// Key of the lock that is tried at the node.
     pub(crate) trial_name: Box<str>,
     /// Addresses of the servers behind the name of the node, if they are several.
     pub(crate) servers_of_name: Vec<Box<str>>,
@@ -60,31 +61,31 @@ pub struct NodeReport {
     pub(crate) other_settings: Vec<OtherSettings>,
     /// Number of clients that subscribe to patterns which match the channels of locks.
     pub(crate) pattern_subscribers: u64,
-    /// Whether the user may use that name: if not, nothing can be said of others.
+    /// Whether the user may use the key of the tried lock. If not, other keys may still be permitted.
     pub(crate) may_use_name: bool,
 }
 
-/// A master of a cluster.
+/// Master of a cluster.
 #[derive(Clone, Debug)]
 #[non_exhaustive]
 pub struct ClusterMember {
-    /// What it is like by itself. No lock was tried there, except at one of them.
+    /// Report about this master. A lock is tried at one of the masters only.
     pub report: NodeReport,
-    /// Its slots, as in `0-5460 10923`.
+    /// Slots of the master, such as `0-5460 10923`.
     pub slots: Box<str>,
-    /// How many replicas the cluster knows of it.
+    /// Number of replicas, as the cluster knows them.
     pub replicas: usize,
 }
 
-/// A wall clock that is wrong by more is worth a warning: nothing depends on what it shows, but its next correction may
-/// be a step. With less, clocks that are only measured badly would be warned about.
+/// Difference of wall clocks that is worth a warning: 1 s. No lock depends on the time of a server, but the next correction may be a step.
+/// Too small: warnings about clocks that are only measured badly. Too large: no warning before a step that ends leases early.
 const WRONG_CLOCK: Duration = Duration::from_secs(1);
 
-/// What a member of a cluster is no use for, when it serves a part of the keys only.
+/// Error for a single member of a cluster, which serves a part of the keys only.
 pub(crate) const CLUSTER_MEMBER: &str = "is a member of a cluster, which serves a part of the keys: write redis+cluster:// in place of redis://, or rediss+cluster:// in place of rediss://";
 
 impl NodeReport {
-    /// As if nothing were known.
+    /// Returns a report without any facts.
     pub(crate) fn unknown(node: &str) -> Self {
         Self {
             node: node.into(),
@@ -110,13 +111,13 @@ impl NodeReport {
         }
     }
 
-    /// The embedded node, which can do everything and forgets nothing before its manager is gone.
+    /// Returns the report about the in-memory node, which has all capabilities.
     pub(crate) fn in_memory(node: &str) -> Self {
         Self {
             round_trip: Some(Duration::ZERO),
             version: Some("in memory".into()),
             is_replica: Some(false),
-            replication: Some(Replication { replicas: 0, least_to_write: None }),
+            replication: Some(Replication { replicas: 0, min_replicas_to_write: None }),
             is_cluster_member: Some(false),
             eviction: Some("".into()),
             persistence: Some(Persistence::None),
@@ -125,7 +126,7 @@ impl NodeReport {
                 scripts: true,
                 stores_scripts: true,
                 resp3: true,
-                wake_ups: Some(true),
+                pub_sub: Some(true),
                 time: true,
                 identity: true,
                 locks: None,
@@ -135,7 +136,7 @@ impl NodeReport {
         }
     }
 
-    /// The node does not count when what is known of it stands in the way of locks.
+    /// Sets the error if a known fact prevents locks.
     pub(crate) fn weigh(&mut self, deployment: &Deployment) {
         let too_far = || self.round_trip.and_then(|round_trip| deployment.too_far(round_trip));
         if self.error.is_none() {
@@ -143,12 +144,12 @@ impl NodeReport {
         }
     }
 
-    /// Whether a lock is worth trying: nothing is known that stands in its way.
+    /// Returns `true` if a lock should be tried: no known fact prevents it.
     pub(crate) const fn may_be_tried(&self) -> bool {
         self.error.is_none() && self.round_trip.is_some() && self.may_use_name
     }
 
-    /// Why no lock works there, when the server refuses what locks need.
+    /// Returns the error if the server refuses a command that every lock needs.
     fn refused_locks(&self) -> Option<NodeError> {
         let refused = self.refusals.iter().filter(|refusal| refusal.purpose == Purpose::Locks);
         let passing =
@@ -156,17 +157,17 @@ impl NodeReport {
         if passing.is_some() {
             return passing;
         }
-        text(&self.refusals, Purpose::Locks, &self.trial_name).map(|text| NodeError::Unfit(text.into()))
+        text(&self.refusals, Purpose::Locks, &self.trial_name).map(|text| NodeError::Unsupported(text.into()))
     }
 
-    /// A lock was tried. `hands_over` is whether the node wakes the ones that wait for locks.
+    /// Records the outcome of a tried lock. `hands_over` says whether the node wakes waiters.
     pub(crate) fn tried(&mut self, outcome: Outcome, hands_over: bool) {
         let Outcome { failed, failed_fenced, is_handed_over } = outcome;
         self.capabilities.locks = Some(failed.is_none());
         let refuses_fences = self.refusals.iter().any(|refusal| refusal.purpose == Purpose::Fencing);
         self.capabilities.fencing = Some(failed.is_none() && failed_fenced.is_none() && !refuses_fences);
         if failed.is_none() && hands_over && !is_handed_over {
-            self.capabilities.wake_ups = self.capabilities.wake_ups.map(|_| false);
+            self.capabilities.pub_sub = self.capabilities.pub_sub.map(|_| false);
         }
         if let Some((step, answer)) = failed {
             self.error = Some(fault(step, answer));
@@ -176,34 +177,34 @@ impl NodeReport {
         }
     }
 
-    /// What somebody should look at.
+    /// Returns one line for each problem.
     pub(super) fn warnings(&self, deployment: &Deployment) -> Vec<String> {
         let error = self.error.as_ref().map(|error| match remedy(error) {
             Some(remedy) => format!("{error}: {remedy}"),
             None => error.to_string(),
         });
         let mut warnings: Vec<_> = error.into_iter().chain(self.dangers(deployment)).collect();
-        // What is so at all members is said once.
+        // A problem of the node is not repeated for its members.
         let of_members = self.members.iter().flat_map(|member| member.warnings(deployment));
         let others: Vec<_> = of_members.filter(|(warning, _)| !warnings.contains(warning)).collect();
         warnings.extend(others.into_iter().map(|(warning, member)| format!("member {member}: {warning}")));
         warnings
     }
 
-    /// What can happen, or is missing, although the node counts.
+    /// Returns the risks and missing permissions of a node that counts.
     fn dangers(&self, deployment: &Deployment) -> Vec<String> {
         let Some(round_trip) = self.round_trip else { return Vec::new() };
         let risks = self.untried().into_iter().chain(self.missing()).chain(self.risks());
-        // What has no run is not restarted: the node in memory.
+        // The in-memory node has no run id, and is never restarted.
         let persistence = self.persistence.as_ref().filter(|_| self.run_id.is_some());
         let amnesia = persistence.and_then(|persistence| deployment.amnesia(persistence));
-        // A node that abstains is reported as that.
-        let counts = !matches!(self.error, Some(NodeError::Abstains(_)));
+        // A node that does not count because of its restart has that as its error.
+        let counts = !matches!(self.error, Some(NodeError::RecentlyRestarted(_)));
         let young = self.uptime.filter(|_| counts).and_then(|uptime| deployment.restarted(uptime));
         risks.chain(deployment.nearly_too_far(round_trip)).chain(amnesia).chain(young).collect()
     }
 
-    /// That no lock could be tried, when the user may not use the name.
+    /// Returns a warning if no lock could be tried, because the user may not use its key.
     fn untried(&self) -> Option<String> {
         let pattern = pattern(&self.trial_name);
         (!self.may_use_name).then(|| {
@@ -214,9 +215,9 @@ impl NodeReport {
         })
     }
 
-    /// What the user or the server lacks that some locks need, or that makes them safer.
+    /// Returns the missing permissions and capabilities that some locks need, or that make locks safer.
     fn missing(&self) -> impl Iterator<Item = String> {
-        let Capabilities { wake_ups, time, identity, fencing, locks, .. } = self.capabilities;
+        let Capabilities { pub_sub, time, identity, fencing, locks, .. } = self.capabilities;
         let [publishes, fences, shares, braces, permits, scripts, moving] = [
             Purpose::WakeUps,
             Purpose::Fencing,
@@ -227,7 +228,7 @@ impl NodeReport {
             Purpose::MovingSlots,
         ]
         .map(|purpose| text(&self.refusals, purpose, &self.trial_name));
-        let listens = (wake_ups == Some(false) && publishes.is_none()).then(|| {
+        let listens = (pub_sub == Some(false) && publishes.is_none()).then(|| {
             format!(
                 "waiting callers are not woken and ask again and again: grant the user `{} +publish +subscribe`",
                 channels(&self.trial_name)
@@ -244,7 +245,7 @@ impl NodeReport {
             .flatten()
     }
 
-    /// What can happen that breaks locks.
+    /// Returns the events that can break locks later.
     fn risks(&self) -> impl Iterator<Item = String> {
         let eviction = self.eviction.as_deref().filter(|policy| !policy.is_empty());
         let eviction =
@@ -273,10 +274,10 @@ impl NodeReport {
     }
 }
 
-/// Why a node does not count where a lock was tried in vain.
+/// Returns the error of a node at which the tried lock failed.
 fn fault(step: Step, answer: Answer) -> NodeError {
     match answer {
-        Ok(reply) => NodeError::Unfit(
+        Ok(reply) => NodeError::Unsupported(
             format!("{step} was answered {reply:?}: see whether it is a Redis server, and who else changes its keys")
                 .into(),
         ),
@@ -284,7 +285,7 @@ fn fault(step: Step, answer: Answer) -> NodeError {
         Err(NodeError::Refused(answer)) => {
             let refusal = Refusal::new(&step.to_string(), Purpose::Locks, &answer);
             let text = text(&[refusal], Purpose::Locks, "");
-            NodeError::Unfit(text.unwrap_or_default().into())
+            NodeError::Unsupported(text.unwrap_or_default().into())
         }
         Err(error) => error,
     }
@@ -329,7 +330,7 @@ impl fmt::Display for NodeReport {
 }
 
 impl ClusterMember {
-    /// What somebody should look at, and at which member.
+    /// Returns one line for each problem, with the address of the member.
     fn warnings(&self, deployment: &Deployment) -> impl Iterator<Item = (String, &str)> {
         self.report.warnings(deployment).into_iter().map(|warning| (warning, &*self.report.node))
     }
@@ -344,7 +345,7 @@ impl fmt::Display for ClusterMember {
     }
 }
 
-/// The members of a cluster, behind what is said of it.
+/// Returns the members of a cluster, to follow the line about it.
 fn listed(members: &[ClusterMember]) -> String {
     let members: Vec<_> = members.iter().map(ToString::to_string).collect();
     if members.is_empty() { String::new() } else { format!("; members: {}", members.join("; ")) }

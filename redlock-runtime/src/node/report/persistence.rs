@@ -1,19 +1,19 @@
-//! What is left of the data of a server after a crash.
+//! Data of a server that survives a crash.
 
 use std::fmt;
 
-/// What is left of the data of a server after a crash.
-#[derive(Clone, Debug, PartialEq, Eq)]
+/// Data of a server that survives a crash.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub enum Persistence {
-    /// Nothing.
+    /// No data survives.
     None,
-    /// What was there at the last snapshot, if any: not the latest locks.
+    /// The last snapshot survives, if there is one. It lacks the latest locks.
     Snapshots,
-    /// What was written to the append-only file. With `always`, that is every lock; otherwise not the latest.
+    /// The append-only file survives. It has every lock if `fsync` is `always`, and otherwise lacks the latest locks.
     #[non_exhaustive]
     AppendOnly {
-        /// Its `appendfsync`; `None` when the user may not ask for it.
+        /// Setting `appendfsync`. `None` if the user may not query it.
         fsync: Option<Box<str>>,
     },
 }

@@ -1,4 +1,4 @@
-//! A command that locks need and a server refuses: what follows from it, and what to do about it.
+//! Refused commands: their consequences and remedies.
 
 use super::remedy::remedy;
 use crate::error::NodeError;
@@ -7,38 +7,38 @@ use crate::protocol::trial::TRIAL_NAME;
 use crate::protocol::wakeup::{CHANNEL, channel};
 use std::fmt::Write as _;
 
-/// A command that locks need and the server refuses to this user, or does not know.
-#[derive(Clone, Debug, PartialEq, Eq)]
+/// Command that locks need and the server refuses to this user, or does not know.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub struct Refusal {
-    /// The command, in capitals.
+    /// Name of the command in capitals.
     pub command: Box<str>,
-    /// What the server has answered.
+    /// Error reply of the server.
     pub answer: Box<str>,
-    /// What the command is needed for.
+    /// Use of the command.
     pub(crate) purpose: Purpose,
 }
 
-/// What a command is needed for.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+/// Use of a command.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub(crate) enum Purpose {
-    /// For every lock: nothing is held without.
+    /// Every lock.
     Locks,
     WakeUps,
     Fencing,
-    /// For locks that several calls have together, and for those that others want so.
+    /// Shared locks, permits, sets of keys and paths.
     Sharing,
-    /// For paths, and for keys with a closing brace in their names.
+    /// Paths, and keys with a closing brace.
     Braces,
-    /// For permits of such keys.
+    /// Permits of keys with a closing brace.
     BracePermits,
-    /// To go on when the server has been told to forget its scripts.
+    /// Locks after a `SCRIPT FLUSH`.
     LostScripts,
-    /// To go on while a slot of a cluster is on its way to another member.
+    /// Locks in a slot of a cluster that is being moved.
     MovingSlots,
 }
 
-/// What is refused.
+/// Kind of a refusal.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Refused {
     /// The command, to this user.
@@ -47,7 +47,7 @@ pub(crate) enum Refused {
     Key,
     /// A channel, to this user.
     Channel,
-    /// The command, to everybody: its name was changed, or the server is too old.
+    /// The command, to all users: it was renamed, or the server is too old.
     Unknown,
     Other,
 }
@@ -57,8 +57,7 @@ impl Refusal {
         Self { command: command.into(), answer: answer.into(), purpose }
     }
 
-    /// What is refused. Servers look at the command before they look at its keys, so that a key that may not be used
-    /// hides no command.
+    /// Returns the kind of the refusal. Servers check the command before its keys, so a forbidden key does not hide a forbidden command.
     pub(crate) fn refused(&self) -> Refused {
         let answer = &*self.answer;
         match () {
@@ -71,14 +70,13 @@ impl Refusal {
         }
     }
 
-    /// What a user needs who lacks this command.
+    /// Returns the ACL rule that permits the command.
     fn grant(&self) -> String {
         format!("+{}", self.command.to_lowercase())
     }
 }
 
-/// What is refused of all that is needed for `purpose`, and what to do about it; `None` when nothing is. The `name` is
-/// that of the lock that was tried.
+/// Returns the refusals for `purpose` and their remedies; `None` if there are none. `name` is the key of the tried lock.
 pub(crate) fn text(refusals: &[Refusal], purpose: Purpose, name: &str) -> Option<String> {
     let of = |kind| refusals.iter().filter(move |refusal| refusal.purpose == purpose && refusal.refused() == kind);
     let commands = |kind| of(kind).map(|refusal| &*refusal.command).collect::<Vec<_>>().join(", ");
@@ -102,8 +100,7 @@ pub(crate) fn text(refusals: &[Refusal], purpose: Purpose, name: &str) -> Option
     (!parts.is_empty()).then(|| format!("{}: {}", purpose.without(), parts.join("; ")))
 }
 
-/// Which keys the user may not use, and what to grant. `is_lock` is whether one of them is the lock itself, which the user
-/// may only read.
+/// Returns the forbidden keys and the rule to grant. `is_lock` says whether the key of the lock itself is among them.
 fn keys(purpose: Purpose, is_lock: bool, name: &str) -> String {
     if purpose == Purpose::Fencing {
         return format!("the user may not use the keys of fencing numbers: grant it `~{}`", registers(name));
@@ -128,7 +125,7 @@ fn keys(purpose: Purpose, is_lock: bool, name: &str) -> String {
     text
 }
 
-/// The pattern of all names that a manager uses, as far as the `name` of its trial tells.
+/// Returns the pattern of all keys of a manager whose trial has this `name`.
 pub(crate) fn pattern(name: &str) -> String {
     match namespace(name) {
         "" => format!("{TRIAL_NAME}*"),
@@ -136,7 +133,7 @@ pub(crate) fn pattern(name: &str) -> String {
     }
 }
 
-/// The pattern of all channels of a manager whose trial has this `name`.
+/// Returns the pattern of all channels of a manager whose trial has this `name`.
 pub(crate) fn channels(name: &str) -> String {
     match namespace(name) {
         "" => format!("&{}*", channel("")),
@@ -144,18 +141,18 @@ pub(crate) fn channels(name: &str) -> String {
     }
 }
 
-/// The pattern of all fencing registers of a manager whose trial has this `name`.
+/// Returns the pattern of all fencing registers of a manager whose trial has this `name`.
 pub(crate) fn registers(name: &str) -> String {
     [namespace(name), REGISTER, "*"].concat()
 }
 
-/// The prefix of all keys of a manager whose trial has this `name`.
+/// Returns the prefix of all keys of a manager whose trial has this `name`.
 fn namespace(name: &str) -> &str {
     name.split_once(TRIAL_NAME).map_or("", |(namespace, _)| namespace)
 }
 
 impl Refusal {
-    /// The server's own words, and what to do about them.
+    /// Returns the error reply of the server, and its remedy.
     fn other(&self) -> String {
         let Self { command, answer, .. } = self;
         let remedy = remedy(&NodeError::Refused(answer.clone().into()));
@@ -164,7 +161,7 @@ impl Refusal {
 }
 
 impl Purpose {
-    /// What is lost without it.
+    /// Returns the consequence of a missing permission.
     const fn without(self) -> &'static str {
         match self {
             Self::Locks => "locks cannot be taken, kept or given back",

@@ -1,38 +1,38 @@
-//! What to do about a node that does not count, and whether waiting helps.
+//! Remedies for a node that does not count, and whether waiting helps.
 
 use crate::error::NodeError;
 use std::borrow::Cow;
 use std::time::Duration;
 
-/// Whether a node that has failed like this may count again within `patience` although nobody does anything.
+/// Returns `true` if a node with this error may count again within `patience` without any action.
 pub(crate) fn may_pass(error: &NodeError, patience: Duration) -> bool {
     match error {
-        NodeError::Abstains(left) => *left < patience,
-        NodeError::Unintelligible(_) => false,
+        NodeError::RecentlyRestarted(left) => *left < patience,
+        NodeError::UnexpectedReply(_) => false,
         other => other.is_transient(),
     }
 }
 
-/// The error, with what to do about it where nobody mends it and its own text does not say that.
+/// Returns the error with its remedy, if it does not pass by itself and its own text has no remedy.
 pub(crate) fn explained(error: NodeError, patience: Duration) -> NodeError {
     match (&error, remedy(&error)) {
         (NodeError::Refused(_), Some(remedy)) if !may_pass(&error, patience) => {
-            NodeError::Unfit(format!("{error}: {remedy}").into())
+            NodeError::Unsupported(format!("{error}: {remedy}").into())
         }
         _ => error,
     }
 }
 
-/// What to do about it; `None` when the error says so itself.
+/// Returns the remedy for an error; `None` if the text of the error contains it.
 pub(crate) fn remedy(error: &NodeError) -> Option<Cow<'static, str>> {
     let remedy = match error {
         NodeError::Refused(answer) => return of_refusal(answer),
         NodeError::Disconnected => "see whether the server was restarted, or something between closes connections",
-        NodeError::TimedOut(_) | NodeError::Unanswered | NodeError::Stalled(_) | NodeError::TooLate => {
+        NodeError::TimedOut(_) | NodeError::NoReply | NodeError::Stalled(_) | NodeError::TooLate => {
             "see whether the server or the network to it hangs"
         }
-        NodeError::Unintelligible(_) => "see whether it is a Redis server, and what stands between",
-        NodeError::Abstains(_) => {
+        NodeError::UnexpectedReply(_) => "see whether it is a Redis server, and what stands between",
+        NodeError::RecentlyRestarted(_) => {
             "nothing is to be done but to wait; with `appendonly yes` and `appendfsync always` it would forget nothing"
         }
         NodeError::NotReplicated { .. } => {
@@ -42,9 +42,9 @@ pub(crate) fn remedy(error: &NodeError) -> Option<Cow<'static, str>> {
         NodeError::SameServer(_) => "leave out one of the two",
         NodeError::Held
         | NodeError::Unreachable(_)
-        | NodeError::Unfit(_)
+        | NodeError::Unsupported(_)
         | NodeError::Tls(_)
-        | NodeError::Unnumbered
+        | NodeError::FencingUnavailable
         | NodeError::HoldsData => {
             return None;
         }
@@ -52,8 +52,7 @@ pub(crate) fn remedy(error: &NodeError) -> Option<Cow<'static, str>> {
     Some(remedy.into())
 }
 
-/// What to do about an error that a server answers. Before Redis 7, the error of a script has the code of the command in
-/// it somewhere in its text.
+/// Returns the remedy for an error reply. Before Redis 7, the error of a script has the error code of the command somewhere in its text.
 fn of_refusal(answer: &str) -> Option<Cow<'static, str>> {
     const REMEDIES: [(&str, &str); 13] = [
         ("NOPERM", "grant the user what it lacks"),
@@ -93,9 +92,9 @@ mod tests {
             (refused("MOVED 1 127.0.0.1:1"), false),
             (NodeError::Replica, false),
             (NodeError::SameServer("a".into()), false),
-            (NodeError::Unfit("is a Sentinel".into()), false),
-            (NodeError::Abstains(minute), false),
-            (NodeError::Abstains(second), true),
+            (NodeError::Unsupported("is a Sentinel".into()), false),
+            (NodeError::RecentlyRestarted(minute), false),
+            (NodeError::RecentlyRestarted(second), true),
             (refused("LOADING Redis is loading the dataset in memory"), true),
             (refused("NOREPLICAS Not enough good replicas to write."), true),
             (refused("OOM command not allowed when used memory > 'maxmemory'."), true),
@@ -106,7 +105,7 @@ mod tests {
         ];
         for (error, expected) in table {
             assert_eq!(may_pass(&error, 2 * second), expected, "{error}");
-            let names_remedy = matches!(error, NodeError::Unfit(_) | NodeError::Unreachable(_));
+            let names_remedy = matches!(error, NodeError::Unsupported(_) | NodeError::Unreachable(_));
             assert!(remedy(&error).is_some() || names_remedy, "{error}");
         }
     }

@@ -1,25 +1,24 @@
-//! Whether other servers follow a server, and may take its place.
+//! Replicas of a server.
 
 use std::fmt;
 
-/// Whether other servers follow a server, and may take its place. Replication is asynchronous: whoever takes over has not
-/// got the latest locks.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+/// Replicas of a server, which may replace it in a failover. Replication is asynchronous: a new master lacks the latest locks.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub struct Replication {
-    /// How many replicas are attached.
+    /// Number of attached replicas.
     pub replicas: u64,
-    /// How many of them must be near for a write to be accepted, its `min-replicas-to-write`; `None` when the user may
-    /// not ask for it.
-    pub least_to_write: Option<u64>,
+    /// Setting `min-replicas-to-write`: number of replicas that must be close behind for a write to be accepted. `None` if the user may
+    /// not query it.
+    pub min_replicas_to_write: Option<u64>,
 }
 
 impl Replication {
-    /// What is at risk, and what to do about it.
+    /// Returns the risk of the replicas, and its remedy.
     pub(crate) fn risk(self) -> Option<String> {
-        let Self { replicas, least_to_write } = self;
+        let Self { replicas, min_replicas_to_write } = self;
         let many = if replicas == 1 { "1 replica is".to_owned() } else { format!("{replicas} replicas are") };
-        let text = match least_to_write {
+        let text = match min_replicas_to_write {
             _ if replicas == 0 => return None,
             Some(0) => format!(
                 "{many} attached: after a failover, locks are forgotten and a second owner gets them: use independent \
@@ -55,7 +54,9 @@ mod tests {
 
     #[test]
     fn replicas_are_a_risk_and_what_to_do_depends_on_the_setting() {
-        let risk = |replicas, least_to_write| Replication { replicas, least_to_write }.risk().unwrap_or_default();
+        let risk = |replicas, min_replicas_to_write| {
+            Replication { replicas, min_replicas_to_write }.risk().unwrap_or_default()
+        };
         assert_eq!(risk(0, Some(0)), "");
         assert!(risk(1, Some(0)).starts_with("1 replica is attached") && risk(1, Some(0)).contains("set min-replicas"));
         assert!(risk(2, Some(1)).starts_with("2 replicas are attached") && risk(2, Some(1)).contains("or fencing"));

@@ -106,7 +106,7 @@ impl Voter {
         if is_proven || !self.rules.apply(Rule::FindingProvesNothing) {
             self.granted(sent, None, now);
         } else {
-            self.failed(sent, NodeError::Abstains(left), phase, now);
+            self.failed(sent, NodeError::RecentlyRestarted(left), phase, now);
         }
     }
 
@@ -127,7 +127,7 @@ impl Voter {
         if is_unknown && sent.kind == Kind::Yield && self.rules.apply(Rule::CutYieldTaints) {
             self.is_tainted = true;
         }
-        let abstains = if let NodeError::Abstains(left) = error { Some(left) } else { None };
+        let abstains = if let NodeError::RecentlyRestarted(left) = error { Some(left) } else { None };
         // A lease that was given stays. But a claim at a node that abstains is none; and who waits must not count on a node
         // that cannot be asked, while another one may be free.
         let is_open = phase == Phase::Waiting && abstains.is_none() && self.rules.apply(Rule::SilentVotesAreOpen);

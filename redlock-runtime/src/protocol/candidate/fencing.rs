@@ -104,7 +104,7 @@ impl Candidate {
     pub(crate) fn unnumbered_reasons(&self, now: Instant) -> impl Iterator<Item = Option<NodeError>> {
         self.voters.iter().map(move |voter| {
             let is_numbered = voter.has_accepted();
-            (!is_numbered).then(|| voter.reason(now, self.terms.node_timeout).unwrap_or(NodeError::Unnumbered))
+            (!is_numbered).then(|| voter.reason(now, self.terms.node_timeout).unwrap_or(NodeError::FencingUnavailable))
         })
     }
 }

@@ -288,7 +288,7 @@ impl Candidate {
         let may_vote = |voter: &&Voter| {
             let failure = voter.remarks.failure();
             !voter.vote.is_taken()
-                && failure.is_none_or(|error| matches!(error, NodeError::TimedOut(_) | NodeError::Unanswered))
+                && failure.is_none_or(|error| matches!(error, NodeError::TimedOut(_) | NodeError::NoReply))
         };
         self.has_quorum(self.voters.iter().filter(may_vote).count())
     }

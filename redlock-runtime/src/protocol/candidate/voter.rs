@@ -223,7 +223,7 @@ impl Voter {
 
     /// Whether the last command got an answer, if only that the node abstains.
     fn takes_part(&self) -> bool {
-        matches!(self.remarks.failure(), None | Some(NodeError::Abstains(_)))
+        matches!(self.remarks.failure(), None | Some(NodeError::RecentlyRestarted(_)))
     }
 
     /// Whether the node owes no answer and may answer otherwise than the last time, if that was an error.
@@ -370,7 +370,7 @@ impl Voter {
     /// Why the node does not count, if it does not, after it had `patience` to answer.
     pub(super) fn reason(&self, now: Instant, patience: Duration) -> Option<NodeError> {
         let silence = || {
-            if self.is_late(now, patience) { NodeError::TimedOut(patience) } else { NodeError::Unanswered }
+            if self.is_late(now, patience) { NodeError::TimedOut(patience) } else { NodeError::NoReply }
         };
         match self.vote {
             // What the node has answered since is newer than that somebody else has the lock, and so is that it does not answer.

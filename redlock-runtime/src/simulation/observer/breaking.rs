@@ -1,7 +1,7 @@
 //! Who breaks a lock serves nobody else before its holder has stopped, or cannot count on it any more.
 
 use super::Observer;
-use crate::BreakReport;
+use crate::admin::BreakReport;
 use crate::lock::OwnerToken;
 use crate::simulation::actor::key;
 use crate::simulation::records::{Holder, Promise};
@@ -20,7 +20,12 @@ impl Observer {
     pub(in crate::simulation) fn broke(&self, client: usize, report: Option<&BreakReport>) {
         // Not as it is shown: what makes tokens unique is not decided by the seed.
         let words = |report: &BreakReport| {
-            format!("broken: {}, told: {}, stopped: {}", report.is_broken(), report.is_told, report.has_stopped)
+            format!(
+                "broken: {}, told: {}, stopped: {}",
+                report.is_broken(),
+                report.holder_notified,
+                report.holder_stopped
+            )
         };
         let words = report.map_or("has given up".to_owned(), words);
         self.network.trace.line(|_| format!("{} breaks: {words}", client_name(client)));

@@ -8,8 +8,8 @@ use crate::simulation::records::{Promise, Waiter};
 use crate::simulation::telling::client_name;
 use std::time::Duration;
 
-/// Longest time for which a call may go on after the shutdown: a release, and one exchange with the nodes.
-const UNDER_WAY: Duration = Duration::from_millis(60);
+/// Longest time for which a call may continue after the shutdown: a pause between two attempts, and one exchange with the nodes.
+const UNDER_WAY: Duration = Duration::from_millis(120);
 /// The first connections are waited for.
 const CONNECTING: Duration = Duration::from_secs(2);
 

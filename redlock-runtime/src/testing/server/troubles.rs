@@ -148,7 +148,7 @@ impl Inner {
     /// Why the manager of a connection gets no answer, if so.
     pub(super) fn silence(&self, wire: usize) -> Option<NodeError> {
         let refusal = || self.refusal.clone().map(|answer| NodeError::Refused(answer.into()));
-        self.trouble(wire).or_else(|| if self.is_frozen { Some(NodeError::Unanswered) } else { refusal() })
+        self.trouble(wire).or_else(|| if self.is_frozen { Some(NodeError::NoReply) } else { refusal() })
     }
 }
 

@@ -129,7 +129,7 @@ async fn with_all_votes(cluster: &Cluster, nodes: &Nodes) -> LockManager {
 async fn assert_abstention(manager: &LockManager, key: &str) {
     eventually(PATIENCE, "the slot is found, and abstains", async || {
         let error = manager.try_acquire(key).await.unwrap_err();
-        let abstains = |(_, error): &(&str, &NodeError)| matches!(error, NodeError::Abstains(_));
+        let abstains = |(_, error): &(&str, &NodeError)| matches!(error, NodeError::RecentlyRestarted(_));
         if causes(&error).iter().any(abstains) { Ok(()) } else { Err(error) }
     })
     .await;
@@ -173,12 +173,12 @@ async fn in_a_quorum_a_replica_that_has_taken_over_does_not_count_for_a_while() 
     eventually(PATIENCE, "the replica is found, and abstains", async || {
         let report = manager.check().await;
         let error = report.nodes[2].error.clone();
-        if matches!(error, Some(NodeError::Abstains(_))) { Ok(()) } else { Err(report.to_string()) }
+        if matches!(error, Some(NodeError::RecentlyRestarted(_))) { Ok(()) } else { Err(report.to_string()) }
     })
     .await;
     manager.try_acquire(&lost).await.unwrap().release().await.unwrap();
     nodes[0].kill();
     manager.try_acquire(&kept).await.unwrap().release().await.unwrap();
     let error = manager.try_acquire(&lost).await.unwrap_err();
-    assert!(causes(&error).iter().any(|(_, error)| matches!(error, NodeError::Abstains(_))), "{error}");
+    assert!(causes(&error).iter().any(|(_, error)| matches!(error, NodeError::RecentlyRestarted(_))), "{error}");
 }

@@ -1,6 +1,7 @@
 //! What people are told of a cluster of which a part is silent.
 
 use super::{connected, keys};
+use redlock_runtime::admin::{InspectOptions, ListOptions};
 use redlock_tests::{Cluster, PATIENCE};
 use std::time::Duration;
 
@@ -13,18 +14,18 @@ async fn what_the_others_have_is_listed_where_one_master_is_silent() {
     for key in &keys {
         guards.push(manager.acquire(key).await.unwrap());
     }
-    let all = manager.list("order*", 10, PATIENCE).await;
-    assert!(all.keys.len() == 3 && all.is_heard() && all.is_complete && all.failures.is_empty(), "{all:?}");
+    let all = manager.list(ListOptions::new("order*").limit(10).timeout(PATIENCE)).await;
+    assert!(all.keys.len() == 3 && all.has_quorum() && all.is_complete && all.failures.is_empty(), "{all:?}");
     let silent = cluster.member(1);
     silent.freeze();
-    let list = manager.list("order*", 10, Duration::from_secs(1)).await;
-    let inspections = manager.inspect_all(&keys, true).await;
+    let list = manager.list(ListOptions::new("order*").limit(10).timeout(Duration::from_secs(1))).await;
+    let inspections = manager.inspect_all(&keys, InspectOptions::default()).await;
     silent.thaw();
     let mut there = vec![keys[0].clone(), keys[2].clone()];
     there.sort();
     assert_eq!(list.keys.iter().map(ToString::to_string).collect::<Vec<_>>(), there);
     let [failure] = &list.failures[..] else { panic!("{list:?}") };
-    assert!(failure.node().ends_with(&silent.port().to_string()) && !list.is_heard(), "{list:?}");
+    assert!(failure.node().ends_with(&silent.port().to_string()) && !list.has_quorum(), "{list:?}");
     let are_held: Vec<_> = inspections.iter().map(|inspection| inspection.holder().is_some()).collect();
     assert_eq!(are_held, [true, false, true], "{inspections:?}");
 }

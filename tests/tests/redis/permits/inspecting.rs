@@ -3,7 +3,8 @@
 use super::{KEY, permit};
 use crate::support::acquired_everywhere;
 use crate::waiters::{assert_all_gone, cancelled, managers, waiting};
-use redlock_runtime::{Holder, LockManager, Mode};
+use redlock_runtime::admin::{Holder, ListOptions};
+use redlock_runtime::{LockManager, Mode};
 use redlock_tests::{Nodes, PATIENCE, eventually_eq};
 
 /// Waits until so many are told to wait for a permit.
@@ -31,7 +32,7 @@ async fn who_waits_for_a_permit_is_told_and_what_it_stands_in_is_no_lock() {
         assert!(matches!(inspection.holder(), Some(Holder::Shared { .. })), "{inspection}");
         let text = inspection.to_string();
         assert_eq!(text.matches("\n  waits for a permit for ").count(), 2, "{text}");
-        let list = ours.list("*", 10, PATIENCE).await;
+        let list = ours.list(ListOptions::new("*").limit(10).timeout(PATIENCE)).await;
         assert!(list.is_complete && list.keys == [KEY.into()], "{list:?}");
 
         cancelled(behind).await;

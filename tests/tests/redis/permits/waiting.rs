@@ -132,7 +132,7 @@ async fn who_wants_a_permit_is_given_a_lock_that_lingers() {
             // A lock may linger once the process can hear others.
             eventually_eq(PATIENCE, "it lingers", 1, async || {
                 drop(of.acquire(alone.clone()).await.unwrap());
-                of.stats().linger.kept.min(1)
+                of.stats().linger.started.min(1)
             })
             .await;
             drop(obtained(waiting(&ours, permit(2))).await);

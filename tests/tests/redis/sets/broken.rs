@@ -4,6 +4,7 @@
 use super::{all, place};
 use crate::support::{SIZES, known_everywhere};
 use crate::waiters::{assert_all_gone, managers};
+use redlock_runtime::admin::BreakOptions;
 use redlock_runtime::{LockError, LockGuard, LockManager, LockPart, LockRequest};
 use redlock_tests::{Nodes, PATIENCE, eventually};
 use std::time::Duration;
@@ -60,14 +61,14 @@ async fn who_is_told_that_one_key_is_broken_gives_back_the_others() {
             // Its channels are open then.
             ours.check().await;
             let held = known_everywhere(&ours, &nodes, (case.held)().ttl(TTL)).await;
-            let token = held.token().to_string();
+            let token = *held.token();
             let stops = async {
                 let lost = held.lost().await;
                 drop(held);
                 lost
             };
-            let (report, lost) = tokio::join!(theirs.break_lock(case.taken, &token), stops);
-            assert!(report.is_broken() && report.is_told, "{}, {size} nodes: {report}", case.taken);
+            let (report, lost) = tokio::join!(theirs.break_lock(case.taken, token), stops);
+            assert!(report.is_broken() && report.holder_notified, "{}, {size} nodes: {report}", case.taken);
             assert!(matches!(lost, LockError::Lost { .. }), "{lost:?}");
             assert_others_enter(&nodes, [ours, theirs], case).await;
         }
@@ -93,7 +94,7 @@ async fn assert_found_out_gives_back(strike: impl AsyncFn(&LockManager, &Nodes, 
 async fn who_finds_out_that_one_key_was_broken_by_force_gives_back_the_others() {
     // As above. It is not told, and listens to nobody who would ask for the others: only its own release can free them.
     assert_found_out_gives_back(async |theirs, _, taken, held| {
-        theirs.break_lock_by_force(taken, held.token().as_str()).await;
+        theirs.break_lock(taken, BreakOptions::new(*held.token()).by_force()).await;
     })
     .await;
 }

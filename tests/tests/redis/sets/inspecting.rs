@@ -4,13 +4,14 @@ use super::place;
 use super::tree::wait_until_queued_in;
 use crate::support::acquired_everywhere;
 use crate::waiters::{assert_all_gone, cancelled, managers, waiting};
-use redlock_runtime::{Holder, LockManager, Mode};
+use redlock_runtime::admin::Holder;
+use redlock_runtime::{LockManager, Mode};
 use redlock_tests::Nodes;
 
 /// In which way those have the key who have it together, and those wait who do: whether below, and how.
 async fn seen(manager: &LockManager, key: &str) -> (Vec<(bool, Mode)>, Vec<(bool, Mode)>, String) {
     let inspection = manager.inspect(key).await;
-    let how = |owner: &redlock_runtime::Owner| (owner.is_below, owner.mode);
+    let how = |owner: &redlock_runtime::admin::Owner| (owner.is_descendant, owner.mode);
     let Some(Holder::Shared { owners, .. }) = inspection.holder() else { panic!("{inspection}") };
     let mut owners: Vec<_> = owners.iter().map(how).collect();
     owners.sort_unstable_by_key(|(_, mode)| *mode == Mode::Shared);
@@ -27,10 +28,10 @@ async fn a_folder_is_held_below_and_not_shared() {
         let (owners, waiters, text) = seen(&theirs, "/{A}").await;
         assert_eq!((owners, waiters), (vec![below], vec![]));
         assert!(
-            text.starts_with("\"/{A}\": held below by ") && text.matches("\n  held below by ").count() == 1,
+            text.starts_with("\"/{A}\": descendant held by ") && text.matches("\n  descendant held by ").count() == 1,
             "{text}"
         );
-        assert!(matches!(theirs.inspect("/{A}/C").await.holder(), Some(Holder::Owner(owner)) if !owner.is_below));
+        assert!(matches!(theirs.inspect("/{A}/C").await.holder(), Some(Holder::Owner(owner)) if !owner.is_descendant));
 
         let other = acquired_everywhere(&theirs, &nodes, place("/A/D").mode(Mode::Shared)).await;
         let folder = waiting(&theirs, place("/A").mode(Mode::Shared));
@@ -39,8 +40,8 @@ async fn a_folder_is_held_below_and_not_shared() {
         wait_until_queued_in(&nodes, 2).await;
         let (owners, waiters, text) = seen(&theirs, "/{A}").await;
         assert_eq!((owners, waiters), (vec![below, read_below], vec![(false, Mode::Shared), below]));
-        assert!(text.starts_with("\"/{A}\": held below by 1 call, shared below by 1 call, "), "{text}");
-        assert!(text.contains("\n  waits to share it for ") && text.contains("\n  waits for something below for "));
+        assert!(text.starts_with("\"/{A}\": descendant held by 1 call, descendant shared by 1 call, "), "{text}");
+        assert!(text.contains("\n  waits for a shared lock for ") && text.contains("\n  waits for a descendant for "));
 
         cancelled(folder).await;
         cancelled(late).await;

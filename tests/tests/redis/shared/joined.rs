@@ -90,7 +90,7 @@ async fn readers_of_one_process_join_without_a_command_and_the_last_gives_back()
         assert_eq!(most_scripts(&nodes).await, 0, "{size} nodes");
         let tokens = bodies.tokens();
         assert!(tokens.iter().all(|token| *token == tokens[0]));
-        assert_eq!(manager.held().len(), 64, "each of them is told");
+        assert_eq!(manager.held_locks().len(), 64, "each of them is told");
         // All but the first are gone, in the middle of their bodies.
         for other in others {
             other.abort();
@@ -98,7 +98,7 @@ async fn readers_of_one_process_join_without_a_command_and_the_last_gives_back()
         }
         barrier(&nodes).await;
         assert_eq!((most_scripts(&nodes).await, shares(&nodes).await), (0, 1));
-        assert_eq!(manager.held().len(), 1);
+        assert_eq!(manager.held_locks().len(), 1);
         bodies.end();
         ended(first).await;
         assert_all_gone(&manager, &nodes).await;
@@ -116,7 +116,7 @@ async fn the_first_may_leave_before_the_others() {
     ended(founder).await;
     // The lease is renewed for those who are left.
     sleep(3 * TTL).await;
-    assert_eq!((shares(&nodes).await, manager.held().len()), (1, 2));
+    assert_eq!((shares(&nodes).await, manager.held_locks().len()), (1, 2));
     others.end();
     ended(joined).await;
     assert_all_gone(&manager, &nodes).await;
@@ -236,7 +236,7 @@ async fn all_of_them_are_stopped_when_their_token_is_lost() {
             let error = timeout(PATIENCE, body).await.expect("it is stopped").unwrap().unwrap_err();
             assert_eq!(cause(error), LossCause::Taken, "{size} nodes");
         }
-        assert!(manager.held().is_empty());
+        assert!(manager.held_locks().is_empty());
         let lost: u64 = manager.stats().sites.iter().map(|site| site.lost).sum();
         assert_eq!(lost, 4, "each is counted once");
     }
@@ -270,7 +270,7 @@ async fn what_one_of_them_has_asked_for_is_its_own() {
     let all = bodies.run(&manager, 1).await;
     assert_eq!(cause(capped().await), LossCause::MaxHold, "and together with one that has no limit");
     sleep(2 * TTL).await;
-    assert_eq!(manager.held().len(), 1);
+    assert_eq!(manager.held_locks().len(), 1);
     bodies.end();
     ended(all).await;
     assert_all_gone(&manager, &nodes).await;

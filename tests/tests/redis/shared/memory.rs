@@ -108,12 +108,12 @@ async fn what_is_held_says_as_what() {
     let guards = [manager.acquire(reader()).await.unwrap(), manager.acquire(reader()).await.unwrap()];
     let alone = manager.acquire("order:7").await.unwrap();
     let modes = |key: &str| {
-        let held = manager.held();
+        let held = manager.held_locks();
         held.iter().filter(|held| held.key.as_str() == key).map(|held| held.mode).collect::<Vec<_>>()
     };
     assert_eq!((modes(KEY), modes("order:7")), (vec![Mode::Shared; 2], vec![Mode::Exclusive]));
     alone.downgrade();
     assert_eq!(modes("order:7"), [Mode::Shared]);
     drop((guards, alone));
-    assert!(manager.held().is_empty());
+    assert!(manager.held_locks().is_empty());
 }

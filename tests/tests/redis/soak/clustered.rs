@@ -1,21 +1,24 @@
-//! A cluster of three masters with a replica each.
+//! A cluster of three masters with a replica each, behind proxies.
 //!
 //! Each lease is confirmed by the only replica of its master ([`CONFIRMED`]), so that a failover keeps all leases. A failover begins only
 //! when the replica has all the data.
 
 use super::dice::Dice;
+use super::network::Network;
 use super::pause;
 use super::servers::{CONFIRMED, durable, freeze, kill_clients, refuse};
 use super::worker::observer;
 use redlock_runtime::LockManager;
 use redlock_tests::{Cluster, RedisServer};
 use std::collections::BTreeMap;
+use std::sync::Arc;
 use tokio::time::sleep;
 
 const MASTERS: usize = 3;
 
 pub(super) struct Clustered {
     cluster: Cluster,
+    network: Arc<Network>,
     /// The number of the present master of each share of the slots.
     masters: [usize; MASTERS],
     observer: LockManager,
@@ -24,12 +27,17 @@ pub(super) struct Clustered {
 impl Clustered {
     pub(super) async fn start() -> Self {
         let cluster = Cluster::start_with(MASTERS, 1, durable).await;
-        let observer = observer(&[url(&cluster)]);
-        Self { cluster, masters: [0, 1, 2], observer }
+        let network = Arc::new(Network::in_front_of(cluster.running().map(|(_, member)| member)).await);
+        let observer = observer(&[url(&network)]);
+        Self { cluster, network, masters: [0, 1, 2], observer }
     }
 
     pub(super) fn url(&self) -> String {
-        url(&self.cluster)
+        url(&self.network)
+    }
+
+    pub(super) const fn network(&self) -> &Arc<Network> {
+        &self.network
     }
 
     pub(super) async fn channels(&self) -> Vec<(u16, String)> {
@@ -98,6 +106,8 @@ const fn replica(master: usize) -> usize {
     (master + MASTERS) % (2 * MASTERS)
 }
 
-fn url(cluster: &Cluster) -> String {
-    format!("{}&{CONFIRMED}", cluster.url())
+/// Returns the URL with every member as a seed.
+fn url(network: &Network) -> String {
+    let seeds: Vec<_> = (1..2 * MASTERS).map(|index| format!("seed={}", network.address(index))).collect();
+    format!("redis+cluster://{}?{}&{}&{CONFIRMED}", network.address(0), seeds.join("&"), network.maps())
 }

@@ -3,12 +3,14 @@
 use super::clustered::Clustered;
 use super::dice::Dice;
 use super::independent::Independent;
+use super::network::Network;
 use super::pause;
 use super::watched::Sentinels;
 use super::workers::Workers;
 use redlock_runtime::LockManager;
 use redlock_tests::RedisServer;
 use std::collections::BTreeMap;
+use std::sync::Arc;
 use std::time::Duration;
 use tokio::sync::Mutex;
 use tokio::time::{Instant, sleep};
@@ -60,6 +62,15 @@ impl Servers {
             Self::Independent(servers) => servers.urls(),
             Self::Cluster(servers) => vec![servers.url()],
             Self::Sentinels(servers) => vec![servers.url()],
+        }
+    }
+
+    /// Returns the network, if the deployment has faults of the network.
+    pub(super) fn network(&self) -> Option<Arc<Network>> {
+        match self {
+            Self::Independent(_) => None,
+            Self::Cluster(servers) => Some(Arc::clone(servers.network())),
+            Self::Sentinels(servers) => Some(Arc::clone(servers.network())),
         }
     }
 

@@ -1,35 +1,46 @@
-//! A master with a replica, watched by three Sentinels.
+//! A master with a replica, watched by three Sentinels. Servers and Sentinels are behind proxies.
 //!
 //! Each lease is confirmed by the only replica ([`CONFIRMED`]), so that a failover keeps all leases.
 
 use super::dice::Dice;
+use super::network::Network;
 use super::pause;
 use super::servers::{CONFIRMED, durable, freeze, kill_clients, refuse};
 use super::worker::observer;
 use redlock_runtime::LockManager;
-use redlock_tests::Watched;
+use redlock_tests::{MASTER, Watched};
 use std::collections::BTreeMap;
+use std::sync::Arc;
 use std::time::Duration;
 use tokio::time::{sleep, timeout};
 
 /// Time for a failover, which the Sentinels give up if they know no replica in sync. Too short: fewer failovers. Too long: a failover that was
 /// given up takes the time of others.
 const FAILOVER: Duration = Duration::from_secs(30);
+const SENTINELS: [usize; 3] = [0, 1, 2];
 
 pub(super) struct Sentinels {
     watched: Watched,
+    network: Arc<Network>,
     observer: LockManager,
 }
 
 impl Sentinels {
     pub(super) async fn start() -> Self {
         let watched = Watched::start_with(1, durable, |sentinel| sentinel).await;
-        let observer = observer(&[url(&watched)]);
-        Self { watched, observer }
+        let (servers, sentinels) =
+            ([0, 1].map(|server| watched.server(server)), SENTINELS.map(|index| watched.sentinel(index)));
+        let network = Arc::new(Network::in_front_of(servers.into_iter().chain(sentinels)).await);
+        let observer = observer(&[url(&network)]);
+        Self { watched, network, observer }
     }
 
     pub(super) fn url(&self) -> String {
-        url(&self.watched)
+        url(&self.network)
+    }
+
+    pub(super) const fn network(&self) -> &Arc<Network> {
+        &self.network
     }
 
     pub(super) fn channels(&self) -> Vec<(u16, String)> {
@@ -75,6 +86,8 @@ impl Sentinels {
     }
 }
 
-fn url(watched: &Watched) -> String {
-    format!("{}&{CONFIRMED}", watched.url())
+fn url(network: &Network) -> String {
+    // The servers are numbers 0 and 1 of the network.
+    let [first, second, third] = SENTINELS.map(|index| network.address(2 + index));
+    format!("redis+sentinel://{first}/{MASTER}?sentinel={second}&sentinel={third}&{}&{CONFIRMED}", network.maps())
 }

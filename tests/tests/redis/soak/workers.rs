@@ -7,6 +7,7 @@ use super::worker::{Told, names};
 use redlock_tests::PATIENCE;
 use rustix::process::{Pid, Signal, kill_process};
 use std::collections::BTreeSet;
+use std::ffi::OsString;
 use std::fs::File;
 use std::io::{Read as _, Seek as _, SeekFrom};
 use std::process::Stdio;
@@ -35,17 +36,60 @@ struct Worker {
 pub(super) struct Workers {
     running: Vec<Worker>,
     told: Told,
+    variables: Vec<(&'static str, OsString)>,
     list: usize,
     test: &'static str,
     pub(super) started: usize,
     /// Processes that have failed, or that have not obtained a lock after all faults were over.
     pub(super) problems: Vec<String>,
+    /// Longest time until a process has obtained a lock after all faults were healed.
+    pub(super) slowest_first: Duration,
+    /// Longest time until each process has obtained each lock after all faults were healed.
+    pub(super) slowest: Duration,
+}
+
+/// The locks that a process obtains from some moment on.
+struct Progress {
+    process: usize,
+    file: String,
+    /// Length of the file at that moment.
+    begin: u64,
+    /// Time until the first lock.
+    first: Option<Duration>,
+}
+
+impl Progress {
+    /// Begins now.
+    fn of(worker: &Worker, file: String) -> Self {
+        let begin = fs::metadata(&file).map_or(0, |file| file.len());
+        Self { process: worker.number, file, begin, first: None }
+    }
+
+    /// Returns the problem if the process has not obtained each lock after the time `elapsed`.
+    fn look(&mut self, elapsed: Duration) -> Option<String> {
+        let text = text_from(&self.file, self.begin);
+        let obtained = History::names(&text);
+        if !obtained.is_empty() {
+            self.first.get_or_insert(elapsed);
+        }
+        let missing: BTreeSet<_> = names().filter(|name| !obtained.contains(*name)).collect();
+        (!missing.is_empty()).then(|| format!("process {} does not obtain {missing:?}", self.process))
+    }
 }
 
 impl Workers {
-    pub(super) fn start(test: &'static str, seed: u64, urls: Vec<String>, folder: &str) -> Self {
+    /// Starts processes with these environment `variables`.
+    pub(super) fn start(
+        test: &'static str,
+        seed: u64,
+        urls: Vec<String>,
+        variables: Vec<(&'static str, OsString)>,
+        folder: &str,
+    ) -> Self {
         let told = Told { seed, file: folder.to_owned(), urls };
-        let mut workers = Self { running: Vec::new(), told, list: 0, test, started: 0, problems: Vec::new() };
+        let (running, problems, slowest) = (Vec::new(), Vec::new(), Duration::ZERO);
+        let mut workers =
+            Self { running, told, variables, list: 0, test, started: 0, problems, slowest_first: slowest, slowest };
         (0..WORKERS).for_each(|_| workers.start_one());
         workers
     }
@@ -59,6 +103,7 @@ impl Workers {
         process
             .args(["--exact", self.test, "--nocapture"])
             .env(TOLD, told.text())
+            .envs(self.variables.iter().cloned())
             .stdin(Stdio::piped())
             .stdout(Stdio::null());
         let process = process.kill_on_drop(true).spawn().unwrap();
@@ -115,26 +160,23 @@ impl Workers {
         true
     }
 
-    /// Waits until each process obtains each lock, `within` this time for each process.
+    /// Waits until each process has obtained each lock. Processes that lack a lock when the time `within` is over are problems.
     pub(super) async fn check_progress(&mut self, within: Duration) {
-        for worker in &self.running {
-            let file = self.file(worker.number);
-            let begin = fs::metadata(&file).map_or(0, |file| file.len());
-            let deadline = Instant::now() + within;
-            loop {
-                let text = text_from(&file, begin);
-                let obtained = History::names(&text);
-                let missing: BTreeSet<_> = names().filter(|name| !obtained.contains(*name)).collect();
-                if missing.is_empty() {
-                    break;
-                }
-                if Instant::now() > deadline {
-                    self.problems.push(format!("process {} does not obtain {missing:?}", worker.number));
-                    break;
-                }
-                sleep(LOOK_EVERY).await;
+        let mut files: Vec<_> =
+            self.running.iter().map(|worker| Progress::of(worker, self.file(worker.number))).collect();
+        let start = Instant::now();
+        loop {
+            let elapsed = start.elapsed();
+            let problems: Vec<_> = files.iter_mut().filter_map(|file| file.look(elapsed)).collect();
+            if problems.is_empty() || elapsed >= within {
+                self.problems.extend(problems);
+                break;
             }
+            sleep(LOOK_EVERY).await;
         }
+        let firsts = files.iter().map(|file| file.first.unwrap_or(within));
+        self.slowest_first = firsts.chain([self.slowest_first]).max().unwrap_or_default();
+        self.slowest = self.slowest.max(start.elapsed());
     }
 
     /// Ends all processes in good order.

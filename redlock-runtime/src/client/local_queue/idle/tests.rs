@@ -1,6 +1,7 @@
 //! Locks that stay held without a call, at a node that sees every command.
 
 use super::super::{LocalQueue, lock};
+use crate::admin::LingerStats;
 use crate::client::acquisition::Acquisition;
 use crate::client::hooked_node::{Fate, HookedNode};
 use crate::lock::OwnerToken;
@@ -12,7 +13,7 @@ use crate::protocol::quorum::Verdict;
 use crate::request::Place;
 use crate::time::clock::Clock;
 use crate::time::token_clock::TokenTime;
-use crate::{LingerStats, LockGuard, LockManager, LockRequest};
+use crate::{LockGuard, LockManager, LockRequest};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::thread;
@@ -73,8 +74,8 @@ impl Scene {
     }
 
     fn idle_locks(&self) -> u64 {
-        let LingerStats { kept, retaken, recalled, expired } = self.manager.stats().linger;
-        kept - retaken - recalled - expired
+        let LingerStats { started, reused, reclaimed, expired } = self.manager.stats().linger;
+        started - reused - reclaimed - expired
     }
 
     /// Somebody else waits for the lock.
@@ -105,7 +106,7 @@ async fn calls_that_come_soon_take_the_lock_over_without_a_command() {
     sleep(LINGER * 2).await;
     assert_eq!(scene.commands(), "SRSR");
     assert!(scene.node.is_empty());
-    let stats = LingerStats { kept: 9, retaken: 8, recalled: 0, expired: 1 };
+    let stats = LingerStats { started: 9, reused: 8, reclaimed: 0, expired: 1 };
     assert_eq!(scene.manager.stats().linger, stats);
 }
 
@@ -230,7 +231,7 @@ async fn a_lock_that_others_want_is_given_back_at_once_if_it_is_idle() {
     assert!(shared.kept_tokens.is_kept(&token, shared.clock.now()), "what other nodes say of it is no news");
     scene.use_twice(KEY).await;
     assert_eq!(scene.commands(), "SRSRSRSR", "the key is not kept for a while");
-    let stats = LingerStats { kept: 1, retaken: 0, recalled: 1, expired: 0 };
+    let stats = LingerStats { started: 1, reused: 0, reclaimed: 1, expired: 0 };
     assert_eq!(scene.manager.stats().linger, stats);
 }
 
@@ -282,7 +283,7 @@ async fn a_lock_is_of_one_call_at_a_time_whatever_other_threads_do_with_what_is_
         let (manager, in_use) = (manager.clone(), Arc::clone(&in_use));
         callers.spawn(async move {
             // On until everything has happened that may.
-            let has_seen_all = |LingerStats { retaken, recalled, expired, .. }| retaken.min(recalled).min(expired) > 0;
+            let has_seen_all = |LingerStats { reused, reclaimed, expired, .. }| reused.min(reclaimed).min(expired) > 0;
             for call in (0..100 * CALLS).take_while(|call| *call < CALLS || !has_seen_all(manager.stats().linger)) {
                 // The first key is wanted by all, and the others in runs.
                 let key = if call % 7 == 0 { 0 } else { (call / 50) % KEYS };
@@ -322,11 +323,11 @@ async fn a_lock_is_of_one_call_at_a_time_whatever_other_threads_do_with_what_is_
     disturber.join().unwrap();
     assert!(manager.shutdown().await);
     let stats = manager.stats().linger;
-    let LingerStats { kept, retaken, recalled, expired } = stats;
-    assert!(retaken > 0 && expired > 0 && recalled > 0, "{stats:?}");
+    let LingerStats { started, reused, reclaimed, expired } = stats;
+    assert!(reused > 0 && expired > 0 && reclaimed > 0, "{stats:?}");
     assert_eq!(
-        (kept, manager.local.idling.count.load(Ordering::Relaxed)),
-        (retaken + recalled + expired, 0),
+        (started, manager.local.idling.count.load(Ordering::Relaxed)),
+        (reused + reclaimed + expired, 0),
         "{stats:?}"
     );
     assert!(node.is_empty());

@@ -168,7 +168,7 @@ async fn is_there(member: &RedisNode) -> bool {
 fn explained(error: NodeError) -> NodeError {
     match &error {
         NodeError::Refused(answer) if answer.contains("cluster support disabled") => {
-            NodeError::Unfit(NO_CLUSTER.into())
+            NodeError::Unsupported(NO_CLUSTER.into())
         }
         _ => error,
     }

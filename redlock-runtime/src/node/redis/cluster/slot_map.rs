@@ -46,19 +46,19 @@ impl SlotMap {
     /// replicas, of each the host, the port and the id, and perhaps more. The host may be missing.
     ///
     /// # Errors
-    /// [`NodeError::Unintelligible`] if the answer is no map, and [`NodeError::Unfit`] if the map has too many members.
+    /// [`NodeError::UnexpectedReply`] if the answer is no map, and [`NodeError::Unsupported`] if the map has too many members.
     pub(super) fn parse(answer: &Value, answered: &str) -> Result<Self, NodeError> {
-        let no_map = || NodeError::Unintelligible("no map to CLUSTER SLOTS".into());
+        let no_map = || NodeError::UnexpectedReply("no map to CLUSTER SLOTS".into());
         let Value::Array(entries) = answer else { return Err(no_map()) };
         if entries.len() > SLOTS || entries.iter().map(replicas_in).sum::<usize>() > MOST_REPLICAS {
-            return Err(NodeError::Unfit(TOO_LARGE.into()));
+            return Err(NodeError::Unsupported(TOO_LARGE.into()));
         }
         let shards: Option<Vec<_>> = entries.iter().map(|entry| Shard::parse(entry, answered)).collect();
         // Each member tells them in an order of its own.
         let mut shards = shards.ok_or_else(no_map)?;
         shards.sort_by_key(|shard| *shard.slots.start());
         let map = Self { shards };
-        if map.masters().len() > MOST_MASTERS { Err(NodeError::Unfit(TOO_LARGE.into())) } else { Ok(map) }
+        if map.masters().len() > MOST_MASTERS { Err(NodeError::Unsupported(TOO_LARGE.into())) } else { Ok(map) }
     }
 
     /// The addresses of the masters.
@@ -284,7 +284,7 @@ mod tests {
         };
         let most = i64::try_from(MOST_MASTERS).unwrap();
         assert_eq!(masters(most).unwrap().masters().len(), MOST_MASTERS);
-        let too_large = Err(NodeError::Unfit(TOO_LARGE.into()));
+        let too_large = Err(NodeError::Unsupported(TOO_LARGE.into()));
         assert_eq!(masters(most + 1), too_large);
         // One master is named again and again.
         let again = |number: usize, members: &[Value]| {

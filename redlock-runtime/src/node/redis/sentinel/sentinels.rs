@@ -96,7 +96,7 @@ impl Sentinels {
     /// Returns where the master is right now. All voters are asked at the same time.
     ///
     /// # Errors
-    /// [`NodeError::Unfit`] if they know no such master, or are no Sentinels. [`NodeError::Unreachable`] if too few of them name
+    /// [`NodeError::Unsupported`] if they know no such master, or are no Sentinels. [`NodeError::Unreachable`] if too few of them name
     /// the same master. Otherwise the reason why the last one did not answer.
     pub(super) async fn ask(&self) -> Result<Located, NodeError> {
         let (mut asked, addresses) = (JoinSet::new(), self.addresses());

@@ -69,7 +69,7 @@ impl View {
     /// Reads the `answers` of a Sentinel at `host`.
     ///
     /// # Errors
-    /// [`NodeError::Unfit`] when it knows no such master or is no Sentinel, and its refusal otherwise.
+    /// [`NodeError::Unsupported`] when it knows no such master or is no Sentinel, and its refusal otherwise.
     pub(super) fn parse(answers: Vec<Value>, service: &str, host: &str) -> Result<Self, NodeError> {
         let mut answers = answers.into_iter();
         let master =
@@ -79,7 +79,7 @@ impl View {
                 "is to be named by a Sentinel that watches no master called {service:?}: write its name behind the address, as \
                  in redis+sentinel://host:26379/mymaster"
             );
-            return Err(NodeError::Unfit(unknown.into()));
+            return Err(NodeError::Unsupported(unknown.into()));
         };
         let permitted = |answer: Option<Value>| answer?.extract_error().ok();
         let state: HashMap<String, String> = permitted(answers.next()).and_then(read).unwrap_or_default();
@@ -112,7 +112,7 @@ fn place(other: &HashMap<String, String>, host: &str) -> Option<MemberAddress> {
 /// A server that is no Sentinel says so in words of its own.
 fn explained(error: NodeError) -> NodeError {
     match &error {
-        NodeError::Refused(answer) if answer.contains("unknown command") => NodeError::Unfit(NO_SENTINEL.into()),
+        NodeError::Refused(answer) if answer.contains("unknown command") => NodeError::Unsupported(NO_SENTINEL.into()),
         _ => error,
     }
 }

@@ -110,7 +110,7 @@ async fn user_without_queues_is_refused_before_anything_is_written() {
     let server = with_user(RedisServer::builder(), "").start().await;
     let peer = Peer::start(&server).await;
     let answer = peer.answer(ACQUIRE, peer.token()).await;
-    assert!(matches!(&answer, Err(NodeError::Unfit(reason)) if reason.contains("+zadd")), "{answer:?}");
+    assert!(matches!(&answer, Err(NodeError::Unsupported(reason)) if reason.contains("+zadd")), "{answer:?}");
     assert_eq!(server.inspect().keys().await, Vec::<String>::new());
 }
 

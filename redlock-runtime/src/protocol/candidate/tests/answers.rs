@@ -57,7 +57,7 @@ fn whatever_may_know_the_token_is_told_of_its_release() {
         (SET, Ok(Reply::Taken), false),
         (SET, Err(disconnected()), true),
         (SET, Err(NodeError::TimedOut(NODE_TIMEOUT)), true),
-        (SET, Err(NodeError::Unintelligible("".into())), true),
+        (SET, Err(NodeError::UnexpectedReply("".into())), true),
         (SET, Err(NodeError::NotReplicated { acked: 0, wanted: 1 }), true),
         (SET, Err(unreachable()), false),
         (SET, Err(NodeError::Stalled(NODE_TIMEOUT)), false),

@@ -5,7 +5,7 @@ use super::*;
 const LEFT: Duration = Duration::from_secs(3);
 
 const fn abstains() -> Answer {
-    Err(NodeError::Abstains(LEFT))
+    Err(NodeError::RecentlyRestarted(LEFT))
 }
 
 #[test]
@@ -16,7 +16,7 @@ fn a_node_that_abstains_has_no_vote_and_must_be_told_of_the_release() {
         scene.answer(0, abstains());
         assert_eq!((scene.vote(0), scene.voter(0).may_know()), (Vote::Failed, true), "{verb:?}");
         assert!(!scene.is_won() && !scene.candidate.has_lost_its_majority(scene.now()));
-        assert_eq!(scene.voter(0).reason(scene.now(), NODE_TIMEOUT), Some(NodeError::Abstains(LEFT)));
+        assert_eq!(scene.voter(0).reason(scene.now(), NODE_TIMEOUT), Some(NodeError::RecentlyRestarted(LEFT)));
     }
 }
 

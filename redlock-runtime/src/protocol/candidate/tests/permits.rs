@@ -203,7 +203,7 @@ fn a_node_that_is_away_or_abstains_is_not_stood_in_line_for() {
     assert!(!scene.candidate.comes_back(scene.now));
     scene.candidate.connected(2, scene.now);
     assert!(scene.candidate.comes_back(scene.now), "there is a connection again");
-    scene.fail(2, EXTEND, NodeError::Abstains(TTL / 4));
+    scene.fail(2, EXTEND, NodeError::RecentlyRestarted(TTL / 4));
     assert!(!scene.candidate.comes_back(scene.now));
     scene.advance(TTL / 4);
     assert!(scene.candidate.comes_back(scene.now), "it gives its votes again");

@@ -89,7 +89,7 @@ fn a_claim_of_a_node_that_abstains_is_not_confirmed() {
     scene.claim(0);
     scene.send(0, EXTEND);
     assert_eq!(scene.wants(), [None]);
-    scene.answer(0, Err(NodeError::Abstains(TTL)));
+    scene.answer(0, Err(NodeError::RecentlyRestarted(TTL)));
     assert_eq!(scene.wants(), [None], "a claim at a node that abstains is none");
 }
 

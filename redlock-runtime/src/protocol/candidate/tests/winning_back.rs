@@ -161,7 +161,7 @@ fn who_waits_or_tries_is_not_asked_by_the_way_of_holders() {
 #[test]
 fn the_end_of_an_abstention_is_a_time_to_ask() {
     let left = Duration::from_secs(2);
-    let mut scene = begun(Err(NodeError::Abstains(left)));
+    let mut scene = begun(Err(NodeError::RecentlyRestarted(left)));
     let now = scene.now();
     assert_eq!(scene.candidate.look(now, now, false), Look::DueAt(now.after(left)));
     scene.advance(left);

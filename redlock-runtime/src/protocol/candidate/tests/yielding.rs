@@ -100,7 +100,7 @@ fn a_yield_that_was_cut_off_taints_its_node_for_ever() {
     let table: [(NodeError, bool); 6] = [
         (disconnected(), true),
         (NodeError::TimedOut(NODE_TIMEOUT), true),
-        (NodeError::Unintelligible("".into()), true),
+        (NodeError::UnexpectedReply("".into()), true),
         // These were not executed, and will not be.
         (unreachable(), false),
         (NodeError::Stalled(NODE_TIMEOUT), false),

@@ -73,7 +73,7 @@ async fn a_lock_whose_slot_left_before_its_number_was_said_is_given_back() {
         let outgoing = taken(&live).pop().unwrap();
         live.answered_in_parts(outgoing.asked(), Value::Okay, &[value(of_number), value(of_number)]);
         let answer = pending.await;
-        assert_eq!(matches!(answer, Err(NodeError::Unintelligible(_))), is_torn, "{answer:?}");
+        assert_eq!(matches!(answer, Err(NodeError::UnexpectedReply(_))), is_torn, "{answer:?}");
     }
 }
 
