@@ -13,11 +13,14 @@ macro_rules! guide {
 
 guide! {
     /// First steps: a locked function, the facts to know before the first deployment, and the choice of a lock.
-    start: quick_start which_lock;
+    start: quick_start essentials which_lock;
     /// Complete programs for common tasks.
-    recipes: frameworks fencing testing;
+    recipes: axum tonic actix authorization scheduled_job leader_election transfer sql_transaction configuration
+        semaphore rate_limit folders blocking_code queue_worker fencing fencing_postgres fencing_redis fencing_http
+        testing;
     /// Servers, settings, failures and monitoring.
-    production: topology durations failures monitoring security;
+    production: topology single_server several_servers sentinel cluster managed server_settings start_and_stop durations failures
+        monitoring security;
     /// Errors, messages, keys, limits, background.
-    reference: errors troubleshooting keys limits how_it_works verification versions migrating;
+    reference: errors keys limits how_it_works verification versions migrating;
 }

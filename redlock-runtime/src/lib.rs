@@ -3,15 +3,14 @@
 //! ```
 //! use redlock_runtime::{LockError, LockManager, distributed_lock};
 //!
-//! #[distributed_lock(key = "order:{order_id}", wait = "2s")]
-//! async fn capture(order_id: u64) -> Result<String, LockError> {
-//!     // Begins when this call holds the lock "order:<order_id>".
-//!     Ok(format!("order {order_id} is paid"))
+//! #[distributed_lock(key = "order:{id}", wait = 2s)]
+//! async fn capture(id: u64) -> Result<String, LockError> {
+//!     // Runs only while this call holds the lock "order:<id>".
+//!     Ok(format!("order {id} is paid"))
 //! }
 //!
 //! # #[tokio::main(flavor = "current_thread")] async fn main() -> Result<(), LockError> {
-//! // On Redis: LockManager::builder().node("redis://127.0.0.1:6379").namespace("locks").build()?
-//! let locks = LockManager::in_memory();
+//! let locks = LockManager::in_memory(); // on Redis: LockManager::from_env()?
 //! locks.install()?; // every annotated function uses this manager
 //! assert_eq!(capture(7).await?, "order 7 is paid");
 //! locks.shutdown().await; // waits until the last lock is released
@@ -21,30 +20,63 @@
 //! - **Exclusion.** Calls with the same key run one at a time. Calls with different keys run in parallel. A function never *begins*
 //!   without its lock.
 //! - **Release.** The lock is released however the function exits: normal return, `?`, panic, or cancellation, even while it is still
-//!   being acquired.
+//!   being acquired. If the process dies, the lock expires after its `ttl`.
 //! - **Renewal.** The lease is renewed while the function runs. If the lock is lost, the function is cancelled at its next `.await` and
 //!   the call returns [`LockError::Lost`].
 //! - **Fairness.** Waiters are served in order of arrival. A release hands the lock to the next waiter.
 //! - **Topologies.** A lock is held on one Redis server, or on a majority of several independent servers. Each of them may be a
 //!   cluster, or a master with Sentinels.
 //!
+//! New here? The [quick start](crate::guide::start::quick_start) leads to a web service on Redis, and
+//! [five things to know](crate::guide::start::essentials) is for the time before the first deployment.
+//!
 //! # Choosing a lock
 //!
 //! | I want | I write |
 //! |---|---|
 //! | one call at a time; others wait | `key = "order:{id}"` |
-//! | others fail at once | `key = "order:{id}", wait = none` |
-//! | others are skipped | `key = "index", wait = none, on_contended = skip` |
+//! | one call at a time; others fail at once | `key = "order:{id}", wait = none` |
+//! | one call at a time; others are skipped | `key = "index", wait = none, on_contended = skip` |
 //! | a job that runs once per period, on any instance | `key = "report", once_per = 15m, on_contended = skip` |
-//! | one leader at a time | `key = "leader", wait = forever` |
+//! | a leader for as long as it lives | `key("leader", constant), wait = forever` |
 //! | many readers or one writer | `mode = shared` on the readers |
 //! | at most five calls at a time | `key = "export", permits = 5` |
-//! | two things at once, without deadlocks | `key = ["account:{from}", "account:{to}"]` |
+//! | several keys without deadlocks | `key = ["account:{from}", "account:{to}"]` |
 //! | a folder and everything below it | `path = "/{tenant}/{folder}"` |
 //! | storage that rejects late writes | `key = "order:{id}", fencing, guard = lock` |
-//! | a lock without the attribute | [`LockManager::acquire`], [`LockManager::with_lock`] |
+//! | a lock without the attribute | [`locks.lock("order:7").await?`](LockManager::lock), [`LockManager::with_lock`] |
 //!
-//! [Which lock](crate::guide::start::which_lock) explains them, and says when not to use a lock.
+//! [Which lock](crate::guide::start::which_lock) has a decision tree with a recipe for each row, and says when not to use a lock.
+//!
+//! # Choosing a manager
+//!
+//! In a service, keep the [`LockManager`] in the state and name it in the attribute, so that a test can use another one:
+//! `manager = state.locks`. In scripts and small programs, [`install`](LockManager::install) one for all annotated functions.
+//!
+//! # Error handling
+//!
+//! A locked function returns [`LockError`], or an error type with `From<LockError>`. If a call fails with an error about its own lock, the
+//! function has not begun, except for [`Lost`](LockError::Lost). [Errors](crate::guide::reference::errors) lists all variants. With the
+//! feature `axum`, a [`LockError`] is a response:
+//!
+//! ```
+//! # #[cfg(feature = "axum")]
+//! # mod service {
+//! use axum::extract::{Path, State};
+//! use axum::{Router, routing::post};
+//! use redlock_runtime::{LockError, LockManager, distributed_lock};
+//!
+//! #[distributed_lock(key = "order:{id}", wait = none, manager = locks)]
+//! async fn capture(State(locks): State<LockManager>, Path(id): Path<u64>) -> Result<String, LockError> {
+//!     Ok(format!("order {id} is paid")) // 409 if another call holds the lock
+//! }
+//!
+//! pub fn app(locks: LockManager) -> Router {
+//!     Router::new().route("/orders/{id}/capture", post(capture)).with_state(locks)
+//! }
+//! # }
+//! # fn main() {}
+//! ```
 //!
 //! # Cargo features
 //!
@@ -55,40 +87,16 @@
 //! | `tonic` | [`LockError`] as the `Status` of a gRPC service |
 //! | `tls-ring`, `tls-aws-lc-rs` | `rediss://` URLs, with the named provider of rustls |
 //! | `tls` | `rediss://` URLs, in a program that already has rustls with a provider |
-//! | `serde` | serialization of [`DetachedLock`], [`FencingToken`], keys, tokens, and the results in [`admin`] |
+//! | `serde` | serialization of keys, tokens, [`DetachedLock`] and [`FencingToken`], and of the reports in [`admin`] |
 //! | `inventory` | `admin::sites()`, the list of all annotated functions |
 //! | `testing` | `testing`: in-memory servers with faults, virtual time and a log; for `[dev-dependencies]` |
 //!
-//! # Error handling
-//!
-//! A locked function returns [`LockError`], or an error type with `From<LockError>`. If a call fails with an error about its own lock, the
-//! function has not begun, except for [`Lost`](LockError::Lost). [Errors](crate::guide::reference::errors) lists all variants. With the feature `axum`,
-//! a [`LockError`] is a response:
-//!
-//! ```
-//! # #[cfg(feature = "axum")]
-//! # mod service {
-//! use axum::{Router, extract::Path, routing::post};
-//! use redlock_runtime::{LockError, distributed_lock};
-//!
-//! #[distributed_lock(key = "order:{id}", wait = none)]
-//! async fn capture(Path(id): Path<u64>) -> Result<String, LockError> {
-//!     Ok(format!("order {id} is paid")) // 409 if another call holds the lock
-//! }
-//!
-//! pub fn app() -> Router {
-//!     Router::new().route("/orders/{id}/capture", post(capture))
-//! }
-//! # }
-//! # fn main() {}
-//! ```
-//!
 //! # Documentation
 //!
-//! - [The guide](crate::guide): [ten minutes](crate::guide::start::quick_start) to a first service, [deploying](crate::guide::production::topology),
-//!   [what happens when](crate::guide::production::failures) something fails, [testing](crate::guide::recipes::testing), and more.
+//! - [The guide](crate::guide): first steps, recipes, production, reference.
 //! - [`distributed_lock`](macro@distributed_lock): every option of the attribute, with the equivalent code.
-//! - [`LockManager`]: locks without the attribute. [`LockError`]: errors. [`admin`]: inspection, checks and statistics.
+//! - [`LockManager`]: locks without the attribute. [`LockError`]: errors. [`admin`]: inspection, checks and statistics. [`tuning`]: rare
+//!   settings.
 //! - [`diagnostics`]: compiler messages. [`observability`]: spans and events.
 #![cfg_attr(docsrs, feature(doc_cfg))]
 

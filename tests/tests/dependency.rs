@@ -1,4 +1,4 @@
-//! Under whichever name a crate depends on `redlock-runtime`, generated code finds it; where there is none, it says so.
+//! Generated code finds `redlock-runtime` under any name that a crate gives to the dependency. If there is none, the error says so.
 #![allow(clippy::unwrap_used, reason = "helpers of tests are tests too")]
 
 use std::path::{Path, PathBuf};
@@ -41,6 +41,9 @@ const CASES: &[Case] = &[
     },
 ];
 
+/// The program of README.md in a crate that was made with `cargo add redlock-runtime --rename redlock`.
+const QUICK_START: &str = "quick_start";
+
 #[test]
 fn the_crate_is_found_under_any_name() {
     let workspace = write_workspace();
@@ -50,6 +53,8 @@ fn the_crate_is_found_under_any_name() {
         assert!(said.contains(expected), "{name}: {said}");
         assert!(!said.contains("E0433"), "{name}: {said}");
     }
+    let errors = check(&workspace, QUICK_START);
+    assert!(errors.is_empty(), "{errors}");
 }
 
 /// What the compiler says of one crate.
@@ -75,7 +80,7 @@ fn write_workspace() -> PathBuf {
     );
     let workspace = target_dir().join("dependency");
     fs::create_dir_all(&workspace).unwrap();
-    let names: Vec<&str> = CASES.iter().map(|case| case.name).collect();
+    let names: Vec<&str> = CASES.iter().map(|case| case.name).chain([QUICK_START]).collect();
     let manifest = format!(
         "[workspace]\nresolver = \"3\"\nmembers = {:?}\n[workspace.dependencies]\n\
          shop-locks = {{ package = \"redlock-runtime\", {runtime} }}\n",
@@ -92,7 +97,21 @@ fn write_workspace() -> PathBuf {
         );
         write_crate(&workspace, name, &dependency.replace("RUNTIME", &runtime), &code);
     }
+    write_quick_start(&workspace, &runtime);
     workspace
+}
+
+/// The program of README.md, in which the crate is called `redlock`.
+fn write_quick_start(workspace: &Path, runtime: &str) {
+    let dependencies = format!(
+        "redlock = {{ package = \"redlock-runtime\", {runtime} }}\n\
+         tokio = {{ version = \"1\", features = [\"macros\", \"rt-multi-thread\", \"signal\", \"time\"] }}"
+    );
+    let program = include_str!("../../examples/src/bin/first_program.rs");
+    let renamed = program.replace("redlock_runtime", "redlock");
+    assert_ne!(renamed, program);
+    // A library is compiled like the program, and has no caller of `main`.
+    write_crate(workspace, QUICK_START, &dependencies, &format!("#![allow(dead_code)]\n{renamed}"));
 }
 
 fn write_crate(workspace: &Path, name: &str, dependency: &str, code: &str) {

@@ -1,22 +1,21 @@
-//! The service of the page "Deploying" of the guide, which a test compares with it.
+//! The service of the page "Start and stop" of the guide, which a test compares with it.
 
-use axum::{Router, routing::post};
+use axum::{Router, extract::State, routing::post};
 use redlock_runtime::{LockError, LockManager, distributed_lock};
 use std::{error::Error, time::Duration};
 use tokio::net::TcpListener;
 use tokio::signal::unix::{SignalKind, signal};
 use tokio::time::{sleep, timeout};
 
-#[distributed_lock(key = "report")]
-async fn report() -> Result<&'static str, LockError> {
+#[distributed_lock(key = "report", manager = locks)]
+async fn report(State(locks): State<LockManager>) -> Result<&'static str, LockError> {
     sleep(Duration::from_millis(1500)).await; // the work
     Ok("the report is written\n")
 }
 
 #[tokio::main]
 async fn main() -> Result<(), Box<dyn Error>> {
-    let locks = LockManager::from_env()?;
-    locks.install()?;
+    let locks = LockManager::from_env()?; // reads REDLOCK_NODES
     locks.ready().await?;
     for warning in locks.check().await.warnings() {
         eprintln!("{warning}");
@@ -28,7 +27,8 @@ async fn main() -> Result<(), Box<dyn Error>> {
     let stop = async move {
         tokio::select! { _ = terminate.recv() => {}, _ = interrupt.recv() => {} }
     };
-    axum::serve(listener, Router::new().route("/report", post(report))).with_graceful_shutdown(stop).await?;
+    let app = Router::new().route("/report", post(report)).with_state(locks.clone());
+    axum::serve(listener, app).with_graceful_shutdown(stop).await?;
 
     if timeout(Duration::from_secs(5), locks.shutdown()).await != Ok(true) {
         eprintln!("some locks were not released and will expire");

@@ -68,7 +68,7 @@ fn the_page_lists_every_span_and_event_with_its_level_and_fields() {
 #[test]
 fn the_runbook_has_a_line_for_every_event() {
     let page = fs::read_to_string(runtime().parent().unwrap().join("docs/operations.md")).unwrap();
-    let (section, _) = between(&page, "## What each event means", "\n## ").unwrap();
+    let (section, _) = between(&page, "\n## Events\n", "\n## ").unwrap();
     let words = |cell: &str| -> Vec<String> {
         cell.split(['`', ',', ' ']).filter(|word| !word.is_empty()).map(str::to_owned).collect()
     };

@@ -12,7 +12,7 @@ fn readme_is_short() {
 const PROGRAMS: [(&str, &str); 3] = [
     ("README.md", "first_program"),
     ("redlock-runtime/docs/guide/start/quick_start.md", "first_service"),
-    ("redlock-runtime/docs/guide/production/topology.md", "start_and_stop"),
+    ("redlock-runtime/docs/guide/production/start_and_stop.md", "start_and_stop"),
 ];
 
 #[test]

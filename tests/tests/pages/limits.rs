@@ -56,7 +56,7 @@ async fn defaults() {
     let error = locks.acquire("order:7").await.unwrap_err();
     let LockError::TimedOut { waited, .. } = error else { panic!("{error}") };
     assert_eq!(waited.as_secs(), 10);
-    assert_said("A `wait` that is not given is 10 s, a `ttl` 30 s.");
+    assert_said("The default `wait` is 10 s, the default `ttl` 30 s.");
 }
 
 #[tokio::test]
@@ -64,5 +64,5 @@ async fn several_servers_have_a_longest_ttl() {
     let locks = LockManager::builder().nodes(["redis://127.0.0.1:1", "redis://127.0.0.1:2"]).build().unwrap();
     let too_long = LockRequest::new("order:7").ttl(Duration::from_secs(61));
     assert!(is_refused(&locks.acquire(too_long).await), "before anything is sent");
-    assert_said("which is 60 s unless you say more");
+    assert_said("which is 60 s by default");
 }

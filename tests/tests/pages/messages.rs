@@ -1,4 +1,4 @@
-//! The page of troubleshooting has every message that a caller, a builder or `check` can give, and no other.
+//! The page of errors has every message that a caller, a builder or `check` can give, and no other.
 //!
 //! Messages are the texts in the source that read like sentences. What stands in braces there is `..` on the page.
 
@@ -32,7 +32,7 @@ const ELSEWHERE: [&str; 21] = [
 ];
 
 /// Texts that are part of a message on the page, are said by a server, or are never seen alone.
-const PARTS: [&str; 50] = [
+const PARTS: [&str; 51] = [
     ", and the like for every lock",
     "ERR Error running script",
     "n=.. q=.. d=.. restart=..",
@@ -79,7 +79,9 @@ const PARTS: [&str; 50] = [
     "the task of the connection has",
     "waiting for a lock",
     "whoever has asked waits",
-    "without it, nobody can take",
+    "without it, the lock cannot be attached",
+    "nothing is acquired until it is awaited",
+    "a setting has no effect until",
     ", so that calls may wait for each other",
     "with slots .. and ..",
     ".. in .. at ..:..",
@@ -173,9 +175,10 @@ fn collect(folder: &Path, files: &mut Vec<std::path::PathBuf>) {
 
 /// The first cells of the tables on the page that are messages.
 fn entries() -> Vec<String> {
-    let page = Page::read("redlock-runtime/docs/guide/reference/troubleshooting.md");
-    let before_symptoms = page.text.split("\n# Things that say nothing").next().unwrap();
-    let cells = before_symptoms.lines().filter_map(|line| line.strip_prefix("| ")?.split(" | ").next());
+    let page = Page::read("redlock-runtime/docs/guide/reference/errors.md");
+    let (_, messages) = page.text.split_once("\n# Run-time messages\n").unwrap();
+    let (messages, _) = messages.split_once("\n# Symptoms without a message\n").unwrap();
+    let cells = messages.lines().filter_map(|line| line.strip_prefix("| ")?.split(" | ").next());
     cells.flat_map(quoted).collect()
 }
 
@@ -213,7 +216,7 @@ fn every_message_has_a_line() {
         .filter(|(file, message)| file != CURES && is_message(message) && !is_explained(message) && !is_part(message))
         .map(|(file, message)| format!("{file}: {message}"))
         .collect();
-    assert!(missing.is_empty(), "without a line in troubleshooting.md:\n{}", missing.join("\n"));
+    assert!(missing.is_empty(), "without a line in errors.md:\n{}", missing.join("\n"));
 }
 
 #[test]

@@ -1,4 +1,4 @@
-//! Procedures of the section "Changing the servers" in docs/operations.md. Each step of a procedure runs with old and new processes
+//! Procedures of the section "Changing the list of servers" of the guide. Each step of a procedure runs with old and new processes
 //! side by side. For each change that the page forbids, a test finds two holders.
 
 use crate::fencing;

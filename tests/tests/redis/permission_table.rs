@@ -230,7 +230,7 @@ async fn without(missing: &[&str], number: usize, nodes: &Nodes) -> Vec<String> 
 
 #[test]
 fn rows_are_those_of_the_guide() {
-    let guide = include_str!("../../../redlock-runtime/docs/guide/production/topology.md").replace("\\|", "|");
+    let guide = include_str!("../../../redlock-runtime/docs/guide/production/server_settings.md").replace("\\|", "|");
     for (row, _) in ROWS {
         assert!(guide.contains(&format!("`{row}`")), "{row}");
     }

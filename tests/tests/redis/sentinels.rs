@@ -1,6 +1,6 @@
 //! A master with replicas that Sentinels watch over: which server takes locks, and what becomes of those that are held.
 //!
-//! The rows of the table in `redlock-runtime/docs/sentinel.md` are tested here.
+//! The rows of the section "What survives a failover" of the page "Sentinel" of the guide are tested here.
 
 use crate::support::{builder, causes};
 use redlock_runtime::tuning::AfterRestart;

@@ -9,11 +9,11 @@ use redlock_tests::{Builder, Nodes, PATIENCE, RedisServer, eventually};
 
 const KEY: &str = "order:7";
 
-const DEPLOYING: &str = include_str!("../../../redlock-runtime/docs/guide/production/topology.md");
+const SETTINGS: &str = include_str!("../../../redlock-runtime/docs/guide/production/server_settings.md");
 
 /// What the guide says that an ACL user needs, for keys that start with `order:`: the second cells of the table.
 fn documented_rules() -> String {
-    let (_, section) = DEPLOYING.split_once("\n# Permissions\n").unwrap();
+    let (_, section) = SETTINGS.split_once("\n# Permissions\n").unwrap();
     let (section, _) = section.split_once("\n# ").unwrap();
     let cells = section.lines().filter_map(|line| line.strip_prefix("| ")?.split(" | ").nth(1));
     let quoted: Vec<_> = cells.flat_map(|cell| cell.split('`').skip(1).step_by(2)).collect();

@@ -258,7 +258,7 @@ async fn processes_that_stay_down_are_convicted() {
     fs::remove_dir_all(folder).unwrap();
 }
 
-/// A deploy that replaces all servers at once, which `docs/operations.md` forbids.
+/// A deploy that replaces all servers at once, which the page "Several servers" of the guide forbids.
 #[tokio::test]
 async fn processes_with_other_servers_are_convicted() {
     if let Ok(told) = env::var(TOLD) {

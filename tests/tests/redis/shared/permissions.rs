@@ -32,7 +32,7 @@ async fn wait_for(manager: &LockManager, nodes: &Nodes, requests: &[LockRequest]
 
 #[tokio::test]
 async fn the_guide_says_what_it_takes() {
-    let guide = include_str!("../../../../redlock-runtime/docs/guide/production/topology.md");
+    let guide = include_str!("../../../../redlock-runtime/docs/guide/production/server_settings.md");
     let row = guide.lines().find(|line| line.starts_with("| shared locks, sets of keys, paths |")).unwrap();
     for rule in OF_SHARED {
         assert!(row.contains(rule), "{rule}");
@@ -79,7 +79,7 @@ async fn permits_of_a_key_with_a_hash_tag_take_the_pattern_of_its_turnstile() {
     const TAGGED: &str = "config:{7}";
     const QUEUES: &str = "~{*}:q:config*";
     const TURNSTILES: &str = "~{*}:t:config*";
-    let guide = include_str!("../../../../redlock-runtime/docs/guide/production/topology.md");
+    let guide = include_str!("../../../../redlock-runtime/docs/guide/production/server_settings.md");
     let row = guide.lines().find(|line| line.starts_with("| permits |")).unwrap();
     assert!(row.contains(&TURNSTILES.replace("config", "order:")), "{row}");
     let nodes = Nodes::start(1).await;

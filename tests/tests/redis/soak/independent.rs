@@ -1,6 +1,6 @@
 //! One, three or five servers that know nothing of each other, behind names that can lead elsewhere.
 //!
-//! All of them are durable by their settings. The rules of "Changing the servers" in `docs/operations.md` apply:
+//! All of them are durable by their settings. The rules of the page "Several servers" of the guide apply:
 //!
 //! 1. A restart with the data needs no wait, unless a server has come back without its data.
 //! 2. A server that comes back without its data, a name that leads to another server, and a deploy with another list are *changes*. One
