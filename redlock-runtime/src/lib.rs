@@ -113,7 +113,9 @@ pub mod testing;
 mod text;
 mod time;
 
-pub use self::error::{ErrorReply, FromLockError, HeldLock, LockError, LossCause, NodeError, NodeFailure, SourceLine};
+pub use self::error::{
+    ErrorReply, FromLockError, HeldLock, LockError, LockHolder, LossCause, NodeError, NodeFailure, SourceLine,
+};
 pub use self::guard::{FencedGuard, LockGuard};
 pub use self::lock::{InvalidKey, LockKey, LockPath, Mode, OwnerToken};
 pub use self::manager::{Holding, Inherited, LingerStats, LockManager, LockManagerBuilder, ReleaseStats, Stats};
