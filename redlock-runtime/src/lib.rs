@@ -123,7 +123,9 @@ mod text;
 mod time;
 pub mod tuning;
 
-pub use self::error::{ErrorReply, FromLockError, HeldLock, LockError, LossCause, NodeError, NodeFailure, SourceLine};
+pub use self::error::{
+    ErrorReply, FromLockError, HeldLock, LockError, LockHolder, LossCause, NodeError, NodeFailure, SourceLine,
+};
 pub use self::guard::{FencedGuard, Fencing, LockGuard};
 pub use self::lock::{InvalidKey, InvalidToken, LockKey, LockPath, Mode, OwnerToken};
 pub use self::manager::{Acquire, Inherited, LockManager, LockManagerBuilder};

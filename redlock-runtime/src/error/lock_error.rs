@@ -1,6 +1,7 @@
 //! What can go wrong, sorted by what the caller does next.
 
 use crate::error::held_lock::HeldLock;
+use crate::error::lock_holder::LockHolder;
 use crate::error::loss::LossCause;
 use crate::error::node_error::{NodeError, NodeFailure};
 use crate::lock::{InvalidKey, LockKey, OwnerToken};
@@ -45,7 +46,7 @@ use std::time::Duration;
 /// let _guard = manager.acquire("order:7").await?;
 /// let error = manager.try_acquire("order:7").await.unwrap_err();
 /// assert_eq!(status(&error), 409);
-/// assert_eq!(error.to_string(), "\"order:7\" is held by another owner");
+/// assert!(error.to_string().starts_with("\"order:7\" is held by another owner: the call at "));
 /// # Ok(()) }
 /// ```
 #[derive(Clone)]
@@ -59,9 +60,8 @@ pub enum LockError {
         /// How much of the lease of that owner was left, as far as is known. It is an upper bound only when the lease is not
         /// renewed; most owners give a lock back long before.
         lease_left: Option<Duration>,
-        /// Under which token that owner has it, as far as is known without asking for it: when it is another call of this
-        /// manager that has one of the keys alone. See [`holder`](Self::holder).
-        holder: Option<Box<OwnerToken>>,
+        /// Holder of one of the keys, if it is another call of this manager and holds that key exclusively. See [`holder`](Self::holder).
+        holder: Option<Box<LockHolder>>,
     },
     /// Another owner held the key during the whole `wait`.
     #[non_exhaustive]
@@ -72,9 +72,9 @@ pub enum LockError {
         waited: Duration,
         /// How much of the lease of that owner was left, as in [`Contended`](Self::Contended).
         lease_left: Option<Duration>,
-        /// Under which token that owner has it, if a majority of the nodes has said so. Several keys may have several owners, of which
-        /// this is one. See [`holder`](Self::holder).
-        holder: Option<Box<OwnerToken>>,
+        /// Exclusive holder of one of the keys, if this process holds it or a majority of the nodes names the same holder. See
+        /// [`holder`](Self::holder).
+        holder: Option<Box<LockHolder>>,
     },
     /// As many calls of this manager wait for the key as [`max_waiting`](crate::LockManagerBuilder::max_waiting) allows. The call failed at
     /// once.
@@ -231,7 +231,7 @@ impl LockError {
     #[must_use]
     pub fn holder(&self) -> Option<&OwnerToken> {
         match self {
-            Self::Contended { holder, .. } | Self::TimedOut { holder, .. } => holder.as_deref(),
+            Self::Contended { holder, .. } | Self::TimedOut { holder, .. } => holder.as_deref().map(LockHolder::token),
             _ => None,
         }
     }
@@ -275,9 +275,13 @@ impl LockError {
 impl fmt::Display for LockError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Self::Contended { key, .. } => write!(f, "{} is held by another owner", key.quoted()),
-            Self::TimedOut { key, waited, .. } => {
-                write!(f, "{} was still held by another owner after a wait of {waited:.1?}", key.quoted())
+            Self::Contended { key, holder, .. } => {
+                write!(f, "{} is held by another owner", key.quoted())?;
+                holder.as_ref().map_or(Ok(()), |holder| holder.fmt(f))
+            }
+            Self::TimedOut { key, waited, holder, .. } => {
+                write!(f, "{} was still held by another owner after a wait of {waited:.1?}", key.quoted())?;
+                holder.as_ref().map_or(Ok(()), |holder| holder.fmt(f))
             }
             Self::TooManyWaiting { key, limit } => {
                 write!(

@@ -10,6 +10,7 @@ mod held_lock;
 #[cfg(feature = "axum")]
 mod http_response;
 mod lock_error;
+mod lock_holder;
 mod loss;
 mod node_error;
 #[cfg(any(feature = "axum", feature = "tonic"))]
@@ -24,6 +25,7 @@ pub use self::from_lock_error::FromLockError;
 pub use self::held_lock::HeldLock;
 pub(crate) use self::held_lock::{OrderStep, Why};
 pub use self::lock_error::LockError;
+pub use self::lock_holder::LockHolder;
 pub use self::loss::LossCause;
 pub use self::node_error::{ErrorReply, NodeError, NodeFailure};
 pub use self::source_line::SourceLine;

@@ -18,7 +18,7 @@
 //! assert_eq!(retry_after(&errors::closed()), None);
 //! ```
 
-use crate::error::{HeldLock, LockError, LossCause, NodeError, NodeFailure, OrderStep, SourceLine, Why};
+use crate::error::{HeldLock, LockError, LockHolder, LossCause, NodeError, NodeFailure, OrderStep, SourceLine, Why};
 use crate::lock::invalid_key::Reason;
 use crate::lock::owner_token::ManagerId;
 use crate::lock::{InvalidKey, LockKey, OwnerToken};
@@ -52,10 +52,10 @@ pub fn too_many_waiting(key: impl Into<LockKey>, limit: usize) -> LockError {
 pub fn with_holder(error: LockError, token: OwnerToken) -> LockError {
     match error {
         LockError::Contended { key, lease_left, .. } => {
-            LockError::Contended { key, lease_left, holder: Some(Box::new(token)) }
+            LockError::Contended { key, lease_left, holder: Some(Box::new(LockHolder::new(token, None))) }
         }
         LockError::TimedOut { key, waited, lease_left, .. } => {
-            LockError::TimedOut { key, waited, lease_left, holder: Some(Box::new(token)) }
+            LockError::TimedOut { key, waited, lease_left, holder: Some(Box::new(LockHolder::new(token, None))) }
         }
         other => other,
     }

@@ -85,12 +85,14 @@ async fn who_would_wait_for_its_own_caller_is_told_so_and_for_which_part() {
 #[tokio::test(start_paused = true)]
 async fn errors_show_all_keys_and_say_which_place_is_taken() {
     let manager = LockManager::in_memory();
-    let held = manager.acquire(all(&["b", "a"])).await.unwrap();
+    let (held, line) = (manager.acquire(all(&["b", "a"])).await.unwrap(), line!());
+    let holder = format!("the call at {}:{line} in this process", file!());
     assert_eq!(held.key().to_string(), "\"a\" + \"b\"");
     let error = manager.try_acquire(all(&["b", "c"])).await.unwrap_err();
     assert_eq!(error.to_string(), "\"b\" + \"c\" is held by another owner");
     let error = manager.acquire(all(&["b", "c"]).wait(Duration::from_secs(2))).await.unwrap_err();
-    assert_eq!(error.to_string(), "\"b\" + \"c\" was still held by another owner after a wait of 2.0s");
+    let expected = format!("\"b\" + \"c\" was still held by another owner after a wait of 2.0s: {holder}");
+    assert_eq!(error.to_string(), expected);
     let key = error.key().unwrap().clone();
     assert!(matches!(manager.acquire(key).await, Err(LockError::InvalidKey { .. })));
     let held_keys: Vec<_> = manager.held_locks()[0].keys.iter().map(ToString::to_string).collect();

@@ -319,6 +319,23 @@ async fn who_has_waited_in_vain_knows_for_whom() {
 }
 
 #[tokio::test]
+async fn spawned_call_that_waits_for_its_parent_is_told_the_line_of_the_parent() {
+    let nodes = Nodes::start(3).await;
+    let (manager, other) = (manager(&nodes).await, manager(&nodes).await);
+    for parent in [LockRequest::new("{order}:7"), LockRequest::all(["{order}:7", "{order}:8"])] {
+        let guard = known_everywhere(&manager, &nodes, parent).await;
+        for (manager, is_here) in [(&manager, true), (&other, false)] {
+            let (manager, request) = (manager.clone(), LockRequest::new("{order}:7").wait(SHORT_WAIT));
+            let error = tokio::spawn(async move { manager.acquire(request).await }).await.unwrap().unwrap_err();
+            assert!(matches!(error, LockError::TimedOut { .. }), "{error}");
+            assert_eq!(error.holder(), Some(guard.token()));
+            assert_eq!(error.to_string().contains(": the call at "), is_here, "{error}");
+        }
+        guard.release().await.unwrap();
+    }
+}
+
+#[tokio::test]
 async fn timed_out_call_for_several_keys_names_a_holder() {
     let nodes = Nodes::start(3).await;
     let (holder, other) = (manager(&nodes).await, manager(&nodes).await);

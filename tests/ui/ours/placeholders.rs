@@ -67,3 +67,11 @@ impl Order {
         Ok(())
     }
 }
+
+#[distributed_lock_defaults("30s")]
+impl Order {
+    #[distributed_lock(key = "default")]
+    pub async fn unnamed_default(&self) -> Result<(), LockError> {
+        Ok(())
+    }
+}

@@ -3,8 +3,9 @@
 
 use super::Call;
 use crate::client::acquisition::{Acquisition, Occupied};
-use crate::error::LockError;
+use crate::error::{LockError, LockHolder};
 use crate::lock::OwnerToken;
+use crate::protocol::command::Subject;
 use std::time::Duration;
 
 impl Call<'_> {
@@ -16,8 +17,8 @@ impl Call<'_> {
         }
     }
 
-    /// Returns the token of another call of this process that holds one of the names.
-    fn holder_here(&self) -> Option<OwnerToken> {
+    /// Returns another call of this process that holds one of the names.
+    fn holder_here(&self) -> Option<LockHolder> {
         self.parts.iter().find_map(|part| self.local.acquisition(part.name())?.held_as())
     }
 
@@ -32,7 +33,14 @@ impl Call<'_> {
     pub(super) async fn timed_out(&self, acquisition: &Acquisition) -> LockError {
         let error = self.timed_out_by(Some(acquisition));
         let LockError::TimedOut { key, waited, lease_left, .. } = error else { return error };
-        LockError::TimedOut { key, waited, lease_left, holder: acquisition.find_holder().await.map(Box::new) }
+        let holder = acquisition.find_holder().await.map(|token| Box::new(self.holder_of(token)));
+        LockError::TimedOut { key, waited, lease_left, holder }
+    }
+
+    /// Returns the holder with this token, together with its line if it is a call of this process.
+    fn holder_of(&self, token: OwnerToken) -> LockHolder {
+        let ours = self.parts.keys().find_map(|key| self.local.find(&Subject::new(key.clone(), token))?.held_as());
+        ours.unwrap_or_else(|| LockHolder::new(token, None))
     }
 
     /// The error when the wait is over in the line. Whoever represents the process may have waited for servers that are
@@ -56,7 +64,31 @@ impl Call<'_> {
         }
     }
 
-    fn contended(&self, lease_left: Option<Duration>, holder: Option<OwnerToken>) -> LockError {
+    fn contended(&self, lease_left: Option<Duration>, holder: Option<LockHolder>) -> LockError {
         LockError::Contended { key: self.key.clone(), lease_left, holder: holder.map(Box::new) }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use crate::{LockManager, LockRequest, Wait};
+    use std::time::Duration;
+
+    #[tokio::test(start_paused = true)]
+    async fn error_of_a_spawned_child_names_the_line_of_its_parent() {
+        let manager = LockManager::in_memory();
+        let second = Wait::For(Duration::from_secs(1));
+        // A call that does not wait does not look for the holder of several keys.
+        let table = [(LockRequest::new("a"), &[Wait::None, second][..]), (LockRequest::all(["a", "b"]), &[second])];
+        for (parent, waits) in table {
+            let (guard, line) = (manager.acquire(parent).await.unwrap(), line!());
+            let here = format!(": the call at {}:{line} in this process", file!());
+            for &wait in waits {
+                let (child, request) = (manager.clone(), LockRequest::new("a").wait(wait));
+                let error = tokio::spawn(async move { child.acquire(request).await }).await.unwrap().unwrap_err();
+                assert!(error.to_string().ends_with(&here), "{wait:?}: {error}");
+                assert_eq!(error.holder(), Some(guard.token()));
+            }
+        }
     }
 }

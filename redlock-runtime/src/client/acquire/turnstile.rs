@@ -332,3 +332,27 @@ impl Drop for Stay<'_> {
         self.turnstile.acquisition().accompany(entrant);
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use crate::client::hooked_node::{Fate, HookedNode};
+    use crate::client::local_queue::LocalQueue;
+    use crate::protocol::command::Verb;
+    use crate::protocol::timing::LONGEST_SILENCE;
+    use crate::time::clock::Clock;
+    use crate::{LockManager, LockRequest};
+    use std::sync::Arc;
+    use tokio::time::Instant;
+
+    /// The node gives the turnstile at once, and is away for most of a second when it is asked for the permit.
+    #[tokio::test(start_paused = true)]
+    async fn permit_call_that_does_not_wait_asks_for_the_permit_again_after_failures() {
+        let begun = Instant::now();
+        let node = HookedNode::new(Clock::tokio(), move |command| {
+            let is_away = begun.elapsed() < LONGEST_SILENCE * 9 / 10;
+            if is_away && matches!(command.verb, Verb::Enter { .. }) { Fate::CutOff } else { Fate::Answered }
+        });
+        let manager = LockManager::new(Arc::new(LocalQueue::new(Arc::new(node.shared()), None)));
+        drop(manager.try_acquire(LockRequest::new("a").permits(1)).await.unwrap());
+    }
+}

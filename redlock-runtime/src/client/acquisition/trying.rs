@@ -5,7 +5,7 @@ use super::state::Sender;
 use crate::client::gather::gather;
 use crate::client::node_handle::NodeHandle;
 use crate::client::timers::timeout;
-use crate::error::NodeError;
+use crate::error::{LockHolder, NodeError};
 use crate::lock::OwnerToken;
 use crate::node::{BoxFuture, Status};
 use crate::protocol::candidate::{Candidate, Phase, Wanted};
@@ -144,9 +144,11 @@ impl Acquisition {
         left.filter(|left| !left.is_zero())
     }
 
-    /// The token itself, if it has the lock.
-    pub(crate) fn held_as(&self) -> Option<OwnerToken> {
-        (self.state().candidate.phase() == Phase::Holding).then_some(*self.token())
+    /// Returns the token, and the line of its present call, if it holds the lock.
+    pub(crate) fn held_as(&self) -> Option<LockHolder> {
+        let state = self.state();
+        let site = || self.shared.sites.get(state.present.as_ref()?.site)?.site().line;
+        (state.candidate.phase() == Phase::Holding).then(|| LockHolder::new(*self.token(), site()))
     }
 
     /// Returns the exclusive holder of the lock, if a quorum of nodes names the same one. The nodes are asked once, for no longer than
