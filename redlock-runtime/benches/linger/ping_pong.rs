@@ -26,7 +26,7 @@ pub(crate) async fn measure(nodes: &Nodes, extent: Extent, pause: Duration) -> R
         }
     }
     let what = format!("two processes in turns, {pause:?} between, {} nodes, mean", nodes.len());
-    let note = format!("kept {}, recalled {}", stats.kept, stats.recalled);
+    let note = format!("started {}, reclaimed {}", stats.started, stats.reclaimed);
     Row { what, pairs: pairs.map(|pairs| mean(&pairs)), note, limit: TO_REACH }
 }
 

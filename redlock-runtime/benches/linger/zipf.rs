@@ -30,7 +30,7 @@ pub(crate) async fn measure(nodes: &Nodes, extent: Extent, foreign: u8, limit: f
         }
     }
     let what = format!("Zipf keys of two processes, {foreign} % foreign calls, {} nodes, mean", nodes.len());
-    let note = format!("kept {}, recalled {}", stats.kept, stats.recalled);
+    let note = format!("started {}, reclaimed {}", stats.started, stats.reclaimed);
     Row { what, pairs: pairs.map(|pairs| mean(&pairs)), note, limit }
 }
 

@@ -290,7 +290,7 @@ async fn a_server_that_refuses_passes_no_message_on() {
         servers.node(0).refuse("LOADING Redis is loading the dataset in memory");
         let report = theirs.break_lock("order:7", token).await;
         servers.node(0).up();
-        report.has_stopped
+        report.holder_stopped
     });
     assert!(!has_stopped);
     done.unwrap();

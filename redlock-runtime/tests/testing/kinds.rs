@@ -208,7 +208,7 @@ async fn a_broken_lock_stops_the_body_of_another_manager() {
         let token = ours.held_locks()[0].token;
         theirs.break_lock("order:7", token).await
     });
-    assert!(report.has_stopped, "{report:?}");
+    assert!(report.holder_stopped, "{report:?}");
     assert!(matches!(stopped.unwrap_err(), LockError::Lost { .. }));
     assert_eq!(servers.log().lost(), ["order:7"]);
 }
