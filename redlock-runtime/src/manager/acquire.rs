@@ -18,9 +18,26 @@ pub struct Acquire<'m, F = Unfenced> {
     request: LockRequest<F>,
 }
 
-impl<'m, F> Acquire<'m, F> {
-    pub(super) fn new(manager: &'m LockManager, request: LockRequest<F>, caller: &'static Location<'static>) -> Self {
-        Self { manager, request: LockRequest::from_inner(request.inner.called_at(caller)) }
+impl LockManager {
+    /// Acquires a lock with options that are written behind the call, and waits for it if another caller holds it.
+    ///
+    /// [`acquire`](Self::acquire) does the same with a prepared [`LockRequest`]. It needs no allocation for its future; the future of this
+    /// method is boxed.
+    ///
+    /// # Examples
+    /// ```
+    /// # use redlock_runtime::{LockError, LockManager};
+    /// # use std::time::Duration;
+    /// # #[tokio::main(flavor = "current_thread")] async fn main() -> Result<(), LockError> {
+    /// let locks = LockManager::in_memory();
+    /// let guard = locks.lock("order:7").ttl(Duration::from_secs(10)).wait(Duration::from_secs(2)).await?;
+    /// guard.release().await
+    /// # }
+    /// ```
+    #[track_caller]
+    pub fn lock<F>(&self, request: impl Into<LockRequest<F>>) -> Acquire<'_, F> {
+        let request = request.into().inner.called_at(Location::caller());
+        Acquire { manager: self, request: LockRequest::from_inner(request) }
     }
 }
 

@@ -101,26 +101,6 @@ impl LockManager {
         self.local.shared()
     }
 
-    /// Acquires a lock with options that are written behind the call, and waits for it if another caller holds it.
-    ///
-    /// [`acquire`](Self::acquire) does the same with a prepared [`LockRequest`]. It needs no allocation for its future; the future of this
-    /// method is boxed.
-    ///
-    /// # Examples
-    /// ```
-    /// # use redlock_runtime::{LockError, LockManager};
-    /// # use std::time::Duration;
-    /// # #[tokio::main(flavor = "current_thread")] async fn main() -> Result<(), LockError> {
-    /// let locks = LockManager::in_memory();
-    /// let guard = locks.lock("order:7").ttl(Duration::from_secs(10)).wait(Duration::from_secs(2)).await?;
-    /// guard.release().await
-    /// # }
-    /// ```
-    #[track_caller]
-    pub fn lock<F>(&self, request: impl Into<LockRequest<F>>) -> Acquire<'_, F> {
-        Acquire::new(self, request.into(), Location::caller())
-    }
-
     /// Acquires a lock, and waits for it if another caller holds it.
     ///
     /// A plain key uses the manager's default `ttl` and `wait`. A [`LockRequest`] has options. The result is a [`LockGuard`], or a

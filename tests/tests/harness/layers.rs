@@ -27,7 +27,7 @@ const RUNTIME: Layers<'static> = Layers {
         &["manager"],
         &["testing"],
         &["private"],
-        &["admin"],
+        &["admin", "guide", "tuning"],
         &["lib"],
     ],
     left_out: &["fuzzed", "simulation"],

@@ -7,13 +7,14 @@ use std::fs;
 use std::path::Path;
 
 /// What is in these files is told to others, or by the compiler; or it is no message.
-const ELSEWHERE: [&str; 21] = [
+const ELSEWHERE: [&str; 22] = [
     "client/",                     // names of what must be used
     "error/from_lock_error.rs",    // the compiler
     "error/outward.rs",            // what strangers are told
     "error/told.rs",               // the same
     "fuzzed.rs",                   // a test
     "guard/",                      // names of what must be used
+    "manager/locks_page.rs",       // a page for people
     "node/differential",           // a test
     "node/inspection/",            // answers to people who look
     "node/mod.rs",                 // the same
@@ -32,7 +33,8 @@ const ELSEWHERE: [&str; 21] = [
 ];
 
 /// Texts that are part of a message on the page, are said by a server, or are never seen alone.
-const PARTS: [&str; 52] = [
+const PARTS: [&str; 53] = [
+    ": the call at .. in this process",
     ", and the like for every lock",
     "ERR Error running script",
     "n=.. q=.. d=.. restart=..",
