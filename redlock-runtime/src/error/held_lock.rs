@@ -53,7 +53,7 @@ pub(crate) struct OrderStep {
 
 impl fmt::Display for OrderStep {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "in the lock of {} at {}", self.taken_at, self.asked_at)
+        write!(f, "at {} while the lock of {} is held", self.asked_at, self.taken_at)
     }
 }
 
@@ -97,7 +97,7 @@ impl HeldLock {
     }
 }
 
-/// What follows the key that was asked for.
+/// Rest of a sentence that begins with the requested key.
 impl fmt::Display for HeldLock {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let Self { key, taken_at, asked_at, why, part } = self;
@@ -107,38 +107,44 @@ impl fmt::Display for HeldLock {
         match why {
             Why::Same => write!(
                 f,
-                "is held by the call at {taken_at}, whose body asks for it again at {asked_at} and would wait for itself: \
-                 make the inner call `reentrant`, or move what both need into a function without the lock"
+                "is held by the call at {taken_at}, and the nested call at {asked_at} would wait for its own caller: \
+                 make the nested call `reentrant`, or move the common code into a function without the lock"
             ),
             Why::More => write!(
                 f,
-                "is held by the call at {taken_at}, whose body asks at {asked_at} for more than it has and would wait for \
-                 itself: take all of it in the outer call, or nothing that this one needs"
+                "is held by the call at {taken_at}, and the nested call at {asked_at} needs more than the outer call \
+                 holds: take all of it in the outer call, or nothing that the nested call needs"
             ),
             Why::Below => write!(
                 f,
-                "is above {}, which is held by the call at {taken_at}, whose body asks for the whole at {asked_at} and would \
-                 wait for itself: take the place above first",
+                "is above {}, which is held by the call at {taken_at}, and the nested call at {asked_at} would wait \
+                 for its own caller: lock the upper path in the outer call",
                 key.quoted()
             ),
             Why::Upgrade => write!(
                 f,
-                "is shared by the call at {taken_at}, whose body asks at {asked_at} to have it alone and would wait for itself: \
-                 take the exclusive lock first, and `downgrade` it where others may share it"
+                "is shared by the call at {taken_at}, and the nested call at {asked_at} needs it exclusively and \
+                 would wait for its own caller: take the exclusive lock in the outer call, and `downgrade` it to \
+                 admit readers"
             ),
             Why::OtherManager => write!(
                 f,
-                "is held by the call at {taken_at} with another manager of the same servers, so the call at {asked_at} in \
-                 its body would wait for it in vain: use one manager for both"
+                "is held by the call at {taken_at} with another manager of the same servers, and the nested call at \
+                 {asked_at} would wait for its own caller: use one manager for both"
             ),
             Why::Order(steps) => {
-                write!(f, "is asked for at {asked_at} in the lock of {taken_at} ({}), and elsewhere ", key.quoted())?;
+                write!(
+                    f,
+                    "is requested at {asked_at} while the lock of {taken_at} ({}) is held, and elsewhere in the \
+                     opposite order: ",
+                    key.quoted()
+                )?;
                 for (n, step) in steps.iter().enumerate() {
-                    write!(f, "{}{step}", if n == 0 { "the other way round, " } else { ", then " })?;
+                    write!(f, "{}{step}", if n == 0 { "" } else { ", then " })?;
                 }
                 f.write_str(
-                    ", so that calls may wait for each other: take them in one order everywhere, or write `order_check = \
-                     off`, by hand `order_check(false)`, where it cannot happen",
+                    ". Such calls can wait for each other: use one order everywhere, or write `order_check = off`, in \
+                     code `without_order_check()`, if they never run at the same time",
                 )
             }
         }

@@ -288,7 +288,8 @@ impl fmt::Display for LockError {
             }
             Self::WindowTaken { key, ends_in, .. } => write!(
                 f,
-                "the present window of {} is another call's, which is at work or was; it ends in {ends_in:.0?}",
+                "the current window of {} has already been taken by another call; the next window starts in \
+                 {ends_in:.0?}",
                 key.quoted()
             ),
             Self::NoQuorum { key, needed, nodes, causes } => {
@@ -298,12 +299,12 @@ impl fmt::Display for LockError {
                 f.write_str(if is_slow > 0 && would_agree >= *needed { NODE_TIMEOUT } else { "" })
             }
             Self::Refused { key, needed, nodes, causes } => {
-                without_quorum(f, key.as_ref(), ", and none until it is mended", (*needed, *nodes), causes)?;
+                without_quorum(f, key.as_ref(), ", and retries fail until this is fixed", (*needed, *nodes), causes)?;
                 let holds_data = causes.iter().any(|cause| *cause.error() == NodeError::HoldsData);
                 key.as_ref().filter(|_| holds_data).map_or(Ok(()), |key| apart_from_data(f, key))
             }
             Self::Lost { key, held_for, cause } => {
-                write!(f, "{} was lost after it had been held for {held_for:.1?}: {cause}", key.quoted())
+                write!(f, "{} was lost after it was held for {held_for:.1?}: {cause}", key.quoted())
             }
             Self::WouldDeadlock { key, held } => write!(f, "{} {held}", key.quoted()),
             Self::InvalidKey { cause } => cause.fmt(f),
@@ -318,17 +319,20 @@ impl fmt::Display for LockError {
 }
 
 /// The cure when nodes would be enough that answer later than they may.
-const NODE_TIMEOUT: &str = "; if the nodes are just far away, raise `node_timeout`";
+const NODE_TIMEOUT: &str = "; if the nodes are only far away, raise `node_timeout`";
 
 /// Writes how to keep locks from data, for those who have a namespace and for those who have none.
 fn apart_from_data(f: &mut fmt::Formatter<'_>, key: &LockKey) -> fmt::Result {
     if key.namespace() == Some("") {
-        return f.write_str("; keep locks and data apart, as with `LockManager::builder().namespace(\"locks\")`");
+        return f.write_str(
+            "; keep locks and data apart, for example with \
+                            `LockManager::builder().namespace(\"locks\")`",
+        );
     }
     if key.namespace().is_some() {
-        write!(f, "; in Redis it is called {:?}", key.name())?;
+        write!(f, "; its name in Redis is {:?}", key.name())?;
     }
-    f.write_str("; keep locks and data apart by a namespace that has nothing but locks in it")
+    f.write_str("; keep locks and data apart: use a namespace that contains only locks")
 }
 
 /// Writes that there is no quorum, and for each node why it has not agreed.
@@ -374,7 +378,7 @@ mod tests {
         assert_eq!(
             error.to_string(),
             "no quorum for \"order:7\": 2 of 3 nodes needed, 1 agreed; 10.0.0.1:6379: no answer within 50ms; \
-             10.0.0.2:6379: answered READONLY replica; if the nodes are just far away, raise `node_timeout`"
+             10.0.0.2:6379: answered READONLY replica; if the nodes are only far away, raise `node_timeout`"
         );
     }
 
@@ -385,7 +389,7 @@ mod tests {
         let error = LockError::Refused { key: Some("order:7".into()), needed: 1, nodes: 1, causes };
         assert_eq!(
             error.to_string(),
-            "no quorum for \"order:7\", and none until it is mended: 1 of 1 nodes needed, 0 agreed; \
+            "no quorum for \"order:7\", and retries fail until this is fixed: 1 of 1 nodes needed, 0 agreed; \
              10.0.0.1:6379: answered NOPERM this user has no permissions"
         );
         assert!(!error.is_transient());
@@ -400,15 +404,13 @@ mod tests {
         let (key, other) = (|| LockKey::from("order:7"), LockKey::from("order:8").below("shop:"));
         let several = error(LockKey::of_several([key().below("shop:"), other].iter()));
         let (bare, named) = (error(key()), error(key().below("shop:")));
-        assert!(
-            bare.ends_with(
-                "is no lock; keep locks and data apart, as with `LockManager::builder().namespace(\"locks\")`"
-            )
-        );
+        assert!(bare.ends_with(
+            "is no lock; keep locks and data apart, for example with `LockManager::builder().namespace(\"locks\")`"
+        ));
         for text in [&named, &several] {
-            assert!(text.ends_with("apart by a namespace that has nothing but locks in it"), "{text}");
+            assert!(text.ends_with("apart: use a namespace that contains only locks"), "{text}");
         }
-        assert!(named.contains("in Redis it is called \"shop:order:7\"") && !several.contains("is called"), "{named}");
+        assert!(named.contains("its name in Redis is \"shop:order:7\"") && !several.contains("is called"), "{named}");
     }
 
     #[test]

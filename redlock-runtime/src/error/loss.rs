@@ -41,15 +41,15 @@ pub enum LossCause {
 impl fmt::Display for LossCause {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Self::Expired => f.write_str("its lease ran out, and was not to be renewed"),
+            Self::Expired => f.write_str("its lease expired, and renewal was off"),
             Self::NotRenewed { causes } => {
                 f.write_str("its lease could not be renewed in time")?;
                 causes.iter().try_for_each(|cause| write!(f, "; {cause}"))
             }
-            Self::Taken => f.write_str("the nodes say that it is not ours"),
+            Self::Taken => f.write_str("the nodes report that this process does not hold it any more"),
             Self::Revoked { by } => write!(f, "it was broken by {by}"),
-            Self::Released => f.write_str("it was given back"),
-            Self::MaxHold => f.write_str("that is the longest it may be held"),
+            Self::Released => f.write_str("it was released"),
+            Self::MaxHold => f.write_str("it was held for the whole `max_hold`"),
         }
     }
 }

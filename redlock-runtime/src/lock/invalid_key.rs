@@ -49,7 +49,7 @@ pub(crate) enum Reason {
     TooLong,
     /// Something beside a lock has that name.
     Reserved,
-    /// It is what several keys are called together.
+    /// It is the display text of several keys.
     Several,
     TooManyParts,
     NoSlash,
@@ -113,10 +113,10 @@ impl InvalidKey {
             Reason::Empty => "is empty",
             Reason::TooLong => "is too long",
             Reason::Reserved => "is reserved",
-            Reason::Several => "is no single key",
+            Reason::Several => "is not a single key",
             Reason::TooManyParts => "has too many parts",
             Reason::NoSlash => "does not begin with `/`",
-            Reason::Root => "names no place",
+            Reason::Root => "has no segment",
             Reason::EmptySegment => "has an empty segment",
             Reason::Dots => "has the segment `.` or `..`",
             Reason::TooManySegments => "has too many segments",
@@ -128,7 +128,7 @@ impl fmt::Display for InvalidKey {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(&self.message)?;
         match self.placeholder {
-            Some(placeholder) => write!(f, "; that comes from the value of `{{{placeholder}}}`"),
+            Some(placeholder) => write!(f, "; the cause is the value of `{{{placeholder}}}`"),
             None => Ok(()),
         }
     }

@@ -193,7 +193,7 @@ impl LockKey {
 
     fn too_long(length: usize) -> InvalidKey {
         let message = format!(
-            "the key is {length} bytes long and at most {} are allowed: name the thing, or a digest of it",
+            "the key is {length} bytes long and at most {} are allowed: use an id, or a digest of the long value",
             Self::MAX_LEN
         );
         InvalidKey::new(Reason::TooLong, message)
@@ -204,17 +204,14 @@ impl LockKey {
         let (reason, message) = match self.as_str().len() {
             _ if self.is_several() => (
                 Reason::Several,
-                format!(
-                    "{} is what several keys are called together: write `LockRequest::all` with each of them",
-                    excerpt(self)
-                ),
+                format!("{} is the display text of several keys: pass each key to `LockRequest::all`", excerpt(self)),
             ),
             0 => (Reason::Empty, "the key is empty: a lock needs a name, as in \"order:7\"".to_owned()),
             length if length > Self::MAX_LEN => return Some(Self::too_long(length)),
             _ if is_reserved(&self.name) => (
                 Reason::Reserved,
                 format!(
-                    "{} may be the name of what stands beside other locks: write another key, or a namespace",
+                    "{} is reserved for internal keys: use another key, or a namespace",
                     quoted_excerpt(&self.name)
                 ),
             ),

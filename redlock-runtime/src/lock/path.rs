@@ -104,7 +104,7 @@ impl LockPath {
     ///     Ok(place)
     /// }
     /// assert_eq!(place("acme", "a/b").unwrap(), LockPath::from("/acme/a/b"));
-    /// assert_eq!(place("", "a/b").unwrap_err(), "the tenant names no place");
+    /// assert_eq!(place("", "a/b").unwrap_err(), "the tenant has no segment");
     /// assert_eq!(place("acme", "../b").unwrap_err(), "the folder has the segment `.` or `..`");
     /// ```
     pub fn check(&self) -> Result<(), InvalidKey> {
@@ -113,7 +113,7 @@ impl LockPath {
         let (length, most) = (text.len() + "{}".len(), LockKey::MAX_LEN);
         if length > most {
             let message =
-                format!("a path is {length} bytes long in Redis and at most {most} are allowed: lock a place above it");
+                format!("a path is {length} bytes long in Redis and at most {most} are allowed: lock a parent path");
             return Err(InvalidKey::new(Reason::TooLong, message));
         }
         let Some(below_root) = text.strip_prefix('/') else {
@@ -122,7 +122,7 @@ impl LockPath {
             return Err(InvalidKey::new(Reason::NoSlash, message));
         };
         if below_root.is_empty() {
-            let message = "the path \"/\" is that of everything, which cannot be locked: name a tree, as in \"/acme\"";
+            let message = "the path \"/\" is the root, which cannot be locked: add a segment, as in \"/acme\"";
             return Err(InvalidKey::new(Reason::Root, message).in_segment(Segment { index: 0, count: 1 }));
         }
         self.check_segments(below_root)
@@ -145,11 +145,11 @@ impl LockPath {
         if let Some(place) = place(is_dots) {
             let dots = below_root.split('/').nth(place.index).unwrap_or_default();
             let message =
-                format!("the path {} has the segment {dots:?}, which names no place: write where it leads", text());
+                format!("the path {} has the segment {dots:?}, which is not allowed: resolve the path first", text());
             return Err(InvalidKey::new(Reason::Dots, message).in_segment(place));
         }
         if count > most {
-            let message = format!("a path has {count} segments and at most {most} are allowed: lock a place above it");
+            let message = format!("a path has {count} segments and at most {most} are allowed: lock a parent path");
             return Err(InvalidKey::new(Reason::TooManySegments, message));
         }
         Ok(())

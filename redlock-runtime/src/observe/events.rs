@@ -32,7 +32,7 @@ pub(crate) fn waiting(lock: Named<'_>, waited: Duration) {
 /// A call that does not wait has found the lock taken.
 pub(crate) fn skipped(lock: Named<'_>) {
     tell!(DEBUG, "skipped", { key = %lock.key(), template = lock.template, site = %lock.site(), mode = lock.mode() },
-        "another owner has the lock, and the call does not wait");
+        "another owner holds the lock, and the call does not wait");
 }
 
 /// A window of time is another call's.
@@ -61,7 +61,7 @@ pub(crate) fn near_expiry(lock: Named<'_>, (remaining, ttl): (Duration, Duration
     tell!(WARN, "near_expiry", {
         key = %lock.key(), template = lock.template, site = %lock.site(), remaining_ms = millis(remaining),
         ttl_ms = millis(ttl), times
-    }, "the lease could not be renewed so far, and most of it is over");
+    }, "the lease could not be renewed so far, and less than a fifth of it is left");
 }
 
 /// A lock is held no more although it was not given back.
@@ -73,7 +73,7 @@ pub(crate) fn lost(lock: Named<'_>, cause: impl Display, held: Duration) {
 
 /// A body goes on without its lock.
 pub(crate) fn outlived(key: ToldKey<'_>) {
-    tell!(WARN, "outlived", { key = %key }, "the lock was lost, and its body goes on without it");
+    tell!(WARN, "outlived", { key = %key }, "the lock was lost, and its body continues without it");
 }
 
 /// A lock was held for longer than its `ttl`.
@@ -87,12 +87,13 @@ pub(crate) fn slow_hold(lock: Named<'_>, held: Duration, ttl: Duration) {
 pub(crate) fn broken(key: ToldKey<'_>, (holder, by): (&str, &OwnerToken), outcome: &'static str, reason: Option<&str>) {
     let reason = reason.map(line).map(tracing::field::display);
     tell!(WARN, "broken", { key = %key, holder = %line(holder), by = %by, outcome, reason },
-        "a lock was broken, or should have been");
+        "a lock was broken, or the attempt failed");
 }
 
 /// A node did not have the lock any more when it was given back.
 pub(crate) fn released_late(node: &str, key: ToldKey<'_>) {
-    tell!(WARN, "released_late", { node = %line(node), key = %key }, "the lock was not ours any more at its release");
+    tell!(WARN, "released_late", { node = %line(node), key = %key }, "this process did not hold the lock any more \
+                                                                      when it was released");
 }
 
 /// Nobody knows whether a release was executed.
@@ -103,7 +104,7 @@ pub(crate) fn release_abandoned(node: &str, key: ToldKey<'_>, cause: impl Displa
     } else {
         // Nobody here had the lock, so that nobody has to look for what is left of it.
         tell!(DEBUG, "release_abandoned", { node = %line(node), key = %key, cause = %line(cause) },
-            "a token may be left; it expires by itself");
+            "a token may remain on the node; it expires by itself");
     }
 }
 
@@ -114,14 +115,14 @@ pub(crate) fn release_unconfirmed(key: ToldKey<'_>, error: impl Display) {
 
 /// A call may wait for its own caller.
 pub(crate) fn deadlock(key: ToldKey<'_>, held: impl Display) {
-    tell!(WARN, "deadlock", { key = %key }, "the lock {held}, unless it is given back meanwhile");
+    tell!(WARN, "deadlock", { key = %key }, "the lock {held}, unless the lock is released first");
 }
 
 /// A nested call waits for another one, both by their lines, and maybe for itself.
 pub(crate) fn nested_wait(key: ToldKey<'_>, asked_at: impl Display, taken_at: impl Display) {
     tell!(WARN, "deadlock", { key = %key },
-        "the nested call at {asked_at} waits for the one at {taken_at}, and for itself if its own body has that guard: give it \
-         a `scope`, or drop it before");
+        "the nested call at {asked_at} waits for the lock of the call at {taken_at}; if its own caller holds that \
+         guard, it waits for itself: run it in the `scope` of the guard, or drop the guard first");
 }
 
 /// Locks were taken in different orders.
@@ -132,12 +133,12 @@ pub(crate) fn lock_order(key: ToldKey<'_>, held: impl Display) {
 /// A nested call has tried to detach the lock of its caller.
 pub(crate) fn not_detached(key: ToldKey<'_>) {
     tell!(WARN, "not_detached", { key = %key },
-        "a nested call cannot leave the lock of its caller to another worker");
+        "a nested call cannot detach the lock of its caller");
 }
 
 /// Somebody has tried to detach a permit, which is given back instead.
 pub(crate) fn permit_not_detached(key: ToldKey<'_>) {
-    tell!(WARN, "not_detached", { key = %key }, "a permit cannot be left to another worker, and is given back");
+    tell!(WARN, "not_detached", { key = %key }, "a permit cannot be detached; it is released instead");
 }
 
 /// There is a connection to a node, `times` since this was told the last time.
@@ -147,24 +148,28 @@ pub(crate) fn node_up(node: &str, has_pushes: bool, times: u64) {
 
 /// There is no connection to a node, or it has broken, `times` since this was told the last time.
 pub(crate) fn node_down(node: &str, error: impl Display, times: u64) {
-    tell!(WARN, "node_down", { node = %line(node), error = %line(error), times }, "the node has no connection");
+    tell!(WARN, "node_down", { node = %line(node), error = %line(error), times }, "the node is not connected");
 }
 
 /// No member of a cluster tells which of them has which slot.
 pub(crate) fn no_map(node: &str, error: impl Display, times: u64) {
     tell!(WARN, "no_map", { node = %line(node), error = %line(error), times },
-        "cannot find out which member of the cluster has which slot");
+        "cannot read the slot map of the cluster");
 }
 
 /// A node does not say when a lock is free.
 pub(crate) fn not_listening(node: &str, error: impl Display, times: u64) {
     tell!(WARN, "not_listening", { node = %line(node), error = %line(error), times },
-        "cannot subscribe: waiting callers have to ask again and again");
+        "cannot subscribe: waiting callers poll instead");
 }
 
 /// A Sentinel does not say when there is another master.
 pub(crate) fn sentinel_unheard(node: &str, sentinel: &str, error: impl Display, times: u64) {
-    tell!(WARN, "sentinel_unheard", { node = %line(node), sentinel = %line(sentinel), error = %line(error), times }, "cannot listen to a Sentinel");
+    tell!(WARN, "sentinel_unheard", { node = %line(node), sentinel = %line(sentinel), error = %line(error), times }, "cannot \
+                                                                                                                      subscribe \
+                                                                                                                      to \
+                                                                                                                      a \
+                                                                                                                      Sentinel");
 }
 
 /// The Sentinels have put another server in the place of the master.
@@ -175,7 +180,7 @@ pub(crate) fn master_changed(node: &str, master: impl Display) {
 /// The name of a node leads to another server, at `address`.
 pub(crate) fn name_moved(node: &str, address: impl Display) {
     tell!(WARN, "name_moved", { node = %line(node), address = %line(address) },
-        "the name leads to another server: the server before is left, and its votes are void");
+        "the name leads to another server: the old connection is closed, and its votes do not count");
 }
 
 /// Another process answers for a node than before, or one that was started lately.
@@ -210,17 +215,17 @@ pub(crate) fn unanswered(error: impl Display) {
 /// A request of a service fails because servers cannot be reached.
 #[cfg(any(feature = "axum", feature = "tonic"))]
 pub(crate) fn request_unavailable(error: impl Display) {
-    tell!(WARN, "request_failed", { error = %line(error) }, "a request fails by its lock");
+    tell!(WARN, "request_failed", { error = %line(error) }, "a request failed because of its lock");
 }
 
 /// A request of a service fails because of what was sent.
 #[cfg(any(feature = "axum", feature = "tonic"))]
 pub(crate) fn request_invalid(error: impl Display) {
-    tell!(INFO, "request_failed", { error = %line(error) }, "a request fails by its lock");
+    tell!(INFO, "request_failed", { error = %line(error) }, "a request failed because of its lock");
 }
 
 /// A request of a service fails because something is to be mended or looked at.
 #[cfg(any(feature = "axum", feature = "tonic"))]
 pub(crate) fn request_broken(error: impl Display) {
-    tell!(ERROR, "request_failed", { error = %line(error) }, "a request fails by its lock");
+    tell!(ERROR, "request_failed", { error = %line(error) }, "a request failed because of its lock");
 }

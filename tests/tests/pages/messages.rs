@@ -32,7 +32,7 @@ const ELSEWHERE: [&str; 21] = [
 ];
 
 /// Texts that are part of a message on the page, are said by a server, or are never seen alone.
-const PARTS: [&str; 49] = [
+const PARTS: [&str; 48] = [
     ", and the like for every lock",
     "ERR Error running script",
     "n=.. q=.. d=.. restart=..",
@@ -43,7 +43,7 @@ const PARTS: [&str; 49] = [
     "has the segment `.` or `..`",
     "has too many parts",
     "has too many segments",
-    "is no single key",
+    "is not a single key",
     "forgets the locks",
     "master with ",
     "the Sentinel at ..: ..",
@@ -60,7 +60,7 @@ const PARTS: [&str; 49] = [
     "asking again for a lock",
     "extending a ",
     "giving a ",
-    "in the lock of .. at ..",
+    "at .. while the lock of .. is held",
     "no map to CLUSTER SLOTS",
     "no time to TIME",
     "something else than a digest",
@@ -72,14 +72,13 @@ const PARTS: [&str; 49] = [
     "the key of this client",
     "the certificates ..: ..",
     "the number of a lock whose slot has left",
-    "the other way round",
     "the server takes no writes any more",
     "the slot of the key is on its way",
     "the task of the connection has",
     "waiting for a lock",
     "whoever has asked waits",
     "without it, nobody can take",
-    ", so that calls may wait for each other",
+    ". Such calls can wait for each other",
     "with slots .. and ..",
     ".. in .. at ..:..",
 ];

@@ -172,15 +172,16 @@ async fn answer(mut said: watch::Receiver<Said>) -> Result<Credentials, NodeErro
     said.clone().unwrap_or_else(|| Err(ended()))
 }
 
-const UNANSWERED: &str = "the call-back for the credentials has not answered since the last try: it must not block";
+const UNANSWERED: &str = "the call-back for the credentials has not returned since the last attempt: it must not block";
 const PANICKED: &str = "the call-back for the credentials panicked";
-const ENDED: &str = "the runtime that the manager was built on has ended, and can give no credentials";
+const ENDED: &str = "the runtime that the manager was built on has ended, so the call-back for the credentials cannot \
+                     run";
 
 /// The error of the program, and what caused it.
 fn no_credentials(error: &dyn std::error::Error) -> Box<str> {
     let causes = std::iter::successors(error.source(), |error| error.source());
     let causes = causes.fold(String::new(), |causes, cause| format!("{causes}: {cause}"));
-    format!("the program gave no credentials: {error}{causes}").into()
+    format!("the call-back for the credentials failed: {error}{causes}").into()
 }
 
 /// The password in a file, without the line break that editors leave at its end.

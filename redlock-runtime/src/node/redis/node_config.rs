@@ -82,10 +82,10 @@ impl Access {
     /// What is wrong with it for a URL that asks for TLS or does not, after "the URL of a node".
     pub(super) fn fault(&self, asks_for_tls: bool) -> Option<&'static str> {
         if self.connect_timeout.is_some_and(|timeout| timeout.is_zero()) {
-            return Some("has a timeout of zero: no connection takes no time");
+            return Some("has a timeout of zero: every connection takes some time");
         }
         if self.sentinel.as_ref().is_some_and(SentinelLogin::lacks_password) {
-            return Some("comes with a user for Sentinels and without a password: name both");
+            return Some("has a user for Sentinels and no password: set both");
         }
         #[cfg(feature = "tls")]
         let of_tls = self.tls.fault(asks_for_tls);
