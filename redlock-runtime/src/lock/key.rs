@@ -1,4 +1,4 @@
-//! Lock keys: what is locked.
+//! Lock keys.
 
 use crate::lock::beside::turnstile_name;
 use crate::lock::invalid_key::{InvalidKey, Reason};
@@ -13,12 +13,15 @@ use std::hash::{Hash, Hasher};
 use std::str::FromStr;
 use std::sync::Arc;
 
-/// What is locked: the text under which the lock stands in Redis, after the manager's namespace.
+/// Name of a lock. In Redis, the lock is stored under this name, after the namespace of the manager.
 ///
-/// Any text from 1 to [`LockKey::MAX_LEN`] bytes is a key, but for the names of what stands beside locks: `{order:7}:q`,
-/// `{order:7}:t`, `{order:7}:f`, all three also with more behind another colon, and what begins with `redlock:f:`, below a namespace or
-/// without one. It is checked when a lock is acquired, so that a key can be
-/// made anywhere without an error path; [`check`](Self::check) tells before. A key names the same thing to every manager: the namespace is the manager's.
+/// Any text from 1 to [`LockKey::MAX_LEN`] bytes is a valid key, except the names of internal keys:
+///
+/// - `{order:7}:q`, `{order:7}:t` and `{order:7}:f`, and each of them followed by `:` and more text;
+/// - texts that begin with `redlock:f:`, with and without a namespace.
+///
+/// Creating a key never fails. The key is validated when a lock is acquired; [`check`](Self::check) validates it without a lock. A
+/// key does not contain the namespace, which belongs to the manager.
 ///
 /// # Examples
 /// ```
@@ -35,26 +38,26 @@ pub struct LockKey {
     kind: Kind,
 }
 
-/// What the text of a key is.
+/// Meaning of the text of a key.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Kind {
     Key,
-    /// The name of a place in a tree.
+    /// Name of a path.
     Place,
-    /// What several keys are called together, and nothing that could be locked.
+    /// Display text of several keys, which cannot be locked.
     Several,
 }
 
 impl LockKey {
-    /// The longest key, in bytes: 1024. Every waiting caller repeats the key in its commands, so a key is a name and
-    /// not a document.
+    /// Maximum length of a key in bytes: 1024. Each waiting caller repeats the key in its commands, so use an id or a digest of a
+    /// longer text.
     pub const MAX_LEN: usize = 1024;
 
-    /// The longest text of a template that is a key as it is, in bytes: 512. What is longer becomes its first 512 bytes,
-    /// or a few less so that no character is cut, a `#`, and the SHA-256 of the whole text in 64 hexadecimal digits.
+    /// Maximum length of a key that a template makes without a digest, in bytes: 512.
     ///
-    /// Whoever writes a template cannot know how long its arguments are, so that an error would come at run time and
-    /// only for some of them. A key made by hand is never changed: its author can choose.
+    /// A longer text becomes its first 512 bytes (a few less if a character would be cut), a `#`, and the SHA-256 of the whole text in
+    /// 64 hexadecimal digits. So long arguments of a template are not an error at run time. Keys made without a template are never
+    /// changed.
     pub const MAX_TEMPLATE_LEN: usize = 512;
 
     /// The key for the text of a template, which is shortened when it is too long.
@@ -112,12 +115,12 @@ impl LockKey {
         if self.is_several() { self.as_str().to_owned() } else { format!("{:?}", self.as_str()) }
     }
 
-    /// Whether it can be locked, for a text that comes from elsewhere: so that whoever has sent it is told, before anything else is
-    /// done. A call looks at it as well, and says [`LockError::InvalidKey`](crate::LockError::InvalidKey).
+    /// Validates the key without a lock. Use it to reject a value from a client early. Each call validates its key as well, and
+    /// returns [`LockError::InvalidKey`](crate::LockError::InvalidKey).
     ///
     /// # Errors
-    /// What is wrong with it: it is empty, longer than [`MAX_LEN`](Self::MAX_LEN), or a name that is reserved where the manager has
-    /// no namespace. Below the namespace `redlock`, what begins with `f:` is reserved as well, and a call says so.
+    /// [`InvalidKey`] if the key is empty, longer than [`MAX_LEN`](Self::MAX_LEN), or reserved for a manager without a namespace. In
+    /// the namespace `redlock`, keys that begin with `f:` are reserved as well; only a call reports this.
     ///
     /// # Examples
     /// ```
@@ -132,7 +135,7 @@ impl LockKey {
         self.fault().map_or(Ok(()), Err)
     }
 
-    /// The key without the namespace. Of an error about several keys, it is all of them, as in `"a" + "b"`.
+    /// Returns the key without the namespace. In an error about several keys, returns all of them, such as `"a" + "b"`.
     #[must_use]
     pub fn as_str(&self) -> &str {
         self.name.get(self.start as usize..).unwrap_or_default()

@@ -1,4 +1,4 @@
-//! Owner tokens: who holds a lock.
+//! Owner tokens.
 
 use crate::time::token_clock::TokenTime;
 use std::fmt;
@@ -75,10 +75,10 @@ impl fmt::Debug for ManagerId {
     }
 }
 
-/// Who holds a lock: unique per attempt to acquire it, and never used again after its release.
+/// Identifies one attempt to acquire a lock, and then the holder. A token is never used again after the release.
 ///
-/// The text is `<uuidv7>@<manager id>`. It starts with the time, so that tokens sort in the order of the attempts, and
-/// it ends with the id of the manager, so that whoever meets a token in Redis can tell whose it is.
+/// The text is `<uuidv7>@<manager id>`. It starts with the time, so tokens sort in the order of the attempts. The id of the manager
+/// shows which process a token in Redis belongs to.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct OwnerToken {
     // In place: a token is made, copied and written for every acquisition.

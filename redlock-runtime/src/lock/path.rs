@@ -19,10 +19,11 @@ use std::iter::once;
 use std::str::FromStr;
 use std::sync::Arc;
 
-/// A place in a tree, such as `/acme/reports/2024`, for [`LockRequest::path`](crate::LockRequest::path).
+/// Path in a tree, such as `/acme/reports/2024`, for [`LockRequest::path`](crate::LockRequest::path).
 ///
-/// A text is a path with `/` between its segments. [`of`](Self::of) and [`join`](Self::join) make one of values, in which a
-/// `/` is a letter like any other: use them where a value comes from elsewhere. What no path can be is told when it is locked, and before by [`check`](Self::check).
+/// In a text, `/` separates the segments. [`of`](Self::of) and [`join`](Self::join) make a path of values and encode a `/` in a value:
+/// use them for values that come from a client. Creating a path never fails. The path is validated when it is locked;
+/// [`check`](Self::check) validates it without a lock.
 ///
 /// # Examples
 /// ```
@@ -40,10 +41,10 @@ pub struct LockPath {
 }
 
 impl LockPath {
-    /// The most segments of a path: 16. A request for it has so many names at every node.
+    /// Maximum number of segments: 16. A request for a path has one name per segment at each node.
     pub const MAX_SEGMENTS: usize = 16;
 
-    /// The path with these segments, from the tree on.
+    /// Creates the path with these segments.
     pub fn of<S: AsRef<str>>(segments: impl IntoIterator<Item = S>) -> Self {
         let text = segments.into_iter().fold(String::new(), |mut text, segment| {
             text.push('/');
@@ -53,7 +54,7 @@ impl LockPath {
         Self::encoded(text)
     }
 
-    /// The place with the name `segment` below this one.
+    /// Returns the path of `segment` below this path.
     #[must_use]
     pub fn join(&self, segment: impl AsRef<str>) -> Self {
         Self { text: [&self.text, "/", &encoded_value(segment.as_ref())].concat().into() }
@@ -79,24 +80,24 @@ impl LockPath {
         Some(Self::encoded(["/", tree, rest].concat()))
     }
 
-    /// The path, with what is encoded in its segments.
+    /// Returns the path with encoded segments.
     #[must_use]
     pub fn as_str(&self) -> &str {
         &self.text
     }
 
-    /// Whether it can be locked, for a text that comes from elsewhere: so that whoever has sent it is told, before anything else is
-    /// done. A call looks at it as well, and says [`LockError::InvalidKey`](crate::LockError::InvalidKey).
+    /// Validates the path without a lock. Use it to reject a value from a client early. Each call validates its path as well, and
+    /// returns [`LockError::InvalidKey`](crate::LockError::InvalidKey).
     ///
     /// # Errors
-    /// What is wrong with it: it does not begin with `/`, or is no more than that; a segment is empty, or `.` or `..`; there are more
-    /// than [`MAX_SEGMENTS`](Self::MAX_SEGMENTS), or it has more than 1024 bytes in Redis.
+    /// [`InvalidKey`] if the path does not begin with `/` or is only `/`, if a segment is empty, `.` or `..`, if there are more than
+    /// [`MAX_SEGMENTS`](Self::MAX_SEGMENTS) segments, or if the name in Redis has more than 1024 bytes.
     ///
     /// # Examples
     /// ```
     /// use redlock_runtime::LockPath;
     ///
-    /// /// `dir` has slashes of its own, and `tenant` is one segment.
+    /// /// `dir` can have several segments, and `tenant` is one segment.
     /// fn place(tenant: &str, dir: &str) -> Result<LockPath, String> {
     ///     LockPath::of([tenant]).check().map_err(|invalid| format!("the tenant {}", invalid.reason()))?;
     ///     let place = LockPath::from(format!("{}/{dir}", LockPath::of([tenant])));

@@ -1,4 +1,4 @@
-//! The login at a server, where it is not the same for ever.
+//! Credentials that can change while the program runs.
 
 use crate::error::NodeError;
 use crate::node::BoxFuture;
@@ -12,7 +12,7 @@ use std::task::Poll;
 use tokio::runtime::Handle;
 use tokio::sync::watch;
 
-/// User and password for one connection. `Debug` shows neither.
+/// User and password for one connection. `Debug` shows neither of them.
 #[derive(Clone, PartialEq, Eq)]
 pub struct Credentials {
     user: Option<String>,
@@ -20,19 +20,19 @@ pub struct Credentials {
 }
 
 impl Credentials {
-    /// The login of a named user.
+    /// Creates credentials with a user and a password.
     #[must_use]
     pub fn new(user: impl Into<String>, password: impl Into<String>) -> Self {
         Self { user: Some(user.into()), password: password.into() }
     }
 
-    /// A password for the user in the URL, or else for the default one.
+    /// Creates credentials with a password for the user in the URL, or for the default user.
     #[must_use]
     pub fn password(password: impl Into<String>) -> Self {
         Self { user: None, password: password.into() }
     }
 
-    /// `login` with these in place of its own.
+    /// Returns `login` with these credentials.
     fn fill_in(self, login: RedisConnectionInfo) -> RedisConnectionInfo {
         let login = self.user.into_iter().fold(login, RedisConnectionInfo::set_username);
         login.set_password(self.password)
@@ -45,7 +45,7 @@ impl fmt::Debug for Credentials {
     }
 }
 
-/// What Sentinels want of whoever asks them.
+/// Login at Sentinels.
 #[derive(Clone, Default)]
 pub(super) struct SentinelLogin {
     pub(super) user: Option<String>,
