@@ -60,13 +60,12 @@ impl LockKey {
     /// changed.
     pub const MAX_TEMPLATE_LEN: usize = 512;
 
-    /// The key for the text of a template, which is shortened when it is too long.
+    /// Creates the key for the text of a template. A long text is shortened.
     ///
-    /// A text that is the name of something beside another lock becomes another one, since whoever writes a template cannot
-    /// know what its arguments say.
+    /// A text that is a reserved name is changed, because the author of a template does not know its arguments.
     ///
-    /// Different texts give different keys. A key that was shortened is longer than every key that was not, so that these two
-    /// never meet; and two that were shortened differ in their digests.
+    /// Different texts give different keys. A shortened key is longer than every unshortened key, so these two never collide. Two shortened
+    /// keys differ in their digests.
     pub(crate) fn from_template(text: String) -> Self {
         let text = match unreserved(&text) {
             Cow::Owned(other) => other,
@@ -89,28 +88,28 @@ impl LockKey {
         key.into()
     }
 
-    /// What these keys are called together, where a request for all of them is spoken of.
+    /// Creates the display text of several keys, for messages about a request for all of them.
     pub(crate) fn of_several<'k>(keys: impl Iterator<Item = &'k Self>) -> Self {
         let quoted: Vec<_> = keys.map(Self::quoted).collect();
         Self { name: quoted.join(" + ").into(), start: 0, kind: Kind::Several }
     }
 
-    /// The name of a place in a tree.
+    /// Creates the key for the name of a path.
     pub(crate) fn of_place(name: impl Into<Self>) -> Self {
         Self { kind: Kind::Place, ..name.into() }
     }
 
-    /// Whether it is the name of a place in a tree.
+    /// Returns `true` if the key is the name of a path.
     pub(crate) const fn is_place(&self) -> bool {
         matches!(self.kind, Kind::Place)
     }
 
-    /// Whether it stands for several keys.
+    /// Returns `true` if the key is the display text of several keys.
     pub(crate) const fn is_several(&self) -> bool {
         matches!(self.kind, Kind::Several)
     }
 
-    /// The key as it is written in a message, in quotation marks and on one line: `"a"`, or `"a" + "b"` for several.
+    /// Returns the key for a message, in quotation marks and on one line: `"a"`, or `"a" + "b"` for several keys.
     pub(crate) fn quoted(&self) -> String {
         if self.is_several() { self.as_str().to_owned() } else { format!("{:?}", self.as_str()) }
     }
@@ -141,12 +140,12 @@ impl LockKey {
         self.name.get(self.start as usize..).unwrap_or_default()
     }
 
-    /// The name in Redis.
+    /// Returns the name in Redis.
     pub(crate) fn name(&self) -> &str {
         &self.name
     }
 
-    /// What stands before the key in its name, and nothing in a manager without a namespace. `None` for several keys.
+    /// Returns the namespace in front of the key, which is empty in a manager without a namespace. `None` for several keys.
     pub(crate) fn namespace(&self) -> Option<&str> {
         if self.is_several() { None } else { self.name.get(..self.start as usize) }
     }
@@ -155,7 +154,7 @@ impl LockKey {
         Arc::clone(&self.name)
     }
 
-    /// The same key below `namespace`, which is empty or ends in its separator.
+    /// Returns the key in `namespace`, which is empty or ends with its separator.
     pub(crate) fn below(self, namespace: &str) -> Self {
         if namespace.is_empty() && self.start == 0 {
             return self;
@@ -164,7 +163,7 @@ impl LockKey {
         Self { name: [namespace, self.as_str()].concat().into(), start, ..self }
     }
 
-    /// The key whose name in Redis this is, if it is one of `namespace`, which is empty or ends in its separator.
+    /// Interprets the key as a name in Redis, and removes `namespace` from it. `namespace` is empty or ends with its separator.
     pub(crate) fn within(self, namespace: &str) -> Self {
         let is_below = self.start == 0 && self.name.starts_with(namespace);
         let start = u32::try_from(namespace.len()).unwrap_or(u32::MAX);
@@ -173,17 +172,17 @@ impl LockKey {
 }
 
 impl LockKey {
-    /// The turnstile of the key, where it has permits, in no namespace: its name begins as those of other locks do not.
+    /// Returns the key of the turnstile, for a key with permits. It has no namespace, because its name differs from all other locks.
     pub(crate) fn turnstile(&self) -> Self {
         turnstile_name(&self.name).into()
     }
 
-    /// The key of the window with the number `index`, in the same namespace.
+    /// Returns the key of the window with the number `index`, in the same namespace.
     pub(crate) fn in_window(&self, index: i64) -> Self {
         Self { name: format!("{}@{index}", self.name).into(), ..*self }
     }
 
-    /// Checks the length alone. Does not copy or read the text, so that a request for keys of any length costs nothing.
+    /// Checks only the length. Does not copy or read the text, so a very long key costs nothing.
     ///
     /// # Errors
     /// [`Reason::TooLong`].
@@ -202,7 +201,7 @@ impl LockKey {
         InvalidKey::new(Reason::TooLong, message)
     }
 
-    /// Why it cannot be locked, if so: it is empty, or too long, or something beside another lock has its name.
+    /// Returns the fault, if any: the key is empty, too long or reserved.
     pub(crate) fn fault(&self) -> Option<InvalidKey> {
         let (reason, message) = match self.as_str().len() {
             _ if self.is_several() => (
