@@ -456,8 +456,8 @@ fn may_be_asked_together(shared: &Shared, parts: &Parts) -> Result<(), LockError
     match other.filter(|_| shared.nodes.iter().any(|node| node.node().has_parts())) {
         None => Ok(()),
         Some(other) => Err(LockError::configuration(format!(
-            "{} and {} are in different slots of a cluster, which locks nothing in both at once: put the common part in a \
-             hash tag, as in \"{{acme}}:from\" and \"{{acme}}:to\"",
+            "{} and {} are in different slots of a cluster, which cannot lock both in one step: put the common part \
+             in a hash tag, as in \"{{acme}}:from\" and \"{{acme}}:to\"",
             first.key.quoted(),
             other.key.quoted(),
         ))),

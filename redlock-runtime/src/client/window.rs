@@ -83,8 +83,8 @@ fn check(shared: &Shared, request: &AcquireRequest, windows: Windows) -> Result<
     } else if request.is_fenced {
         "once_per has a key for each window, and fencing tokens grow only within one key: leave out one of the two"
     } else if matches!(request.wait, Some(Wait::None | Wait::For(Duration::ZERO))) {
-        "once_per needs a wait: of calls that come at the same moment, each could find a node taken by another one, and \
-         the window would be nobody's"
+        "once_per needs a wait: of several calls that start at the same moment, each could find a node taken by \
+         another one, and all would give up"
     } else {
         return Ok(parts.key());
     };

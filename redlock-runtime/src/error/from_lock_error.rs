@@ -1,12 +1,12 @@
-//! How a lock error becomes the return value of an annotated function.
+//! Conversion of a lock error into the return value of an annotated function.
 
 use crate::error::LockError;
 
 /// A return type that can carry a [`LockError`].
 ///
-/// Every `Result<T, E>` with `E: From<LockError>` is one. Implement it for your own return type when it can express
-/// that the lock was not obtained; there is deliberately no implementation for `()`, `bool` or `Option`, because a
-/// caller could not tell "not locked" from "done".
+/// Implemented for each `Result<T, E>` with `E: From<LockError>`. Implement it for your own return type if this type can express that
+/// the lock was not acquired. It is not implemented for `()`, `bool` and `Option`, because a caller could not distinguish "not locked"
+/// from "done".
 ///
 /// # Examples
 /// ```
@@ -40,7 +40,7 @@ use crate::error::LockError;
     note = "in `with_lock`, return a `Result`"
 )]
 pub trait FromLockError {
-    /// The value that says that the lock was not obtained, or was lost.
+    /// Returns the value for a lock that was not acquired, or was lost.
     fn from_lock_error(error: LockError) -> Self;
 }
 
@@ -59,7 +59,7 @@ impl<T, E: CarriesLockError> FromLockError for Result<T, E> {
             `impl From<LockError> for {Self} {{ .. }}`"
 )]
 pub trait CarriesLockError {
-    /// The error that says that the lock was not obtained, or was lost.
+    /// Returns the error for a lock that was not acquired, or was lost.
     fn carrying(error: LockError) -> Self;
 }
 

@@ -1,50 +1,50 @@
-//! What keeps a call from a lock for as long as it waits: a lock of its own caller.
+//! Lock of a caller that its nested call would wait for.
 
 use crate::error::source_line::SourceLine;
 use crate::lock::LockKey;
 use crate::observe::{Redaction, ToldKey};
 use std::fmt;
 
-/// The lock of a caller that waits for the call, in a [`LockError::WouldDeadlock`](crate::LockError::WouldDeadlock).
+/// Lock of the caller of a nested call, in a [`LockError::WouldDeadlock`](crate::LockError::WouldDeadlock).
 ///
-/// `Display` says what follows the key that was asked for, with what to do. There are six kinds:
+/// `Display` writes the rest of a sentence that begins with the requested key, with the remedy. There are six kinds:
 ///
-/// | the caller has | the call | what to do |
+/// | the caller holds | the nested call | remedy |
 /// |---|---|---|
-/// | the same lock | is not [reentrant](crate::LockRequest::reentrant), and would wait for its own caller | make it reentrant, or move what both need into a function without the lock |
-/// | some of what is asked for | is reentrant, and wants more | take all of it in the outer call |
-/// | a [path](crate::LockRequest::path) below the one that is asked for | wants the whole, reentrant or not | take the place above first |
-/// | the same lock, as one of those who share it | wants it alone, reentrant or not | take the exclusive lock in the first place, and [`downgrade`](crate::LockGuard::downgrade) it |
-/// | the same lock, by another manager of the same servers | would wait in vain, reentrant or not | use one manager for both |
-/// | another lock, which [`key`](Self::key) names | asks for its own in an order that contradicts others, by [`OrderCheck::Deny`](crate::OrderCheck::Deny) | take both in one order everywhere, or say by `order_check` that it cannot happen |
+/// | the same lock | is not [reentrant](crate::LockRequest::reentrant), and would wait for its own caller | Make the nested call reentrant, or move the common code into a function without the lock. |
+/// | a part of the requested keys | is reentrant, and needs more keys | Lock all of them in the outer call. |
+/// | a [path](crate::LockRequest::path) below the requested path | needs the upper path, reentrant or not | Lock the upper path in the outer call. |
+/// | the same lock, shared | needs it exclusively, reentrant or not | Take the exclusive lock in the outer call, and [`downgrade`](crate::LockGuard::downgrade) it. |
+/// | the same lock, by another manager of the same servers | would wait for its own caller, reentrant or not | Use one manager for both calls. |
+/// | another lock ([`key`](Self::key)) | takes its lock in an order that contradicts other calls, and the manager has [`OrderCheck::Deny`](crate::OrderCheck::Deny) | Use one order everywhere, or call [`without_order_check`](crate::LockRequest::without_order_check) if the calls never run at the same time. |
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct HeldLock {
     key: LockKey,
     taken_at: SourceLine,
     asked_at: SourceLine,
     why: Why,
-    /// The part of what is asked for that the caller has, where it is only a part.
+    /// Part of the request that the caller holds, if it does not hold all of it.
     part: Option<LockKey>,
 }
 
 /// Why a call would wait for its own caller.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum Why {
-    /// It wants the same lock, and not as a nested call.
+    /// The call needs the same lock, and is not reentrant.
     Same,
-    /// As a nested call, it wants more than its caller has.
+    /// The reentrant call needs more than its caller holds.
     More,
-    /// Its caller shares the lock that it wants alone.
+    /// The caller shares the lock that the call needs exclusively.
     Upgrade,
-    /// Its caller has a place below the one that it wants.
+    /// The caller holds a path below the requested path.
     Below,
-    /// Its caller has the same lock by another manager.
+    /// The caller holds the same lock with another manager.
     OtherManager,
-    /// These steps were taken elsewhere, the first from the lock that is asked for and the last to the one that is held.
+    /// Other calls have taken these steps, from the requested lock to the held lock.
     Order(Box<[OrderStep]>),
 }
 
-/// A lock that was asked for while another one was held.
+/// Step of a lock order: a lock was requested while another lock was held.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct OrderStep {
     pub(crate) taken_at: SourceLine,
@@ -53,7 +53,7 @@ pub(crate) struct OrderStep {
 
 impl fmt::Display for OrderStep {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "in the lock of {} at {}", self.taken_at, self.asked_at)
+        write!(f, "at {} while the lock of {} is held", self.asked_at, self.taken_at)
     }
 }
 
@@ -62,17 +62,17 @@ impl HeldLock {
         Self { key, taken_at, asked_at, why, part: None }
     }
 
-    /// The same about one `part` of what is asked for.
+    /// Limits the message to one `part` of the request.
     pub(crate) fn of_part(self, part: LockKey) -> Self {
         Self { part: Some(part), ..self }
     }
 
-    /// Whether the call wants another lock than its caller holds.
+    /// Returns `true` if the call requested another lock than its caller holds.
     pub(crate) const fn is_about_order(&self) -> bool {
         matches!(self.why, Why::Order(_))
     }
 
-    /// The same about what is told in place of the key, if that `is_redacted`.
+    /// Returns a copy with redacted keys, if redaction is on.
     pub(crate) fn told(&self, redaction: Redaction) -> Self {
         let told = |key: &LockKey| ToldKey::new(key, redaction).into_key();
         Self { key: told(&self.key), part: self.part.as_ref().map(told), ..self.clone() }
@@ -97,7 +97,7 @@ impl HeldLock {
     }
 }
 
-/// What follows the key that was asked for.
+/// Rest of a sentence that begins with the requested key.
 impl fmt::Display for HeldLock {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let Self { key, taken_at, asked_at, why, part } = self;
@@ -107,38 +107,44 @@ impl fmt::Display for HeldLock {
         match why {
             Why::Same => write!(
                 f,
-                "is held by the call at {taken_at}, whose body asks for it again at {asked_at} and would wait for itself: \
-                 make the inner call `reentrant`, or move what both need into a function without the lock"
+                "is held by the call at {taken_at}, and the nested call at {asked_at} would wait for its own caller: \
+                 make the nested call `reentrant`, or move the common code into a function without the lock"
             ),
             Why::More => write!(
                 f,
-                "is held by the call at {taken_at}, whose body asks at {asked_at} for more than it has and would wait for \
-                 itself: take all of it in the outer call, or nothing that this one needs"
+                "is held by the call at {taken_at}, and the nested call at {asked_at} needs more than the outer call \
+                 holds: take all of it in the outer call, or nothing that the nested call needs"
             ),
             Why::Below => write!(
                 f,
-                "is above {}, which is held by the call at {taken_at}, whose body asks for the whole at {asked_at} and would \
-                 wait for itself: take the place above first",
+                "is above {}, which is held by the call at {taken_at}, and the nested call at {asked_at} would wait \
+                 for its own caller: lock the upper path in the outer call",
                 key.quoted()
             ),
             Why::Upgrade => write!(
                 f,
-                "is shared by the call at {taken_at}, whose body asks at {asked_at} to have it alone and would wait for itself: \
-                 take the exclusive lock first, and `downgrade` it where others may share it"
+                "is shared by the call at {taken_at}, and the nested call at {asked_at} needs it exclusively and \
+                 would wait for its own caller: take the exclusive lock in the outer call, and `downgrade` it to \
+                 admit readers"
             ),
             Why::OtherManager => write!(
                 f,
-                "is held by the call at {taken_at} with another manager of the same servers, so the call at {asked_at} in \
-                 its body would wait for it in vain: use one manager for both"
+                "is held by the call at {taken_at} with another manager of the same servers, and the nested call at \
+                 {asked_at} would wait for its own caller: use one manager for both"
             ),
             Why::Order(steps) => {
-                write!(f, "is asked for at {asked_at} in the lock of {taken_at} ({}), and elsewhere ", key.quoted())?;
+                write!(
+                    f,
+                    "is requested at {asked_at} while the lock of {taken_at} ({}) is held, and elsewhere in the \
+                     opposite order: ",
+                    key.quoted()
+                )?;
                 for (n, step) in steps.iter().enumerate() {
-                    write!(f, "{}{step}", if n == 0 { "the other way round, " } else { ", then " })?;
+                    write!(f, "{}{step}", if n == 0 { "" } else { ", then " })?;
                 }
                 f.write_str(
-                    ", so that calls may wait for each other: take them in one order everywhere, or write `order_check = \
-                     off`, by hand `order_check(false)`, where it cannot happen",
+                    ". Such calls can wait for each other: use one order everywhere, or write `order_check = off`, in \
+                     code `without_order_check()`, if they never run at the same time",
                 )
             }
         }

@@ -1,4 +1,4 @@
-//! What can go wrong, sorted by what the caller does next.
+//! Error of a lock call. The variants differ in what the caller does next.
 
 use crate::error::held_lock::HeldLock;
 use crate::error::lock_holder::LockHolder;
@@ -10,24 +10,27 @@ use std::borrow::Cow;
 use std::fmt;
 use std::time::Duration;
 
-/// Why a lock was not obtained, or not kept.
+/// Error of a call that did not acquire its lock, or lost it.
 ///
-/// | variant | the caller |
+/// | variant | what the caller does |
 /// |---|---|
-/// | [`Contended`](Self::Contended), [`TimedOut`](Self::TimedOut) | tries again later: somebody else is at work (HTTP 409) |
-/// | [`TooManyWaiting`](Self::TooManyWaiting) | tries again later: too many calls wait already (HTTP 409) |
-/// | [`WindowTaken`](Self::WindowTaken) | has nothing to do: the job of this window is another call's (HTTP 409) |
-/// | [`NoQuorum`](Self::NoQuorum) | tries again later: Redis is not available (HTTP 503) |
-/// | [`Refused`](Self::Refused) | calls somebody who mends it: no later try will do better (HTTP 500) |
-/// | [`Lost`](Self::Lost) | checks what the stopped body had done before it repeats the work |
-/// | [`InvalidKey`](Self::InvalidKey) | tells whoever has sent the value (HTTP 400) |
-/// | [`WouldDeadlock`](Self::WouldDeadlock), [`Configuration`](Self::Configuration), [`NotInstalled`](Self::NotInstalled) | is wrong and must be mended |
-/// | [`Closed`](Self::Closed) | is shutting down |
+/// | [`Contended`](Self::Contended), [`TimedOut`](Self::TimedOut) | Try again later: another caller holds the lock (HTTP 409). |
+/// | [`TooManyWaiting`](Self::TooManyWaiting) | Try again later: too many calls are waiting (HTTP 409). |
+/// | [`WindowTaken`](Self::WindowTaken) | Do nothing: another call has taken this window (HTTP 409). |
+/// | [`NoQuorum`](Self::NoQuorum) | Try again later: Redis is not available (HTTP 503). |
+/// | [`Refused`](Self::Refused) | Alert an operator: a retry fails again (HTTP 500). |
+/// | [`Lost`](Self::Lost) | Check what the cancelled body has done before you repeat it (HTTP 500). |
+/// | [`InvalidKey`](Self::InvalidKey) | Reject the value that the client has sent (HTTP 400). |
+/// | [`WouldDeadlock`](Self::WouldDeadlock), [`Configuration`](Self::Configuration), [`NotInstalled`](Self::NotInstalled) | Fix the program or its settings (HTTP 500). |
+/// | [`Closed`](Self::Closed) | Stop: the manager was shut down (HTTP 503). |
 ///
-/// The `Display` text is one line without secrets: a node is named by its address, never by its URL. `Debug` is the same text, so
-/// that a `main` which returns the error prints it; `{:#?}` and `dbg!` show the variant with its fields.
+/// `Display` writes one line without secrets: it names a node by its address, never by its URL. `Debug` writes the same line, so a
+/// `main` that returns the error prints it. `{:#?}` and `dbg!` show the variant with its fields.
 ///
-#[cfg_attr(feature = "macros", doc = "What has run by then stands in [the guide](crate::guide::production::failures).")]
+#[cfg_attr(
+    feature = "macros",
+    doc = "[Failures](crate::guide::production::failures) in the guide describes what has run when a call fails."
+)]
 ///
 /// # Examples
 /// ```
@@ -52,32 +55,33 @@ use std::time::Duration;
 #[derive(Clone)]
 #[non_exhaustive]
 pub enum LockError {
-    /// Another owner holds the key, and the caller did not want to wait.
+    /// Another owner holds the lock, and the call does not wait.
     #[non_exhaustive]
     Contended {
-        /// What was asked for.
+        /// Requested key.
         key: LockKey,
-        /// How much of the lease of that owner was left, as far as is known. It is an upper bound only when the lease is not
-        /// renewed; most owners give a lock back long before.
+        /// Remaining lease of that owner, if known. Most owners release the lock earlier. An owner that renews its lease can hold
+        /// the lock for longer.
         lease_left: Option<Duration>,
-        /// Holder of one of the keys, if it is another call of this manager and holds that key exclusively. See [`holder`](Self::holder).
+        /// Holder of one of the keys, if it is another call of this manager and holds that key exclusively. The nodes are not asked
+        /// for it. See [`holder`](Self::holder).
         holder: Option<Box<LockHolder>>,
     },
-    /// Another owner held the key during the whole `wait`.
+    /// Another owner held the lock for the whole `wait`.
     #[non_exhaustive]
     TimedOut {
-        /// What was asked for.
+        /// Requested key.
         key: LockKey,
-        /// How long the call waited.
+        /// Duration of the wait.
         waited: Duration,
-        /// How much of the lease of that owner was left, as in [`Contended`](Self::Contended).
+        /// Remaining lease of that owner, if known. See [`Contended`](Self::Contended).
         lease_left: Option<Duration>,
         /// Exclusive holder of one of the keys, if this process holds it or a majority of the nodes names the same holder. See
         /// [`holder`](Self::holder).
         holder: Option<Box<LockHolder>>,
     },
-    /// As many calls of this manager wait for the key as [`max_waiting`](crate::LockManagerBuilder::max_waiting) allows. The call failed at
-    /// once.
+    /// [`max_waiting`](crate::LockManagerBuilder::max_waiting) calls of this manager already wait for the key. The call has not
+    /// waited.
     #[non_exhaustive]
     TooManyWaiting {
         /// The key of the call.
@@ -85,88 +89,89 @@ pub enum LockError {
         /// Maximum number of waiting calls for one key.
         limit: usize,
     },
-    /// The window of a [`once_per`](crate::LockRequest::once_per) is another call's, which is at work or was.
+    /// Another call has already taken the current [`once_per`](crate::LockRequest::once_per) window. Its job is running or done.
     #[non_exhaustive]
     WindowTaken {
-        /// What was asked for, without the window.
+        /// Requested key, without the window.
         key: LockKey,
-        /// The number of the window.
+        /// Number of the window.
         window: i64,
-        /// How long the window had still to go when the call asked.
+        /// Time until the next window, when the call failed.
         ends_in: Duration,
     },
-    /// Too few nodes answered for a majority, and enough may do so later.
+    /// Too few nodes agreed for a majority. Enough may agree later.
     #[non_exhaustive]
     NoQuorum {
-        /// What was asked for; `None` when no key is involved, as in [`LockManager::ready`](crate::LockManager::ready).
+        /// Requested key. `None` if no key is involved, as in [`LockManager::ready`](crate::LockManager::ready).
         key: Option<LockKey>,
-        /// How many nodes had to agree.
+        /// Number of nodes that had to agree.
         needed: usize,
-        /// How many nodes there are.
+        /// Number of all nodes.
         nodes: usize,
         /// One cause for each node that did not agree.
         causes: Box<[NodeFailure]>,
     },
-    /// So many nodes refuse for a reason that does not pass by itself that no majority is possible: a wrong password, a
-    /// missing permission, a certificate that is not trusted, a replica, a member of a cluster. Nodes that are merely down
-    /// count as nodes that come back.
+    /// No majority is possible until an operator fixes the cause: too many nodes refuse because of a wrong password, a missing
+    /// permission, an untrusted certificate, or because they are replicas or cluster members. Nodes that are only down are expected
+    /// to come back, and do not count as refusals.
     #[non_exhaustive]
     Refused {
-        /// What was asked for; `None` when no key is involved, as in [`LockManager::ready`](crate::LockManager::ready).
+        /// Requested key. `None` if no key is involved, as in [`LockManager::ready`](crate::LockManager::ready).
         key: Option<LockKey>,
-        /// How many nodes had to agree.
+        /// Number of nodes that had to agree.
         needed: usize,
-        /// How many nodes there are.
+        /// Number of all nodes.
         nodes: usize,
-        /// One cause for each node that did not agree; those that are not
-        /// [`is_transient`](crate::NodeError::is_transient) are to be mended.
+        /// One cause for each node that did not agree. Fix those for which
+        /// [`is_transient`](crate::NodeError::is_transient) returns `false`.
         causes: Box<[NodeFailure]>,
     },
-    /// The lock was lost: its lease ended, or its key was deleted. The body was dropped at an `.await`, unless it runs with
-    /// `on_lost = continue`. Tasks that it has spawned are not stopped, unless they inherit the lock
+    /// The lock was lost: its lease ended, or its key was deleted. The body was cancelled at an `.await`, unless it runs with
+    /// `on_lost = continue`. Tasks that the body has spawned continue, unless they inherit the lock
     /// ([`LockGuard::inherit`](crate::LockGuard::inherit)).
     #[non_exhaustive]
     Lost {
-        /// What was held.
+        /// Key that was held.
         key: LockKey,
-        /// How long it was provably held.
+        /// How long the lock was provably held.
         held_for: Duration,
-        /// Why it is not held any more.
+        /// Why the lock is not held any more.
         cause: LossCause,
     },
-    /// The call would wait for a lock of its own caller, which waits for the call. It is told so at once, and nothing was
-    /// sent. A call that waits already is told within a second, when a renewal that is answered late gives its caller the lock
-    /// back. A call that does not wait is told [`Contended`](Self::Contended) instead.
+    /// The call would wait for a lock that its own caller holds, and the caller waits for the call. The error is returned at once, and
+    /// no command was sent.
     ///
-    /// A caller is known by its body: the attribute, or [`with_lock`](crate::LockManager::with_lock), around the call. One that
-    /// sees its guard (`guard = lock`, `with_lock`, [`LockGuard::scope`](crate::LockGuard::scope)) may give its lock back while the
-    /// call waits. Where all that have the lock do, it is a warning in the log, and the call waits.
+    /// - A call that does not wait returns [`Contended`](Self::Contended) instead.
+    /// - A call that is already waiting fails within a second if a late renewal restores the lock of its caller.
+    /// - A caller with access to its guard (`guard = lock`, `with_lock`, [`LockGuard::scope`](crate::LockGuard::scope)) can release
+    ///   its lock while the call waits. If this is true for all holders of the lock, the call waits and logs a warning.
+    /// - With [`OrderCheck::Deny`](crate::OrderCheck::Deny), a call that takes locks in a different order than other calls also fails
+    ///   with this error.
     ///
-    /// A lock of another manager is known to be the same if both managers have the same servers, by the same addresses. Otherwise
-    /// the call waits in vain, until its `wait` is over.
-    ///
-    /// With [`OrderCheck::Deny`](crate::OrderCheck::Deny), also a call that takes locks in another order than others did.
+    /// The caller is the body around the call: that of the attribute, or of [`with_lock`](crate::LockManager::with_lock). A lock of
+    /// another manager is recognised if both managers have the same servers at the same addresses. Otherwise the call waits until
+    /// its `wait` ends.
     #[non_exhaustive]
     WouldDeadlock {
-        /// What was asked for.
+        /// Requested key.
         key: LockKey,
-        /// What the caller holds, with the lines of both.
+        /// Lock of the caller, with the lines of both calls.
         held: Box<HeldLock>,
     },
-    /// What was asked for cannot be locked, because it, or a value in it, is empty, too long or no place in a tree. Nothing was sent,
-    /// and no other call is refused by it. Where values come from outside, it is whoever has sent them who can mend it.
+    /// The key or path is invalid: the text, or a value in it, is empty, too long or not a valid path. No command was sent. If the
+    /// value came from a client, reject it.
     #[non_exhaustive]
     InvalidKey {
-        /// What is wrong, and with the value of which placeholder.
+        /// Fault, and the placeholder whose value caused it.
         cause: Box<InvalidKey>,
     },
-    /// A setting or an argument that can never work.
+    /// A setting or an argument is invalid and can never work.
     #[non_exhaustive]
     Configuration {
-        /// What is wrong and what to write instead.
+        /// Fault and remedy.
         message: Cow<'static, str>,
     },
-    /// No [`LockManager`](crate::LockManager) was installed before the first call that needs one.
+    /// No [`LockManager`](crate::LockManager) is installed.
     NotInstalled,
     /// The manager was shut down.
     Closed,
@@ -177,10 +182,10 @@ impl LockError {
         Self::Configuration { message: message.into() }
     }
 
-    /// What was asked for, or held. `None` where no key is involved, and for [`InvalidKey`](Self::InvalidKey), which is none.
+    /// Returns the key that was requested or held. `None` if no key is involved, and for [`InvalidKey`](Self::InvalidKey).
     ///
-    /// A body may call other locked functions and pass their errors on with `?`. An error that has another key than the
-    /// call which returned it comes from such a function, and the body of the call had begun.
+    /// A body can call other locked functions and return their errors with `?`. If the key differs from the key of the call that
+    /// returned the error, the error comes from such a function, and the body of the call has started.
     ///
     /// # Examples
     /// ```
@@ -193,7 +198,7 @@ impl LockError {
     ///     .with_lock(order.clone(), async |_| manager.try_acquire("stock:7").await.map(drop))
     ///     .await
     ///     .unwrap_err();
-    /// assert!(error.key() != Some(&order), "the order was locked, and its body had begun");
+    /// assert!(error.key() != Some(&order), "the order was locked, and its body has started");
     /// # drop(stock); Ok(()) }
     /// ```
     #[must_use]
@@ -210,13 +215,14 @@ impl LockError {
         }
     }
 
-    /// The token of the call that has the lock, as far as is known: for the log, and for whoever looks for that call.
+    /// Returns the owner token of the holder, if it is known. Log it to find that call.
     ///
-    /// Its text ends with the id of a manager, by which [`inspect`](crate::LockManager::inspect) and the command
-    /// `redlock inspect` find its process. After [`TimedOut`](Self::TimedOut) the nodes were asked for it, once and for no
-    /// longer than a node timeout; that needs the permission `+eval`. After [`Contended`](Self::Contended) they were not,
-    /// since a call that does not wait should cost little and says all the same that the lock is taken: it is known then when
-    /// another call of this manager has the lock.
+    /// The token ends with the id of a manager. [`inspect`](crate::LockManager::inspect) and the command `redlock inspect` find the
+    /// process of that manager.
+    ///
+    /// - After [`TimedOut`](Self::TimedOut), the nodes were asked once, for at most a node timeout. This needs the permission `+eval`.
+    /// - After [`Contended`](Self::Contended), the nodes were not asked, to keep such calls cheap. The token is known only if another
+    ///   call of this manager holds the lock.
     ///
     /// # Examples
     /// ```
@@ -236,20 +242,22 @@ impl LockError {
         }
     }
 
-    /// Whether the same call may succeed later, without anybody mending anything: [`Contended`](Self::Contended),
-    /// [`TimedOut`](Self::TimedOut), [`TooManyWaiting`](Self::TooManyWaiting), [`NoQuorum`](Self::NoQuorum), and [`WindowTaken`](Self::WindowTaken) in the next window. After [`Lost`](Self::Lost) it may as well, but what
-    /// the body had done comes first.
+    /// Returns `true` if the same call can succeed later without a fix: [`Contended`](Self::Contended),
+    /// [`TimedOut`](Self::TimedOut), [`TooManyWaiting`](Self::TooManyWaiting), [`NoQuorum`](Self::NoQuorum), and
+    /// [`WindowTaken`](Self::WindowTaken) in the next window.
+    ///
+    /// Returns `false` for [`Lost`](Self::Lost): check what the body has done before you repeat it.
     ///
     /// # Examples
     /// ```
     /// use redlock_runtime::LockError;
     ///
-    /// /// What a service answers: 409 and 503 mean "try again later", 500 means that somebody has to look.
+    /// /// Status of a response: 409 and 503 mean "try again later", 500 alerts an operator.
     /// fn status(error: &LockError) -> u16 {
     ///     match error {
     ///         error if error.is_contended() => 409,
     ///         error if error.is_transient() => 503,
-    ///         LockError::Closed => 503, // by this process, which is ending
+    ///         LockError::Closed => 503, // this process is stopping
     ///         LockError::InvalidKey { .. } => 400,
     ///         _ => 500,
     ///     }
@@ -292,7 +300,8 @@ impl fmt::Display for LockError {
             }
             Self::WindowTaken { key, ends_in, .. } => write!(
                 f,
-                "the present window of {} is another call's, which is at work or was; it ends in {ends_in:.0?}",
+                "the current window of {} has already been taken by another call; the next window starts in \
+                 {ends_in:.0?}",
                 key.quoted()
             ),
             Self::NoQuorum { key, needed, nodes, causes } => {
@@ -302,12 +311,12 @@ impl fmt::Display for LockError {
                 f.write_str(if is_slow > 0 && would_agree >= *needed { NODE_TIMEOUT } else { "" })
             }
             Self::Refused { key, needed, nodes, causes } => {
-                without_quorum(f, key.as_ref(), ", and none until it is mended", (*needed, *nodes), causes)?;
+                without_quorum(f, key.as_ref(), ", and retries fail until this is fixed", (*needed, *nodes), causes)?;
                 let holds_data = causes.iter().any(|cause| *cause.error() == NodeError::HoldsData);
                 key.as_ref().filter(|_| holds_data).map_or(Ok(()), |key| apart_from_data(f, key))
             }
             Self::Lost { key, held_for, cause } => {
-                write!(f, "{} was lost after it had been held for {held_for:.1?}: {cause}", key.quoted())
+                write!(f, "{} was lost after it was held for {held_for:.1?}: {cause}", key.quoted())
             }
             Self::WouldDeadlock { key, held } => write!(f, "{} {held}", key.quoted()),
             Self::InvalidKey { cause } => cause.fmt(f),
@@ -321,21 +330,24 @@ impl fmt::Display for LockError {
     }
 }
 
-/// The cure when nodes would be enough that answer later than they may.
-const NODE_TIMEOUT: &str = "; if the nodes are just far away, raise `node_timeout`";
+/// Remedy if enough nodes answer, but after the node timeout.
+const NODE_TIMEOUT: &str = "; if the nodes are only far away, raise `node_timeout`";
 
-/// Writes how to keep locks from data, for those who have a namespace and for those who have none.
+/// Writes how to keep locks and data apart, with and without a namespace.
 fn apart_from_data(f: &mut fmt::Formatter<'_>, key: &LockKey) -> fmt::Result {
     if key.namespace() == Some("") {
-        return f.write_str("; keep locks and data apart, as with `LockManager::builder().namespace(\"locks\")`");
+        return f.write_str(
+            "; keep locks and data apart, for example with \
+                            `LockManager::builder().namespace(\"locks\")`",
+        );
     }
     if key.namespace().is_some() {
-        write!(f, "; in Redis it is called {:?}", key.name())?;
+        write!(f, "; its name in Redis is {:?}", key.name())?;
     }
-    f.write_str("; keep locks and data apart by a namespace that has nothing but locks in it")
+    f.write_str("; keep locks and data apart: use a namespace that contains only locks")
 }
 
-/// Writes that there is no quorum, and for each node why it has not agreed.
+/// Writes that there is no quorum, and the cause for each node that did not agree.
 fn without_quorum(
     f: &mut fmt::Formatter<'_>,
     key: Option<&LockKey>,
@@ -378,25 +390,25 @@ mod tests {
         assert_eq!(
             error.to_string(),
             "no quorum for \"order:7\": 2 of 3 nodes needed, 1 agreed; 10.0.0.1:6379: no answer within 50ms; \
-             10.0.0.2:6379: answered READONLY replica; if the nodes are just far away, raise `node_timeout`"
+             10.0.0.2:6379: answered READONLY replica; if the nodes are only far away, raise `node_timeout`"
         );
     }
 
     #[test]
-    fn a_refusal_says_that_waiting_is_of_no_use() {
+    fn refusal_says_that_retries_fail() {
         let refusal = NodeError::Refused("NOPERM this user has no permissions".into());
         let causes = Box::new([NodeFailure { node: "10.0.0.1:6379".into(), error: refusal }]);
         let error = LockError::Refused { key: Some("order:7".into()), needed: 1, nodes: 1, causes };
         assert_eq!(
             error.to_string(),
-            "no quorum for \"order:7\", and none until it is mended: 1 of 1 nodes needed, 0 agreed; \
+            "no quorum for \"order:7\", and retries fail until this is fixed: 1 of 1 nodes needed, 0 agreed; \
              10.0.0.1:6379: answered NOPERM this user has no permissions"
         );
         assert!(!error.is_transient());
     }
 
     #[test]
-    fn who_has_a_namespace_is_not_told_to_take_one() {
+    fn manager_with_a_namespace_is_not_advised_to_set_one() {
         let error = |key| {
             let causes = Box::new([NodeFailure { node: "10.0.0.1:6379".into(), error: NodeError::HoldsData }]);
             LockError::Refused { key: Some(key), needed: 1, nodes: 1, causes }.to_string()
@@ -404,15 +416,13 @@ mod tests {
         let (key, other) = (|| LockKey::from("order:7"), LockKey::from("order:8").below("shop:"));
         let several = error(LockKey::of_several([key().below("shop:"), other].iter()));
         let (bare, named) = (error(key()), error(key().below("shop:")));
-        assert!(
-            bare.ends_with(
-                "is no lock; keep locks and data apart, as with `LockManager::builder().namespace(\"locks\")`"
-            )
-        );
+        assert!(bare.ends_with(
+            "is no lock; keep locks and data apart, for example with `LockManager::builder().namespace(\"locks\")`"
+        ));
         for text in [&named, &several] {
-            assert!(text.ends_with("apart by a namespace that has nothing but locks in it"), "{text}");
+            assert!(text.ends_with("apart: use a namespace that contains only locks"), "{text}");
         }
-        assert!(named.contains("in Redis it is called \"shop:order:7\"") && !several.contains("is called"), "{named}");
+        assert!(named.contains("its name in Redis is \"shop:order:7\"") && !several.contains("is called"), "{named}");
     }
 
     #[test]

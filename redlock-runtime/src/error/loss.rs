@@ -1,25 +1,25 @@
-//! Why a lock is not held any more.
+//! Cause of a lost lock.
 
 use crate::error::NodeFailure;
 use crate::lock::OwnerToken;
 use std::fmt;
 
-/// Why a lock was lost while it was held.
+/// Cause of the loss of a held lock.
 ///
-/// Whatever the cause, another owner may be at work: check what the body had done before repeating it.
+/// After each of these causes, another owner may hold the lock. Check what the body has done before you repeat it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum LossCause {
-    /// The lease was not to be renewed, and the body took longer. A longer `ttl` or renewal mends it.
+    /// Renewal was off, and the body took longer than the lease. Raise the `ttl`, or allow renewal.
     Expired,
     /// The lease could not be renewed in time: too few nodes answered, or this process was suspended.
     #[non_exhaustive]
     NotRenewed {
-        /// One cause for each node that did not renew it; empty when none was asked in time.
+        /// One cause for each node that did not renew the lease. Empty if no node was asked in time.
         causes: Box<[NodeFailure]>,
     },
-    /// The nodes say that the lock is not ours: its key expired there, was deleted or was overwritten, or a node lost its
-    /// data.
+    /// The nodes report that this process does not hold the lock any more: the key has expired, was deleted or was overwritten, or a
+    /// node lost its data.
     Taken,
     /// An operator has broken the lock, with [`LockManager::break_lock`](crate::LockManager::break_lock) or the command
     /// `redlock break`. The nodes confirm that the lock is lost.
@@ -32,24 +32,24 @@ pub enum LossCause {
         /// process can send another one.
         by: Box<OwnerToken>,
     },
-    /// It was given back on purpose.
+    /// The lock was released by the program.
     Released,
-    /// It was held for as long as `max_hold` allows.
+    /// The lock was held for the whole `max_hold`.
     MaxHold,
 }
 
 impl fmt::Display for LossCause {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Self::Expired => f.write_str("its lease ran out, and was not to be renewed"),
+            Self::Expired => f.write_str("its lease expired, and renewal was off"),
             Self::NotRenewed { causes } => {
                 f.write_str("its lease could not be renewed in time")?;
                 causes.iter().try_for_each(|cause| write!(f, "; {cause}"))
             }
-            Self::Taken => f.write_str("the nodes say that it is not ours"),
+            Self::Taken => f.write_str("the nodes report that this process does not hold it any more"),
             Self::Revoked { by } => write!(f, "it was broken by {by}"),
-            Self::Released => f.write_str("it was given back"),
-            Self::MaxHold => f.write_str("that is the longest it may be held"),
+            Self::Released => f.write_str("it was released"),
+            Self::MaxHold => f.write_str("it was held for the whole `max_hold`"),
         }
     }
 }

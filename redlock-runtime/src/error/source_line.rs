@@ -1,11 +1,11 @@
-//! A place in the source.
+//! Line of the source.
 
 use std::fmt;
 use std::panic::Location;
 
-/// A line of the source: where a lock is asked for. `Display` writes `src/orders.rs:7`.
+/// Line of the source at which a lock is requested. `Display` writes `src/orders.rs:7`.
 ///
-/// It is that of the attribute, or that of the call of [`LockManager`](crate::LockManager).
+/// This is the line of the attribute, or of the call of a method of [`LockManager`](crate::LockManager).
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct SourceLine {
     file: &'static str,
@@ -17,13 +17,13 @@ impl SourceLine {
         Self { file, line }
     }
 
-    /// The file, as the compiler was given it.
+    /// Returns the path of the file, as it was passed to the compiler.
     #[must_use]
     pub const fn file(&self) -> &'static str {
         self.file
     }
 
-    /// The line in it, from 1.
+    /// Returns the number of the line. The first line is 1.
     #[must_use]
     pub const fn line(&self) -> u32 {
         self.line

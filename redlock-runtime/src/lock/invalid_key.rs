@@ -1,15 +1,15 @@
-//! What nothing can be locked by, and which value made it so.
+//! Error for a key that cannot be locked, and the placeholder value that caused it.
 
 use std::borrow::Cow;
 use std::fmt;
 
-/// Why nothing can be locked by a key or a path: it, or a value in it, is empty, too long or no place.
+/// Error for a key or path that cannot be locked: the text, or a value in it, is empty, too long or not a valid path.
 ///
-/// [`LockKey::check`](crate::LockKey::check) and [`LockPath::check`](crate::LockPath::check) tell it before a call, and
-/// [`LockError::InvalidKey`](crate::LockError::InvalidKey) is what a call says, before anything was sent.
+/// [`LockKey::check`](crate::LockKey::check) and [`LockPath::check`](crate::LockPath::check) return it without a lock. A call returns
+/// it in [`LockError::InvalidKey`](crate::LockError::InvalidKey), before it sends a command.
 ///
-/// `Display` is for the log: it shows the text that was refused, and what to write instead. Whoever has sent a value is told the
-/// [`reason`](Self::reason), which shows nothing, and the [`placeholder`](Self::placeholder).
+/// Log the `Display` text: it shows the rejected text and the remedy. Send the [`reason`](Self::reason) and the
+/// [`placeholder`](Self::placeholder) to the client that sent the value: they do not repeat the value.
 ///
 /// # Examples
 /// ```
@@ -42,14 +42,14 @@ pub struct InvalidKey {
     placeholder: Option<&'static str>,
 }
 
-/// What is wrong with a key or a path.
+/// Fault of a key or path.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Reason {
     Empty,
     TooLong,
-    /// Something beside a lock has that name.
+    /// The name is reserved for an internal key of a lock.
     Reserved,
-    /// It is what several keys are called together.
+    /// It is the display text of several keys.
     Several,
     TooManyParts,
     NoSlash,
@@ -59,7 +59,7 @@ pub(crate) enum Reason {
     TooManySegments,
 }
 
-/// Which segment of a path is wrong, from 0 on, and how many there are.
+/// Index of the wrong segment of a path, from 0, and the number of segments.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Segment {
     pub(crate) index: usize,
@@ -67,7 +67,7 @@ pub(crate) struct Segment {
 }
 
 impl InvalidKey {
-    /// What is wrong with it, and what to write instead.
+    /// Creates the error. `message`: fault and remedy.
     pub(crate) fn new(reason: Reason, message: impl Into<Cow<'static, str>>) -> Self {
         Self { message: message.into(), reason, segment: None, placeholder: None }
     }
@@ -84,7 +84,7 @@ impl InvalidKey {
         self.segment
     }
 
-    /// The value of this placeholder is to blame, which stands for one segment or for several.
+    /// Adds the placeholder whose value is the cause. `is_subpath`: the placeholder can be several segments.
     pub(crate) fn of(self, placeholder: &'static str, is_subpath: bool) -> Self {
         let reason = match self.reason {
             Reason::EmptySegment | Reason::Root if !is_subpath => Reason::Empty,
@@ -93,30 +93,31 @@ impl InvalidKey {
         Self { placeholder: Some(placeholder), reason, ..self }
     }
 
-    /// The same without the text that was refused.
+    /// Returns a copy without the rejected text.
     pub(crate) fn untold(&self, instead: &'static str) -> Self {
         Self { message: instead.into(), ..self.clone() }
     }
 
-    /// The placeholder of the attribute whose value is to blame, as `dir` of `{dir:/}`. `None` for a call by hand, and where it
-    /// cannot be told, as of several values that are too long together.
+    /// Returns the placeholder of the attribute whose value is the cause, such as `dir` for `{dir:/}`.
+    ///
+    /// `None` for a call without the attribute, and if no single value is the cause: several values can be too long together.
     #[must_use]
     pub const fn placeholder(&self) -> Option<&'static str> {
         self.placeholder
     }
 
-    /// What is wrong, as the end of a sentence that begins with the value, such as `is empty`. It is fit for whoever has sent the
-    /// value.
+    /// Returns the fault as the end of a sentence that begins with the value, such as `is empty`. The text does not repeat the value,
+    /// so it can be sent to the client.
     #[must_use]
     pub const fn reason(&self) -> &'static str {
         match self.reason {
             Reason::Empty => "is empty",
             Reason::TooLong => "is too long",
             Reason::Reserved => "is reserved",
-            Reason::Several => "is no single key",
+            Reason::Several => "is not a single key",
             Reason::TooManyParts => "has too many parts",
             Reason::NoSlash => "does not begin with `/`",
-            Reason::Root => "names no place",
+            Reason::Root => "has no segment",
             Reason::EmptySegment => "has an empty segment",
             Reason::Dots => "has the segment `.` or `..`",
             Reason::TooManySegments => "has too many segments",
@@ -128,7 +129,7 @@ impl fmt::Display for InvalidKey {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(&self.message)?;
         match self.placeholder {
-            Some(placeholder) => write!(f, "; that comes from the value of `{{{placeholder}}}`"),
+            Some(placeholder) => write!(f, "; the cause is the value of `{{{placeholder}}}`"),
             None => Ok(()),
         }
     }

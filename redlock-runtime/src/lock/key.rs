@@ -1,4 +1,4 @@
-//! Lock keys: what is locked.
+//! Lock keys.
 
 use crate::lock::beside::turnstile_name;
 use crate::lock::invalid_key::{InvalidKey, Reason};
@@ -13,12 +13,15 @@ use std::hash::{Hash, Hasher};
 use std::str::FromStr;
 use std::sync::Arc;
 
-/// What is locked: the text under which the lock stands in Redis, after the manager's namespace.
+/// Name of a lock. In Redis, the lock is stored under this name, after the namespace of the manager.
 ///
-/// Any text from 1 to [`LockKey::MAX_LEN`] bytes is a key, but for the names of what stands beside locks: `{order:7}:q`,
-/// `{order:7}:t`, `{order:7}:f`, all three also with more behind another colon, and what begins with `redlock:f:`, below a namespace or
-/// without one. It is checked when a lock is acquired, so that a key can be
-/// made anywhere without an error path; [`check`](Self::check) tells before. A key names the same thing to every manager: the namespace is the manager's.
+/// Any text from 1 to [`LockKey::MAX_LEN`] bytes is a valid key, except the names of internal keys:
+///
+/// - `{order:7}:q`, `{order:7}:t` and `{order:7}:f`, and each of them followed by `:` and more text;
+/// - texts that begin with `redlock:f:`, with and without a namespace.
+///
+/// Creating a key never fails. The key is validated when a lock is acquired; [`check`](Self::check) validates it without a lock. A
+/// key does not contain the namespace, which belongs to the manager.
 ///
 /// # Examples
 /// ```
@@ -35,35 +38,34 @@ pub struct LockKey {
     kind: Kind,
 }
 
-/// What the text of a key is.
+/// Meaning of the text of a key.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Kind {
     Key,
-    /// The name of a place in a tree.
+    /// Name of a path.
     Place,
-    /// What several keys are called together, and nothing that could be locked.
+    /// Display text of several keys, which cannot be locked.
     Several,
 }
 
 impl LockKey {
-    /// The longest key, in bytes: 1024. Every waiting caller repeats the key in its commands, so a key is a name and
-    /// not a document.
+    /// Maximum length of a key in bytes: 1024. Each waiting caller repeats the key in its commands, so use an id or a digest of a
+    /// longer text.
     pub const MAX_LEN: usize = 1024;
 
-    /// The longest text of a template that is a key as it is, in bytes: 512. What is longer becomes its first 512 bytes,
-    /// or a few less so that no character is cut, a `#`, and the SHA-256 of the whole text in 64 hexadecimal digits.
+    /// Maximum length of a key that a template makes without a digest, in bytes: 512.
     ///
-    /// Whoever writes a template cannot know how long its arguments are, so that an error would come at run time and
-    /// only for some of them. A key made by hand is never changed: its author can choose.
+    /// A longer text becomes its first 512 bytes (a few less if a character would be cut), a `#`, and the SHA-256 of the whole text in
+    /// 64 hexadecimal digits. So long arguments of a template are not an error at run time. Keys made without a template are never
+    /// changed.
     pub const MAX_TEMPLATE_LEN: usize = 512;
 
-    /// The key for the text of a template, which is shortened when it is too long.
+    /// Creates the key for the text of a template. A long text is shortened.
     ///
-    /// A text that is the name of something beside another lock becomes another one, since whoever writes a template cannot
-    /// know what its arguments say.
+    /// A text that is a reserved name is changed, because the author of a template does not know its arguments.
     ///
-    /// Different texts give different keys. A key that was shortened is longer than every key that was not, so that these two
-    /// never meet; and two that were shortened differ in their digests.
+    /// Different texts give different keys. A shortened key is longer than every unshortened key, so these two never collide. Two shortened
+    /// keys differ in their digests.
     pub(crate) fn from_template(text: String) -> Self {
         let text = match unreserved(&text) {
             Cow::Owned(other) => other,
@@ -86,38 +88,38 @@ impl LockKey {
         key.into()
     }
 
-    /// What these keys are called together, where a request for all of them is spoken of.
+    /// Creates the display text of several keys, for messages about a request for all of them.
     pub(crate) fn of_several<'k>(keys: impl Iterator<Item = &'k Self>) -> Self {
         let quoted: Vec<_> = keys.map(Self::quoted).collect();
         Self { name: quoted.join(" + ").into(), start: 0, kind: Kind::Several }
     }
 
-    /// The name of a place in a tree.
+    /// Creates the key for the name of a path.
     pub(crate) fn of_place(name: impl Into<Self>) -> Self {
         Self { kind: Kind::Place, ..name.into() }
     }
 
-    /// Whether it is the name of a place in a tree.
+    /// Returns `true` if the key is the name of a path.
     pub(crate) const fn is_place(&self) -> bool {
         matches!(self.kind, Kind::Place)
     }
 
-    /// Whether it stands for several keys.
+    /// Returns `true` if the key is the display text of several keys.
     pub(crate) const fn is_several(&self) -> bool {
         matches!(self.kind, Kind::Several)
     }
 
-    /// The key as it is written in a message, in quotation marks and on one line: `"a"`, or `"a" + "b"` for several.
+    /// Returns the key for a message, in quotation marks and on one line: `"a"`, or `"a" + "b"` for several keys.
     pub(crate) fn quoted(&self) -> String {
         if self.is_several() { self.as_str().to_owned() } else { format!("{:?}", self.as_str()) }
     }
 
-    /// Whether it can be locked, for a text that comes from elsewhere: so that whoever has sent it is told, before anything else is
-    /// done. A call looks at it as well, and says [`LockError::InvalidKey`](crate::LockError::InvalidKey).
+    /// Validates the key without a lock. Use it to reject a value from a client early. Each call validates its key as well, and
+    /// returns [`LockError::InvalidKey`](crate::LockError::InvalidKey).
     ///
     /// # Errors
-    /// What is wrong with it: it is empty, longer than [`MAX_LEN`](Self::MAX_LEN), or a name that is reserved where the manager has
-    /// no namespace. Below the namespace `redlock`, what begins with `f:` is reserved as well, and a call says so.
+    /// [`InvalidKey`] if the key is empty, longer than [`MAX_LEN`](Self::MAX_LEN), or reserved for a manager without a namespace. In
+    /// the namespace `redlock`, keys that begin with `f:` are reserved as well; only a call reports this.
     ///
     /// # Examples
     /// ```
@@ -132,18 +134,18 @@ impl LockKey {
         self.fault().map_or(Ok(()), Err)
     }
 
-    /// The key without the namespace. Of an error about several keys, it is all of them, as in `"a" + "b"`.
+    /// Returns the key without the namespace. In an error about several keys, returns all of them, such as `"a" + "b"`.
     #[must_use]
     pub fn as_str(&self) -> &str {
         self.name.get(self.start as usize..).unwrap_or_default()
     }
 
-    /// The name in Redis.
+    /// Returns the name in Redis.
     pub(crate) fn name(&self) -> &str {
         &self.name
     }
 
-    /// What stands before the key in its name, and nothing in a manager without a namespace. `None` for several keys.
+    /// Returns the namespace in front of the key, which is empty in a manager without a namespace. `None` for several keys.
     pub(crate) fn namespace(&self) -> Option<&str> {
         if self.is_several() { None } else { self.name.get(..self.start as usize) }
     }
@@ -152,7 +154,7 @@ impl LockKey {
         Arc::clone(&self.name)
     }
 
-    /// The same key below `namespace`, which is empty or ends in its separator.
+    /// Returns the key in `namespace`, which is empty or ends with its separator.
     pub(crate) fn below(self, namespace: &str) -> Self {
         if namespace.is_empty() && self.start == 0 {
             return self;
@@ -161,7 +163,7 @@ impl LockKey {
         Self { name: [namespace, self.as_str()].concat().into(), start, ..self }
     }
 
-    /// The key whose name in Redis this is, if it is one of `namespace`, which is empty or ends in its separator.
+    /// Interprets the key as a name in Redis, and removes `namespace` from it. `namespace` is empty or ends with its separator.
     pub(crate) fn within(self, namespace: &str) -> Self {
         let is_below = self.start == 0 && self.name.starts_with(namespace);
         let start = u32::try_from(namespace.len()).unwrap_or(u32::MAX);
@@ -170,17 +172,17 @@ impl LockKey {
 }
 
 impl LockKey {
-    /// The turnstile of the key, where it has permits, in no namespace: its name begins as those of other locks do not.
+    /// Returns the key of the turnstile, for a key with permits. It has no namespace, because its name differs from all other locks.
     pub(crate) fn turnstile(&self) -> Self {
         turnstile_name(&self.name).into()
     }
 
-    /// The key of the window with the number `index`, in the same namespace.
+    /// Returns the key of the window with the number `index`, in the same namespace.
     pub(crate) fn in_window(&self, index: i64) -> Self {
         Self { name: format!("{}@{index}", self.name).into(), ..*self }
     }
 
-    /// Checks the length alone. Does not copy or read the text, so that a request for keys of any length costs nothing.
+    /// Checks only the length. Does not copy or read the text, so a very long key costs nothing.
     ///
     /// # Errors
     /// [`Reason::TooLong`].
@@ -193,28 +195,25 @@ impl LockKey {
 
     fn too_long(length: usize) -> InvalidKey {
         let message = format!(
-            "the key is {length} bytes long and at most {} are allowed: name the thing, or a digest of it",
+            "the key is {length} bytes long and at most {} are allowed: use an id, or a digest of the long value",
             Self::MAX_LEN
         );
         InvalidKey::new(Reason::TooLong, message)
     }
 
-    /// Why it cannot be locked, if so: it is empty, or too long, or something beside another lock has its name.
+    /// Returns the fault, if any: the key is empty, too long or reserved.
     pub(crate) fn fault(&self) -> Option<InvalidKey> {
         let (reason, message) = match self.as_str().len() {
             _ if self.is_several() => (
                 Reason::Several,
-                format!(
-                    "{} is what several keys are called together: write `LockRequest::all` with each of them",
-                    excerpt(self)
-                ),
+                format!("{} is the display text of several keys: pass each key to `LockRequest::all`", excerpt(self)),
             ),
             0 => (Reason::Empty, "the key is empty: a lock needs a name, as in \"order:7\"".to_owned()),
             length if length > Self::MAX_LEN => return Some(Self::too_long(length)),
             _ if is_reserved(&self.name) => (
                 Reason::Reserved,
                 format!(
-                    "{} may be the name of what stands beside other locks: write another key, or a namespace",
+                    "{} is reserved for internal keys: use another key, or a namespace",
                     quoted_excerpt(&self.name)
                 ),
             ),

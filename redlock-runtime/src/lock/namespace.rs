@@ -43,7 +43,10 @@ fn is_plain(character: char) -> bool {
 pub(crate) fn fault(namespace: &str) -> Option<String> {
     let length = prefix(namespace).len().saturating_sub(1);
     (length > MAX_LEN).then(|| {
-        format!("the namespace is {length} bytes long and at most {MAX_LEN} are allowed: name the application")
+        format!(
+            "the namespace is {length} bytes long and at most {MAX_LEN} are allowed: use the name of the \
+                 application"
+        )
     })
 }
 

@@ -1,4 +1,4 @@
-//! Owner tokens: who holds a lock.
+//! Owner tokens.
 
 use crate::time::token_clock::TokenTime;
 use std::fmt;
@@ -8,11 +8,9 @@ use std::time::{Duration, SystemTime, UNIX_EPOCH};
 use uuid::fmt::Hyphenated;
 use uuid::{Builder, Uuid, Variant, Version};
 
-/// Names one manager of one process, by 23 hexadecimal digits: those of the time at which it began, one of a version, and ten that
-/// differ.
+/// Identifies one manager of one process by 23 hexadecimal digits: the start time, one digit for the version, and ten random digits.
 ///
-/// By the version, nodes tell managers that are told of claims together with their times from older ones, which have version 7
-/// and could not read that.
+/// Nodes send claims with their times only to managers of version 8 or newer. Managers of version 7 cannot read the times.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(crate) struct ManagerId {
     text: [u8; Self::LEN],
@@ -22,25 +20,25 @@ impl ManagerId {
     const LEN: usize = 23;
 
     pub(crate) fn random() -> Self {
-        // What is below the 48 bits of the time counts the ids of one millisecond in this process, but for the last 32 bits, which
-        // are chance.
+        // The bits below the 48 bits of the time are a counter for the ids of one millisecond in this process. Only the last 32 bits
+        // are random.
         let uuid = Uuid::now_v7().as_u128();
         Self::new(uuid >> 80, CLAIMS_VERSION, uuid)
     }
 
-    /// The same one at every run.
+    /// Creates an id that is the same in each run.
     #[cfg(any(test, feature = "testing"))]
     pub(crate) fn numbered(number: u128) -> Self {
         Self::new(0, CLAIMS_VERSION, number)
     }
 
-    /// One of an earlier version, which is not told of the times of claims.
+    /// Creates an id of version 7, whose manager is not sent the times of claims.
     #[cfg(any(test, fuzzing))]
     pub(crate) fn of_old(number: u128) -> Self {
         Self::new(0, b'7', number)
     }
 
-    /// With the last 40 bits of `number`.
+    /// Creates an id with the last 40 bits of `number`.
     fn new(millis: u128, version: u8, number: u128) -> Self {
         let (mut text, digits) = ([b'0'; Self::LEN], b"0123456789abcdef");
         let number = (millis << 44) | (number & ((1 << 40) - 1));
@@ -59,7 +57,7 @@ impl ManagerId {
         std::str::from_utf8(&self.text).unwrap_or_default()
     }
 
-    /// Where the version stands, counted from 0.
+    /// Index of the version digit, from 0.
     const VERSION: usize = "mmmmmmmmmmmm".len();
 }
 
@@ -75,19 +73,19 @@ impl fmt::Debug for ManagerId {
     }
 }
 
-/// Who holds a lock: unique per attempt to acquire it, and never used again after its release.
+/// Identifies one attempt to acquire a lock, and then the holder. A token is never used again after the release.
 ///
-/// The text is `<uuidv7>@<manager id>`. It starts with the time, so that tokens sort in the order of the attempts, and
-/// it ends with the id of the manager, so that whoever meets a token in Redis can tell whose it is.
+/// The text is `<uuidv7>@<manager id>`. It starts with the time, so tokens sort in the order of the attempts. The id of the manager
+/// shows which process a token in Redis belongs to.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct OwnerToken {
-    // In place: a token is made, copied and written for every acquisition.
+    // Stored inline: each acquisition creates, copies and writes a token.
     text: [u8; Self::LEN],
 }
 
-// What servers allocate for a token: 80 bytes for a sorted set that has one member, and 64 for a key. Such a set is a list as long as its
-// members have 64 bytes at the most, with 6 bytes before and one behind, and the text and the score with their lengths at both ends; a
-// key has 3 bytes before it and one behind.
+// Memory of a token at a server: at most 80 bytes for a sorted set with one member, and at most 64 bytes for a key. Redis stores a sorted
+// set as a list while its members have at most 64 bytes. The list has 6 bytes in front and one at the end, and both text and score have
+// their length at both ends. A key has 3 bytes in front and one at the end.
 const _: () = {
     let (text, score) = (1 + OwnerToken::LEN + 1, 1 + 8 + 1);
     assert!(6 + text + score < 80 && 3 + OwnerToken::LEN < 64);
@@ -95,13 +93,13 @@ const _: () = {
 
 impl OwnerToken {
     pub(crate) const LEN: usize = Hyphenated::LENGTH + 1 + ManagerId::LEN;
-    /// The length of what stands before the at sign, which is unique by itself.
+    /// Length of the part before the at sign, which is unique without the rest.
     pub(crate) const ATTEMPT_LEN: usize = Hyphenated::LENGTH;
-    /// Where the part stands that chance decides, after the time.
+    /// Range of the random part, after the time.
     const CHANCE: std::ops::Range<usize> = "tttttttt-tttt-7ccc-".len().."tttttttt-tttt-7ccc-vvvv-vvvv".len();
-    /// Where the version of the manager's id stands, counted from 0.
+    /// Index of the version digit of the manager's id, from 0.
     pub(crate) const VERSION: usize = Self::ATTEMPT_LEN + 1 + ManagerId::VERSION;
-    /// The length of the text that holds the time.
+    /// Length of the part with the time.
     pub(crate) const TIME_LEN: usize = "tttttttt-tttt-7ccc".len();
 
     pub(crate) fn new(manager: ManagerId, time: TokenTime) -> Self {
@@ -114,19 +112,19 @@ impl OwnerToken {
         Self { text }
     }
 
-    /// A token of the same manager that takes this one's place in the order.
+    /// Returns a new token of the same manager with the same time, and so with the same queue position.
     pub(crate) fn again(&self) -> Self {
         self.with_attempt(uuid(self.time()))
     }
 
-    /// The same as a token that [asks](Self::asks).
+    /// Returns a new token with the same time that [only probes](Self::asks).
     pub(crate) fn asking(&self) -> Self {
         self.with_attempt(with_chance(self.time(), ASKS))
     }
 
-    /// Whether its call does not wait for a body to end, and only wants to know whether one runs.
+    /// Returns `true` if the call of this token does not wait for a body to end, and only needs to know whether one runs.
     ///
-    /// That stands in the token, because whoever has the lock is told nothing else of those who want it.
+    /// The token contains this fact, because the holder receives only the tokens of the waiters.
     pub(crate) fn asks(&self) -> bool {
         self.as_str().get(Self::CHANCE).is_some_and(|chance| chance == ASKS_TEXT)
     }
@@ -139,7 +137,7 @@ impl OwnerToken {
         Self { text }
     }
 
-    /// The token that stands in Redis as `text`, unless something else does.
+    /// Parses a token that was read from Redis. `None` for any other text.
     pub(crate) fn parse(text: &str) -> Option<Self> {
         let (attempt, manager) = text.split_once('@')?;
         let is_token = is_lower_hex(manager) && manager.len() == ManagerId::LEN && is_uuid_v7(attempt);
@@ -156,7 +154,7 @@ impl OwnerToken {
         self.manager() == manager.as_str()
     }
 
-    /// The id of the manager, as text.
+    /// Returns the id of the manager as text.
     pub(crate) fn manager(&self) -> &str {
         self.as_str().get(Hyphenated::LENGTH + 1..).unwrap_or_default()
     }
@@ -169,7 +167,7 @@ impl OwnerToken {
         UNIX_EPOCH + Duration::from_millis(self.time().millis())
     }
 
-    /// Whether its manager is told of claims together with their times.
+    /// Returns `true` if its manager is sent claims with their times.
     pub(crate) fn reads_claims(&self) -> bool {
         self.text.get(Self::VERSION) == Some(&CLAIMS_VERSION)
     }
@@ -182,10 +180,10 @@ impl OwnerToken {
     }
 }
 
-/// The version of the ids of managers that are told of claims together with their times, as it stands in a token.
+/// Version digit of managers that are sent claims with their times.
 pub(crate) const CLAIMS_VERSION: u8 = b'8';
 
-/// The time at the start of a token's text, of which this is the part that holds it.
+/// Parses the time at the start of a token. `prefix`: the part of the text with the time.
 pub(crate) fn time(prefix: &str) -> Option<TokenTime> {
     let (high, rest) = prefix.split_once('-')?;
     let (low, counter) = rest.split_once("-7")?;
@@ -197,14 +195,16 @@ pub(crate) fn time(prefix: &str) -> Option<TokenTime> {
     Some(TokenTime::new((high.ok()? << 16) | low.ok()?, u16::from_str_radix(counter, 16).ok()?))
 }
 
-/// The counter of the time is `rand_a`. What follows tells apart the tokens of one time: it need not be secret, since who
-/// can write to Redis needs no token, but it must not repeat itself, even where the program seeds its random numbers.
+/// Creates the UUID of a token. The counter of the time is `rand_a`.
+///
+/// The rest distinguishes tokens of one time. It need not be secret, because a client that can write to Redis needs no token. It must not
+/// repeat, even if the program seeds its random numbers.
 fn uuid(time: TokenTime) -> Uuid {
-    // Chance has the lowest bit left out, so that no token asks by accident.
+    // The lowest random bit is 0, so that no token probes by accident.
     with_chance(time, fastrand::u32(..) & !1)
 }
 
-/// What stands in the place of chance in a token that asks, and how that looks behind the variant of the UUID.
+/// Value of the random part of a token that only probes, and its text after the variant of the UUID.
 const ASKS: u32 = u32::MAX;
 const ASKS_TEXT: &str = "bfff-ffff";
 
@@ -226,7 +226,7 @@ fn is_lower_hex(text: &str) -> bool {
     text.bytes().all(is_lower_hex_digit)
 }
 
-// In upper case, the order of the bytes would not be that of the times.
+// With upper case, the order of the bytes would differ from the order of the times.
 const fn is_lower_hex_digit(byte: u8) -> bool {
     matches!(byte, b'0'..=b'9' | b'a'..=b'f')
 }

@@ -1,11 +1,11 @@
-//! Places in a tree: a lock of one of them is a lock of everything below.
+//! Paths in a tree. A lock of a path also locks everything below it.
 //!
-//! 1. In Redis, the path `/A/C/D` is the name `/{A}/C/D`. Its first segment, the *tree*, is the hash tag, so that all names of a
-//!    tree are in one slot of a cluster, and different trees are spread.
-//! 2. A request for it wants what is above it as well, `/{A}` and `/{A}/C`, with the intent to have something below. So two
-//!    requests for paths share a name in conflict exactly if one path is the other, or above it.
-//! 3. In a segment, `%`, `{` and `}` are percent-encoded, so that nothing but the tree is a hash tag; and `/`, where the segment
-//!    is a value. A name is never shortened by a digest: what is above a path must stay a part of its name.
+//! 1. In Redis, the path `/A/C/D` has the name `/{A}/C/D`. Its first segment, the *tree*, is the hash tag. So all names of a tree are in
+//!    one slot of a cluster, and different trees are distributed.
+//! 2. A request for a path also requests intention locks of its parents, `/{A}` and `/{A}/C`. So two requests for paths conflict on a
+//!    name exactly if the paths are equal, or one is above the other.
+//! 3. In a segment, `%`, `{` and `}` are percent-encoded, so that only the tree is a hash tag. In a segment that is a value, `/` is
+//!    encoded as well. A name is never shortened by a digest, because the name of a parent must be a prefix of it.
 
 use crate::lock::class::Class;
 use crate::lock::invalid_key::{InvalidKey, Reason, Segment};
@@ -19,10 +19,11 @@ use std::iter::once;
 use std::str::FromStr;
 use std::sync::Arc;
 
-/// A place in a tree, such as `/acme/reports/2024`, for [`LockRequest::path`](crate::LockRequest::path).
+/// Path in a tree, such as `/acme/reports/2024`, for [`LockRequest::path`](crate::LockRequest::path).
 ///
-/// A text is a path with `/` between its segments. [`of`](Self::of) and [`join`](Self::join) make one of values, in which a
-/// `/` is a letter like any other: use them where a value comes from elsewhere. What no path can be is told when it is locked, and before by [`check`](Self::check).
+/// In a text, `/` separates the segments. [`of`](Self::of) and [`join`](Self::join) make a path of values and encode a `/` in a value:
+/// use them for values that come from a client. Creating a path never fails. The path is validated when it is locked;
+/// [`check`](Self::check) validates it without a lock.
 ///
 /// # Examples
 /// ```
@@ -40,10 +41,10 @@ pub struct LockPath {
 }
 
 impl LockPath {
-    /// The most segments of a path: 16. A request for it has so many names at every node.
+    /// Maximum number of segments: 16. A request for a path has one name per segment at each node.
     pub const MAX_SEGMENTS: usize = 16;
 
-    /// The path with these segments, from the tree on.
+    /// Creates the path with these segments.
     pub fn of<S: AsRef<str>>(segments: impl IntoIterator<Item = S>) -> Self {
         let text = segments.into_iter().fold(String::new(), |mut text, segment| {
             text.push('/');
@@ -53,50 +54,49 @@ impl LockPath {
         Self::encoded(text)
     }
 
-    /// The place with the name `segment` below this one.
+    /// Returns the path of `segment` below this path.
     #[must_use]
     pub fn join(&self, segment: impl AsRef<str>) -> Self {
         Self { text: [&self.text, "/", &encoded_value(segment.as_ref())].concat().into() }
     }
 
-    /// A path whose segments are encoded.
+    /// Creates a path of a text with encoded segments.
     pub(crate) fn encoded(text: String) -> Self {
         Self { text: text.into() }
     }
 
-    /// The path with this text, if it is one that a path has: whatever else is encoded, nothing is left that has to be. Otherwise
-    /// the names of what is above it would be others.
+    /// Parses the text of a path. `None` if a character is not encoded that must be: the names of its parents would be wrong.
     pub(crate) fn read_encoded(text: &str) -> Option<Self> {
         let is_code = |rest: &str| rest.get(..2).is_some_and(|code| code.bytes().all(|byte| byte.is_ascii_hexdigit()));
         let is_encoded = !text.contains(['{', '}']) && text.split('%').skip(1).all(is_code);
         is_encoded.then(|| Self::encoded(text.to_owned()))
     }
 
-    /// The path that has this name in Redis, if it is one.
+    /// Returns the path with this name in Redis. `None` if the key is not a path.
     pub(crate) fn of_name(name: &LockKey) -> Option<Self> {
         let name = name.is_place().then(|| name.as_str())?;
         let (tree, rest) = name.strip_prefix("/{")?.split_once('}')?;
         Some(Self::encoded(["/", tree, rest].concat()))
     }
 
-    /// The path, with what is encoded in its segments.
+    /// Returns the path with encoded segments.
     #[must_use]
     pub fn as_str(&self) -> &str {
         &self.text
     }
 
-    /// Whether it can be locked, for a text that comes from elsewhere: so that whoever has sent it is told, before anything else is
-    /// done. A call looks at it as well, and says [`LockError::InvalidKey`](crate::LockError::InvalidKey).
+    /// Validates the path without a lock. Use it to reject a value from a client early. Each call validates its path as well, and
+    /// returns [`LockError::InvalidKey`](crate::LockError::InvalidKey).
     ///
     /// # Errors
-    /// What is wrong with it: it does not begin with `/`, or is no more than that; a segment is empty, or `.` or `..`; there are more
-    /// than [`MAX_SEGMENTS`](Self::MAX_SEGMENTS), or it has more than 1024 bytes in Redis.
+    /// [`InvalidKey`] if the path does not begin with `/` or is only `/`, if a segment is empty, `.` or `..`, if there are more than
+    /// [`MAX_SEGMENTS`](Self::MAX_SEGMENTS) segments, or if the name in Redis has more than 1024 bytes.
     ///
     /// # Examples
     /// ```
     /// use redlock_runtime::LockPath;
     ///
-    /// /// `dir` has slashes of its own, and `tenant` is one segment.
+    /// /// `dir` can have several segments, and `tenant` is one segment.
     /// fn place(tenant: &str, dir: &str) -> Result<LockPath, String> {
     ///     LockPath::of([tenant]).check().map_err(|invalid| format!("the tenant {}", invalid.reason()))?;
     ///     let place = LockPath::from(format!("{}/{dir}", LockPath::of([tenant])));
@@ -104,16 +104,16 @@ impl LockPath {
     ///     Ok(place)
     /// }
     /// assert_eq!(place("acme", "a/b").unwrap(), LockPath::from("/acme/a/b"));
-    /// assert_eq!(place("", "a/b").unwrap_err(), "the tenant names no place");
+    /// assert_eq!(place("", "a/b").unwrap_err(), "the tenant has no segment");
     /// assert_eq!(place("acme", "../b").unwrap_err(), "the folder has the segment `.` or `..`");
     /// ```
     pub fn check(&self) -> Result<(), InvalidKey> {
         let text = self.as_str();
-        // Before the text is read: it may come from a client. The tree has two braces more in Redis.
+        // The length is checked first, because the text can come from a client. In Redis, the tree has two braces more.
         let (length, most) = (text.len() + "{}".len(), LockKey::MAX_LEN);
         if length > most {
             let message =
-                format!("a path is {length} bytes long in Redis and at most {most} are allowed: lock a place above it");
+                format!("a path is {length} bytes long in Redis and at most {most} are allowed: lock a parent path");
             return Err(InvalidKey::new(Reason::TooLong, message));
         }
         let Some(below_root) = text.strip_prefix('/') else {
@@ -122,14 +122,14 @@ impl LockPath {
             return Err(InvalidKey::new(Reason::NoSlash, message));
         };
         if below_root.is_empty() {
-            let message = "the path \"/\" is that of everything, which cannot be locked: name a tree, as in \"/acme\"";
+            let message = "the path \"/\" is the root, which cannot be locked: add a segment, as in \"/acme\"";
             return Err(InvalidKey::new(Reason::Root, message).in_segment(Segment { index: 0, count: 1 }));
         }
         self.check_segments(below_root)
     }
 
     /// # Errors
-    /// What is wrong with its segments.
+    /// [`InvalidKey`] for a wrong segment, or too many segments.
     fn check_segments(&self, below_root: &str) -> Result<(), InvalidKey> {
         let (text, most) = (|| quoted_excerpt(self.as_str()), Self::MAX_SEGMENTS);
         let count = below_root.split('/').count();
@@ -145,35 +145,35 @@ impl LockPath {
         if let Some(place) = place(is_dots) {
             let dots = below_root.split('/').nth(place.index).unwrap_or_default();
             let message =
-                format!("the path {} has the segment {dots:?}, which names no place: write where it leads", text());
+                format!("the path {} has the segment {dots:?}, which is not allowed: resolve the path first", text());
             return Err(InvalidKey::new(Reason::Dots, message).in_segment(place));
         }
         if count > most {
-            let message = format!("a path has {count} segments and at most {most} are allowed: lock a place above it");
+            let message = format!("a path has {count} segments and at most {most} are allowed: lock a parent path");
             return Err(InvalidKey::new(Reason::TooManySegments, message));
         }
         Ok(())
     }
 
-    /// What a request for the path wants: the place by itself, and what is above it.
+    /// Returns the names that a request for the path needs: the parents with an intention lock, and the path itself.
     pub(crate) fn parts(&self, mode: Mode) -> impl Iterator<Item = Part> + use<> {
         let (leaf, class) = (self.leaf(), Class::of(mode));
         let above: Vec<_> = leaf
             .match_indices('/')
-            // The first one is in front of the tree.
+            // The first slash is in front of the tree.
             .skip(1)
             .filter_map(|(end, _)| Some(Part::new(LockKey::of_place(leaf.get(..end)?), class.intent())))
             .collect();
         above.into_iter().chain(once(Part::new(LockKey::of_place(leaf), class)))
     }
 
-    /// The name of the place itself, as a key.
+    /// Returns the name of the path itself, as a key.
     #[cfg(feature = "testing")]
     pub(crate) fn name(&self) -> LockKey {
         LockKey::of_place(self.leaf())
     }
 
-    /// The name of the place itself.
+    /// Returns the name of the path itself.
     fn leaf(&self) -> String {
         let below_root = self.text.strip_prefix('/').unwrap_or(&self.text);
         match below_root.split_once('/') {
@@ -187,7 +187,7 @@ fn is_dots(segment: &str) -> bool {
     matches!(segment, "." | "..")
 }
 
-/// The code of a character that may not stand in a segment as it is.
+/// Returns the percent-encoding of a character that must be encoded in a segment.
 pub(crate) const fn code(c: char) -> Option<&'static str> {
     match c {
         '%' => Some("%25"),
@@ -198,7 +198,7 @@ pub(crate) const fn code(c: char) -> Option<&'static str> {
     }
 }
 
-/// The text of a path, with its segments encoded.
+/// Encodes the segments of a path.
 fn encoded_text(text: &str) -> Cow<'_, str> {
     if !text.contains(|c| c != '/' && code(c).is_some()) {
         return text.into();
@@ -206,7 +206,7 @@ fn encoded_text(text: &str) -> Cow<'_, str> {
     encode(text, |c| c != '/').into()
 }
 
-/// A value as one segment. One that consists of dots is a name like any other.
+/// Encodes a value as one segment. The values `.` and `..` are encoded, so that they are ordinary names.
 fn encoded_value(value: &str) -> Cow<'_, str> {
     if is_dots(value) {
         return value.replace('.', "%2E").into();

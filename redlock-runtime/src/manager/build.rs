@@ -239,7 +239,7 @@ impl LockManagerBuilder {
     fn check(&self) -> Result<(), LockError> {
         let Policy { node_timeout, drift_factor, .. } = self.policy;
         if node_timeout.is_some_and(|timeout| timeout.is_zero()) {
-            return Err(LockError::configuration("a node timeout of zero lets no node answer"));
+            return Err(LockError::configuration("with a node timeout of zero, no node can answer"));
         }
         if !(0.0..=0.5).contains(&drift_factor) {
             return Err(LockError::configuration(format!(
@@ -252,7 +252,7 @@ impl LockManagerBuilder {
         }
         if self.policy.max_waiting == Some(0) {
             return Err(LockError::configuration(
-                "a max_waiting of 0 lets no call wait: write `default_wait(Wait::None)`, or a larger number",
+                "with a max_waiting of 0, no call can wait: write `default_wait(Wait::None)`, or a larger number",
             ));
         }
         self.policy.check_longest_ttl()?;

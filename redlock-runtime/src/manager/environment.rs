@@ -113,7 +113,7 @@ impl LockManagerBuilder {
 fn read(variable: &str) -> Result<Option<String>, LockError> {
     match std::env::var(variable) {
         Err(VarError::NotUnicode(_)) => Err(LockError::configuration(format!(
-            "{variable} is not UTF-8: write other characters by their codes, such as %E4"
+            "{variable} is not UTF-8: write other characters as codes, such as %E4"
         ))),
         value => Ok(value.ok().filter(|value| !value.trim().is_empty())),
     }

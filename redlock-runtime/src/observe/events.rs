@@ -7,14 +7,14 @@ use crate::text::SingleLine as line;
 use std::fmt::Display;
 use std::time::Duration;
 
-/// One event. Its name is a field as well, because most formats of logs leave out what tracing calls the name.
+/// Writes one event. The name is a field as well, because most log formats omit the name of a `tracing` event.
 macro_rules! tell {
     ($level:ident, $name:literal, { $($fields:tt)* }, $text:literal) => {
         shielded(|| tracing::event!(name: $name, target: TARGET, tracing::Level::$level, event = $name, $($fields)*, $text))
     };
 }
 
-/// A call has its lock.
+/// A call has acquired its lock.
 pub(crate) fn acquired(lock: Named<'_>, token: &OwnerToken, path: Path, waited: Duration) {
     tell!(DEBUG, "acquired", {
         key = %lock.key(), template = lock.template, site = %lock.site(), mode = lock.mode(), token = %token,
@@ -32,48 +32,48 @@ pub(crate) fn waiting(lock: Named<'_>, waited: Duration) {
 /// A call that does not wait has found the lock taken.
 pub(crate) fn skipped(lock: Named<'_>) {
     tell!(DEBUG, "skipped", { key = %lock.key(), template = lock.template, site = %lock.site(), mode = lock.mode() },
-        "another owner has the lock, and the call does not wait");
+        "another owner holds the lock, and the call does not wait");
 }
 
-/// A window of time is another call's.
+/// Another call has taken the window of a `once_per`.
 pub(crate) fn window_skipped(lock: Named<'_>, window: i64, ends_in: Duration) {
     tell!(DEBUG, "skipped", {
         key = %lock.key(), template = lock.template, site = %lock.site(), window, ends_in_ms = millis(ends_in)
     }, "another call has taken this window");
 }
 
-/// A call has waited for as long as it may.
+/// A call has waited for its whole `wait`.
 pub(crate) fn timed_out(lock: Named<'_>, waited: Duration) {
     tell!(INFO, "timed_out", {
         key = %lock.key(), template = lock.template, site = %lock.site(), mode = lock.mode(), waited_ms = millis(waited)
     }, "the lock was held by another owner during the whole wait");
 }
 
-/// Calls have failed because too few nodes agreed, so many `times` since this was told the last time.
+/// Calls have failed because too few nodes agreed. `times`: since the last event.
 pub(crate) fn no_quorum(lock: Named<'_>, causes: impl Display, times: u64) {
     tell!(WARN, "no_quorum", {
         key = %lock.key(), template = lock.template, site = %lock.site(), causes = %line(causes), times
     }, "too few nodes agreed");
 }
 
-/// Less than a fifth of a lease is left that is renewed. That of so many locks since this was told the last time.
+/// Less than a fifth of a renewed lease is left. `times`: number of such locks since the last event.
 pub(crate) fn near_expiry(lock: Named<'_>, (remaining, ttl): (Duration, Duration), times: u64) {
     tell!(WARN, "near_expiry", {
         key = %lock.key(), template = lock.template, site = %lock.site(), remaining_ms = millis(remaining),
         ttl_ms = millis(ttl), times
-    }, "the lease could not be renewed so far, and most of it is over");
+    }, "the lease could not be renewed so far, and less than a fifth of it is left");
 }
 
-/// A lock is held no more although it was not given back.
+/// A lock was lost before it was released.
 pub(crate) fn lost(lock: Named<'_>, cause: impl Display, held: Duration) {
     tell!(ERROR, "lost", {
         key = %lock.key(), template = lock.template, site = %lock.site(), cause = %line(cause), held_ms = millis(held)
     }, "the lock was lost");
 }
 
-/// A body goes on without its lock.
+/// A body continues without its lock.
 pub(crate) fn outlived(key: ToldKey<'_>) {
-    tell!(WARN, "outlived", { key = %key }, "the lock was lost, and its body goes on without it");
+    tell!(WARN, "outlived", { key = %key }, "the lock was lost, and its body continues without it");
 }
 
 /// A lock was held for longer than its `ttl`.
@@ -83,45 +83,46 @@ pub(crate) fn slow_hold(lock: Named<'_>, held: Duration, ttl: Duration) {
     }, "the lock was held for longer than its ttl");
 }
 
-/// Outcome of an attempt to break a lock. By force, the token `by` names the breaker only: no node has it.
+/// Outcome of an attempt to break a lock. With force, the token `by` only names the breaker and is stored at no node.
 pub(crate) fn broken(key: ToldKey<'_>, (holder, by): (&str, &OwnerToken), outcome: &'static str, reason: Option<&str>) {
     let reason = reason.map(line).map(tracing::field::display);
     tell!(WARN, "broken", { key = %key, holder = %line(holder), by = %by, outcome, reason },
-        "a lock was broken, or should have been");
+        "a lock was broken, or the attempt failed");
 }
 
-/// A node did not have the lock any more when it was given back.
+/// A node did not have the lock any more when it was released.
 pub(crate) fn released_late(node: &str, key: ToldKey<'_>) {
-    tell!(WARN, "released_late", { node = %line(node), key = %key }, "the lock was not ours any more at its release");
+    tell!(WARN, "released_late", { node = %line(node), key = %key }, "this process did not hold the lock any more \
+                                                                      when it was released");
 }
 
-/// Nobody knows whether a release was executed.
+/// The outcome of a release is unknown.
 pub(crate) fn release_abandoned(node: &str, key: ToldKey<'_>, cause: impl Display, was_held: bool) {
     if was_held {
         tell!(WARN, "release_abandoned", { node = %line(node), key = %key, cause = %line(cause) },
             "a release was not confirmed; the key expires by itself");
     } else {
-        // Nobody here had the lock, so that nobody has to look for what is left of it.
+        // No call here held the lock, so an operator need not look for a remaining key.
         tell!(DEBUG, "release_abandoned", { node = %line(node), key = %key, cause = %line(cause) },
-            "a token may be left; it expires by itself");
+            "a token may remain on the node; it expires by itself");
     }
 }
 
-/// A call that waits for its release has not heard of it.
+/// A release that the caller waits for was not confirmed.
 pub(crate) fn release_unconfirmed(key: ToldKey<'_>, error: impl Display) {
     tell!(WARN, "release_unconfirmed", { key = %key, error = %line(error) }, "the release was not confirmed");
 }
 
 /// A call may wait for its own caller.
 pub(crate) fn deadlock(key: ToldKey<'_>, held: impl Display) {
-    tell!(WARN, "deadlock", { key = %key }, "the lock {held}, unless it is given back meanwhile");
+    tell!(WARN, "deadlock", { key = %key }, "the lock {held}, unless the lock is released first");
 }
 
-/// A nested call waits for another one, both by their lines, and maybe for itself.
+/// A nested call waits for another nested call, and perhaps for itself. Both are named by their lines.
 pub(crate) fn nested_wait(key: ToldKey<'_>, asked_at: impl Display, taken_at: impl Display) {
     tell!(WARN, "deadlock", { key = %key },
-        "the nested call at {asked_at} waits for the one at {taken_at}, and for itself if its own body has that guard: give it \
-         a `scope`, or drop it before");
+        "the nested call at {asked_at} waits for the lock of the call at {taken_at}; if its own caller holds that \
+         guard, it waits for itself: run it in the `scope` of the guard, or drop the guard first");
 }
 
 /// Locks were taken in different orders.
@@ -132,42 +133,44 @@ pub(crate) fn lock_order(key: ToldKey<'_>, held: impl Display) {
 /// A nested call has tried to detach the lock of its caller.
 pub(crate) fn not_detached(key: ToldKey<'_>) {
     tell!(WARN, "not_detached", { key = %key },
-        "a nested call cannot leave the lock of its caller to another worker");
+        "a nested call cannot detach the lock of its caller");
 }
 
-/// Somebody has tried to detach a permit, which is given back instead.
+/// A caller has tried to detach a permit, which is released instead.
 pub(crate) fn permit_not_detached(key: ToldKey<'_>) {
-    tell!(WARN, "not_detached", { key = %key }, "a permit cannot be left to another worker, and is given back");
+    tell!(WARN, "not_detached", { key = %key }, "a permit cannot be detached; it is released instead");
 }
 
-/// There is a connection to a node, `times` since this was told the last time.
+/// A node was connected, `times` since the last event.
 pub(crate) fn node_up(node: &str, has_pushes: bool, times: u64) {
     tell!(INFO, "node_up", { node = %line(node), has_pushes, times }, "the node is connected");
 }
 
-/// There is no connection to a node, or it has broken, `times` since this was told the last time.
+/// A connection to a node has failed or broken, `times` since the last event.
 pub(crate) fn node_down(node: &str, error: impl Display, times: u64) {
-    tell!(WARN, "node_down", { node = %line(node), error = %line(error), times }, "the node has no connection");
+    tell!(WARN, "node_down", { node = %line(node), error = %line(error), times }, "the node is not connected");
 }
 
-/// No member of a cluster tells which of them has which slot.
+/// No member of a cluster returns the slot map.
 pub(crate) fn no_map(node: &str, error: impl Display, times: u64) {
     tell!(WARN, "no_map", { node = %line(node), error = %line(error), times },
-        "cannot find out which member of the cluster has which slot");
+        "cannot read the slot map of the cluster");
 }
 
-/// A node does not say when a lock is free.
+/// A node sends no wake-ups.
 pub(crate) fn not_listening(node: &str, error: impl Display, times: u64) {
     tell!(WARN, "not_listening", { node = %line(node), error = %line(error), times },
-        "cannot subscribe: waiting callers have to ask again and again");
+        "cannot subscribe: waiting callers poll instead");
 }
 
-/// A Sentinel does not say when there is another master.
+/// A Sentinel sends no notifications about a new master.
 pub(crate) fn sentinel_unheard(node: &str, sentinel: &str, error: impl Display, times: u64) {
-    tell!(WARN, "sentinel_unheard", { node = %line(node), sentinel = %line(sentinel), error = %line(error), times }, "cannot listen to a Sentinel");
+    tell!(WARN, "sentinel_unheard", {
+        node = %line(node), sentinel = %line(sentinel), error = %line(error), times
+    }, "cannot subscribe to a Sentinel");
 }
 
-/// The Sentinels have put another server in the place of the master.
+/// The Sentinels have promoted another server.
 pub(crate) fn master_changed(node: &str, master: impl Display) {
     tell!(INFO, "master_changed", { node = %line(node), master = %line(master) }, "the Sentinels have made another server the master");
 }
@@ -175,10 +178,10 @@ pub(crate) fn master_changed(node: &str, master: impl Display) {
 /// The name of a node leads to another server, at `address`.
 pub(crate) fn name_moved(node: &str, address: impl Display) {
     tell!(WARN, "name_moved", { node = %line(node), address = %line(address) },
-        "the name leads to another server: the server before is left, and its votes are void");
+        "the name leads to another server: the old connection is closed, and its votes do not count");
 }
 
-/// Another process answers for a node than before, or one that was started lately.
+/// A node answers with a new process, or with one that was started recently.
 pub(crate) fn node_restarted(node: &str, abstains_for: Duration) {
     tell!(WARN, "node_restarted", { node = %line(node), abstains_ms = millis(abstains_for) },
         "the server was restarted and may have forgotten locks");
@@ -190,7 +193,7 @@ pub(crate) fn clock_step(node: &str, step: Duration) {
         "the clock of the server was set forward: its leases end earlier");
 }
 
-/// Processes with other settings use the same locks, `times` since this was told the last time. The server has settings of `others`.
+/// Processes with other settings use the same locks, `times` since the last event. The server has settings of `others`.
 pub(crate) fn settings_differ(node: &str, [names, theirs, ours]: [&str; 3], others: usize, times: u64) {
     tell!(WARN, "settings_differ", {
         node = %line(node), settings = %line(names), theirs = %line(theirs), ours = %line(ours), others = %line(others), times
@@ -210,17 +213,17 @@ pub(crate) fn unanswered(error: impl Display) {
 /// A request of a service fails because servers cannot be reached.
 #[cfg(any(feature = "axum", feature = "tonic"))]
 pub(crate) fn request_unavailable(error: impl Display) {
-    tell!(WARN, "request_failed", { error = %line(error) }, "a request fails by its lock");
+    tell!(WARN, "request_failed", { error = %line(error) }, "a request failed because of its lock");
 }
 
 /// A request of a service fails because of what was sent.
 #[cfg(any(feature = "axum", feature = "tonic"))]
 pub(crate) fn request_invalid(error: impl Display) {
-    tell!(INFO, "request_failed", { error = %line(error) }, "a request fails by its lock");
+    tell!(INFO, "request_failed", { error = %line(error) }, "a request failed because of its lock");
 }
 
-/// A request of a service fails because something is to be mended or looked at.
+/// A request of a service fails because of a fault that an operator must fix.
 #[cfg(any(feature = "axum", feature = "tonic"))]
 pub(crate) fn request_broken(error: impl Display) {
-    tell!(ERROR, "request_failed", { error = %line(error) }, "a request fails by its lock");
+    tell!(ERROR, "request_failed", { error = %line(error) }, "a request failed because of its lock");
 }

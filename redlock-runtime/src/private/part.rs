@@ -1,13 +1,13 @@
-//! The parts of a key: values that stand in a template.
+//! Parts of a key: the values in a template.
 
 use std::fmt::{self, Write};
 use std::ops::Deref;
 use std::rc::Rc;
 use std::sync::Arc;
 
-/// A value that may stand in a key template.
+/// A value that can be used in a key template.
 ///
-/// Everything that is [`Display`](fmt::Display) is one.
+/// Implemented for every type with [`Display`](fmt::Display).
 #[diagnostic::on_unimplemented(
     message = "`{Self}` cannot be part of a lock key",
     label = "this value does not implement `Display`",
@@ -16,10 +16,10 @@ use std::sync::Arc;
             {{ .. }}`"
 )]
 pub trait LockKeyPart {
-    /// Writes the text that stands in the key.
+    /// Writes the text of the value.
     ///
     /// # Errors
-    /// Only what the writer returns.
+    /// The error of the writer.
     fn write_part(&self, out: &mut dyn fmt::Write) -> fmt::Result;
 }
 
@@ -30,14 +30,14 @@ impl<T: fmt::Display + ?Sized> LockKeyPart for T {
     }
 }
 
-/// A value in a template, escaped so that different arguments never make the same key.
+/// Value in a template, escaped so that different arguments never make the same key.
 #[derive(Debug)]
 pub struct Part<'a, T: ?Sized> {
     value: &'a T,
     escaped: Escaped,
 }
 
-/// Not always a slice: a constant for each function costs the compiler more than all the rest of its key.
+/// `One` avoids a constant slice for each function, which would cost the compiler more than the rest of the key.
 #[derive(Clone, Copy, Debug)]
 enum Escaped {
     One(char),
@@ -53,23 +53,24 @@ impl Escaped {
     }
 }
 
-/// Puts `value` into a key.
+/// Wraps a value of a key template.
 ///
-/// What `T` must be is asked where the part is formatted, which is inside the user's string; only the types that are
-/// refused for a reason of their own are refused by the next call.
+/// The bound of `T` is checked where the part is formatted, which is inside the user's string. Only types that are rejected with a
+/// message of their own are rejected by the next call.
 pub const fn part<T: ?Sized>(value: &T) -> Value<'_, T> {
     Value(AnyValue(value))
 }
 
-/// A value that is not known yet to be fit for a key.
+/// Value that is not checked yet.
 #[derive(Debug)]
 pub struct Value<'a, T: ?Sized>(AnyValue<'a, T>);
 
-/// A value for which [`Value`] has no method of its own.
+/// Value for which [`Value`] has no inherent method.
 #[derive(Debug)]
 pub struct AnyValue<'a, T: ?Sized>(&'a T);
 
-// A method of `Value` itself is found before those of what it derefs to: so some types are refused, and all others go on.
+// The compiler finds a method of `Value` before the methods of its `Deref` target. So some types are rejected, and all others use the
+// methods of `AnyValue`.
 impl<'a, T: ?Sized> Deref for Value<'a, T> {
     type Target = AnyValue<'a, T>;
 
@@ -83,14 +84,14 @@ impl<'a, T: ?Sized> AnyValue<'a, T> {
         self.0
     }
 
-    /// Inside the value's text `%` and `escaped`, which is the first character of the literal text after its placeholder,
-    /// are percent-encoded: so the literal text always ends the value.
+    /// Percent-encodes `%` and `escaped` in the text of the value. `escaped` is the first character of the literal text after the
+    /// placeholder, so the literal text always ends the value.
     #[must_use]
     pub const fn escaped(&self, escaped: char) -> Part<'a, T> {
         Part { value: self.0, escaped: Escaped::One(escaped) }
     }
 
-    /// For a value that stands before several texts.
+    /// Same as [`escaped`](Self::escaped), for a value that is followed by several different texts.
     #[must_use]
     pub const fn escaped_all(&self, escaped: &'static [char]) -> Part<'a, T> {
         Part { value: self.0, escaped: Escaped::Several(escaped) }
@@ -98,7 +99,7 @@ impl<'a, T: ?Sized> AnyValue<'a, T> {
 }
 
 impl<T: Refused> Value<'_, T> {
-    /// Does not compile, and says why. The result can be formatted, so that nothing else is said.
+    /// Never compiles, and the message names the reason. The result can be formatted, so no other message follows.
     #[must_use]
     pub const fn escaped(&self, _: char) -> &'static str
     where
@@ -117,10 +118,10 @@ impl<T: Refused> Value<'_, T> {
     }
 }
 
-/// A type that is not fit for a key even though it may have a text.
+/// Type that cannot be part of a key, even if it has a text.
 pub trait Refused {}
 
-/// Implemented by no float.
+/// Not implemented for floats.
 #[diagnostic::on_unimplemented(
     message = "a float cannot be part of a lock key",
     label = "a float",
@@ -129,7 +130,7 @@ pub trait Refused {}
 )]
 pub trait NotAFloat {}
 
-/// Implemented by no `Option`.
+/// Not implemented for `Option`.
 #[diagnostic::on_unimplemented(
     message = "an `Option` cannot be part of a lock key",
     label = "a value that may be missing",
@@ -152,7 +153,7 @@ refuse! {
     Option<T>, T: NotAFloat;
 }
 
-/// What is refused is refused behind a pointer as well, whose text is that of the value.
+/// Rejects pointers to rejected types, because they have the text of the value.
 macro_rules! refuse_behind {
     ($($pointer:ty)*) => {$(
         impl<T: Refused + ?Sized> Refused for $pointer {}

@@ -10,7 +10,7 @@ use std::str::FromStr;
 /// holder that was suspended, and continues after its lease has ended, is then rejected as soon as a later holder has written.
 ///
 /// Of two holders of one lock, the later one has the larger token, as long as no node loses its data. If one node loses its data, a
-/// token can be smaller than an earlier one; see [`acquire_fenced`](crate::LockManager::acquire_fenced). Tokens have gaps, and tokens of
+/// token can be smaller than an earlier one; see [`LockRequest::fencing`](crate::LockRequest::fencing). Tokens have gaps, and tokens of
 /// *different* locks cannot be compared.
 ///
 /// A token is a `u64` that also fits into a signed `BIGINT`. It is written and read as a decimal number, also by serde
@@ -37,7 +37,7 @@ use std::str::FromStr;
 ///
 /// # Examples
 /// ```
-/// use redlock_runtime::{FencingToken, LockError, LockManager};
+/// use redlock_runtime::{FencingToken, LockError, LockManager, LockRequest};
 ///
 /// # #[tokio::main(flavor = "current_thread")] async fn main() -> Result<(), LockError> {
 /// let manager = LockManager::in_memory();
@@ -101,7 +101,7 @@ impl FromStr for FencingToken {
     type Err = LockError;
 
     /// # Errors
-    /// [`LockError::Configuration`] for a text that no token has written.
+    /// [`LockError::Configuration`] if the text was not written by a token.
     fn from_str(text: &str) -> Result<Self, LockError> {
         // `parse` would take a sign and leading zeros.
         let token = text.parse().map(Self).ok().filter(|token| token.to_string() == text);

@@ -30,9 +30,10 @@ impl HoldOptions {
     /// [`LockError::Configuration`] for options that contradict each other or the `ttl`.
     pub(crate) fn check(&self, ttl: Duration) -> Result<(), LockError> {
         match (self.max_hold, self.min_hold) {
-            (Some(Duration::ZERO), _) => {
-                Err(LockError::configuration("a max_hold of zero lets no body run: leave it out, or give it a time"))
-            }
+            (Some(Duration::ZERO), _) => Err(LockError::configuration(
+                "a max_hold of zero leaves no time for the body: leave it out, or raise \
+                                              it",
+            )),
             (Some(longest), _) if !self.renew && longest > ttl => Err(LockError::configuration(format!(
                 "a max_hold of {longest:?} has no effect without renewal: the lock ends with its ttl of {ttl:?}"
             ))),

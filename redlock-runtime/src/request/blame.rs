@@ -155,8 +155,8 @@ mod tests {
         let found = blamed(LockPath::from("/secret/..").check().unwrap_err(), "/{tenant}/{dir:/}", (0, 1));
         assert_eq!(
             found.to_string(),
-            "the path \"/secret/..\" has the segment \"..\", which names no place: write where it leads; that comes from the \
-             value of `{dir}`"
+            "the path \"/secret/..\" has the segment \"..\", which is not allowed: resolve the path first; the cause \
+             is the value of `{dir}`"
         );
         assert!(!found.reason().contains("secret"));
     }

@@ -1,33 +1,33 @@
 //! Writing to Redis under a fencing token.
 
-/// A script for Redis that writes a value, unless a later owner of the lock has written before.
+/// Script for Redis that writes a value, unless a later holder of the lock has already written.
 ///
-/// It runs on the server that holds the value, with your own client; that need not be one of the nodes. It is atomic:
-/// between its look at the token and its write nothing else happens.
+/// Run the script with your own client, on the server that holds the value. This server need not be one of the nodes. The script is
+/// atomic: no other command runs between the comparison of the token and the write.
 ///
 /// | | |
 /// |---|---|
 /// | `KEYS[1]` | the value, a string |
-/// | `KEYS[2]` | the largest token that was seen; the script writes it, without expiry |
+/// | `KEYS[2]` | the largest token so far; the script writes it, without expiry |
 /// | `ARGV[1]` | the [`FencingToken`](crate::FencingToken) of the writer, in decimal |
 /// | `ARGV[2]` | the value to write |
 /// | `ARGV[3]` and so on | options of `SET`, if any, such as `PX` and a number of milliseconds |
-/// | reply | `1` when the value was written, `0` when the token is older than the largest one |
+/// | reply | `1` if the value was written, `0` if the token is older than the largest one |
 ///
-/// A reply of `0` says that the lock was lost and somebody else has written: stop. The writer with the largest token may
-/// write as often as it likes. On a Redis Cluster both keys must be in one slot, as `{order:7}:state` and
-/// `{order:7}:fence` are. `KEYS[2]` must outlive every writer that may still be on its way: do not let it expire, and
-/// keep it where no key is evicted.
+/// - A reply of `0` means that the lock was lost and a later holder has written: stop.
+/// - The writer with the largest token can write more than once.
+/// - On a Redis Cluster, both keys must be in one slot, such as `{order:7}:state` and `{order:7}:fence`.
+/// - `KEYS[2]` must outlive every delayed writer: do not let it expire, and use a server that does not evict keys.
 ///
 /// # When not to use it
 ///
-/// It protects the value only from writers that use it, all with tokens of one lock.
+/// The script protects the value only if all writers use the script, with tokens of one lock.
 ///
 /// # Examples
-/// With the crate `redis` and its feature `script`; any other client does it by `EVAL`.
+/// With the crate `redis` and its feature `script`. Other clients use `EVAL`.
 ///
 /// ```no_run
-/// use redlock_runtime::{FencedSet, LockManager};
+/// use redlock_runtime::{FencedSet, LockManager, LockRequest};
 ///
 /// # async fn write(manager: &LockManager, mut connection: redis::aio::MultiplexedConnection)
 /// # -> Result<(), Box<dyn std::error::Error>> {
@@ -47,6 +47,6 @@
 pub struct FencedSet;
 
 impl FencedSet {
-    /// The source of the script. It needs nothing newer than Redis 2.6.12.
+    /// Source of the script. It runs on Redis 2.6.12 and newer.
     pub const SCRIPT: &'static str = include_str!("fenced_set.lua");
 }

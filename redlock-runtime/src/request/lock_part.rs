@@ -1,12 +1,11 @@
-//! One of several things that a request wants.
+//! Part of a request for several locks.
 
 use crate::lock::part::Part;
 use crate::lock::{InvalidKey, LockKey, LockPath, Mode};
 
-/// One of several things that a [`LockRequest::all`](crate::LockRequest::all) wants: a key or a path, in the mode of the request
-/// or in one of its own.
+/// Part of a [`LockRequest::all`](crate::LockRequest::all): a key or a path, in the mode of the request or in its own mode.
 ///
-/// A text is a key. Whatever takes a part takes a key or a [`LockPath`] as well.
+/// A text converts into a key. Methods that take a part also take a key or a [`LockPath`].
 ///
 /// # Examples
 /// ```
@@ -18,7 +17,7 @@ use crate::lock::{InvalidKey, LockKey, LockPath, Mode};
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct LockPart {
     what: What,
-    /// If it is not that of the request.
+    /// `None`: the mode of the request.
     mode: Option<Mode>,
 }
 
@@ -29,28 +28,30 @@ enum What {
 }
 
 impl LockPart {
-    /// A key, in the mode of the request.
+    /// Creates a part for a key, in the mode of the request.
     pub fn key(key: impl Into<LockKey>) -> Self {
         Self { what: What::Key(key.into()), mode: None }
     }
 
-    /// A place in a tree, in the mode of the request. [`LockRequest::path`](crate::LockRequest::path) says what it excludes.
+    /// Creates a part for a path, in the mode of the request. [`LockRequest::path`](crate::LockRequest::path) describes what a path
+    /// excludes.
     pub fn path(path: impl Into<LockPath>) -> Self {
         Self { what: What::Path(path.into()), mode: None }
     }
 
-    /// A share of a key, whatever the rest of the request wants. The same as `LockPart::key(key).mode(Mode::Shared)`.
+    /// Creates a part for a shared lock of a key, whatever the mode of the request. Short for
+    /// `LockPart::key(key).mode(Mode::Shared)`.
     pub fn shared(key: impl Into<LockKey>) -> Self {
         Self::key(key).mode(Mode::Shared)
     }
 
-    /// Whether this part is for the call alone or shared with others, whatever the rest of the request wants.
+    /// Sets the mode of this part, whatever the mode of the request. [`Mode::Permit`] is not allowed here.
     #[must_use]
     pub fn mode(self, mode: Mode) -> Self {
         Self { mode: Some(mode), ..self }
     }
 
-    /// Whether it is a key, its mode, and its text.
+    /// Returns whether the part is a key, its mode, and its text.
     pub(super) fn written(&self) -> (bool, Mode, &str) {
         let mode = self.mode.unwrap_or_default();
         match &self.what {
@@ -59,12 +60,12 @@ impl LockPart {
         }
     }
 
-    /// Whether it is a key, and not a place in a tree.
+    /// Returns `true` if the part is a key and not a path.
     pub(crate) const fn is_key(&self) -> bool {
         matches!(self.what, What::Key(_))
     }
 
-    /// The name that stands for it alone, and not what is above.
+    /// Returns the name of the key or path itself, without the parents of a path.
     #[cfg(feature = "testing")]
     pub(crate) fn leaf(&self) -> LockKey {
         match &self.what {
@@ -73,12 +74,12 @@ impl LockPart {
         }
     }
 
-    /// Whether it is wanted as a permit, which is no mode of a part.
+    /// Returns `true` if the mode is `Permit`, which a part cannot have.
     pub(super) fn is_permit(&self) -> bool {
         self.mode.is_some_and(Mode::is_permit)
     }
 
-    /// Whether it cannot be locked, in whatever namespace.
+    /// Returns `true` if the part is invalid in every namespace.
     pub(super) fn is_invalid(&self) -> bool {
         match &self.what {
             What::Key(key) => key.check().is_err(),
@@ -86,10 +87,10 @@ impl LockPart {
         }
     }
 
-    /// What it means at the nodes. `default` is the mode of the request.
+    /// Returns the names that the part needs at the nodes. `default` is the mode of the request.
     ///
     /// # Errors
-    /// For a path that is none, and for a key that is too long.
+    /// [`InvalidKey`] for an invalid path, and for a key that is too long.
     pub(super) fn parts(&self, default: Mode) -> Result<Vec<Part>, InvalidKey> {
         let mode = self.mode.unwrap_or(default);
         match &self.what {

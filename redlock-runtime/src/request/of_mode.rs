@@ -15,12 +15,14 @@ impl AcquireRequest {
             return Ok(());
         }
         let refused = if self.is_fenced {
-            "readers have a shared lock at the same time, so that a fencing token orders nothing: leave out one of the two"
+            "several readers hold a shared lock at the same time, so a fencing token cannot order them: leave out one \
+             of the two"
         } else if self.windows.is_some() {
-            "once_per runs once in each window, and a shared lock is had by several at the same time: leave out one of the two"
+            "once_per runs once in each window, and several callers hold a shared lock at the same time: leave out \
+             one of the two"
         } else if self.linger.is_some_and(|linger| linger > Duration::ZERO) {
-            "linger leaves the lock to the next call of this process, and a shared one is left to nobody: leave out one of \
-             the two"
+            "linger keeps the lock for the next call of this process, and a shared lock cannot be kept: leave out one \
+             of the two"
         } else {
             return Ok(());
         };

@@ -71,11 +71,11 @@ impl AcquireRequest {
     fn check_parts(&self, parts: &[LockPart]) -> Result<(), LockError> {
         let what = if parts.iter().all(LockPart::is_key) { "several keys" } else { "a path" };
         let refused = if self.windows.is_some() {
-            format!("once_per numbers the windows of one key, and {what} are none: leave out one of the two")
+            format!("once_per works with one key, and not with {what}: leave out one of the two")
         } else if self.linger.is_some_and(|linger| linger > Duration::ZERO) {
-            format!("linger leaves one key to the next call of this process, and not {what}: leave out one of the two")
+            format!("linger works with one key, and not with {what}: leave out one of the two")
         } else if parts.iter().any(LockPart::is_permit) {
-            "Mode::Permit is no mode of one part of a request: permits are of one key".to_owned()
+            "Mode::Permit cannot be the mode of one part of a request: permits need a request for one key".to_owned()
         } else {
             return Ok(());
         };
@@ -89,7 +89,7 @@ fn all_of(parts: &[LockPart], mode: Mode, namespace: &str) -> Result<Parts, Inva
     let count = parts.len();
     if count > MOST_PARTS {
         let message = format!(
-            "a request for {count} keys and paths is too large: at most {MOST_PARTS} are allowed; lock what they are parts of"
+            "a request for {count} keys and paths is too large: at most {MOST_PARTS} are allowed; lock a common parent"
         );
         return Err(InvalidKey::new(Reason::TooManyParts, message));
     }
@@ -98,12 +98,12 @@ fn all_of(parts: &[LockPart], mode: Mode, namespace: &str) -> Result<Parts, Inva
         names.extend(part.parts(mode)?.into_iter().map(|part| part.below(namespace)));
     }
     let Some(all) = Parts::of(names) else {
-        return Err(InvalidKey::new(Reason::Empty, "a request for no key locks nothing: name one key at least"));
+        return Err(InvalidKey::new(Reason::Empty, "a request without a key locks nothing: name at least one key"));
     };
     if all.len() > MOST_NAMES {
         let message = format!(
-            "a request has {} names with what is above its paths, and at most {MOST_NAMES} are allowed: lock a place above \
-             several of them",
+            "a request has {} names, including the parents of its paths, and at most {MOST_NAMES} are allowed: lock a \
+             common parent path",
             all.len()
         );
         return Err(InvalidKey::new(Reason::TooManyParts, message));

@@ -19,24 +19,27 @@ impl AcquireRequest {
     /// [`LockError::Configuration`] for what does not go with permits.
     pub(super) fn check_permits(&self) -> Result<(), LockError> {
         let refused = match self.permits {
-            None => "Mode::Permit does not say how many there are: write .permits(n) instead of the mode",
-            Some(0) => "0 permits let nobody enter: allow 1 at least",
+            None => "Mode::Permit does not set the number of permits: write .permits(n) instead of the mode",
+            Some(0) => "with 0 permits no call can enter: allow at least 1",
             Some(many) if many > MOST_PERMITS => {
-                "more than 1000 permits are too many: every call that enters is told who has one; divide the key"
+                "more than 1000 permits are not supported, because every call reads the list of holders: use several \
+                 keys"
             }
             _ if self.key().is_none() => {
                 "permits and several keys or a path are two kinds of lock: leave out one of the two"
             }
             _ if !self.mode.is_permit() => "permits and a mode are two kinds of lock: leave out one of the two",
             _ if self.is_fenced => {
-                "permits are had at the same time, so that a fencing token orders nothing: leave out one of the two"
+                "several callers hold permits at the same time, so a fencing token cannot order them: leave out one \
+                 of the two"
             }
             _ if self.windows.is_some() => {
-                "once_per runs once in each window, and permits are had by several at the same time: leave out one of the two"
+                "once_per runs once in each window, and several callers hold permits at the same time: leave out one \
+                 of the two"
             }
             _ if self.linger.is_some_and(|linger| linger > Duration::ZERO) => {
-                "linger leaves the lock to the next call of this process, and a permit is left to nobody: leave out one of \
-                 the two"
+                "linger keeps the lock for the next call of this process, and a permit cannot be kept: leave out one \
+                 of the two"
             }
             _ => return Ok(()),
         };

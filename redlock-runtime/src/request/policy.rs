@@ -135,8 +135,8 @@ impl Policy {
         match request.linger {
             None | Some(Duration::ZERO) => Ok(Duration::ZERO),
             Some(_) => Err(LockError::configuration(format!(
-                "linger and {other} contradict each other: one leaves the lock to the next call, the other keeps it from \
-                 all of them; leave out one of the two"
+                "linger and {other} contradict each other: linger keeps the lock for the next call, the other keeps \
+                 it from all calls; leave out one of the two"
             ))),
         }
     }
@@ -178,8 +178,9 @@ impl Policy {
         }
         if ttl > self.max_ttl() {
             return Err(LockError::configuration(format!(
-                "a ttl of {ttl:?} is longer than the max_ttl of {:?}: raise `max_ttl` in all managers of the \
-                 same keys first, and use the ttl from the next deploy on, since a restarted node abstains for so long",
+                "a ttl of {ttl:?} is longer than the max_ttl of {:?}: raise `max_ttl` in all managers of the same \
+                 keys first, and use the ttl from the next deploy on, since a restarted node abstains for the old \
+                 `max_ttl`",
                 self.max_ttl()
             )));
         }
@@ -261,8 +262,9 @@ mod tests {
             assert_eq!(policy.checked_ttl(longest).unwrap(), longest);
             let error = policy.checked_ttl(longest + second).unwrap_err();
             let expected = format!(
-                "a ttl of {:?} is longer than the max_ttl of {longest:?}: raise `max_ttl` in all managers of the \
-                 same keys first, and use the ttl from the next deploy on, since a restarted node abstains for so long",
+                "a ttl of {:?} is longer than the max_ttl of {longest:?}: raise `max_ttl` in all managers of the same \
+                 keys first, and use the ttl from the next deploy on, since a restarted node abstains for the old \
+                 `max_ttl`",
                 longest + second
             );
             assert_eq!(error.to_string(), expected);

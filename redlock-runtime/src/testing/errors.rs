@@ -1,7 +1,7 @@
-//! Lock errors to test with: what a program makes of each of them.
+//! Lock errors for tests of error handling.
 //!
-//! The variants of [`LockError`] are not to be written by hand, because they may get more fields. These functions make one of each
-//! kind, with whatever a program may look at.
+//! A program cannot construct the variants of [`LockError`], because they are `#[non_exhaustive]`. These functions create an error of
+//! each kind, with all fields that a program can read.
 //!
 //! # Examples
 //! ```
@@ -28,26 +28,26 @@ use std::borrow::Cow;
 use std::panic::Location;
 use std::time::Duration;
 
-/// [`LockError::Contended`]: another owner has the lock, and so much of its lease is left, if that is known.
+/// [`LockError::Contended`]: another owner holds the lock. `lease_left`: remaining lease of that owner, if known.
 #[must_use]
 pub fn contended(key: impl Into<LockKey>, lease_left: Option<Duration>) -> LockError {
     LockError::Contended { key: key.into(), lease_left, holder: None }
 }
 
-/// [`LockError::TimedOut`]: another owner had the lock during the whole wait.
+/// [`LockError::TimedOut`]: another owner held the lock for the whole wait.
 #[must_use]
 pub fn timed_out(key: impl Into<LockKey>, waited: Duration, lease_left: Option<Duration>) -> LockError {
     LockError::TimedOut { key: key.into(), waited, lease_left, holder: None }
 }
 
-/// [`LockError::TooManyWaiting`]: `limit` calls of this process wait for the key already.
+/// [`LockError::TooManyWaiting`]: `limit` calls of this process already wait for the key.
 #[must_use]
 pub fn too_many_waiting(key: impl Into<LockKey>, limit: usize) -> LockError {
     LockError::TooManyWaiting { key: key.into(), limit }
 }
 
-/// The same [`Contended`](LockError::Contended) or [`TimedOut`](LockError::TimedOut) error with a
-/// [`holder`](LockError::holder); any other as it is.
+/// Sets the [`holder`](LockError::holder) of a [`Contended`](LockError::Contended) or [`TimedOut`](LockError::TimedOut) error.
+/// Returns any other error unchanged.
 #[must_use]
 pub fn with_holder(error: LockError, token: OwnerToken) -> LockError {
     match error {
@@ -61,13 +61,13 @@ pub fn with_holder(error: LockError, token: OwnerToken) -> LockError {
     }
 }
 
-/// A token of a manager that does not exist, made just now.
+/// Returns a new token of a manager that does not exist.
 #[must_use]
 pub fn token() -> OwnerToken {
     OwnerToken::new(ManagerId::random(), TokenClock::new(Clock::Boot).next())
 }
 
-/// [`LockError::WindowTaken`]: the window of that number is another call's.
+/// [`LockError::WindowTaken`]: another call has taken the window with this number.
 #[must_use]
 pub fn window_taken(key: impl Into<LockKey>, window: i64, ends_in: Duration) -> LockError {
     LockError::WindowTaken { key: key.into(), window, ends_in }
@@ -79,8 +79,8 @@ pub fn no_quorum(key: impl Into<LockKey>) -> LockError {
     no_quorum_of(Some(key.into()), 1, [("test-1:6379", NodeError::Unreachable("Connection refused".into()))])
 }
 
-/// [`LockError::NoQuorum`] of so many `nodes`, a majority of which had to agree, and of which these have not, each by its
-/// address and for a reason. Without a key it is that of [`ready`](crate::LockManager::ready).
+/// [`LockError::NoQuorum`] for the given number of `nodes`, of which a majority had to agree. `causes`: address and error of each node
+/// that did not agree. Without a key, it is an error of [`ready`](crate::LockManager::ready).
 #[must_use]
 pub fn no_quorum_of<'n>(
     key: Option<LockKey>,
@@ -90,14 +90,14 @@ pub fn no_quorum_of<'n>(
     LockError::NoQuorum { key, needed: nodes / 2 + 1, nodes, causes: failures(causes) }
 }
 
-/// [`LockError::Refused`]: the only server answers with an error that does not pass, such as
+/// [`LockError::Refused`]: the only server answers with a permanent error, such as
 /// `NOPERM this user has no permissions to run the 'evalsha' command`.
 #[must_use]
 pub fn refused(key: impl Into<LockKey>, answer: &str) -> LockError {
     refused_of(Some(key.into()), 1, [("test-1:6379", NodeError::Refused(answer.into()))])
 }
 
-/// [`LockError::Refused`] of so many `nodes`, with causes as in [`no_quorum_of`].
+/// [`LockError::Refused`] for the given number of `nodes`, with `causes` as in [`no_quorum_of`].
 #[must_use]
 pub fn refused_of<'n>(
     key: Option<LockKey>,
@@ -107,14 +107,14 @@ pub fn refused_of<'n>(
     LockError::Refused { key, needed: nodes / 2 + 1, nodes, causes: failures(causes) }
 }
 
-/// [`LockError::Lost`]: the lock was held for so long, and is not any more. For [`NotRenewed`](LossCause::NotRenewed), there is
-/// [`not_renewed`].
+/// [`LockError::Lost`]: the lock was lost after `held_for`. [`not_renewed`] creates the cause
+/// [`NotRenewed`](LossCause::NotRenewed).
 #[must_use]
 pub fn lost(key: impl Into<LockKey>, held_for: Duration, cause: LossCause) -> LockError {
     LockError::Lost { key: key.into(), held_for, cause }
 }
 
-/// [`LossCause::NotRenewed`], with one cause for each server that has not renewed the lock.
+/// [`LossCause::NotRenewed`], with one cause for each server that did not renew the lock.
 #[must_use]
 pub fn not_renewed<'n>(causes: impl IntoIterator<Item = (&'n str, NodeError)>) -> LossCause {
     LossCause::NotRenewed { causes: failures(causes) }
@@ -126,7 +126,7 @@ pub fn revoked(by: OwnerToken) -> LossCause {
     LossCause::Revoked { by: Box::new(by) }
 }
 
-/// [`LockError::WouldDeadlock`]: the body of a call asks for the lock of its own call. Both lines are the one that calls this.
+/// [`LockError::WouldDeadlock`]: a nested call needs the lock of its own caller. Both lines are the line that calls this function.
 #[track_caller]
 #[must_use]
 pub fn would_deadlock(key: impl Into<LockKey>) -> LockError {
@@ -134,8 +134,8 @@ pub fn would_deadlock(key: impl Into<LockKey>) -> LockError {
     LockError::WouldDeadlock { held: Box::new(HeldLock::new(key.clone(), line, line, Why::Same)), key }
 }
 
-/// [`LockError::WouldDeadlock`] by [`OrderCheck::Deny`](crate::OrderCheck::Deny): `key` is asked for in the lock of `held`, and
-/// elsewhere it is the other way round. All lines are the one that calls this.
+/// [`LockError::WouldDeadlock`] by [`OrderCheck::Deny`](crate::OrderCheck::Deny): `key` is requested while `held` is held, and
+/// elsewhere in the opposite order. All lines are the line that calls this function.
 #[track_caller]
 #[must_use]
 pub fn wrong_order(key: impl Into<LockKey>, held: impl Into<LockKey>) -> LockError {
@@ -144,8 +144,8 @@ pub fn wrong_order(key: impl Into<LockKey>, held: impl Into<LockKey>) -> LockErr
     LockError::WouldDeadlock { key: key.into(), held: Box::new(HeldLock::new(held.into(), line, line, why)) }
 }
 
-/// [`LockError::InvalidKey`]: the value of this placeholder is empty. That of a text which
-/// [`LockKey::check`] or [`LockPath::check`](crate::LockPath::check) refuses is made by `LockError::from`.
+/// [`LockError::InvalidKey`]: the value of this placeholder is empty. For another fault, convert the error of
+/// [`LockKey::check`] or [`LockPath::check`](crate::LockPath::check) with `LockError::from`.
 #[must_use]
 pub fn invalid_key(placeholder: &'static str) -> LockError {
     let invalid = InvalidKey::new(Reason::Empty, "the key is empty: a lock needs a name, as in \"order:7\"");

@@ -1,8 +1,7 @@
-//! One test in many schedules, each of which a seed decides and repeats.
+//! Runs one test with many random schedules, each determined by a seed.
 //!
-//! What chance decides in a run comes from the seed, on one thread: the trouble and the delays of the servers, the pauses of the
-//! test, the random numbers of the library; the ids of managers, the order in which lines are looked at and the time at which a
-//! run begins are the same or follow from it.
+//! A run has one thread. The seed determines the faults and delays of the servers, the pauses of the test and the random numbers of the
+//! library. The ids of managers, the order of background checks and the start time are fixed or follow from the seed.
 
 mod seeds;
 
@@ -17,41 +16,41 @@ use std::time::Duration;
 use tokio::runtime::Builder;
 use tokio::time::timeout;
 
-/// How many servers there are, if nobody says it: the fewest of which one may forget its locks and nothing happens.
+/// Default number of servers: the minimum at which one server can lose its data without a second holder.
 const SERVERS: usize = 3;
-/// When runs begin, in milliseconds since 1970, give or take a day: any fixed time does.
+/// Approximate start time of runs, in milliseconds since 1970. Any fixed time is possible.
 const BEGINNING: u64 = 1_700_000_000_000;
 const DAY: u64 = 86_400_000;
-/// No run takes longer than this, in virtual time, if nobody says it. Smaller, what takes hours is to say so; larger, a run that
-/// does not end takes longer to fail.
+/// Default limit of a run, in virtual time. Too small: tests of several hours must raise it. Too large: a run that never ends fails
+/// later.
 const MAX_TIME: Duration = Duration::from_secs(86_400);
 
-/// Runs `test` once for each seed, over three servers that get into all kinds of trouble: they are cut off, alone and together,
-/// or from one of the managers, hang, are slow, refuse commands, and restart without their data. Time is virtual, so that a run
-/// takes about a millisecond.
+/// Runs `test` once for each seed, with three servers and random faults. Time is virtual, so a run takes about a millisecond.
 ///
-/// A right program keeps its promises in all of them: two bodies with one lock never run at the same time. A wrong one breaks them
-/// in some. `test` says what they are: it runs the program, in several managers if need be, and asserts what must be true. Calls may
-/// fail by [`NoQuorum`](crate::LockError::NoQuorum), [`TimedOut`](crate::LockError::TimedOut) or [`Lost`](crate::LockError::Lost), as in
-/// a bad night; that is no failure of the test.
+/// The faults: servers are cut off (one, all, or from one manager), hang, are slow, refuse commands, and restart without their data.
 ///
-/// A seed decides everything, and a seed that fails is printed with the log of its run. `REDLOCK_SEED=41`, with the name of one
-/// test, runs that one alone: `REDLOCK_SEED=41 cargo test no_deposit_is_lost`. Without a name, it replaces the seeds of all tests.
-/// `REDLOCK_SEED=0..100000` is for a night.
+/// `test` runs the program, with several managers if necessary, and asserts what must be true, for example that two bodies with one lock
+/// never run at the same time. A correct program passes with every seed; a wrong program fails with some seeds. Calls can fail with
+/// [`NoQuorum`](crate::LockError::NoQuorum), [`TimedOut`](crate::LockError::TimedOut) or [`Lost`](crate::LockError::Lost), so `test` must
+/// tolerate these errors.
 ///
-/// What the seed cannot decide is to be kept out of `test`: other threads, sockets, the real time, random numbers of the program,
-/// the order of a `HashMap`, and `tokio::select!` without `biased`. [`random_pause`](TestServers::random_pause) is chance that the
-/// seed decides. Of a task that is spawned, the handle is to be awaited and unwrapped, or its panics are lost.
+/// A failing seed is printed with the log of its run. To repeat it, set `REDLOCK_SEED` and name the test:
+/// `REDLOCK_SEED=41 cargo test no_deposit_is_lost`. Without a name, the variable replaces the seeds of all tests. It can be a range, such
+/// as `REDLOCK_SEED=0..100000`.
 ///
-/// Somebody else takes a lock by [`hold`](TestServers::hold) here as soon as it can be had, and has it until the trouble or the test
-/// takes it away. [`expire`](TestServers::expire) and [`lose`](TestServers::lose) do nothing to a lock whose lease is over already.
+/// A run can only be repeated if the seed determines everything. Do not use these in `test`: other threads, sockets, the real time, random
+/// numbers of the program, the order of a `HashMap`, and `tokio::select!` without `biased`. Use
+/// [`random_pause`](TestServers::random_pause) for random delays. Await and unwrap the handle of each spawned task, or its panics are lost.
 ///
-/// To see that the program gets on again when the trouble is over, call [`calm`](TestServers::calm). How many servers there are,
-/// whether they get into trouble and for how long a run may take is said by [`Explore`], of which this is the short form.
+/// [`hold`](TestServers::hold) waits until the lock is free, and holds it until a fault or the test ends it.
+/// [`expire`](TestServers::expire) and [`lose`](TestServers::lose) do nothing if the lease has already ended.
+///
+/// Call [`calm`](TestServers::calm) to test that the program recovers after the faults. [`Explore`] sets the number of servers, the faults
+/// and the time limit.
 ///
 /// # Panics
-/// When `test` does, when a run does not end within a day of virtual time, and inside of a tokio runtime: call it in a plain `#[test]`.
-/// Then no other seed is run.
+/// If `test` panics, or if a run does not end within one day of virtual time; the remaining seeds are not run. Also inside of a tokio
+/// runtime: call it in a plain `#[test]`.
 ///
 /// # Examples
 /// ```
@@ -62,7 +61,7 @@ const MAX_TIME: Duration = Duration::from_secs(86_400);
 /// use std::cell::Cell;
 /// use std::time::Duration;
 ///
-/// /// Reads, computes, writes: right under the lock alone.
+/// /// Reads, computes and writes. Correct only under the lock.
 /// #[distributed_lock(key = "account:{id}", ttl = 2)]
 /// async fn deposit(id: u64, balance: &Cell<u64>, servers: &TestServers) -> Result<(), LockError> {
 ///     let before = balance.get();
@@ -90,7 +89,7 @@ const MAX_TIME: Duration = Duration::from_secs(86_400);
 /// # #[cfg(not(feature = "macros"))] fn main() {}
 /// ```
 ///
-/// With `renew = false, on_lost = continue`, the body goes on when its lease is over, and a seed shows what comes of it:
+/// With `renew = false, on_lost = continue`, the body continues after its lease has ended. One of the seeds finds the lost update:
 ///
 /// ```should_panic
 /// # #[cfg(feature = "macros")]
@@ -127,12 +126,12 @@ pub fn explore(seeds: impl IntoIterator<Item = u64>, test: impl AsyncFn(TestServ
     Explore::new(seeds).run(test);
 }
 
-/// [`explore`] with other settings: how many servers, whether they get into trouble, and for how long a run may take.
+/// Builder of [`explore`] with other settings: number of servers, faults, and time limit of a run.
 ///
-/// A seed decides everything together with these: with other settings, it is another run.
+/// A seed repeats a run only with the same settings.
 ///
 /// # Examples
-/// Without trouble, no call of a right program fails, and still its calls meet in another way in each run:
+/// Without faults, no call of a correct program fails, and the order of its calls still differs in each run:
 ///
 /// ```
 /// use redlock_runtime::testing::Explore;
@@ -164,7 +163,7 @@ pub struct Explore<S> {
     circumstances: Circumstances,
 }
 
-/// What a run is like, beside its seed.
+/// Settings of a run.
 #[derive(Clone, Copy, Debug)]
 struct Circumstances {
     servers: usize,
@@ -173,18 +172,19 @@ struct Circumstances {
 }
 
 impl<S: IntoIterator<Item = u64>> Explore<S> {
-    /// One run for each of `seeds`, such as `0..1000`; `[41].into_iter().chain(0..1000)` begins with one that has failed before.
+    /// Creates one run for each of `seeds`, such as `0..1000`. Use `[41].into_iter().chain(0..1000)` to start with a seed that has failed
+    /// before.
     pub fn new(seeds: S) -> Self {
         let circumstances = Circumstances { servers: SERVERS, has_faults: true, max_time: MAX_TIME };
         Self { seeds, only: None, circumstances }
     }
 
-    /// How many servers there are. Default: 3.
+    /// Sets the number of servers. Default: 3.
     ///
-    /// A single one, which is trusted after a restart, does not forget its locks by chance: no program would be right then.
+    /// A single server never restarts without its data, because it votes at once after a restart and no program would pass.
     ///
     /// # Panics
-    /// For none.
+    /// If the number is 0.
     #[track_caller]
     pub fn servers(mut self, servers: usize) -> Self {
         assert!(servers > 0, "locks need a server: write `servers(1)`, or more");
@@ -192,23 +192,22 @@ impl<S: IntoIterator<Item = u64>> Explore<S> {
         self
     }
 
-    /// Whether servers get into trouble and managers are cut off from them. Default: `true`.
+    /// Sets whether random faults happen. Default: `true`.
     ///
-    /// Without, the servers are well unless the test does something to them; messages take different times, and whoever holds locks
-    /// by [`hold`](TestServers::hold) waits for them, as in any run.
+    /// Without faults, messages still take random times, and [`hold`](TestServers::hold) still waits for the lock. The test can cause
+    /// faults itself.
     pub fn faults(mut self, faults: bool) -> Self {
         self.circumstances.has_faults = faults;
         self
     }
 
-    /// The longest that a run may take, in virtual time; one that takes longer fails. Default: a day.
+    /// Sets the time limit of a run, in virtual time. A run that takes longer fails. Default: one day.
     pub fn max_time(mut self, max_time: Duration) -> Self {
         self.circumstances.max_time = max_time;
         self
     }
 
-    /// Runs this seed alone, in the place of all others, for as long as somebody looks at why it fails. `REDLOCK_SEED` does the same
-    /// from outside, and goes before it.
+    /// Runs only this seed, while you debug a failure. The variable `REDLOCK_SEED` does the same, and takes precedence.
     ///
     /// # Examples
     /// ```
@@ -221,10 +220,10 @@ impl<S: IntoIterator<Item = u64>> Explore<S> {
         self
     }
 
-    /// Runs `test` once for each seed, as [`explore`] says.
+    /// Runs `test` once for each seed, like [`explore`].
     ///
     /// # Panics
-    /// As [`explore`].
+    /// In the cases of [`explore`].
     #[track_caller]
     pub fn run(self, test: impl AsyncFn(TestServers, u64)) {
         // What follows on this thread is by chance again, also when a seed fails.

@@ -1,19 +1,19 @@
-//! A manager in the place of the installed one, for as long as a test takes.
+//! Installed manager of one test.
 
 use crate::manager::{LockManager, replace, restore};
 use tokio::runtime::{Handle, Id};
 
-/// Puts `manager` in the place of the installed one until the guard is dropped: for handlers that run in spawned tasks, which a
+/// Installs `manager` for the runtime of the test, until the guard is dropped. Use it for handlers that run in spawned tasks, which a
 /// [`scope`](LockManager::scope) does not reach.
 ///
-/// It is there for everything that runs in the runtime of the test: the test itself, the tasks that it spawns, and what they
-/// spawn. `#[tokio::test]` and [`explore`](super::explore) make a runtime of its own for each test and each seed, so that tests
-/// that run at the same time do not meet. A scope comes before it, and it comes before what [`LockManager::install`] has installed.
+/// The manager is used by the test and by all tasks of its runtime. `#[tokio::test]` and [`explore`](super::explore) create one runtime
+/// for each test and each seed, so tests can run in parallel. A scope takes precedence over this manager, and this manager takes
+/// precedence over [`LockManager::install`].
 ///
-/// A thread of one's own, `std::thread::spawn`, is in no runtime and does not see it.
+/// A thread of `std::thread::spawn` has no runtime and does not use the manager.
 ///
 /// # Panics
-/// Outside of a tokio runtime, and when there is one in the same runtime already.
+/// Outside of a tokio runtime, and if a manager is already installed for this runtime.
 ///
 /// # Examples
 /// ```
@@ -48,7 +48,7 @@ pub fn install(manager: &LockManager) -> Installed {
     Installed { runtime }
 }
 
-/// A manager is in the place of the installed one until this is dropped; see [`install`].
+/// Guard of [`install`]. Dropping it uninstalls the manager.
 #[derive(Debug)]
 pub struct Installed {
     runtime: Id,

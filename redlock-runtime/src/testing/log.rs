@@ -1,4 +1,4 @@
-//! What a test reads of the calls that were made, and asserts.
+//! Log of lock calls, and its assertions.
 
 mod at_work;
 mod duration;
@@ -8,10 +8,10 @@ use std::fmt;
 use std::sync::Arc;
 use std::time::Duration;
 
-/// What became of the calls of all managers with the same servers, in the order in which it happened.
+/// Outcomes of the calls of all managers with the same servers, in the order in which they happened.
 ///
-/// A lock is named by its key or by its template: `order:7`, `order:{id}`. One of several keys or paths is named by each of them as
-/// well. `Display` writes all entries.
+/// Methods take the key or the template of a lock: `order:7`, `order:{id}`. A lock of several keys or paths is also found by each of
+/// them. `Display` writes all entries.
 ///
 /// # Examples
 /// ```
@@ -32,38 +32,38 @@ use std::time::Duration;
 pub struct Log(pub(super) Arc<Journal>);
 
 impl Log {
-    /// All entries so far.
+    /// Returns all entries so far.
     #[must_use]
     pub fn entries(&self) -> Vec<LogEntry> {
         self.0.entries().clone()
     }
 
-    /// The keys of the locks that calls have had, in their order, each as often as a call has had it: alone, or together with others
-    /// that share it. Nested calls have [entered](Self::entered) those of their callers.
+    /// Returns the key of each acquired lock, exclusive or shared, in order. A key that was acquired twice is listed twice. Reentrant
+    /// nested calls are not listed here, but in [`entered`](Self::entered).
     #[must_use]
     pub fn acquired(&self) -> Vec<String> {
         self.keys(|event| matches!(event, LogEvent::Acquired { .. }))
     }
 
-    /// The keys of the locks that nested calls have entered, which their callers had.
+    /// Returns the keys of the locks that nested calls have entered, which their callers held.
     #[must_use]
     pub fn entered(&self) -> Vec<String> {
         self.keys(|event| matches!(event, LogEvent::Entered {}))
     }
 
-    /// The keys of the locks that calls have lost, nested ones as well.
+    /// Returns the keys of the locks that calls have lost, nested calls included.
     #[must_use]
     pub fn lost(&self) -> Vec<String> {
         self.keys(|event| matches!(event, LogEvent::Lost { .. }))
     }
 
-    /// The keys that calls have asked for and not got.
+    /// Returns the keys of the calls that have failed.
     #[must_use]
     pub fn failed(&self) -> Vec<String> {
         self.keys(|event| matches!(event, LogEvent::Failed { .. }))
     }
 
-    /// The keys that calls have asked for and were dropped while they waited.
+    /// Returns the keys of the calls that were dropped while they waited.
     #[must_use]
     pub fn cancelled(&self) -> Vec<String> {
         self.keys(|event| matches!(event, LogEvent::Cancelled {}))
@@ -74,16 +74,16 @@ impl Log {
         entries.iter().filter(|entry| is_meant(&entry.event)).map(|entry| entry.key.as_str().to_owned()).collect()
     }
 
-    /// How many calls were at work under one key at the same time, at the most, of the keys that `name` is or is the template
-    /// of, whether they have it alone or share it. It is 1 for a lock that does what it should, unless it is shared; of one that is
-    /// shared by some and not by others, [`assert_exclusive!`](crate::assert_exclusive) tells whether it does.
+    /// Returns the maximum number of calls that ran under one key at the same time. `name`: a key, or the template of several keys.
     ///
-    /// A call counts until its body or its guard has ended, also when it has lost its lock before; a nested one that has entered the lock
-    /// of its caller does not count beside that. So more than 1 is what
-    /// `on_lost = continue` may lead to, and a guard that is used without a look at it.
+    /// The number is 1 for an exclusive lock that works. If some calls share the lock and others do not, use
+    /// [`assert_exclusive!`](crate::assert_exclusive) instead.
+    ///
+    /// A call counts until its body or guard has ended, even after it has lost its lock. So `on_lost = continue`, or a guard that is
+    /// used without a check, can lead to more than 1. A nested call that has entered the lock of its caller does not count.
     ///
     /// # Panics
-    /// When the log has entries and none of them has that name, since it is misspelt then.
+    /// If the log has entries and none of them has this name: the name is misspelt.
     #[must_use]
     #[track_caller]
     pub fn max_together(&self, name: &str) -> usize {
@@ -93,13 +93,13 @@ impl Log {
         at_work::most_together(&entries, name)
     }
 
-    /// Forgets all entries, at a moment when no call has a lock: one that has is not known any more by
-    /// [`max_together`](Self::max_together).
+    /// Removes all entries. Call it while no call holds a lock: [`max_together`](Self::max_together) does not count a call whose entry
+    /// was removed.
     pub fn clear(&self) {
         self.0.entries().clear();
     }
 
-    /// What [`assert_exclusive!`](crate::assert_exclusive) is made of.
+    /// Implementation of [`assert_exclusive!`](crate::assert_exclusive).
     #[doc(hidden)]
     #[track_caller]
     pub fn check_exclusive(&self, name: &str) {
@@ -114,7 +114,7 @@ impl Log {
         }
     }
 
-    /// What [`assert_locked!`](crate::assert_locked) is made of, with a duration as the attribute says it.
+    /// Implementation of [`assert_locked!`](crate::assert_locked), with a duration in the syntax of the attribute.
     #[doc(hidden)]
     #[track_caller]
     pub fn check_locked_for(&self, name: &str, ttl: &str) {
@@ -124,7 +124,7 @@ impl Log {
         }
     }
 
-    /// What [`assert_locked!`](crate::assert_locked) is made of.
+    /// Implementation of [`assert_locked!`](crate::assert_locked).
     #[doc(hidden)]
     #[track_caller]
     pub fn check_locked(&self, name: &str, wanted: Option<Duration>) {
@@ -157,11 +157,13 @@ impl fmt::Debug for Log {
     }
 }
 
-/// Asserts that a call has had a lock, by a [`Log`](crate::testing::Log): one with this key or template, and for this `ttl` if one
-/// is given. That is written as in the attribute, `30s`, `500ms`, `"1m30s"` and `30` for seconds, or is a [`Duration`].
+/// Asserts that a call has acquired the lock with this key or template, and with this `ttl` if one is given. The first argument is a
+/// [`Log`](crate::testing::Log).
+///
+/// The `ttl` has the syntax of the attribute (`30s`, `500ms`, `"1m30s"`, `30` for seconds), or is a [`Duration`].
 ///
 /// # Panics
-/// When no call has had it, with all entries of the log.
+/// If no call has acquired the lock. The message contains all entries of the log.
 ///
 /// # Examples
 /// ```
@@ -187,16 +189,20 @@ macro_rules! assert_locked {
     };
 }
 
-/// Asserts that calls have had a lock and that it did what it should, by a [`Log`](crate::testing::Log): of the keys that are this
-/// one or have this template, each was one call's alone, or shared by those who [share](crate::Mode) it, at any time; nobody had
-/// a [path](crate::LockRequest::path) above or below one of them meanwhile; and nobody came in with one of so many
-/// [permits](crate::LockRequest::permits) while as many others had theirs.
+/// Asserts that calls have acquired the locks with this key or template, and that no two conflicting calls ran at the same time. The
+/// first argument is a [`Log`](crate::testing::Log).
 ///
-/// A call counts until its body or its guard has ended, also when it has lost its lock before: see
+/// Calls conflict in these cases:
+///
+/// - Both have the same key, unless both [share](crate::Mode) it.
+/// - One has a [path](crate::LockRequest::path) above or below the path of the other.
+/// - A call has acquired a [permit](crate::LockRequest::permits) while all permits were taken.
+///
+/// A call counts until its body or guard has ended, even after it has lost its lock: see
 /// [`max_together`](crate::testing::Log::max_together).
 ///
 /// # Panics
-/// When that is not so, and when no call has had it, with all entries of the log.
+/// If calls conflict, or if no call has acquired such a lock. The message contains all entries of the log.
 ///
 /// # Examples
 /// ```

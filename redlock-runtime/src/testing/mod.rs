@@ -1,28 +1,28 @@
-//! For tests of programs that use this library: servers in memory with faults, virtual time, a log, and many schedules.
+//! Tools for tests of programs that use locks: in-memory servers with faults, virtual time, a log, and random schedules.
 //!
-//! It is behind the feature `testing`, for `[dev-dependencies]`:
+//! Enable the feature `testing` in `[dev-dependencies]`:
 //!
 //! ```toml
 //! [dev-dependencies]
 //! redlock-runtime = { version = "0.1", features = ["testing"] }
 //! ```
 //!
-//! - [`TestServers`]: servers that several managers share, with calls that [hold](TestServers::hold), [lose](TestServers::lose) and
-//!   [end](TestServers::expire) locks, and [what can befall a server](TestServer) or [a manager](TestServers::cut_off).
-//! - [`Log`], [`assert_locked!`](crate::assert_locked) and [`assert_exclusive!`](crate::assert_exclusive): what was locked, for how
-//!   long, and by how many at the same time.
-//! - [`errors`]: each [`LockError`](crate::LockError), to see what a program makes of it.
-//! - [`install`]: a manager in the place of the installed one, for handlers that run in spawned tasks of a test.
-//! - [`explore`]: one test in thousands of schedules, each of which can be repeated; [`Explore`] for other settings.
+//! - [`TestServers`]: servers for several managers. Methods [hold](TestServers::hold), [lose](TestServers::lose) and
+//!   [expire](TestServers::expire) locks, and cause faults of [a server](TestServer) or [a manager](TestServers::cut_off).
+//! - [`Log`], [`assert_locked!`](crate::assert_locked) and [`assert_exclusive!`](crate::assert_exclusive): which locks were acquired,
+//!   with which `ttl`, and by how many calls at the same time.
+//! - [`errors`]: each kind of [`LockError`](crate::LockError), for tests of error handling.
+//! - [`install`]: the installed manager of one test, for handlers that run in spawned tasks.
+//! - [`explore`]: runs one test with thousands of schedules, each of which can be repeated. [`Explore`] has more settings.
 //!
-//! Nothing here is for a running service: it panics where a test has made a mistake. With the feature, a program does the same as
-//! without, a little slower.
+//! Do not use this module in a running service: it panics if a test is wrong. The feature does not change the behaviour of a program;
+//! it makes the program a little slower.
 //!
 #![cfg_attr(
     feature = "macros",
-    doc = "[Testing](crate::guide::recipes::testing), in the guide, shows how they go together."
+    doc = "[Testing](crate::guide::recipes::testing) in the guide shows how to combine them."
 )]
-#![allow(clippy::panic, reason = "it is for tests, which are told by a panic what is wrong with them")]
+#![allow(clippy::panic, reason = "a panic reports a wrong test")]
 
 pub mod errors;
 mod explore;

@@ -1,4 +1,4 @@
-//! The servers of one test, and the managers that share them.
+//! Servers of one test, and the managers that share them.
 
 mod somebody;
 
@@ -23,17 +23,17 @@ use std::time::Duration;
 use tokio::runtime::Handle;
 use tokio::task::AbortHandle;
 
-/// Servers in the memory of a test, which several managers share: what two processes and a Redis are outside of it.
+/// In-memory servers of one test. Several managers can share them, like several processes share a Redis server.
 ///
-/// They know the same commands as a Redis server, and follow tokio's clock: under `start_paused`, a lease of 30 seconds runs out
-/// in no time, and otherwise in 30 seconds. A command to a server that is well is executed before the call that sends it goes on,
-/// so that a guard that was dropped has given its lock back; what a server says unasked comes as soon as the test awaits
-/// something.
+/// - The servers execute the commands of this library like a Redis server.
+/// - The servers use tokio's clock. With `start_paused`, a lease of 30 seconds expires at once; otherwise in 30 seconds.
+/// - A healthy server executes a command before the call that sends it continues. So a dropped guard has released its lock.
+/// - Wake-ups arrive when the test awaits.
 ///
-/// Clones are the same servers. They, their managers and their log go with the last of them.
+/// Clones are the same servers. The servers, their managers and their log are freed with the last clone.
 ///
 /// # Panics
-/// It is for tests: where a test asks for something that cannot be, such as a lock that is taken, it panics and says so.
+/// If a test requests something impossible, such as holding a lock that is taken, the method panics with the reason.
 ///
 /// # Examples
 /// ```
@@ -51,7 +51,7 @@ use tokio::task::AbortHandle;
 /// let servers = TestServers::new(3);
 /// let (ours, theirs) = (servers.manager(), servers.manager());
 ///
-/// servers.hold("order:7").await; // somebody else
+/// servers.hold("order:7").await; // another owner
 /// assert!(ours.scope(capture(7)).await.unwrap_err().is_contended());
 /// servers.release("order:7");
 /// servers.node(0).down();
@@ -68,33 +68,33 @@ struct Inner {
     clock: Clock,
     servers: Vec<Arc<Server>>,
     journal: Arc<Journal>,
-    /// How many managers there are.
+    /// Number of managers.
     managers: AtomicUsize,
-    /// Who has what [`TestServers::hold`] has taken.
+    /// Owner of the locks of [`TestServers::hold`].
     somebody: OnceLock<LockManager>,
     taken: Mutex<BTreeMap<String, Vec<LockGuard>>>,
     random: Mutex<Rng>,
-    /// What gets the servers into trouble.
+    /// Source of random faults.
     trouble: Mutex<Vec<AbortHandle>>,
-    /// Whether they are those of a run of `explore`.
+    /// `true` in a run of `explore`.
     is_explored: bool,
 }
 
 impl TestServers {
-    /// So many servers, which are well.
+    /// Creates the given number of healthy servers.
     ///
-    /// One server is trusted after a restart, and several are not for a while, as outside of tests: see
-    /// [`AfterRestart`](crate::AfterRestart).
+    /// A single server votes at once after a restart, and several servers abstain for a while, like real servers: see
+    /// [`AfterRestart`](crate::tuning::AfterRestart).
     ///
     /// # Panics
-    /// For no servers.
+    /// If the number is 0.
     #[must_use]
     #[track_caller]
     pub fn new(servers: usize) -> Self {
         Self::with(servers, Clock::tokio(), (false, 0))
     }
 
-    /// The same with another clock, whether they are those of a run of `explore`, and chance that begins with `seed`.
+    /// Creates servers with another clock and a random `seed`, for a run of `explore` or not.
     #[track_caller]
     pub(super) fn with(servers: usize, clock: Clock, (is_explored, seed): (bool, u64)) -> Self {
         static MADE: AtomicUsize = AtomicUsize::new(0);
@@ -115,7 +115,7 @@ impl TestServers {
         }))
     }
 
-    /// A manager with these servers: one more process, as far as the servers can tell.
+    /// Creates a manager with these servers. The servers treat each manager as another process.
     ///
     /// # Panics
     /// Outside of a tokio runtime.
@@ -125,10 +125,10 @@ impl TestServers {
         self.manager_with(LockManager::builder())
     }
 
-    /// The same with the settings of `builder`, which has no nodes.
+    /// Creates a manager with these servers and the settings of `builder`, which must not have nodes.
     ///
     /// # Panics
-    /// Outside of a tokio runtime, and for settings that [`build`](LockManagerBuilder::build) refuses.
+    /// Outside of a tokio runtime, and for settings that [`build`](LockManagerBuilder::build) rejects.
     ///
     /// # Examples
     /// ```
@@ -168,10 +168,10 @@ impl TestServers {
         builder.build_of_nodes(Made { id, clock: *clock, servers_are: name, is_replayed: true, notebook }, nodes)
     }
 
-    /// The server with that number, from 0, and what can befall it.
+    /// Returns the server with this number, from 0.
     ///
     /// # Panics
-    /// When there are fewer servers.
+    /// If there are fewer servers.
     #[track_caller]
     #[must_use]
     pub fn node(&self, number: usize) -> TestServer {
@@ -181,22 +181,22 @@ impl TestServers {
         }
     }
 
-    /// Every server, in the order of their numbers.
+    /// Returns all servers, in the order of their numbers.
     pub fn nodes(&self) -> impl Iterator<Item = TestServer> {
         self.0.servers.iter().map(|server| TestServer(Arc::clone(server)))
     }
 
-    /// What becomes of the calls of all managers with these servers, from the beginning.
+    /// Returns the log of the calls of all managers with these servers, from the beginning.
     #[must_use]
     pub fn log(&self) -> Log {
         Log(Arc::clone(&self.0.journal))
     }
 
-    /// The connections of this manager to all servers break, and it cannot connect: its process is cut off from the network, and
-    /// others are not. Its leases go on running out at the servers. It stays so until [`reconnect`](Self::reconnect).
+    /// Cuts this manager off from all servers, until [`reconnect`](Self::reconnect). Other managers stay connected. The leases of the
+    /// manager continue to expire at the servers.
     ///
     /// # Panics
-    /// For a manager of other servers.
+    /// If the manager has other servers.
     ///
     /// # Examples
     /// ```
@@ -219,10 +219,10 @@ impl TestServers {
         assert!(is_ours, "the manager has other servers than these");
     }
 
-    /// A manager that was [cut off](Self::cut_off) is connected again, to those servers that are up.
+    /// Reconnects a manager that was [cut off](Self::cut_off) to the servers that are up.
     ///
     /// # Panics
-    /// For a manager of other servers.
+    /// If the manager has other servers.
     #[track_caller]
     pub fn reconnect(&self, manager: &LockManager) {
         let channel = channel(&manager.shared().id.to_string());
@@ -234,19 +234,19 @@ impl TestServers {
         manager.shared().servers_are.as_deref() == Some(&self.0.name)
     }
 
-    /// Waits for a time that chance decides, up to `most`: in a run of [`explore`](super::explore), the seed does, and otherwise it
-    /// is the same in every run.
+    /// Sleeps for a random time, up to `most`. In a run of [`explore`](super::explore), the seed determines the time. Otherwise it is the
+    /// same in each run.
     ///
     /// # Cancel safety
-    /// Nothing is left behind.
+    /// Cancel safe: it only sleeps.
     pub async fn random_pause(&self, most: Duration) {
         let micros = u64::try_from(most.as_micros()).unwrap_or(u64::MAX);
         let pause = self.random().u64(0..=micros);
         tokio::time::sleep(Duration::from_micros(pause)).await;
     }
 
-    /// No trouble begins any more in this run of [`explore`](super::explore), and all that there is ends: to see that the program
-    /// gets on again. Servers that have restarted without their data do not count for a while yet.
+    /// Ends all faults in this run of [`explore`](super::explore), and starts no new ones. Use it to test that the program recovers.
+    /// Servers that have restarted without their data still abstain for a while.
     pub fn calm(&self) {
         let trouble = std::mem::take(&mut *self.0.trouble.lock().unwrap_or_else(PoisonError::into_inner));
         trouble.iter().for_each(AbortHandle::abort);
@@ -258,7 +258,7 @@ impl TestServers {
         }
     }
 
-    /// That gets the servers into trouble until it is calm.
+    /// Sets the source of random faults, until [`calm`](Self::calm).
     pub(super) fn get_into(&self, trouble: Vec<AbortHandle>) {
         *self.0.trouble.lock().unwrap_or_else(PoisonError::into_inner) = trouble;
     }

@@ -1,13 +1,13 @@
-//! What can befall one server.
+//! Faults of one server.
 
 use super::server::Server;
 use std::fmt;
 use std::sync::Arc;
 use std::time::Duration;
 
-/// One of the [`TestServers`](super::TestServers), and what can befall it.
+/// One of the [`TestServers`](super::TestServers), with methods that cause faults.
 ///
-/// It stays in trouble until [`up`](Self::up). Clones are the same server.
+/// A fault lasts until [`up`](Self::up). Clones are the same server.
 ///
 /// # Examples
 /// ```
@@ -28,36 +28,37 @@ use std::time::Duration;
 pub struct TestServer(pub(super) Arc<Server>);
 
 impl TestServer {
-    /// Nobody can connect to it, and all connections break. It keeps what it knows, and leases go on running out there.
+    /// Breaks all connections to the server and accepts no new ones. The server keeps its data, and leases continue to expire.
     pub fn down(&self) {
         self.0.cut();
     }
 
-    /// Ends all its troubles: it is up, fast, executes commands and refuses none. What was asked of a frozen one is done now.
-    /// Managers that are [cut off](super::TestServers::cut_off) stay so.
+    /// Ends all faults of the server. A frozen server executes the pending commands now. Managers that were
+    /// [cut off](super::TestServers::cut_off) stay cut off.
     pub fn up(&self) {
         self.0.recover();
     }
 
-    /// Commands and answers take so long together, from now on.
+    /// Sets the round-trip time of commands from now on.
     pub fn slow(&self, round_trip: Duration) {
         self.0.slow(round_trip);
     }
 
-    /// It does nothing, as a process that was stopped: connections stay, and nobody gets an answer.
+    /// Freezes the server, like a stopped process: connections stay open, and no command is answered.
     pub fn freeze(&self) {
         self.0.freeze();
     }
 
-    /// It starts again and knows nothing of any lock. Where there are several servers it does not count for a while; see
-    /// [`AfterRestart`](crate::AfterRestart) and [`max_ttl`](crate::LockManagerBuilder::max_ttl). It is neither frozen, slow
-    /// nor refusing any more; one that is down stays down.
+    /// Restarts the server without its data. If there are several servers, it abstains for a while: see
+    /// [`AfterRestart`](crate::tuning::AfterRestart) and [`max_ttl`](crate::tuning::Tuning::max_ttl). The server is not frozen, slow or
+    /// refusing any more. A server that is down stays down.
     pub fn forget(&self) {
         self.0.forget();
     }
 
-    /// It answers every command with this error, such as `LOADING Redis is loading the dataset in memory` or
-    /// `NOPERM this user has no permissions`, executes none, and passes no message on. By the text, calls find out whether it passes.
+    /// Answers every command with this error, such as `LOADING Redis is loading the dataset in memory` or
+    /// `NOPERM this user has no permissions`. The server executes no command and sends no messages. Calls classify the error by its text
+    /// as temporary or permanent.
     pub fn refuse(&self, answer: &str) {
         self.0.refuse(answer);
     }

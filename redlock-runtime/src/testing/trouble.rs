@@ -1,7 +1,6 @@
-//! The trouble that chance makes in a run of `explore`.
+//! Random faults in a run of `explore`.
 //!
-//! None of it breaks a promise of the library, as far as the manager is set up for several servers: so whatever goes wrong in such
-//! a run is the program's own doing.
+//! With several servers, the library keeps its promises under these faults. So each failure of a run is a fault of the program.
 
 use super::server::Server;
 use fastrand::Rng;
@@ -9,12 +8,12 @@ use std::sync::Arc;
 use std::time::Duration;
 use tokio::time::sleep;
 
-/// The longest time between two troubles of a server, in milliseconds. Smaller, nothing ever works; larger, a run may see none.
+/// Maximum time between two faults of a server, in milliseconds. Too small: no call succeeds. Too large: a run has no faults.
 const CALM: u64 = 6000;
-/// The longest that a trouble takes, in milliseconds. Smaller, leases outlive all of them; larger, nothing else happens in a run.
+/// Maximum duration of a fault, in milliseconds. Too small: every lease survives. Too large: a run has a single fault.
 const TROUBLE: u64 = 9000;
 
-/// Gets one server into trouble and out of it, again and again. One that `forgets` restarts without its data as well.
+/// Causes and ends faults of one server in a loop. `forgets`: the faults include a restart without data.
 pub(super) async fn stir(server: Arc<Server>, forgets: bool, mut random: Rng) {
     loop {
         sleep(Duration::from_millis(random.u64(0..CALM))).await;
@@ -31,7 +30,7 @@ pub(super) async fn stir(server: Arc<Server>, forgets: bool, mut random: Rng) {
     }
 }
 
-/// Cuts one of the managers off from all servers, now and then.
+/// Cuts one manager off from all servers from time to time.
 pub(super) async fn cut_manager_off(servers: Vec<Arc<Server>>, mut random: Rng) {
     loop {
         sleep(Duration::from_millis(random.u64(0..5 * CALM))).await;
@@ -48,7 +47,7 @@ pub(super) async fn cut_manager_off(servers: Vec<Arc<Server>>, mut random: Rng) 
     }
 }
 
-/// Cuts all servers off at once, now and then.
+/// Cuts off all servers at the same time from time to time.
 pub(super) async fn cut_off(servers: Vec<Arc<Server>>, mut random: Rng) {
     loop {
         sleep(Duration::from_millis(random.u64(0..10 * CALM))).await;

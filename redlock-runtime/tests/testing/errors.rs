@@ -63,7 +63,7 @@ fn errors_have_the_data_that_they_are_given() {
     let lost = errors::lost("order:7", SECOND, causes).to_string();
     assert!(lost.contains("a:1: the connection broke"), "{lost}");
     let order = errors::wrong_order("a", "b").to_string();
-    assert!(order.contains("the other way round") && order.contains("errors.rs"), "{order}");
+    assert!(order.contains("in the opposite order") && order.contains("errors.rs"), "{order}");
     let invalid = errors::invalid_key("order_id").to_string();
     assert!(invalid.contains("is empty") && invalid.contains("`{order_id}`"), "{invalid}");
     let many = errors::refused_of(Some("order:7".into()), 1, [("a:1", NodeError::Replica)]).to_string();

@@ -114,11 +114,11 @@ async fn what_values_make_of_a_path_is_refused_when_it_is_none() {
     LockManager::in_memory()
         .scope(async {
             let of_tenant = async |tenant: &str, expected| refused_value(of_tenant(tenant, 0).await, expected);
-            assert_eq!(of_tenant("", "name a tree").await, (Some("tenant"), "is empty"));
+            assert_eq!(of_tenant("", "add a segment").await, (Some("tenant"), "is empty"));
             assert_eq!(of_tenant(&"a".repeat(1024), "1027 bytes").await, (Some("tenant"), "is too long"));
             let of_path = async |path: &str, expected| refused_value(of_path(path.into()).await, expected);
             assert_eq!(of_path("acme/", "each needs a name").await, (Some("dir"), "has an empty segment"));
-            let dots = of_path("acme/../x", "which names no place").await;
+            let dots = of_path("acme/../x", "which is not allowed").await;
             assert_eq!(dots, (Some("dir"), "has the segment `.` or `..`"));
             let deep = of_path(&("a/".repeat(16) + "a"), "17 segments").await;
             assert_eq!(deep, (Some("dir"), "has too many segments"));

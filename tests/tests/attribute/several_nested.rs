@@ -70,14 +70,29 @@ fn is_told(outcome: Result<Vec<String>, LockError>, part: &str, cure: &str) {
 
 #[tokio::test(start_paused = true)]
 async fn who_would_wait_for_its_own_caller_is_told_so_and_for_which_part() {
-    let again = "whose body asks for it again";
+    let again = "would wait for its own caller";
     is_told(nested!(a_and_b, all(&["a", "b"])), "needs \"a\", which is held by the call at", again);
     is_told(nested!(a_and_b, all(&["b", "c"])), "\"b\" + \"c\" needs \"b\", which is held", again);
     is_told(nested!(a_and_b, LockRequest::new("b")), "\"b\" is held by the call at", again);
-    is_told(nested!(a, all(&["a", "b"]).reentrant()), "needs \"a\", which is held", "for more than it has");
+    is_told(
+        nested!(a, all(&["a", "b"]).reentrant()),
+        "needs \"a\", which is held",
+        "needs more than the outer call \
+                                                                                     holds",
+    );
     is_told(nested!(tree, path("/T/x")), "\"/{T}/x\" needs \"/{T}\", which is held", again);
-    is_told(nested!(leaf, path("/T")), "\"/{T}\" is above \"/{T}/x\", which is held", "take the place above first");
-    is_told(nested!(leaf, path("/T").reentrant()), "\"/{T}\" is above \"/{T}/x\"", "take the place above first");
+    is_told(
+        nested!(leaf, path("/T")),
+        "\"/{T}\" is above \"/{T}/x\", which is held",
+        "lock the upper path in the \
+                                                                                       outer call",
+    );
+    is_told(
+        nested!(leaf, path("/T").reentrant()),
+        "\"/{T}\" is above \"/{T}/x\"",
+        "lock the upper path in the outer \
+                                                                                    call",
+    );
     is_told(nested!(tree_shared, path("/T/x").reentrant()), "needs \"/{T}\", which is shared", "`downgrade`");
     is_told(nested!(leaf_shared, path("/T/x").reentrant()), "\"/{T}/x\" is shared by", "`downgrade`");
 }

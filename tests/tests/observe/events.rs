@@ -133,7 +133,7 @@ async fn a_lost_lock_is_told_once_whoever_notices_it() {
     manager.with_lock(request("lost:body"), body).await.unwrap_err();
     let told = event("lost", "lost:body").await;
     assert_eq!(told.level, Level::ERROR);
-    assert_eq!(told.field("cause"), "the nodes say that it is not ours");
+    assert_eq!(told.field("cause"), "the nodes report that this process does not hold it any more");
     assert!(told.field("held_ms").parse::<u64>().is_ok() && told.field("site").contains("events.rs:"), "{told:?}");
 
     // The watchdog, for a guard that nobody looks at.
@@ -145,10 +145,10 @@ async fn a_lost_lock_is_told_once_whoever_notices_it() {
 
     // The end of a lease that is not renewed, or may not be any longer.
     let guard = manager.acquire(request("lost:lease").without_renewal()).await.unwrap();
-    assert_eq!(event("lost", "lost:lease").await.field("cause"), "its lease ran out, and was not to be renewed");
+    assert_eq!(event("lost", "lost:lease").await.field("cause"), "its lease expired, and renewal was off");
     drop(guard);
     let guard = manager.acquire(request("lost:max").ttl(LONG).max_hold(TTL)).await.unwrap();
-    assert_eq!(event("lost", "lost:max").await.field("cause"), "that is the longest it may be held");
+    assert_eq!(event("lost", "lost:max").await.field("cause"), "it was held for the whole `max_hold`");
     drop(guard);
 
     // Nobody before the end, because the thread was blocked.

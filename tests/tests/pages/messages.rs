@@ -33,7 +33,7 @@ const ELSEWHERE: [&str; 22] = [
 ];
 
 /// Texts that are part of a message on the page, are said by a server, or are never seen alone.
-const PARTS: [&str; 53] = [
+const PARTS: [&str; 52] = [
     ": the call at .. in this process",
     ", and the like for every lock",
     "ERR Error running script",
@@ -45,7 +45,7 @@ const PARTS: [&str; 53] = [
     "has the segment `.` or `..`",
     "has too many parts",
     "has too many segments",
-    "is no single key",
+    "is not a single key",
     "forgets the locks",
     "master with ",
     "the Sentinel at ..: ..",
@@ -63,7 +63,7 @@ const PARTS: [&str; 53] = [
     "asking again for a lock",
     "extending a ",
     "giving a ",
-    "in the lock of .. at ..",
+    "at .. while the lock of .. is held",
     "no map to CLUSTER SLOTS",
     "no time to TIME",
     "something else than a digest",
@@ -75,7 +75,6 @@ const PARTS: [&str; 53] = [
     "the key of this client",
     "the certificates ..: ..",
     "the number of a lock whose slot has left",
-    "the other way round",
     "the server takes no writes any more",
     "the slot of the key is on its way",
     "the task of the connection has",
@@ -84,7 +83,7 @@ const PARTS: [&str; 53] = [
     "without it, the lock cannot be attached",
     "nothing is acquired until it is awaited",
     "a setting has no effect until",
-    ", so that calls may wait for each other",
+    ". Such calls can wait for each other",
     "with slots .. and ..",
     ".. in .. at ..:..",
 ];

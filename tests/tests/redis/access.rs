@@ -79,7 +79,7 @@ async fn who_gives_no_credentials_is_named_and_asked_again() {
     let manager = builder([node]).build().unwrap();
     let error = manager.try_acquire(LockRequest::new(KEY)).await;
     let is_told =
-        |error: &LockError| error.to_string().contains("the program gave no credentials: the vault is sealed");
+        |error: &LockError| error.to_string().contains("the call-back for the credentials failed: the vault is sealed");
     assert!(error.as_ref().map_or_else(is_told, |_| asked.load(Ordering::SeqCst) > 1), "{error:?}");
     eventually(PATIENCE, "it is asked again", async || manager.try_acquire("other").await.map(drop)).await;
     assert!(!format!("{manager:?}").contains("secret"));
@@ -159,7 +159,7 @@ async fn a_call_back_that_blocks_its_thread_stops_no_renewal_and_takes_no_more_t
     assert!(tokio::time::timeout(3 * ttl, held.lost()).await.is_err(), "it is renewed");
     assert_eq!(asked.load(Ordering::SeqCst), 1, "no more threads of ours than one");
     let error = other.try_acquire(KEY).await.unwrap_err();
-    assert!(error.to_string().contains("has not answered since the last try"), "{error}");
+    assert!(error.to_string().contains("has not returned since the last attempt"), "{error}");
     drop(unblock);
     held.release().await.unwrap();
 }

@@ -146,7 +146,7 @@ async fn a_server_that_is_no_cluster_says_so() {
     let nodes = Nodes::start(1).await;
     let manager = builder([nodes[0].url().replacen("redis", "redis+cluster", 1)]).build().unwrap();
     let error = manager.ready().await.unwrap_err();
-    assert!(error.to_string().contains("write redis:// in place of redis+cluster://"), "{error}");
+    assert!(error.to_string().contains("write redis:// instead of redis+cluster://"), "{error}");
     let error = manager.try_acquire("order:7").await.unwrap_err();
     assert!(matches!(causes(&error)[..], [(_, NodeError::Unsupported(_))]), "{error}");
 }

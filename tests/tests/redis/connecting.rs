@@ -156,8 +156,8 @@ mod tls {
         (
             format!("redis://127.0.0.1:{refusing}"),
             format!(
-                "not connected: TCP connect to 127.0.0.1:{refusing} failed: Connection refused (os error 111): see that a Redis server \
-                 runs and listens there"
+                "not connected: TCP connect to 127.0.0.1:{refusing} failed: Connection refused (os error 111): check \
+                 that a Redis server is running and listens there"
             ),
         ),
         (
@@ -187,15 +187,16 @@ mod tls {
         (
             format!("redis://127.0.0.1:{closing}"),
             format!(
-                "not connected: the server at 127.0.0.1:{closing} closed the connection during the login, without an answer: see what \
-                 listens there, as a proxy or a load balancer without a Redis server behind it does this"
+                "not connected: the server at 127.0.0.1:{closing} closed the connection during the login, without an \
+                 answer: check what listens there; a proxy or load balancer without a Redis server behind it does this"
             ),
         ),
         (
             format!("redis://127.0.0.1:{silent}?connect_timeout_ms=300"),
             format!(
-                "not connected: login (HELLO) at 127.0.0.1:{silent} has not ended within 300ms: it accepts connections and does not \
-                 answer: see whether it hangs, reads its data from disk, or is no Redis server"
+                "not connected: login (HELLO) at 127.0.0.1:{silent} has not ended within 300ms: the server accepts \
+                 connections and does not answer: check whether it hangs, is loading its data from disk, or is not a \
+                 Redis server"
             ),
         ),
         (
@@ -207,7 +208,7 @@ mod tls {
         ),
         (
             format!("redis://127.0.0.1:{tls}"),
-            format!("no TLS: the server at 127.0.0.1:{tls} expects it: write rediss:// in place of redis://"),
+            format!("no TLS: the server at 127.0.0.1:{tls} requires TLS: write rediss:// instead of redis://"),
         ),
         (
             // It waits for the end of a command.
@@ -219,7 +220,7 @@ mod tls {
         ),
         (
             format!("rediss://127.0.0.1:{http}"),
-            "no TLS: the server does not speak it on this port: write redis://".to_owned(),
+            "no TLS: the server does not speak TLS on this port: write redis://".to_owned(),
         ),
         (
             format!("redis://127.0.0.1:{loading}"),

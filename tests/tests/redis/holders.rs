@@ -61,7 +61,7 @@ async fn data_among_the_locks_of_a_namespace_is_shown_by_its_name_in_redis() {
     let manager = LockManager::builder().nodes(nodes.urls()).namespace("shop").build().unwrap();
     nodes[0].inspect().command::<()>(&["SET", "shop:order:7", "an order"]).await;
     let text = manager.acquire("order:7").await.unwrap_err().to_string();
-    assert!(text.contains("in Redis it is called \"shop:order:7\"") && !text.contains("builder()"), "{text}");
+    assert!(text.contains("its name in Redis is \"shop:order:7\"") && !text.contains("builder()"), "{text}");
 }
 
 #[tokio::test]

@@ -72,8 +72,8 @@ async fn keys_that_are_no_names_are_refused() {
     let table = [
         (String::new(), "the key is empty"),
         ("k".repeat(10 * 1024), "10240 bytes"),
-        ("{order:7}:q".to_owned(), "beside other locks"),
-        ("redlock:f:{9}".to_owned(), "beside other locks"),
+        ("{order:7}:q".to_owned(), "reserved for internal keys"),
+        ("redlock:f:{9}".to_owned(), "reserved for internal keys"),
     ];
     for (key, expected) in table {
         assert!(LockKey::from(key.as_str()).check().is_err());

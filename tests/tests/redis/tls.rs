@@ -59,7 +59,7 @@ async fn the_files_in_the_url_are_trusted_and_shown() {
         manager.try_acquire("order:7").await.unwrap().release().await.unwrap();
     }
     let table = [
-        ("", "asks for a certificate of its clients: name one with `client_certificate_files`"),
+        ("", "requires a client certificate: set one with `client_certificate_files`"),
         (&*format!("&cert_file=/nowhere&key_file={}", key.display()), "in /nowhere cannot be read"),
         (&format!("&cert_file={0}&key_file={0}", certificate.display()), "the key of this client in "),
         (&format!("{shown}&server_name=redis.internal"), "is not for the host in the URL"),
@@ -84,7 +84,7 @@ async fn what_is_trusted_and_shown_can_be_a_text_and_takes_the_place_of_what_the
     let manager = builder([config(&server)]).build().unwrap();
     manager.try_acquire("order:7").await.unwrap().release().await.unwrap();
     let error = builder([config(&other)]).build().unwrap().try_acquire("order:7").await.unwrap_err();
-    assert!(error.to_string().contains("is signed by nobody who is trusted here"), "{error}");
+    assert!(error.to_string().contains("is not signed by a trusted authority"), "{error}");
 }
 
 #[tokio::test]
@@ -138,9 +138,9 @@ async fn certificate_that_is_signed_by_itself_is_trusted_by_its_own_file() {
         assert!(error.contains("the certificate of the server is "), "{error}");
     }
     let error = refusal(servers[0].tls_url()).await;
-    assert!(error.contains("name the file of this very certificate with `ca_file`"), "{error}");
+    assert!(error.contains("set `ca_file` to this very certificate"), "{error}");
     let error = refusal(servers[1].tls_url()).await;
-    assert!(error.contains("or of the certificate if it has signed itself, with `ca_file`"), "{error}");
+    assert!(error.contains("or to the server's own certificate if it is self-signed"), "{error}");
 }
 
 #[tokio::test]
@@ -161,6 +161,6 @@ async fn certificate_with_a_name_in_its_cn_alone_is_refused_with_the_remedy() {
     let server = self_signed("").await;
     let url = server.tls_url().replace("127.0.0.1", "localhost");
     let error = refusal(trusting(&url, &server)).await;
-    let expected = "has no subjectAltName, and a name in its CN does not count: make it anew with one";
+    let expected = "has no subjectAltName, and a name in its CN does not count: create a new one with it";
     assert!(error.contains(expected), "{error}");
 }

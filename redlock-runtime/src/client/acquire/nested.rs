@@ -177,8 +177,8 @@ impl Call<'_> {
         match enclosing.fencing_token() {
             None if !enclosing.is_held() => Err(enclosing.loss()),
             None => Err(LockError::configuration(format!(
-                "{} is held without a fencing token by the call at {}, so the nested call at {} has none: write `fencing` \
-                 there as well, or take the lock there with `acquire_fenced`",
+                "{} is held without a fencing token by the call at {}, so the nested call at {} has none: add \
+                 `fencing` to the outer call",
                 self.key.quoted(),
                 enclosing.place().line(),
                 self.place.line(),

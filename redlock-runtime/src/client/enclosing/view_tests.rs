@@ -267,7 +267,7 @@ async fn the_number_of_a_nested_call_is_that_of_its_caller() {
         let plain = async |_: &LockGuard| nested().await;
         let error = manager.with_lock(outer(), plain).await.unwrap_err();
         assert!(matches!(error, LockError::Configuration { .. }), "{error}");
-        assert!(error.to_string().contains("write `fencing` there as well"), "{error}");
+        assert!(error.to_string().contains("add `fencing` to the outer call"), "{error}");
     }
     assert!(manager.stats().linger.reused > 0);
 }

@@ -79,7 +79,7 @@ impl fmt::Debug for AddressMap {
     }
 }
 
-const WRONG: &str = "has a map that is no pair of addresses: write map=announced:port/reachable:port, such as \
+const WRONG: &str = "has a map that is not a pair of addresses: write map=announced:port/reachable:port, such as \
                      map=10.0.0.5:6379/127.0.0.1:7001, or hosts alone for all their ports";
 
 #[cfg(test)]

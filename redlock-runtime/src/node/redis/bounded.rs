@@ -84,7 +84,7 @@ impl Received {
         Err(io::Error::new(
             io::ErrorKind::InvalidData,
             format!(
-                "the server has sent more than {} MB as one answer or message: look whether it is a Redis server",
+                "the server has sent more than {} MB as one answer or message: check that it is a Redis server",
                 longest / LONGEST_ANSWER
             ),
         ))

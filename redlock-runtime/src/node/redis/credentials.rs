@@ -1,4 +1,4 @@
-//! The login at a server, where it is not the same for ever.
+//! Credentials that can change while the program runs.
 
 use crate::error::NodeError;
 use crate::node::BoxFuture;
@@ -12,7 +12,7 @@ use std::task::Poll;
 use tokio::runtime::Handle;
 use tokio::sync::watch;
 
-/// User and password for one connection. `Debug` shows neither.
+/// User and password for one connection. `Debug` shows neither of them.
 #[derive(Clone, PartialEq, Eq)]
 pub struct Credentials {
     user: Option<String>,
@@ -20,19 +20,19 @@ pub struct Credentials {
 }
 
 impl Credentials {
-    /// The login of a named user.
+    /// Creates credentials with a user and a password.
     #[must_use]
     pub fn new(user: impl Into<String>, password: impl Into<String>) -> Self {
         Self { user: Some(user.into()), password: password.into() }
     }
 
-    /// A password for the user in the URL, or else for the default one.
+    /// Creates credentials with a password for the user in the URL, or for the default user.
     #[must_use]
     pub fn password(password: impl Into<String>) -> Self {
         Self { user: None, password: password.into() }
     }
 
-    /// `login` with these in place of its own.
+    /// Returns `login` with these credentials.
     fn fill_in(self, login: RedisConnectionInfo) -> RedisConnectionInfo {
         let login = self.user.into_iter().fold(login, RedisConnectionInfo::set_username);
         login.set_password(self.password)
@@ -45,7 +45,7 @@ impl fmt::Debug for Credentials {
     }
 }
 
-/// What Sentinels want of whoever asks them.
+/// Login at Sentinels.
 #[derive(Clone, Default)]
 pub(super) struct SentinelLogin {
     pub(super) user: Option<String>,
@@ -62,7 +62,7 @@ impl SentinelLogin {
         self.user.is_some() && self.password.is_none() && self.password_file.is_none()
     }
 
-    /// What is known of the login, and where the rest comes from.
+    /// Returns the known part of the login, and the source of the rest.
     pub(super) fn parts(self) -> (RedisConnectionInfo, Option<CredentialsSource>) {
         let login = self.user.into_iter().fold(RedisConnectionInfo::default(), RedisConnectionInfo::set_username);
         let login = self.password.into_iter().fold(login, RedisConnectionInfo::set_password);
@@ -72,22 +72,22 @@ impl SentinelLogin {
 
 type Asked = Result<Credentials, Box<dyn std::error::Error + Send + Sync>>;
 type Ask = Box<dyn Fn() -> BoxFuture<'static, Asked> + Send + Sync>;
-/// The answer, once it is there.
+/// Result of a call, after it has returned.
 type Said = Option<Result<Credentials, NodeError>>;
 
-/// The program, which is asked one question at a time: all who want to know meanwhile get the answer.
+/// Call-back of the program. One call runs at a time, and all connections that wait meanwhile share its result.
 pub(super) struct Program {
     ask: Ask,
-    /// The one that is not answered.
+    /// Running call, if any.
     question: Mutex<Weak<watch::Sender<Said>>>,
 }
 
-/// Where credentials come from, each time that a connection is made.
+/// Source of the credentials of each new connection.
 #[derive(Clone)]
 pub(super) enum CredentialsSource {
-    /// What the program says.
+    /// Calls the program.
     Asked(Arc<Program>),
-    /// The password is the text of a file.
+    /// Reads the password from a file.
     PasswordFile(PathBuf),
 }
 
@@ -99,7 +99,7 @@ impl CredentialsSource {
         Self::Asked(Arc::new(Program { ask: Box::new(move || Box::pin(ask())), question: Mutex::default() }))
     }
 
-    /// `login` with the credentials that are right now. The program is asked on its own runtime, the `host`, while that lives.
+    /// Returns `login` with the current credentials. The call-back runs on the runtime of the program, `host`, while that runtime lives.
     pub(super) async fn fill_in(
         &self,
         login: RedisConnectionInfo,
@@ -114,15 +114,15 @@ impl CredentialsSource {
 }
 
 impl Program {
-    /// Asks the program, or waits with others for what it is being asked.
+    /// Calls the call-back, or waits for the result of the running call.
     ///
-    /// Its code may block, panic or rely on the runtime that it began on: so it runs there, in a task of its own, which ends when
-    /// nobody waits for it any more. A task that blocks does not end by that, and is not given company.
+    /// The call-back can block, panic or depend on the runtime of the program. So it runs on that runtime, in its own task, which ends when
+    /// no connection waits for it any more. A blocked task does not end then, and no second task is started.
     ///
     /// # Errors
-    /// When all who have waited for the answer have gone, and the task is still there.
+    /// If all connections that waited for the result are gone, and the task is still running.
     fn ask(self: &Arc<Self>, host: Option<&Handle>) -> Result<watch::Receiver<Said>, NodeError> {
-        // No code of the program runs under this mutex.
+        // The code of the program never runs under this mutex.
         let mut question = self.question.lock().unwrap_or_else(PoisonError::into_inner);
         if let Some(asked) = question.upgrade().filter(|asked| asked.borrow().is_none()) {
             let is_waited_for = asked.receiver_count() > 0;
@@ -141,7 +141,7 @@ impl Program {
     }
 }
 
-/// Tells those who wait for an answer when there will be none.
+/// Notifies the waiting connections if the task ends without a result.
 struct Asking(Arc<watch::Sender<Said>>);
 
 impl Asking {
@@ -165,25 +165,26 @@ impl Drop for Asking {
     }
 }
 
-/// The answer to a question.
+/// Result of a call.
 async fn answer(mut said: watch::Receiver<Said>) -> Result<Credentials, NodeError> {
     let ended = || NodeError::Unreachable(ENDED.into());
     let said = said.wait_for(Option::is_some).await.map_err(|_| ended())?;
     said.clone().unwrap_or_else(|| Err(ended()))
 }
 
-const UNANSWERED: &str = "the call-back for the credentials has not answered since the last try: it must not block";
+const UNANSWERED: &str = "the call-back for the credentials has not returned since the last attempt: it must not block";
 const PANICKED: &str = "the call-back for the credentials panicked";
-const ENDED: &str = "the runtime that the manager was built on has ended, and can give no credentials";
+const ENDED: &str = "the runtime that the manager was built on has ended, so the call-back for the credentials cannot \
+                     run";
 
-/// The error of the program, and what caused it.
+/// Error of the call-back with its causes.
 fn no_credentials(error: &dyn std::error::Error) -> Box<str> {
     let causes = std::iter::successors(error.source(), |error| error.source());
     let causes = causes.fold(String::new(), |causes, cause| format!("{causes}: {cause}"));
-    format!("the program gave no credentials: {error}{causes}").into()
+    format!("the call-back for the credentials failed: {error}{causes}").into()
 }
 
-/// The password in a file, without the line break that editors leave at its end.
+/// Reads the password from a file, without a line break at the end.
 async fn password_in(path: &Path) -> Result<Credentials, NodeError> {
     let file = path.to_owned();
     let text = tokio::task::spawn_blocking(|| std::fs::read_to_string(file)).await;

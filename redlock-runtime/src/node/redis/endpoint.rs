@@ -109,7 +109,7 @@ impl Endpoint {
     pub(super) fn of_url(config: &NodeConfig, url: &Url, position: usize) -> Result<Self, LockError> {
         let endpoint = Self::read(config, url, position)?;
         if endpoint.access.sentinel.is_some() {
-            return Err(wrong(position, "comes with a login for Sentinels and names none: write redis+sentinel://"));
+            return Err(wrong(position, "has a login for Sentinels and names no Sentinel: write redis+sentinel://"));
         }
         Ok(endpoint)
     }
@@ -353,8 +353,8 @@ fn wrong(position: usize, what: &str) -> LockError {
     LockError::configuration(format!("the URL of node {position} {what}"))
 }
 
-const USER_ALONE: &str = "names a user and no password: write redis://user:password@host, or say where the password comes from, as \
-                          with password_file=";
+const USER_ALONE: &str = "names a user and no password: write redis://user:password@host, or set the source of the \
+                          password, for example with password_file=";
 const NO_SOCKETS: &str = "names a socket, which this operating system does not have: write redis://host";
 
 /// Whether this program can speak TLS; otherwise what it lacks, after "the URL of a node".

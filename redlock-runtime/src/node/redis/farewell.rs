@@ -30,8 +30,8 @@ pub(super) async fn hung_up(endpoint: &Endpoint, at: &str) -> NodeError {
         return expects_tls(at);
     }
     let text = format!(
-        "the server at {at} closed the connection during the login, without an answer: see what listens there, as a proxy or a load \
-         balancer without a Redis server behind it does this"
+        "the server at {at} closed the connection during the login, without an answer: check what listens there; a \
+         proxy or load balancer without a Redis server behind it does this"
     );
     NodeError::Unreachable(text.into())
 }

@@ -26,7 +26,7 @@ const SCRIPT: &str = include_str!("lua/inspect.lua");
 
 /// What a user lacks who may lock and may not look.
 const READS: &str =
-    "the user may not look at the lock: grant it `+eval +get +pttl +zcard +zrange` on the key and its queue";
+    "the user may not read the lock: grant it `+eval +get +pttl +zcard +zrange` on the key and its queue";
 const CLIENT_LIST: &str = "the user may not ask who is connected: grant it `+client|list` (before Redis 7, `+client`)";
 
 /// What the server called `label` says of `keys`; and who its owners are, if they are to be `named`. Each step is waited for

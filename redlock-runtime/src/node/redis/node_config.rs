@@ -1,4 +1,4 @@
-//! How to reach one server, where a plain URL does not say enough.
+//! Settings of one node that go beyond a URL.
 
 use super::address_map::AddressMap;
 use super::credentials::{Credentials, CredentialsSource, SentinelLogin};
@@ -10,13 +10,13 @@ use std::fmt;
 use std::path::PathBuf;
 use std::time::Duration;
 
-/// One node, and how to reach it: a URL, and what a URL cannot say.
+/// One node: its URL, and further settings of the connection.
 ///
-/// [`LockManagerBuilder::node`](crate::LockManagerBuilder::node) takes one, and a URL alone as well.
+/// [`LockManagerBuilder::node`](crate::LockManagerBuilder::node) takes a `NodeConfig` or a plain URL.
 ///
-/// What operators set can stand in the URL, as parameters, so that it works in `REDLOCK_NODES`, too:
+/// Operators can set these parameters in the URL, for example in `REDLOCK_NODES`:
 ///
-/// | parameter | the same as |
+/// | parameter | method |
 /// |---|---|
 /// | `connect_timeout_ms=5000` | [`connect_timeout`](Self::connect_timeout) |
 /// | `password_file=/run/secrets/redis` | [`password_file`](Self::password_file) |
@@ -27,7 +27,7 @@ use std::time::Duration;
 /// | `map=10.0.0.5:6379/127.0.0.1:7001` | [`map_address`](Self::map_address) |
 /// | `sentinel_user=..&sentinel_password_file=..` | [`sentinel_credentials`](Self::sentinel_credentials) |
 ///
-/// What is set here wins over the URL. `Debug` shows neither.
+/// A method overrides the parameter of the URL. `Debug` shows neither.
 ///
 /// # Examples
 /// ```
@@ -48,23 +48,23 @@ pub struct NodeConfig {
     pub(super) access: Access,
 }
 
-/// What can be said beside the address.
+/// Settings beside the address.
 #[derive(Clone, Default)]
 pub(super) struct Access {
     pub(super) credentials: Option<CredentialsSource>,
     pub(super) connect_timeout: Option<Duration>,
-    /// How many replicas have to confirm every lease.
+    /// Number of replicas that must confirm each lease.
     pub(super) confirm_replicas: Option<u32>,
     /// The login at the Sentinels that name the server.
     pub(super) sentinel: Option<SentinelLogin>,
-    /// Where members of a cluster, masters and Sentinels are reached that announce other addresses.
+    /// Reachable addresses of cluster members, masters and Sentinels that announce other ones.
     pub(super) addresses: AddressMap,
     #[cfg(feature = "tls")]
     pub(super) tls: TlsSettings,
 }
 
 impl Access {
-    /// What is said here, and what only `other` says.
+    /// Returns these settings, completed by those of `other`.
     pub(super) fn or(self, other: Self) -> Self {
         Self {
             credentials: self.credentials.or(other.credentials),
@@ -79,13 +79,13 @@ impl Access {
 }
 
 impl Access {
-    /// What is wrong with it for a URL that asks for TLS or does not, after "the URL of a node".
+    /// Returns the fault, if any, as the rest of a sentence that begins with "the URL of a node". `asks_for_tls`: the URL has TLS.
     pub(super) fn fault(&self, asks_for_tls: bool) -> Option<&'static str> {
         if self.connect_timeout.is_some_and(|timeout| timeout.is_zero()) {
-            return Some("has a timeout of zero: no connection takes no time");
+            return Some("has a timeout of zero: every connection takes some time");
         }
         if self.sentinel.as_ref().is_some_and(SentinelLogin::lacks_password) {
-            return Some("comes with a user for Sentinels and without a password: name both");
+            return Some("has a user for Sentinels and no password: set both");
         }
         #[cfg(feature = "tls")]
         let of_tls = self.tls.fault(asks_for_tls);
@@ -94,7 +94,7 @@ impl Access {
         of_tls
     }
 
-    /// Whether what is needed to log in is asked for or read each time, and may be right later.
+    /// Returns `true` if the login is read again for each connection, so that it can be right later.
     pub(super) fn changes(&self) -> bool {
         #[cfg(feature = "tls")]
         let has_files = self.tls.has_files();
@@ -105,26 +105,27 @@ impl Access {
 }
 
 impl NodeConfig {
-    /// The node at `url`; see [`LockManagerBuilder::node`](crate::LockManagerBuilder::node) for what that may be.
+    /// Creates the configuration of the node at `url`. [`LockManagerBuilder::node`](crate::LockManagerBuilder::node) lists the forms of
+    /// a URL.
     pub fn new(url: impl Into<String>) -> Self {
         Self { url: url.into(), access: Access::default() }
     }
 
-    /// Asks for user and password each time that a connection is made, such as for a token that is valid for a few minutes.
-    /// Default: those in the URL.
+    /// Sets a call-back that returns user and password for each new connection, for example a token that is valid for a few minutes.
+    /// Default: the credentials in the URL.
     ///
-    /// Connections that are made at the same time, as to the members of a cluster, share an answer.
+    /// - `ask` runs on the runtime that the manager was built on. No connection is made while that runtime is blocked, or after it
+    ///   has ended.
+    /// - `ask` must return within three quarters of the [`connect_timeout`](Self::connect_timeout). Connections that are made at the
+    ///   same time, such as those to the members of a cluster, share one result.
+    /// - An error of `ask`, with its causes, becomes part of the errors of calls, so it must not contain a secret. `ask` is called again
+    ///   after 40 ms to 1 s, so cache tokens that are expensive.
+    /// - Connections stay open when the credentials expire. If the server closes the connection, a new one is made within about 40 ms,
+    ///   and held locks stay held.
+    /// - If credentials are refused within 30 seconds after others were accepted, this counts as a temporary outage: a password may be
+    ///   changing.
     ///
-    /// `ask` runs on the runtime that the manager was built on, and has three quarters of the
-    /// [`connect_timeout`](Self::connect_timeout): no connection is made while that runtime is blocked or when it has ended. An
-    /// error, with its causes, is part of that of the calls while there is no connection, and `ask` is asked again with the next
-    /// try, after 40 ms to 1 s; so an error must not repeat a secret, and tokens that cost something should be cached.
-    ///
-    /// Connections stay open when the credentials expire, unless the server closes them: then there is a new one within
-    /// about 40 ms, and locks that are held stay held. Credentials that are refused within half a minute after others were taken
-    /// count as an outage that passes, as while a password is being changed.
-    ///
-    /// This and [`password_file`](Self::password_file) take the place of each other, and of a password in the URL.
+    /// This setting and [`password_file`](Self::password_file) replace each other, and a password in the URL.
     pub fn credentials<F, R>(mut self, ask: F) -> Self
     where
         F: Fn() -> R + Send + Sync + 'static,
@@ -134,14 +135,14 @@ impl NodeConfig {
         self
     }
 
-    /// Reads the password from a file each time that a connection is made, as where secrets are mounted and rotated. The user
-    /// is that of the URL. A line break at the end is no part of the password. Default: the password in the URL.
+    /// Reads the password from a file for each new connection, for secrets that are mounted and rotated. The user is taken from the URL.
+    /// A line break at the end of the file is ignored. Default: the password in the URL.
     pub fn password_file(mut self, path: impl Into<std::path::PathBuf>) -> Self {
         self.access.credentials = Some(CredentialsSource::PasswordFile(path.into()));
         self
     }
 
-    /// The login at the Sentinels of a `redis+sentinel://` URL, which need not be that of the server. Default: none.
+    /// Sets the login at the Sentinels of a `redis+sentinel://` URL. It can differ from the login at the server. Default: none.
     pub fn sentinel_credentials(mut self, credentials: Credentials) -> Self {
         self.access.sentinel = Some(SentinelLogin::of(credentials));
         self
@@ -173,48 +174,48 @@ impl NodeConfig {
         self
     }
 
-    /// Counts on a lock, and on each renewal, only when so many replicas of the node have it as well. Default: 0.
+    /// Requires this number of replicas to confirm each lock and each renewal. Default: 0.
     ///
-    /// A server passes on to its replicas what it has answered already. So the locks of the last moments are gone when it
-    /// dies and a replica takes over, and their keys can be taken once more while the bodies of the first owners still run,
-    /// until these are told. With this, the server is asked (`WAIT`) whether the replicas have what was written, and a lock that
-    /// too few have within 16 ms, or a third of the
-    /// [`node_timeout`](crate::LockManagerBuilder::node_timeout) where one is set, is given back: [`NodeError::NotReplicated`](crate::NodeError::NotReplicated).
+    /// A Redis server answers before it replicates. If the master dies and a replica takes over, the latest locks are lost: a second
+    /// caller can acquire them while the first holder still runs. With this setting, the server waits for its replicas (`WAIT`). If too
+    /// few replicas confirm a lock within 16 ms (or a third of the
+    /// [`node_timeout`](crate::LockManagerBuilder::node_timeout), if one is set), the lock is released, with the error
+    /// [`NodeError::NotReplicated`](crate::NodeError::NotReplicated).
     ///
-    /// That makes such a loss rarer and rules nothing out: a replica that has confirmed nothing may be the one that takes
-    /// over. A majority of independent servers, or fencing, does. It costs the round trip to the replicas with every lock, and
-    /// all locks when the replicas are gone; the user needs `+wait`.
+    /// This makes such a loss less likely, but does not exclude it: a replica that has not confirmed the lock can take over. Independent
+    /// servers or fencing do exclude it.
+    ///
+    /// Cost: one round trip to the replicas for each lock. If the replicas are gone, no lock can be acquired. The user needs `+wait`.
     pub fn confirm_replicas(mut self, replicas: u32) -> Self {
         self.access.confirm_replicas = Some(replicas);
         self
     }
 
-    /// How long making a connection may take, from the credentials and the name look-up to the last step. Default: 2 s.
+    /// Sets the time limit of a connection, from the credentials and the name look-up to the last step. Default: 2 s.
     ///
-    /// Smaller, a server far away is never reached. Larger, one that swallows all packets is waited for.
+    /// Too small: a distant server is never reached. Too large: calls wait longer for a server that drops all packets.
     pub fn connect_timeout(mut self, timeout: Duration) -> Self {
         self.access.connect_timeout = Some(timeout);
         self
     }
 
-    /// Trusts the authorities in a PEM file, and no others. It is read each time that a connection is made.
-    /// Default: those that the operating system trusts, or those in the file that the environment variable `SSL_CERT_FILE`
-    /// names.
+    /// Trusts only the authorities in a PEM file. The file is read for each new connection. Default: the authorities that the operating
+    /// system trusts, or those in the file that the environment variable `SSL_CERT_FILE` names.
     #[cfg(feature = "tls")]
     pub fn ca_file(mut self, path: impl Into<PathBuf>) -> Self {
         self.access.tls.authorities = Some(Pem::File(path.into()));
         self
     }
 
-    /// Trusts the authorities in a PEM text, and no others.
+    /// Trusts only the authorities in a PEM text.
     #[cfg(feature = "tls")]
     pub fn ca_pem(mut self, text: impl Into<Vec<u8>>) -> Self {
         self.access.tls.authorities = Some(Pem::Text(text.into().into()));
         self
     }
 
-    /// Shows the server a certificate: two PEM files, with its chain and with its private key. They are read each time that a
-    /// connection is made. Default: none.
+    /// Sets the client certificate: one PEM file with the certificate chain, and one with the private key. Both are read for each new
+    /// connection. Default: none.
     #[cfg(feature = "tls")]
     pub fn client_certificate_files(mut self, certificates: impl Into<PathBuf>, key: impl Into<PathBuf>) -> Self {
         self.access.tls.certificates = Some(Pem::File(certificates.into()));
@@ -222,7 +223,7 @@ impl NodeConfig {
         self
     }
 
-    /// Shows the server a certificate: two PEM texts, with its chain and with its private key. Default: none.
+    /// Sets the client certificate: one PEM text with the certificate chain, and one with the private key. Default: none.
     #[cfg(feature = "tls")]
     pub fn client_certificate_pem(mut self, certificates: impl Into<Vec<u8>>, key: impl Into<Vec<u8>>) -> Self {
         self.access.tls.certificates = Some(Pem::Text(certificates.into().into()));
@@ -230,9 +231,9 @@ impl NodeConfig {
         self
     }
 
-    /// The name for which the certificate of the server must be, and that the server is told. Default: the host in the URL.
+    /// Sets the name that the certificate of the server must have, and that is sent to the server (SNI). Default: the host in the URL.
     ///
-    /// For servers behind a tunnel or an address that is in no certificate.
+    /// Use it if the server is reached through a tunnel, or by an address that its certificate does not contain.
     #[cfg(feature = "tls")]
     pub fn server_name(mut self, name: impl Into<String>) -> Self {
         self.access.tls.server_name = Some(name.into());

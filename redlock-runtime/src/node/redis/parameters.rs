@@ -37,11 +37,13 @@ pub(super) fn read(parameters: &[(String, String)]) -> Result<Access, &'static s
 }
 
 #[cfg(feature = "tls")]
-const UNKNOWN: &str = "has a parameter that is not known: there are connect_timeout_ms, password_file, ca_file, cert_file, \
-                       key_file, server_name, confirm_replicas, map, sentinel_user and sentinel_password_file; a `?` in a password is written %3F";
+const UNKNOWN: &str = "has an unknown parameter: the parameters are connect_timeout_ms, password_file, ca_file, \
+                       cert_file, key_file, server_name, confirm_replicas, map, sentinel_user and \
+                       sentinel_password_file; a `?` in a password is written %3F";
 #[cfg(not(feature = "tls"))]
-const UNKNOWN: &str = "has a parameter that is not known: there are connect_timeout_ms, password_file, confirm_replicas, map, sentinel_user and sentinel_password_file, and others with a \
-                       feature for TLS; a `?` in a password is written %3F";
+const UNKNOWN: &str = "has an unknown parameter: the parameters are connect_timeout_ms, password_file, \
+                       confirm_replicas, map, sentinel_user and sentinel_password_file, and others with a feature for \
+                       TLS; a `?` in a password is written %3F";
 
 fn number(value: &str) -> Result<u32, &'static str> {
     value.parse().map_err(|_| "is wrong: confirm_replicas is a whole number, such as 1")

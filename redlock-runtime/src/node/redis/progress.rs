@@ -117,7 +117,7 @@ impl Reached {
             Step::Connect if at.starts_with('/') => format!("connect to the socket {at}"),
             Step::Connect => format!("TCP connect to {at}"),
             Step::TlsHandshake => format!("TLS handshake with {at}"),
-            Step::Credentials => format!("finding the login for {at}"),
+            Step::Credentials => format!("reading the credentials for {at}"),
             Step::Login => format!("login (HELLO) at {at}"),
             Step::Preparation => format!("first commands to {at}"),
         }
@@ -131,7 +131,10 @@ impl Reached {
             (Step::Connect, _) if self.at.starts_with('/') => {
                 "check the path, its permissions, and that the server runs"
             }
-            (Step::Connect, io::ErrorKind::ConnectionRefused) => "see that a Redis server runs and listens there",
+            (Step::Connect, io::ErrorKind::ConnectionRefused) => {
+                "check that a Redis server is running and listens \
+                                                                  there"
+            }
             (Step::Connect, _) => "check the address, and the network and firewalls on the way",
             (Step::TlsHandshake, _) => "if the server does not speak TLS on this port, write redis://",
             _ => "check what listens there",
@@ -141,14 +144,14 @@ impl Reached {
     /// Returns the remedy for a step that does not end.
     fn remedy_for_silence(&self) -> &'static str {
         match self.step {
-            Step::Location => "see whether the Sentinels run, and whether their addresses can be reached",
+            Step::Location => "check that the Sentinels are running and that their addresses can be reached",
             Step::NameLookUp | Step::Connect if self.announcer.is_some() => self.remedy_for_announced(),
             Step::NameLookUp => "check the DNS of this machine, or raise `connect_timeout`",
             Step::Connect => {
                 "check the address, and firewalls that drop packets; if the server is far away, raise `connect_timeout`"
             }
             Step::TlsHandshake => "if the server does not speak TLS on this port, write redis://",
-            Step::Credentials => "make the source of the credentials answer sooner, or raise `connect_timeout`",
+            Step::Credentials => "make the source of the credentials faster, or raise `connect_timeout`",
             Step::Login | Step::Preparation => SILENT,
         }
     }
@@ -168,8 +171,8 @@ impl Reached {
 }
 
 /// Remedy if the server has accepted the connection, and does not answer.
-const SILENT: &str = "it accepts connections and does not answer: see whether it hangs, reads its data from disk, or is no Redis \
-                      server";
+const SILENT: &str = "the server accepts connections and does not answer: check whether it hangs, is loading its data \
+                      from disk, or is not a Redis server";
 
 #[cfg(test)]
 mod tests {

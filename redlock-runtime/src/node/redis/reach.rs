@@ -91,7 +91,7 @@ pub(super) fn stranger(first: &[u8], at: &str) -> Option<NodeError> {
 
 /// Returns the error for a server that speaks TLS to a client which does not.
 pub(super) fn expects_tls(at: &str) -> NodeError {
-    NodeError::Tls(format!("the server at {at} expects it: write rediss:// in place of redis://").into())
+    NodeError::Tls(format!("the server at {at} requires TLS: write rediss:// instead of redis://").into())
 }
 
 /// Returns `true` if these bytes begin an alert or a handshake of TLS.
@@ -131,8 +131,8 @@ mod tests {
             (b"%7\r\n", None),
             (b"HTTP/1.1 400 Bad Request", Some("speaks HTTP")),
             (b"SSH-2.0-OpenSSH_9.2", Some("begins with \"SSH-2.0")),
-            (b"\x15\x03\x01\x00\x02", Some("expects it: write rediss://")),
-            (b"\x16\x03\x03\x00\x7a", Some("expects it: write rediss://")),
+            (b"\x15\x03\x01\x00\x02", Some("requires TLS: write rediss://")),
+            (b"\x16\x03\x03\x00\x7a", Some("requires TLS: write rediss://")),
             (b"\xff\x00", Some("does not speak the Redis protocol")),
         ];
         for (first, expected) in table {

@@ -8,11 +8,11 @@ pub(super) fn reason(error: &io::Error) -> Option<String> {
     match error.get_ref()?.downcast_ref::<Error>()? {
         Error::InvalidCertificate(fault) => Some(certificate(fault)),
         // Whatever answers speaks another protocol.
-        Error::InvalidMessage(_) => Some("the server does not speak it on this port: write redis://".to_owned()),
+        Error::InvalidMessage(_) => Some("the server does not speak TLS on this port: write redis://".to_owned()),
         // What is wrong with our own settings.
         Error::General(what) => Some(what.clone()),
         Error::AlertReceived(AlertDescription::CertificateRequired) => Some(
-            "the server asks for a certificate of its clients: name one with `client_certificate_files`, or cert_file= and \
+            "the server requires a client certificate: set one with `client_certificate_files`, or cert_file= and \
              key_file= in the URL"
                 .to_owned(),
         ),
@@ -27,8 +27,8 @@ fn certificate(fault: &CertificateError) -> String {
         CertificateError::UnknownIssuer
         | CertificateError::BadSignature
         | CertificateError::UnsupportedSignatureAlgorithmForPublicKeyContext { .. } => {
-            "is signed by nobody who is trusted here: name the file of that authority, or of the certificate if it has signed itself, \
-             with `ca_file`, or in SSL_CERT_FILE"
+            "is not signed by a trusted authority: set `ca_file` or SSL_CERT_FILE to the certificate of that \
+             authority, or to the server's own certificate if it is self-signed"
         }
         CertificateError::Expired | CertificateError::ExpiredContext { .. } => "has expired",
         CertificateError::NotValidYet | CertificateError::NotValidYetContext { .. } => {
@@ -42,7 +42,8 @@ fn certificate(fault: &CertificateError) -> String {
         }
         CertificateError::Revoked => "was revoked",
         fault if is_authority_as_server(fault) => {
-            "is marked as that of an authority, as `openssl req -x509` does: name the file of this very certificate with `ca_file`"
+            "is marked as the certificate of an authority, as `openssl req -x509` does: set `ca_file` to this very \
+             certificate"
         }
         fault if is_other(fault, "UnsupportedCertVersion") => NO_NAME,
         other => return format!("the certificate of the server is refused: {other}"),
@@ -50,13 +51,12 @@ fn certificate(fault: &CertificateError) -> String {
     format!("the certificate of the server {fault}")
 }
 
-const WRONG_NAME: &str =
-    "is not for the host in the URL: write a name that it is for, as the host or with server_name=";
+const WRONG_NAME: &str = "is not for the host in the URL: use one of its names as the host or with server_name=";
 
-const NO_NAME: &str = "has no subjectAltName, and a name in its CN does not count: make it anew with one, such as \
+const NO_NAME: &str = "has no subjectAltName, and a name in its CN does not count: create a new one with it, such as \
                        subjectAltName=DNS:redis.internal by the option -addext of openssl";
 
-/// Returns `true` if a certificate is refused because it is marked as that of an authority.
+/// Returns `true` if a certificate is refused because it is marked as the certificate of an authority.
 pub(super) fn is_authority_as_server(fault: &CertificateError) -> bool {
     is_other(fault, "CaUsedAsEndEntity")
 }

@@ -41,12 +41,12 @@ impl TlsSettings {
         let is_default = authorities.is_none() && certificates.is_none() && key.is_none() && server_name.is_none();
         let is_wrong = |name: &String| ServerName::try_from(name.as_str()).is_err();
         if !asks_for_tls && !is_default {
-            return Some("comes with settings for TLS and does not ask for TLS: write rediss://");
+            return Some("has settings for TLS and does not use TLS: write rediss://");
         }
         if certificates.is_some() != key.is_some() {
-            return Some("comes with one of the two, the certificate of the client and its key: name both");
+            return Some("has a client certificate without its key, or a key without its certificate: set both");
         }
-        server_name.as_ref().is_some_and(is_wrong).then_some("comes with a server name that is no name of a host")
+        server_name.as_ref().is_some_and(is_wrong).then_some("has a server name that is not a host name")
     }
 
     /// Whether something is read each time, and may be whole later.

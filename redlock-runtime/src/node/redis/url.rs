@@ -312,9 +312,9 @@ pub(super) fn decode(text: &str) -> Option<String> {
 const LOGIN: [&str; 9] = ["db", "database", "user", "username", "pass", "passwd", "password", "pw", "auth"];
 
 const NO_URL: &str = "is not a Redis URL: write redis://[user:password@]host[:port][/database], rediss:// for TLS, \
-                      redis+cluster:// for a cluster, redis+sentinel:// for Sentinels or unix:///path for a socket, and special \
-                      characters of a password by their codes, such as %2F for a slash";
-const SPACE: &str = "has a space or another character that cannot be seen: remove it, or write it by its code, such as %20 for a \
+                      redis+cluster:// for a cluster, redis+sentinel:// for Sentinels or unix:///path for a socket, \
+                      and special characters of a password as codes, such as %2F for a slash";
+const SPACE: &str = "has a space or another invisible character: remove it, or write it as a code, such as %20 for a \
                      space in a password";
 const FRAGMENT: &str = "has a `#` with something behind it, which means nothing here: leave it out; a `#` in a password is \
                         written %23";
@@ -323,33 +323,35 @@ const SEVERAL_AT: &str = "has more than one `@`: write redis://user:password@hos
                           or password as %40";
 const EMPTY_LOGIN: &str =
     "has no password in front of the `@`: write redis://user:password@host, or redis://host without a login";
-const ENCODING: &str = "has a `%` that begins no code of a UTF-8 character: write %25 for a percent sign";
-const SEVERAL_HOSTS: &str = "names no host, or not one alone: each URL begins with redis://";
+const ENCODING: &str = "has a `%` that does not begin the code of a UTF-8 character: write %25 for a percent sign";
+const SEVERAL_HOSTS: &str = "names no host, or several: each URL begins with redis://";
 const HOST: &str = "names no host, or one with characters that host names do not have: write redis://user:password@host:6379, an \
-                    IPv6 address as [::1], and special characters of a password by their codes, such as %2F for a slash";
-const IPV6: &str = "has a `[` that begins no IPv6 address: write redis://[::1]:6379, and a `[` in a password as %5B";
+                    IPv6 address as [::1], and special characters of a password as codes, such as %2F for a slash";
+const IPV6: &str = "has a `[` that does not begin an IPv6 address: write redis://[::1]:6379, and a `[` in a password \
+                    as %5B";
 const WILDCARD: &str =
     "names the address 0.0.0.0 or [::], which is for servers: write 127.0.0.1 or [::1] for this machine";
-const PORT: &str = "names a port that is no number from 1 to 65535: write redis://user:password@host:6379, and special characters \
-                    of a password by their codes, such as %2F for a slash";
+const PORT: &str = "names a port that is not a number from 1 to 65535: write redis://user:password@host:6379, and \
+                    special characters of a password as codes, such as %2F for a slash";
 const DATABASE: &str =
     "is wrong: a database is a number and not negative, as in redis://host:6379/3 or unix:///path?db=3";
 const CLUSTER_DATABASE: &str = "names a database, and a cluster has only number 0: leave it out";
-const NO_SERVICE: &str = "does not say which master the Sentinels watch: write redis+sentinel://host:26379/name, or \
-                          redis+sentinel://host:26379/name/3 for database 3";
-const SOCKET: &str = "names no path of a socket: write unix:///run/redis.sock?db=3&user=name&pass=password, and special characters \
-                      of the path by their codes, such as %40 for an `@`";
-const SOCKET_LOGIN: &str = "has a parameter that is not known: a socket has db, user and pass, as in \
+const NO_SERVICE: &str = "does not name the master that the Sentinels watch: write redis+sentinel://host:26379/name, \
+                          or redis+sentinel://host:26379/name/3 for database 3";
+const SOCKET: &str = "names no path of a socket: write unix:///run/redis.sock?db=3&user=name&pass=password, and \
+                      special characters of the path as codes, such as %40 for an `@`";
+const SOCKET_LOGIN: &str = "has an unknown parameter: a socket has db, user and pass, as in \
                             unix:///run/redis.sock?db=3&user=name&pass=password";
-const BEFORE: &str = "is wrong: user, password and database stand before the `?`, as in redis://user:password@host/3";
+const BEFORE: &str = "is wrong: user, password and database belong before the `?`, as in redis://user:password@host/3";
 const QUERY: &str = "has a `?`, an `@` or a `+` behind the first `?`: write %3F, %40 and %2B, also in a password";
 const EMPTY_PARAMETER: &str = "has a parameter without a name or a value: write name=value, with & between two of them";
 const TWICE: &str = "has a parameter twice: only seed, sentinel and map may be repeated";
 const NOTHING_ANNOUNCED: &str = "has a map of addresses, and a single server announces none: write the address of the server itself, or \
                                  redis+cluster:// or redis+sentinel://";
-const PROTOCOL: &str = "is wrong: leave out `?protocol=`, which is found out by itself";
-const SEED: &str = "has a seed that is no address: write redis+cluster://host:port?seed=host:port&seed=host:port";
-const SENTINEL: &str = "has a sentinel that is no address: write redis+sentinel://host:port/name?sentinel=host:port";
+const PROTOCOL: &str = "is wrong: leave out `?protocol=`, which is detected automatically";
+const SEED: &str = "has a seed that is not an address: write redis+cluster://host:port?seed=host:port&seed=host:port";
+const SENTINEL: &str = "has a sentinel that is not an address: write \
+                        redis+sentinel://host:port/name?sentinel=host:port";
 
 /// The URL with the first of several hosts alone, which the client crate does not know.
 #[cfg(any(test, fuzzing))]

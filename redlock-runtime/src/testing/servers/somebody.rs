@@ -1,4 +1,4 @@
-//! Locks that somebody else takes, gives back and loses, in a test.
+//! Locks that another owner acquires, releases and loses in a test.
 
 use super::TestServers;
 use crate::error::LockError;
@@ -14,21 +14,21 @@ use std::sync::{MutexGuard, PoisonError};
 use std::task::{Context, Poll, ready};
 use std::time::Duration;
 
-/// After which time somebody else asks again for a lock. Smaller, a run takes more steps; larger, others get it first.
+/// Pause before the other owner tries a lock again. Too small: a run takes more steps. Too large: calls always get the lock first.
 const AGAIN: Duration = Duration::from_millis(50);
 
 impl TestServers {
-    /// Somebody else takes the lock, and renews it until [`release`](Self::release), [`expire`](Self::expire) or
-    /// [`lose`](Self::lose). The log does not tell of it.
+    /// Acquires the lock for another owner, which renews it until [`release`](Self::release), [`expire`](Self::expire) or
+    /// [`lose`](Self::lose). The lock does not appear in the log.
     ///
-    /// A text is the name in Redis: that of a manager with a namespace begins with it, as in `shop:order:7`. A
-    /// [`LockPath`](crate::LockPath) is a place in a tree, and keeps others from what is above and below as well.
+    /// A text is the name in Redis, with the namespace of the manager if it has one: `shop:order:7`. A
+    /// [`LockPath`](crate::LockPath) also excludes the paths above and below it.
     ///
-    /// In a run of [`explore`](crate::testing::explore), it waits until the lock can be had.
+    /// In a run of [`explore`](crate::testing::explore), it waits until the lock is free.
     ///
     /// # Panics
-    /// When somebody else has it already, and outside of `explore` when it cannot be taken: because a call has it, or too few servers
-    /// are well.
+    /// If the other owner already holds the lock. Outside of `explore`, also if a call holds the lock, or if too few servers are
+    /// healthy.
     ///
     /// # Examples
     /// ```
@@ -50,28 +50,29 @@ impl TestServers {
         self.take(what.leaf(), LockRequest::all([what]), false)
     }
 
-    /// Somebody else takes the lock [together with others](LockRequest::shared), and otherwise as in [`hold`](Self::hold).
+    /// Acquires a [shared](LockRequest::shared) lock for another owner, like [`hold`](Self::hold).
     ///
     /// # Panics
-    /// As [`hold`](Self::hold), when a call has it alone.
+    /// Same as [`hold`](Self::hold), if a call holds the lock exclusively.
     #[track_caller]
     pub fn hold_shared(&self, what: impl Into<LockPart>) -> impl Future<Output = ()> + Send {
         let what = what.into();
         self.take(what.leaf(), LockRequest::all([what]).mode(Mode::Shared), false)
     }
 
-    /// Somebody else takes one of so many [permits](LockRequest::permits), and otherwise as in [`hold`](Self::hold); once for each
-    /// permit that is to be taken. [`release`](Self::release) gives back the one that was taken last.
+    /// Acquires one of the given number of [permits](LockRequest::permits) for another owner, like [`hold`](Self::hold). Call it once
+    /// for each permit. [`release`](Self::release) releases the latest one.
     ///
     /// # Panics
-    /// As [`hold`](Self::hold), when as many have one, when a call has the lock alone, and for a number that no call can have.
+    /// Same as [`hold`](Self::hold), if all permits are taken, if a call holds the lock exclusively, or if the number of permits is
+    /// invalid.
     #[track_caller]
     pub fn hold_permit(&self, key: impl Into<LockKey>, permits: u32) -> impl Future<Output = ()> + Send {
         let key = key.into();
         self.take(key.clone(), LockRequest::new(key).permits(permits), true)
     }
 
-    /// Somebody else takes what has that name, once or `again`.
+    /// Acquires the lock for the other owner, once or `again`.
     #[track_caller]
     fn take(&self, name: LockKey, request: LockRequest, again: bool) -> Taking<'_> {
         let taking = self.taking(name, request, again);
@@ -79,7 +80,7 @@ impl TestServers {
     }
 
     /// # Errors
-    /// Why it cannot be taken.
+    /// Returns why the lock cannot be acquired.
     async fn taking(&self, name: LockKey, request: LockRequest, again: bool) -> Result<(), String> {
         if !again && self.taken().contains_key(name.as_str()) {
             return Err(format!("somebody else has {} already", name.quoted()));
@@ -116,10 +117,10 @@ impl TestServers {
         self.0.taken.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Somebody else gives a lock back that [`hold`](Self::hold) has taken. Whoever waits first gets it.
+    /// Releases a lock of [`hold`](Self::hold). The first waiter gets it.
     ///
     /// # Panics
-    /// When it was not taken so.
+    /// If the lock was not acquired by `hold`.
     #[track_caller]
     pub fn release(&self, what: impl Into<LockPart>) {
         let name = what.into().leaf();
@@ -127,7 +128,7 @@ impl TestServers {
         assert!(guard.is_some(), "nobody else has {}: it was not taken by `hold`", name.quoted());
     }
 
-    /// What was taken of it last. It is given back where it is dropped, which is under no mutex.
+    /// Removes the latest guard of the lock. The caller drops it outside of the mutex, which releases the lock.
     fn give_up(&self, name: &LockKey) -> Option<LockGuard> {
         let mut taken = self.taken();
         let guards = taken.get_mut(name.as_str())?;
@@ -138,14 +139,14 @@ impl TestServers {
         last
     }
 
-    /// The lease of whoever has the lock is over at all servers, as if the process had died long ago. Its holder is told nothing,
-    /// and hears of it when it renews the lock.
+    /// Ends the lease of the holder at all servers, as if its process had died long ago. The holder is not notified: it detects the loss
+    /// at its next renewal.
     ///
-    /// Whoever waits gets the lock within about a second, as after any lease that ends. What the lock of a place in a tree keeps others
-    /// from above it, it does until its holder has heard.
+    /// A waiter gets the lock within about a second, as after any lease that ends. A locked path blocks the paths above it until its
+    /// holder has detected the loss.
     ///
     /// # Panics
-    /// When nobody has it, outside of [`explore`](crate::testing::explore).
+    /// Outside of [`explore`](crate::testing::explore), if the lock is free.
     #[track_caller]
     pub fn expire(&self, what: impl Into<LockPart>) {
         let name = what.into().leaf();
@@ -161,11 +162,11 @@ impl TestServers {
         );
     }
 
-    /// Whoever has the lock loses it: it is deleted at all servers, and holders are made to ask. The body stops at its next await,
+    /// Takes the lock from its holder: deletes it at all servers, and makes the holder check it. The body stops at its next `.await`,
     /// with [`LossCause::Taken`](crate::LossCause::Taken).
     ///
     /// # Panics
-    /// When nobody has it, outside of [`explore`](crate::testing::explore).
+    /// Outside of [`explore`](crate::testing::explore), if the lock is free.
     #[track_caller]
     pub fn lose(&self, what: impl Into<LockPart>) {
         self.expire(what);
@@ -175,10 +176,9 @@ impl TestServers {
     }
 }
 
-/// Somebody else takes a lock.
+/// Future of [`TestServers::hold`].
 ///
-/// It is written by hand because a panic is that of whoever has made a mistake, and stands at the line which awaits this: the body of
-/// an async function is always in its own.
+/// It is not an `async fn`, so that a panic names the line of the test that awaits it.
 struct Taking<'s> {
     taking: Pin<Box<dyn Future<Output = Result<(), String>> + Send + 's>>,
     asked_at: &'static Location<'static>,

@@ -153,8 +153,8 @@ pub(in crate::node::redis) fn not_executed(error: &NodeError, redirects: u8) -> 
 }
 
 const ON_ITS_WAY: &str = "TRYAGAIN the slot of the key is on its way";
-const IN_CIRCLES: &str = "TRYAGAIN the members of the cluster send the command to one another; if that goes on, they do not agree \
-                          on who has the slot: run redis-cli --cluster check";
+const IN_CIRCLES: &str = "TRYAGAIN the members of the cluster send the command to one another; if this lasts, they \
+                          disagree about the owner of the slot: run redis-cli --cluster check";
 
 /// What becomes of an answer.
 pub(in crate::node::redis) enum Next {

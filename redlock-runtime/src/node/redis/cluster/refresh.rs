@@ -44,7 +44,7 @@ const LEAST_PAUSE: Duration = Duration::from_millis(50);
 const PATIENCE: Duration = Duration::from_millis(250);
 
 /// What is wrong with a server that is no cluster.
-const NO_CLUSTER: &str = "is no member of a cluster: write redis:// in place of redis+cluster://";
+const NO_CLUSTER: &str = "is not a member of a cluster: write redis:// instead of redis+cluster://";
 
 /// Runs until it is aborted, on the library's thread.
 pub(super) async fn keep_fresh(members: Arc<Members>) {
@@ -164,7 +164,7 @@ async fn is_there(member: &RedisNode) -> bool {
     matches!(timeout(PATIENCE, live.probe(&["PING"])).await, Ok(Ok(_) | Err(NodeError::Refused(_))))
 }
 
-/// A server that is no member of a cluster says so in words of its own.
+/// A server that is not a member of a cluster says so in words of its own.
 fn explained(error: NodeError) -> NodeError {
     match &error {
         NodeError::Refused(answer) if answer.contains("cluster support disabled") => {

@@ -65,7 +65,7 @@ impl Router {
 
 /// Refusal of a redirection to one more server than [`MOST_REDIRECTED`](super::members::MOST_REDIRECTED).
 const TO_STRANGERS: &str = "TRYAGAIN the members of the cluster send commands to more than 64 servers that are not in CLUSTER SLOTS; \
-                            if that goes on, run redis-cli --cluster check";
+                            if this lasts, run redis-cli --cluster check";
 
 impl Redirect for Router {
     fn redirect(&self, mut question: Question, redirection: Redirection, error: &NodeError) {

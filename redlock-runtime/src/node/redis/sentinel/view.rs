@@ -9,8 +9,7 @@ use std::collections::{BTreeSet, HashMap};
 use std::time::Duration;
 
 /// What is wrong with servers that are no Sentinels.
-const NO_SENTINEL: &str =
-    "is to be named by a Sentinel, and what answers is none: write redis:// in place of redis+sentinel://";
+const NO_SENTINEL: &str = "answers, but is not a Sentinel: write redis:// instead of redis+sentinel://";
 
 /// Most other Sentinels that one Sentinel can make known. Too small: Sentinels that could name the master are not asked. Too
 /// large: a list that is forged opens more connections. Redis users run three to seven Sentinels.
@@ -76,7 +75,7 @@ impl View {
             answers.next().unwrap_or(Value::Nil).extract_error().map_err(|error| explained(refused(&error)))?;
         let Some((address, port)) = read::<Option<(String, u16)>>(master).flatten() else {
             let unknown = format!(
-                "is to be named by a Sentinel that watches no master called {service:?}: write its name behind the address, as \
+                "is a Sentinel that watches no master called {service:?}: write its name behind the address, as \
                  in redis+sentinel://host:26379/mymaster"
             );
             return Err(NodeError::Unsupported(unknown.into()));
