@@ -246,7 +246,11 @@ async fn the_locks_of_the_service_can_be_looked_at() {
         assert_eq!(service.request("GET", path, "").await.status, 404, "clients see no pages");
     }
     let page = service.page("/locks").await;
-    assert!(page.contains("<b>1</b>held</div><div><b>0</b>waiting</div>") && page.contains(&format!("<td>order:{order}<td>")), "{page}");
+    assert!(
+        page.contains("<b>1</b>held</div><div><b>0</b>waiting</div>")
+            && page.contains(&format!("<td>order:{order}<td>")),
+        "{page}"
+    );
     assert!(page.contains("<td>order:{id}<td>") && page.contains("api.rs:"), "{page}");
     let metrics = service.page("/metrics").await;
     let of_template = |line: &&str| line.contains("lock=\"order:{id}\"");
