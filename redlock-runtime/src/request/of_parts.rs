@@ -145,7 +145,7 @@ mod tests {
         let many = |count: usize| LockRequest::all((0..count).map(|n| format!("k{n}")));
         let deep = |count: usize| LockRequest::all((0..count).map(|n| LockPath::from(format!("/{n}/b/c/d/e/f/g/h/i"))));
         let table = [
-            (many(0), "no key"),
+            (many(0), "without a key"),
             (many(17), "a request for 17 keys"),
             (deep(8), "has 72 names"),
             (LockRequest::path("a"), "does not begin with `/`"),

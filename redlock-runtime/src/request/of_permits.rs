@@ -70,7 +70,7 @@ mod tests {
             (manager.acquire(permits().once_per(SECOND)).await, "once_per"),
             (manager.acquire(permits().mode(Mode::Shared)).await, "two kinds"),
             (manager.acquire(LockRequest::shared("export").permits(2)).await, "two kinds"),
-            (manager.acquire(LockRequest::new("export").mode(Mode::Permit)).await, "how many"),
+            (manager.acquire(LockRequest::new("export").mode(Mode::Permit)).await, "number of permits"),
             (manager.acquire(LockRequest::all(["export", "import"]).permits(2)).await, "several keys"),
             (manager.acquire(LockRequest::path("/export").permits(2)).await, "a path"),
             (manager.acquire(permits().permits(0)).await, "nobody"),

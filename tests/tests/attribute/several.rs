@@ -162,6 +162,6 @@ async fn a_path_that_was_left_is_taken_up_as_that() {
 async fn what_is_no_request_is_refused() {
     let manager = LockManager::in_memory();
     refused(manager.acquire(LockRequest::all(["a", ""])).await, "the key is empty");
-    refused(manager.acquire(LockRequest::all([""; 0])).await, "no key");
+    refused(manager.acquire(LockRequest::all([""; 0])).await, "without a key");
     refused(manager.acquire(LockPath::from("acme")).await, "write \"/acme\"");
 }

@@ -69,7 +69,7 @@ async fn the_files_in_the_url_are_trusted_and_shown() {
         assert!(matches!(error, LockError::Refused { .. }) && error.to_string().contains(expected), "{error}");
     }
     let error = builder([url(&format!("&cert_file={}", certificate.display()))]).build().unwrap_err();
-    assert!(matches!(error, LockError::Configuration { .. }) && error.to_string().contains("name both"), "{error}");
+    assert!(matches!(error, LockError::Configuration { .. }) && error.to_string().contains("set both"), "{error}");
 }
 
 #[tokio::test]

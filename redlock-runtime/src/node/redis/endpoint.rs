@@ -468,13 +468,13 @@ mod tests {
             ("redis://host/?protocol=hunter2", "protocol"),
             ("redis://:hunter2@host,other:6379", "begins with redis://"),
             ("redis://hunter2@host", "no password"),
-            ("redis://host/?hunter2=hunter2", "a parameter that is not known"),
+            ("redis://host/?hunter2=hunter2", "an unknown parameter"),
             ("redis://host/?connect_timeout_ms=hunter2", "a whole number"),
             ("redis://host/?connect_timeout_ms=0", "a timeout of zero"),
-            ("redis://host?db=3", "stand before the `?`"),
-            ("redis://host/3?pass=hunter2", "stand before the `?`"),
+            ("redis://host?db=3", "belong before the `?`"),
+            ("redis://host/3?pass=hunter2", "belong before the `?`"),
             #[cfg(feature = "tls")]
-            ("redis://:hunter2@host/?ca_file=/hunter2", "does not ask for TLS"),
+            ("redis://:hunter2@host/?ca_file=/hunter2", "does not use TLS"),
             #[cfg(not(feature = "tls"))]
             ("redis://:hunter2@host/?ca_file=/hunter2", "a feature for TLS"),
         ];

@@ -145,11 +145,14 @@ mod tests {
         let name = |name: &str| TlsSettings { server_name: Some(name.into()), ..TlsSettings::default() };
         let table = [
             (TlsSettings::default(), [None, None]),
-            (TlsSettings { authorities: pem(), ..TlsSettings::default() }, [Some("does not ask for TLS"), None]),
-            (TlsSettings { certificates: pem(), ..TlsSettings::default() }, [Some("does not ask"), Some("name both")]),
-            (TlsSettings { key: pem(), ..TlsSettings::default() }, [Some("does not ask"), Some("name both")]),
-            (name("redis.internal"), [Some("does not ask"), None]),
-            (name("no name!"), [Some("does not ask"), Some("no name of a host")]),
+            (TlsSettings { authorities: pem(), ..TlsSettings::default() }, [Some("does not use TLS"), None]),
+            (
+                TlsSettings { certificates: pem(), ..TlsSettings::default() },
+                [Some("does not use TLS"), Some("set both")],
+            ),
+            (TlsSettings { key: pem(), ..TlsSettings::default() }, [Some("does not use TLS"), Some("set both")]),
+            (name("redis.internal"), [Some("does not use TLS"), None]),
+            (name("no name!"), [Some("does not use TLS"), Some("not a host name")]),
         ];
         for (settings, expected) in table {
             for (asks_for_tls, expected) in [false, true].into_iter().zip(expected) {

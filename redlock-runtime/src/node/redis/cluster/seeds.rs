@@ -147,7 +147,7 @@ mod tests {
             ("redis+cluster://:hunter2@h1?seed=redis://h2", "seed=host:port"),
             ("redis+cluster://:hunter2@h1?seed=u:hunter2@h2", "write %3F, %40 and %2B"),
             ("redis+cluster://:hunter2@h1?seed=h2:x", "seed=host:port"),
-            ("redis+cluster://:hunter2@h1?seed=h2&hunter2=hunter2", "a parameter that is not known"),
+            ("redis+cluster://:hunter2@h1?seed=h2&hunter2=hunter2", "an unknown parameter"),
             ("unix+cluster:///run/redis.sock", "redis+cluster:// for a cluster"),
             ("redis+cluster://", "names no host"),
             ("http+cluster://:hunter2@h1", "redis+cluster://"),
