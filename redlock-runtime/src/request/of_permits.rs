@@ -73,7 +73,7 @@ mod tests {
             (manager.acquire(LockRequest::new("export").mode(Mode::Permit)).await, "number of permits"),
             (manager.acquire(LockRequest::all(["export", "import"]).permits(2)).await, "several keys"),
             (manager.acquire(LockRequest::path("/export").permits(2)).await, "a path"),
-            (manager.acquire(permits().permits(0)).await, "nobody"),
+            (manager.acquire(permits().permits(0)).await, "no call can enter"),
             (manager.acquire(permits().permits(1001)).await, "1000"),
             (manager.acquire(permits().fencing()).await.map(Into::into), "fencing"),
         ];

@@ -96,7 +96,7 @@ mod tests {
             ("redis+sentinel://:hunter2@s1/orders?sentinel=", "sentinel=host:port"),
             ("redis+sentinel://:hunter2@s1/orders?sentinel=u:hunter2@s2", "write %3F, %40 and %2B"),
             ("redis+sentinel://:hunter2@s1/orders?hunter2=1", "an unknown parameter"),
-            ("redis+sentinel://:hunter2@s1/orders?sentinel_user=hunter2", "a password"),
+            ("redis+sentinel://:hunter2@s1/orders?sentinel_user=hunter2", "no password"),
             ("http+sentinel://:hunter2@s1/orders", "is not a Redis URL"),
             ("unix+sentinel:///run/redis.sock", "redis+sentinel:// for Sentinels"),
         ];
