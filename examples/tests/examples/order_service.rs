@@ -266,7 +266,7 @@ async fn the_locks_of_the_service_can_be_looked_at() {
     assert_no_lock(&server).await;
     eventually(PATIENCE, "nothing is held", async || {
         let page = service.page("/locks").await;
-        if page.contains("<p>0 held, 0 waiting</p>") { Ok(()) } else { Err(page) }
+        if page.contains("<b>0</b>held</div><div><b>0</b>waiting</div>") { Ok(()) } else { Err(page) }
     })
     .await;
 }

@@ -13,7 +13,7 @@ use std::time::Duration;
 /// # #[tokio::main(flavor = "current_thread")] async fn main() -> Result<(), LockError> {
 /// let locks = LockManager::builder()
 ///     .node("redis://10.0.0.1")
-///     .tuning(|tuning| tuning.max_idle(100).tuning(|tuning| tuning.local_handover(8, Duration::from_millis(10))))
+///     .tuning(|tuning| tuning.max_idle(100).local_handover(8, Duration::from_millis(10)))
 ///     .build()?;
 /// # drop(locks); Ok(()) }
 /// ```
