@@ -193,7 +193,7 @@ async fn whoever_lets_readers_in_leaves_no_set_without_an_expiry() {
         } else {
             held.downgrade();
             let _ = held.extend().await;
-            let share = ["ZSCORE", KEY, &held.token().to_string()];
+            let share = ["ZSCORE", KEY, held.token().as_str()];
             let has_it = nodes[0].inspect().command::<Option<String>>(&share).await.is_some();
             assert!(has_it && held.is_held(), "it keeps its share");
         }
