@@ -37,6 +37,21 @@ fn the_public_api_is_the_one_of_the_page() {
     );
 }
 
+/// A reader of the front page sees what every program needs. Other items are in a module.
+#[test]
+fn root_of_the_crate_has_at_most_sixty_items() {
+    let page = fs::read_to_string(workspace().join(PAGE)).unwrap();
+    let name = |line: &str| {
+        let item = line.rsplit_once("] ").map_or(line, |(_, item)| item).trim_start_matches("pub ");
+        let (_, rest) = ["enum ", "struct ", "trait ", "fn ", "use "].iter().find_map(|kind| item.split_once(kind))?;
+        Some(rest.split([' ', ':', '(', '<', '.']).next().unwrap().to_owned())
+    };
+    let items =
+        page.lines().filter(|line| line.contains("pub ") && !line.contains("pub mod ") && !line.starts_with("impl"));
+    let names: std::collections::BTreeSet<_> = items.filter_map(name).collect();
+    assert!((30..=60).contains(&names.len()), "{}: {names:?}", names.len());
+}
+
 /// What the reader finds in a made-up crate.
 #[test]
 fn what_is_public() {
