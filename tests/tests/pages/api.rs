@@ -43,8 +43,14 @@ fn root_of_the_crate_has_at_most_sixty_items() {
     let page = fs::read_to_string(workspace().join(PAGE)).unwrap();
     let name = |line: &str| {
         let item = line.rsplit_once("] ").map_or(line, |(_, item)| item).trim_start_matches("pub ");
-        let (_, rest) = ["enum ", "struct ", "trait ", "fn ", "use "].iter().find_map(|kind| item.split_once(kind))?;
-        Some(rest.split([' ', ':', '(', '<', '.']).next().unwrap().to_owned())
+        if let Some((_, path)) = item.split_once("use ") {
+            return Some(path.to_owned());
+        }
+        let (_, rest) = ["enum ", "struct ", "trait ", "fn "].iter().find_map(|kind| item.split_once(kind))?;
+        let end = rest.find(|c: char| !c.is_alphanumeric() && c != '_').unwrap_or(rest.len());
+        let (name, rest) = rest.split_at(end);
+        // Variants and fields have lines of their own.
+        (!rest.starts_with("::") && !rest.starts_with('.')).then(|| name.to_owned())
     };
     let items =
         page.lines().filter(|line| line.contains("pub ") && !line.contains("pub mod ") && !line.starts_with("impl"));
