@@ -15,15 +15,18 @@ use std::fmt;
 use std::future::Future;
 use std::time::Duration;
 
-/// A held lock. Dropping it releases the lock.
+/// A held lock. Its lease is renewed while the guard exists. Dropping it releases the lock.
+///
+/// A loss of the lock does not stop the code that has the guard. Call [`is_held`](Self::is_held) before a side effect, or wait for
+/// [`lost`](Self::lost). The bodies of [`with_lock`](crate::LockManager::with_lock) and of the attribute are stopped by a loss.
 ///
 /// `drop` does not block and works anywhere, even while panicking and outside of a runtime. The release is queued on the connection before
 /// `drop` returns, and retried in the background until it is answered. It is written when the runtime of the manager next polls the
 /// connection, or after 20 to 50 ms by a thread of this library if all threads of the runtime are blocked.
 ///
 /// A guard does not prove that the lock is held: the lease ends on the nodes even if this process is suspended. If a hypervisor pauses the
-/// virtual machine, its clocks stand still, and the guard counts as held until the next renewal is answered. Call [`is_held`](Self::is_held),
-/// or let [`with_lock`](crate::LockManager::with_lock) and the attribute drop the body at its next `.await`.
+/// virtual machine, its clocks stand still, and the guard counts as held until the next renewal is answered. Only a
+/// [fencing token](crate::LockRequest::fencing) protects against a write after such a pause.
 ///
 /// # Examples
 /// ```

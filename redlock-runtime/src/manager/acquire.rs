@@ -19,10 +19,25 @@ pub struct Acquire<'m, F = Unfenced> {
 }
 
 impl LockManager {
-    /// Acquires a lock with options that are written behind the call, and waits for it if another caller holds it.
+    /// Acquires a lock, with options as chained methods, and waits for it if another caller holds it.
     ///
-    /// [`acquire`](Self::acquire) does the same with a prepared [`LockRequest`]. It needs no allocation for its future; the future of this
-    /// method is boxed.
+    /// | method | use |
+    /// |---|---|
+    /// | `lock` | a guard, with options as chained methods; its future is boxed |
+    /// | [`acquire`](Self::acquire) | a guard, for a prepared [`LockRequest`]; its future is not boxed |
+    /// | [`with_lock`](Self::with_lock) | a closure that is stopped if the lock is lost |
+    ///
+    /// Code with a guard is not stopped by a loss: check [`is_held`](crate::LockGuard::is_held), or wait for
+    /// [`lost`](crate::LockGuard::lost).
+    ///
+    /// # Errors
+    /// Those of [`acquire`](Self::acquire).
+    ///
+    /// # Panics
+    /// On a tokio runtime without time enabled, when it is awaited.
+    ///
+    /// # Cancel safety
+    /// As for [`acquire`](Self::acquire).
     ///
     /// # Examples
     /// ```

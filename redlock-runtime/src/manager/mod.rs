@@ -79,8 +79,8 @@ use std::sync::Arc;
 /// ```
 ///
 /// # Blocked threads
-/// A task that blocks its thread, with a long computation or `std::thread::sleep`, can lose its own lock, but no other lock of the process.
-/// One thread named `redlock`, shared by all managers, renews leases, retries releases and opens connections. The connections are driven by
+/// A task that blocks its thread, with a long computation or `std::thread::sleep`, does not stop the renewal of its lock or of other locks.
+/// But it cannot be stopped before its next `.await`, even if its lock is lost. One thread named `redlock`, shared by all managers, renews leases, retries releases and opens connections. The connections are driven by
 /// the runtime on which the manager was built. If that runtime does not poll for 20 to 50 ms although commands are pending, or if it has ended,
 /// the thread drives the connections as well. An acquisition and its release by a single task then take about 1.4 times as long, those of many
 /// tasks at most 1.1 times. The runtime takes over again when it polls, after one second at the earliest.
@@ -107,11 +107,12 @@ impl LockManager {
     /// [`FencedGuard`](crate::FencedGuard) for a request with [`fencing`](LockRequest::fencing).
     ///
     /// # Order
-    /// Waiters are served in the order in which they began to wait. A release hands the lock to the next waiter.
+    /// Waiters are served in the order in which they began to wait, with the exceptions below. A release hands the lock to the next waiter.
     ///
     /// - Calls of one manager wait in a local queue. The first of them waits in the queues of the nodes. Within the local queue, the lock
     ///   passes from call to call without a command, within the limits of [`local_handover`](crate::tuning::Tuning::local_handover) while
-    ///   other processes wait. A call with another `ttl` than its predecessor goes to the end of the queues of the nodes.
+    ///   other processes wait. A call whose `ttl` differs from that of the previous holder cannot take the lock over locally: it waits at the
+    ///   end of the queues of the nodes.
     /// - [Shared](LockRequest::shared) calls do not use the local queue. All readers that wait between two writers enter together.
     /// - Between processes, the order is by the time of the first attempt (a logical clock). A call that finds the lock free takes it, even
     ///   if others wait, unless its manager has seen waiters for this key in the last two seconds.
@@ -124,6 +125,8 @@ impl LockManager {
     /// - [`LockError::NoQuorum`]: too few nodes answered. Retrying can help.
     /// - [`LockError::Refused`]: so many nodes rejected the call that retrying does not help.
     /// - [`LockError::InvalidKey`], [`LockError::Configuration`]: the request is invalid.
+    /// - [`LockError::WindowTaken`]: another call has taken the window of [`once_per`](LockRequest::once_per).
+    /// - [`LockError::TooManyWaiting`]: more calls than [`max_waiting`](LockManagerBuilder::max_waiting) allows wait for the key.
     /// - [`LockError::WouldDeadlock`]: the call would wait for its own caller.
     /// - [`LockError::Lost`]: a [reentrant](LockRequest::reentrant) call entered a lock that has ended.
     /// - [`LockError::Closed`]: after [`shutdown`](Self::shutdown).
@@ -149,7 +152,8 @@ impl LockManager {
     /// process is asked to release it and has one node timeout to answer.
     ///
     /// # Errors
-    /// [`LockError::Contended`] if another caller holds the lock; otherwise those of [`acquire`](Self::acquire).
+    /// [`LockError::Contended`] if another caller holds the lock; otherwise those of [`acquire`](Self::acquire). A request with
+    /// [`once_per`](LockRequest::once_per) is invalid here, because it needs a wait.
     ///
     /// # Panics
     /// On a tokio runtime without time enabled.
@@ -170,14 +174,17 @@ impl LockManager {
 
     /// Runs `body` while it holds the lock: the closure form of the attribute.
     ///
-    /// If the lease ends first, the body is dropped at its next `.await`. Until then it runs without the lock. Tasks that it has spawned
-    /// are not stopped, unless they [inherit](LockGuard::inherit) the lock. The lock is released however the body exits: return, `?`,
+    /// If the lease ends first, a body that waits at an `.await` is dropped there. A body that computes continues without the lock until it
+    /// waits. If it ends before that, its own result is returned: `Ok` does not prove that the lock was held to the end;
+    /// [`ensure_held`](LockGuard::ensure_held) does. Tasks that it has spawned are not stopped, unless they
+    /// [inherit](LockGuard::inherit) the lock. The lock is released however the body exits: return, `?`,
     /// panic, cancellation. The call does not wait for the answer to the release.
     ///
     /// Write an async closure: `async |guard| { .. }`. A closure that returns an async block does not compile.
     ///
     /// # Errors
-    /// Those of [`acquire`](Self::acquire), and [`LockError::Lost`] if the body was stopped, converted to the error type of the body. After
+    /// Those of [`acquire`](Self::acquire), and [`LockError::Lost`] if the body was stopped, converted to the error type of the body
+    /// ([`FromLockError`]). After
     /// [`LockError::NoQuorum`] the body has not run; the key may stay on some nodes until they have answered the release or the key has
     /// expired. A failed release after the body is not an error; [`Stats::releases`](crate::admin::Stats::releases) counts it.
     ///

@@ -130,8 +130,8 @@ impl LockRequest {
     /// A path and everything below it, with the manager's defaults.
     ///
     /// An exclusive lock of a path excludes all locks of the path itself, of its ancestors and of its descendants, but not of its siblings.
-    /// While `/acme/reports` is held, `/acme/invoices` is free, and `/acme` and `/acme/reports/2024` are not. The root `/` cannot be
-    /// locked.
+    /// While `/acme/reports` is held, `/acme/invoices` is free, and `/acme` and `/acme/reports/2024` are not. This applies to calls that use
+    /// paths as well. The root `/` cannot be locked.
     ///
     /// In Redis, `/acme/reports` is stored as `/{acme}/reports`, and errors and events show that name. All paths with the same first
     /// segment are in one slot of a cluster. A *key* with the name of a path excludes that path, but knows nothing of its ancestors and
@@ -192,7 +192,8 @@ impl LockRequest {
     /// # #[tokio::main(flavor = "current_thread")] async fn main() -> Result<(), LockError> {
     /// let locks = LockManager::in_memory();
     /// let guard = locks.acquire(LockRequest::new("order:7").fencing()).await?;
-    /// println!("UPDATE .. WHERE fencing_token <= {}", guard.fencing_token());
+    /// let token = guard.fencing_token();
+    /// println!("UPDATE orders SET state = 'paid', fencing_token = {token} WHERE id = 7 AND fencing_token <= {token}");
     /// guard.release().await
     /// # }
     /// ```
@@ -219,11 +220,12 @@ impl<F> LockRequest<F> {
     ///
     /// # Order
     /// Waiters are served in the order in which they began to wait; a waiter keeps all later ones waiting, even those with a larger number.
-    /// Each call applies its own number: a call with 5 enters while 4 others hold permits, a call with 3 enters while 2 do. If a new
-    /// version changes the number, both numbers may be in use at the same time.
+    /// A call enters if fewer permits are taken than its own number. If a new version of the program changes the number, both numbers may be
+    /// in use at the same time.
     ///
     /// A released permit passes to the longest waiting call of the same process without a command, unless a call of another process is known
-    /// to have waited longer. Permits with a different `ttl`, a number that is too small, or a `min_hold` do not pass.
+    /// to have waited longer. It does not pass to a call with another `ttl`, or whose number is already reached. A permit with `min_hold`
+    /// does not pass.
     ///
     /// Every permit has a lease of its own. If a process crashes, each of its permits is free after the `ttl` of that permit. A crashed
     /// waiter occupies no permit, but the first waiter can delay the others for up to five seconds.
