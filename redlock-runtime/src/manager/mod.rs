@@ -1,7 +1,6 @@
-//! The lock manager: what users hold.
+//! The lock manager, its builder and its methods.
 //!
-//! Its methods put together what stands below. What a request means is decided in `request` and `client`; what a lock is,
-//! in `protocol`.
+//! The methods connect the layers below: `request` and `client` interpret a request, and `protocol` decides about the lock.
 
 mod acquire;
 mod attach;
@@ -81,8 +80,8 @@ use std::sync::Arc;
 /// # Blocked threads
 /// A task that blocks its thread, with a long computation or `std::thread::sleep`, does not stop the renewal of its lock or of other locks.
 /// But it cannot be stopped before its next `.await`, even if its lock is lost. One thread named `redlock`, shared by all managers, renews leases, retries releases and opens connections. The connections are driven by
-/// the runtime on which the manager was built. If that runtime does not poll for 20 to 50 ms although commands are pending, or if it has ended,
-/// the thread drives the connections as well. An acquisition and its release by a single task then take about 1.4 times as long, those of many
+/// the runtime on which the manager was built. If that runtime has ended, or does not poll for 20 to 50 ms although
+/// commands are pending, the thread drives the connections, too. An acquisition and its release by a single task then take about 1.4 times as long, those of many
 /// tasks at most 1.1 times. The runtime takes over again when it polls, after one second at the earliest.
 #[derive(Clone)]
 pub struct LockManager {
@@ -111,7 +110,7 @@ impl LockManager {
     ///
     /// - Calls of one manager wait in a local queue. The first of them waits in the queues of the nodes. Within the local queue, the lock
     ///   passes from call to call without a command, within the limits of [`local_handover`](crate::tuning::Tuning::local_handover) while
-    ///   other processes wait. A call whose `ttl` differs from that of the previous holder cannot take the lock over locally: it waits at the
+    ///   other processes wait. A call whose `ttl` differs from that of the previous holder cannot take over the lock locally. It waits at the
     ///   end of the queues of the nodes.
     /// - [Shared](LockRequest::shared) calls do not use the local queue. All readers that wait between two writers enter together.
     /// - Between processes, the order is by the time of the first attempt (a logical clock). A call that finds the lock free takes it, even

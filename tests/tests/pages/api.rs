@@ -1,7 +1,7 @@
-//! The public API is the one that `docs/api.txt` shows, so that no change of it goes unseen.
+//! Compares the public API with `docs/api.txt`, so that every change of it is seen in a review.
 //!
-//! It is read from the source, so that no other compiler than that of the tests is needed: what `lib.rs` names, with its fields,
-//! variants, methods and traits, as they are written.
+//! The API is read from the source: the items that `lib.rs` exports, with their fields, variants, methods and traits. No other compiler
+//! is needed for that.
 
 mod reader;
 mod words;
@@ -37,7 +37,7 @@ fn the_public_api_is_the_one_of_the_page() {
     );
 }
 
-/// A reader of the front page sees what every program needs. Other items are in a module.
+/// The front page shows the items that every program needs. Other items are in a module.
 #[test]
 fn root_of_the_crate_has_at_most_sixty_items() {
     let page = fs::read_to_string(workspace().join(PAGE)).unwrap();
@@ -49,7 +49,7 @@ fn root_of_the_crate_has_at_most_sixty_items() {
         let (_, rest) = ["enum ", "struct ", "trait ", "fn "].iter().find_map(|kind| item.split_once(kind))?;
         let end = rest.find(|c: char| !c.is_alphanumeric() && c != '_').unwrap_or(rest.len());
         let (name, rest) = rest.split_at(end);
-        // Variants and fields have lines of their own.
+        // Variants and fields have separate lines.
         (!rest.starts_with("::") && !rest.starts_with('.')).then(|| name.to_owned())
     };
     let items =
@@ -58,7 +58,7 @@ fn root_of_the_crate_has_at_most_sixty_items() {
     assert!((30..=60).contains(&names.len()), "{}: {names:?}", names.len());
 }
 
-/// What the reader finds in a made-up crate.
+/// Public items of a made-up crate.
 #[test]
 fn what_is_public() {
     let files = [
