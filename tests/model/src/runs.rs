@@ -125,9 +125,9 @@ pub fn without_a_rule() -> Vec<(Rule, Scenario, &'static str)> {
         (Rule::VotesAreWonBack, Scenario { cuts: 1, ..pair() }, "stays without it"),
         (Rule::WaitersYieldToTheHolder, pair(), "stays without it"),
         (Rule::YieldAtOnce, Scenario { frozen: true, ..pair() }, "nothing is on its way"),
-        // Of two tokens, the late release of the first one would hand the lock over.
+        // The late release of the first of two tokens hands the lock over.
         (Rule::HolderHearsOfEveryCall, timers(Scenario { tokens: 3, ..one_node() }), "polling does not help"),
-        // After one crash, the release of the other token removes the waiter that is gone.
+        // After one crash, the release of the other token removes the absent waiter.
         (Rule::QueuesExpire, Scenario { crashes: 2, ..timers(pair()) }, "still has a key or a queue"),
         (Rule::AllHoldersHear, shared(2, 3, 0b110), "nothing is on its way"),
         (Rule::LeavingUnblocks, Scenario { give_up: true, ..shared(1, 3, 0b101) }, "nothing is on its way"),
