@@ -308,7 +308,7 @@ async fn what_is_wrong_with_the_sentinels_is_said() {
             NodeConfig::new(url.replace("/orders", "/order")).sentinel_credentials(secret()),
             "no master called \"order\"",
         ),
-        (NodeConfig::new(watched.server(0).url().replace("redis://", "redis+sentinel://") + "orders"), "none"),
+        (NodeConfig::new(watched.server(0).url().replace("redis://", "redis+sentinel://") + "orders"), "retries fail"),
     ];
     for (node, expected) in table {
         let error = error(node).await;

@@ -35,7 +35,7 @@ pub async fn too_long() -> Result<(), LockError> {
     Ok(())
 }
 
-#[distributed_lock(key = "nightly", once_per = 1h, on_failure = giveback)]
+#[distributed_lock(key = "nightly", once_per = 1h, on_failure = reopn)]
 pub async fn word() -> Result<(), LockError> {
     Ok(())
 }
