@@ -49,6 +49,11 @@ pub(crate) const ENTERABLE_PER_CLAIM: u32 = 4;
 /// smaller, that it is nearly over is known late; larger, looks for nothing.
 pub(crate) const LOOKS_PER_CLAIM: u32 = 8;
 
+/// The last look at the answers that a node owes to the holder of a permit comes this part of the `ttl` (a sixteenth), or the
+/// timeout of a node, before the lease ends. Larger numbers: a busy machine looks too late. Smaller: answers that come after the
+/// look are missed.
+pub(crate) const LAST_LOOK_PER_TTL: u32 = 16;
+
 /// How long a waiting token stands in the queue of a node without being heard of. Smaller than a few polls, waiters that
 /// live would lose their places; larger, the entries of dead processes stay for longer where nobody hands over.
 pub(crate) const QUEUE_EXPIRY: Duration = Duration::from_secs(30);

@@ -8,6 +8,8 @@
 //! 4. A lock that is over is due as well, as long as somebody wants to know.
 //! 5. While the lock stands on claims, the answers to their extensions are taken in well before it would be over: later, they
 //!    could not make it good.
+//! 6. An extension of a permit counts only if it is taken in before the lease of its node ends. So a permit is looked at just before
+//!    that, as long as a node owes the answer.
 
 use super::fencing_number::Fence;
 use super::next::Outgoing;
@@ -17,7 +19,7 @@ use super::{Candidate, Phase};
 use crate::protocol::command::Verb;
 use crate::protocol::quorum::Verdict;
 use crate::protocol::rules::Rule;
-use crate::protocol::timing::LOOKS_PER_CLAIM;
+use crate::protocol::timing::{LAST_LOOK_PER_TTL, LOOKS_PER_CLAIM};
 use crate::time::clock::Instant;
 use std::time::Duration;
 
@@ -63,7 +65,7 @@ impl Candidate {
             return Look::Due;
         }
         let asks = self.voters.iter().filter(|voter| voter.is_free_to_ask()).filter_map(|voter| voter.recheck_at).min();
-        let end = self.answers_due(now).map_or(end, |due| due.min(end));
+        let end = [self.answers_due(now), self.late_extensions_due(now)].into_iter().flatten().fold(end, Instant::min);
         match self.renewal_due(valid_until).into_iter().chain(asks).min() {
             Some(due) if due <= soon => Look::Due,
             Some(due) if due < end => Look::DueAt(due),
@@ -86,6 +88,18 @@ impl Candidate {
     pub(super) fn answers_due(&self, now: Instant) -> Option<Instant> {
         let left = self.stands_on_claims_until(now)?.since(now);
         Some(now.after(left / LOOKS_PER_CLAIM))
+    }
+
+    /// Returns when to take in the answers to extensions of a permit that nodes still owe: just before the first lease of these nodes
+    /// ends. An extension that is taken in after that counts for nothing (see [`permits`](super::permits), argument 5), although the
+    /// node has kept the permit, and one more node that fails would end it.
+    fn late_extensions_due(&self, now: Instant) -> Option<Instant> {
+        if !self.is_permit() {
+            return None;
+        }
+        let margin = self.terms.node_timeout.min(self.terms.ttl / LAST_LOOK_PER_TTL);
+        let ends = self.voters.iter().filter(|voter| voter.is_extending()).filter_map(Voter::lease_end);
+        ends.map(|end| end.before(margin)).filter(|due| now < *due).min()
     }
 
     /// When every node is to be asked next: for a new lease, or for the vote that is lacking.

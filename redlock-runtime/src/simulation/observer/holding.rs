@@ -120,11 +120,18 @@ impl Observer {
         }
     }
 
-    /// Whether `token` has been standing where it is renewed for as long as that takes.
+    /// Returns `true` if a quorum of nodes has had `token` for at least as long as a renewal takes.
+    ///
+    /// A permit is promised less: its extension counts only if the answer comes before the lease of that node ends. A node whose
+    /// answers take longer than the time between two renewals is not asked in one of them, and may be too late with the next answer.
     fn is_kept(&self, client: usize, token: OwnerToken) -> bool {
         let (records, now) = (self.records(), self.network.now());
         let holder = records.holders.iter().find(|holder| holder.client == Some(client) && holder.token == token);
-        holder.is_some_and(|holder| holder.kept_since.is_some_and(|since| since.after(self.renewal(holder.ttl)) < now))
+        holder.is_some_and(|holder| {
+            let answers_in_time = self.profile.delays.round_trip() <= holder.ttl / 3;
+            let since = holder.kept_since.filter(|_| answers_in_time || holder.permits.is_none());
+            since.is_some_and(|since| since.after(self.renewal(holder.ttl)) < now)
+        })
     }
 
     /// How long a renewal may take: a third of the ttl, the answers, and the look at them, which comes within twice the

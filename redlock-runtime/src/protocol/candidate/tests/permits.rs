@@ -122,6 +122,27 @@ fn an_extension_counts_only_where_the_lease_has_not_run_out() {
     assert_eq!([0, 1, 2].map(counts), [false, true, true]);
 }
 
+#[test]
+fn late_extension_of_a_permit_is_looked_for_before_the_lease_ends() {
+    let mut scene = wanting(3, 0);
+    enter(&mut scene, 0..3, &[]);
+    scene.candidate.hold(scene.now);
+    let look = |scene: &Scene| scene.candidate.look(scene.now, scene.now, false);
+    let first = scene.voter(0).lease_end().unwrap();
+    assert_eq!(look(&scene), Look::Later(first), "no answer is late");
+    scene.advance(TTL / 2);
+    scene.send(0, EXTEND);
+    (1..3).for_each(|node| scene.hear(node, EXTEND, EXTENDED));
+    let last_look = first.before(NODE_TIMEOUT);
+    assert_eq!(look(&scene), Look::Later(last_look));
+    // The answer came some time before, and is taken in now.
+    scene.now = last_look;
+    scene.answer(0, Ok(EXTENDED));
+    let ends = [0, 1, 2].map(|node| scene.voter(node).lease_end());
+    assert_eq!(ends, [scene.candidate.valid_until(); 3]);
+    assert_eq!(look(&scene), Look::Later(ends[0].unwrap()));
+}
+
 /// A token that has its permit by two nodes, and not at the third.
 fn lacking_one() -> Scene {
     let mut scene = wanting(3, 0);
