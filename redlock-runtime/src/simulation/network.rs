@@ -80,6 +80,8 @@ pub(super) struct World {
     pub(super) wires: Vec<Wire>,
     /// Tokens whose keys were taken away at so many servers that somebody else can have the lock.
     pub(super) robbed: HashMap<OwnerToken, Robbery>,
+    /// Tokens that have asked for new leases, and whether they have been robbed since they last did.
+    pub(super) robbed_since_asked: HashMap<OwnerToken, bool>,
     /// Tokens whose keys were taken away at too few servers for that, so far.
     pub(super) weakened: HashSet<OwnerToken>,
     /// Locks that somebody breaks.
@@ -125,6 +127,7 @@ impl Network {
             links: Vec::new(),
             wires: Vec::new(),
             robbed: HashMap::new(),
+            robbed_since_asked: HashMap::new(),
             weakened: HashSet::new(),
             broken: Breaks::default(),
             wishes: Wishes::default(),
@@ -246,6 +249,9 @@ impl World {
         let proposal = command.proposal();
         self.links[link].unanswered.push_back(Asked { recipient, sent, proposal });
         self.trace_send(link, &command);
+        if matches!(command.verb, Verb::Extend { .. } | Verb::Renew { .. }) {
+            self.robbed_since_asked.insert(command.subject.token, false);
+        }
         self.aim(link, command.verb, now);
         self.request(wire, Request::Command(command), now);
     }

@@ -108,6 +108,7 @@ impl World {
         robbery.at = now;
         robbery.names.push(key.name().into());
         robbery.counted_on.extend(counted_on);
+        self.robbed_since_asked.entry(token).and_modify(|is_robbed| *is_robbed = true);
     }
 
     /// `token` has won back what it had lost of `key`.

@@ -91,6 +91,11 @@ impl Network {
         (!world.excludes(key, token, self.now())).then_some(robbed_at)
     }
 
+    /// Returns `true` if `token` was robbed after it last asked for new leases: the answers could not tell.
+    pub(super) fn was_robbed_since_asked(&self, token: OwnerToken) -> bool {
+        self.world().robbed_since_asked.get(&token).is_some_and(|is_robbed| *is_robbed)
+    }
+
     /// Whether `token` of `client` has `key` at a majority of the servers that is in no trouble, or has a connection to it.
     pub(super) fn is_kept(&self, key: &LockKey, token: OwnerToken, client: usize) -> bool {
         let (world, now) = (self.world(), self.now());

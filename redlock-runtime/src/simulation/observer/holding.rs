@@ -164,7 +164,13 @@ impl Observer {
             if holder.is_valid(now) {
                 holder.lapsed_at = None;
                 if holder.is_succeeded && self.network.robbed_at(&key(holder.key), holder.token).is_none() {
-                    again = Some(format!("{holder} has it once more, after somebody else"));
+                    if self.network.was_robbed_since_asked(holder.token) {
+                        // The holder was robbed after its voters had confirmed the lock, and before it got a missing vote back. No
+                        // answer could tell it, and its next renewal finds a quorum.
+                        holder.is_succeeded = false;
+                    } else {
+                        again = Some(format!("{holder} has it once more, after somebody else"));
+                    }
                 }
                 continue;
             }
