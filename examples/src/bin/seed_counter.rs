@@ -190,6 +190,6 @@ mod tests {
             (servers.log().failed(), servers.log().acquired()),
             (vec!["counter".into()], vec!["counter".into()])
         );
-        servers.hold("counter").await; // which an error has given back
+        servers.hold("counter").await; // free again: the failed call has released it
     }
 }

@@ -75,7 +75,7 @@ async fn too_few_nodes() {
     let nodes = Nodes::start(3).await;
     nodes[1].kill();
     let locks = LockManager::builder().nodes(nodes.urls()).build().unwrap();
-    locks.ready().await.unwrap(); // the other two
+    locks.ready().await.unwrap(); // two of three nodes are enough
     nodes[2].freeze();
     let error = locks.try_acquire(KEY).await.unwrap_err();
     let mut text = error.to_string();
