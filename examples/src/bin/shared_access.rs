@@ -1,8 +1,11 @@
 //! One description of the Redis connection for both the lock manager and the program's own client: a private
 //! certificate authority, a client certificate, and a token that changes.
 //!
-//! Increments a number at the server in the URL, under a lock: `shared_access rediss://user@host:port/ ca.pem
-//! client.pem client.key token-file`
+//! Increments a number at the server in the URL, under a lock:
+//!
+//! ```text
+//! shared_access rediss://user@host:port/ ca.pem client.pem client.key token-file
+//! ```
 
 use redis::{AsyncCommands, Client, ClientTlsConfig, IntoConnectionInfo, TlsCertificates};
 use redlock_runtime::{Credentials, LockManager, NodeConfig, distributed_lock};

@@ -8,7 +8,7 @@
 //! curl -i -X POST 127.0.0.1:3002/orders/1/capture
 //! ```
 //!
-//! Options:
+//! Options and environment variables:
 //!
 //! - `--pages 4001` serves <http://127.0.0.1:4001/locks>, a page with the locks of the process, and `/metrics` for
 //!   Prometheus. The pages have a separate listener that clients cannot reach.
