@@ -1,8 +1,8 @@
 //! Measures the effect of `linger` on a process and on other processes: the same calls with and without it, in
 //! alternation.
 //!
-//! `cargo bench -p redlock-runtime --bench linger` prints the tables and writes them to `benches/linger.md`. With `--
-//! --quick`, it runs a short plan and writes nothing.
+//! `cargo bench -p redlock-runtime --bench linger` prints the tables and writes them to `benches/linger.md`.
+//! The argument `-- --quick` runs a short plan and writes nothing.
 #![allow(
     clippy::expect_used,
     clippy::indexing_slicing,

@@ -1,8 +1,8 @@
 //! Measures a reentrant call in the body of a call with the same key, which enters without a command. Also measures the
 //! overhead of `with_lock`, which makes its lock visible to calls in its body.
 //!
-//! `cargo bench -p redlock-runtime --bench nested` prints the tables and writes them to `benches/nested.md`. With `--
-//! --quick`, it runs a short plan and writes nothing.
+//! `cargo bench -p redlock-runtime --bench nested` prints the tables and writes them to `benches/nested.md`.
+//! The argument `-- --quick` runs a short plan and writes nothing.
 #![allow(clippy::expect_used, clippy::panic, reason = "a benchmark that cannot run should say so and stop")]
 
 #[path = "../common/percentile.rs"]

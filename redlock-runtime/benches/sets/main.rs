@@ -1,8 +1,8 @@
 //! Compares locks of two keys and of paths with locks of one key. Measures uncontended locks, locks among a hundred
 //! thousand held locks, concurrent transfers, and the memory of held locks on a server.
 //!
-//! `cargo bench -p redlock-runtime --bench sets` prints the tables and writes them to `benches/sets.md`. With `--
-//! --quick`, it runs a short plan and writes nothing.
+//! `cargo bench -p redlock-runtime --bench sets` prints the tables and writes them to `benches/sets.md`.
+//! The argument `-- --quick` runs a short plan and writes nothing.
 #![allow(clippy::expect_used, clippy::panic, reason = "a benchmark that cannot run should say so and stop")]
 
 mod accounts;
