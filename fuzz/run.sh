@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# Fuzzes what takes texts and bytes from outside, on stable Rust.
+# Fuzzes every parser of external input, on stable Rust.
 
 set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")"
@@ -29,7 +29,7 @@ case ${1:-} in
 esac
 [[ $# -eq 0 ]] || targets=("$@")
 
-# With a target triple, flags are not for build scripts and macros.
+# Cargo applies RUSTFLAGS to build scripts and macros as well, unless a target triple is given.
 build() {
     RUSTFLAGS='--cfg fuzzing -Cpasses=sancov-module -Cllvm-args=-sanitizer-coverage-level=4
         -Cllvm-args=-sanitizer-coverage-inline-8bit-counters -Cllvm-args=-sanitizer-coverage-pc-table
@@ -45,7 +45,7 @@ clean_up() {
 }
 trap clean_up EXIT
 
-# The target `nodes` compares with this; a socket, so that no port is taken.
+# Starts the server for the target `nodes`. It listens on a Unix socket, so it needs no free port.
 start_server() {
     "${REDIS_SERVER:-redis-server}" --port 0 --unixsocket "$scratch/redis.sock" --dir "$scratch" --save '' \
         --appendonly no --daemonize no --logfile "$scratch/redis.log" </dev/null &
@@ -60,7 +60,7 @@ start_server() {
 # run <target>: one row of runs.tsv: date, commit, target, seconds, runs, covered edges, findings.
 run() {
     local target=$1 log=$scratch/$1.log status=0 timeout=20 runs covered started=$SECONDS
-    # It watches the time by a signal, which would interrupt the connections to the server.
+    # libFuzzer checks timeouts by a signal, which would interrupt the connections to the server.
     [[ $target != nodes ]] || timeout=0
     mkdir -p "corpus/$target" "found/$target"
     "target/$triple/release/$target" "corpus/$target" "seeds/$target" -artifact_prefix="found/$target/" \
@@ -70,7 +70,7 @@ run() {
     printf '%s\t%s\t%s\t%s\t%s\t%s\t%s\n' "$(date -u +%F)" "$commit" "$target" "$((SECONDS - started))" "${runs:-0}" "${covered:-0}" \
         "$([[ $status -eq 0 ]] && echo 0 || echo 1)" >>runs.tsv
     tail -n 1 runs.tsv
-    # What failed once may depend on all that was run before.
+    # A failure may depend on all inputs that were run before, so keep the whole log.
     [[ $status -eq 0 ]] || { tail -n 40 "$log" >&2 && mv "$log" "found/$target/" && return 1; }
 }
 

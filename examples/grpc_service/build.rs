@@ -1,7 +1,7 @@
-//! Writes the client and the server of the service `shop.BoxOffice`.
+//! Generates the client and the server of the service `shop.BoxOffice`.
 //!
-//! From this description and not from a `.proto` file, so that nobody needs `protoc`. With one, it is
-//! `tonic_prost_build::compile_protos("box_office.proto")`, and the messages come from there as well.
+//! The service is described in Rust, so the build does not need `protoc`. A project with a `.proto` file calls
+//! `tonic_prost_build::compile_protos("box_office.proto")` instead, which also generates the messages.
 
 use tonic_build::manual::{Builder, Method, Service};
 

@@ -1,5 +1,5 @@
-//! What the examples share: the Redis server that holds their data, next to those that hold the locks, how long payments
-//! take, and when to stop. And what shows the locks of a service: to Prometheus, to OpenTelemetry, and to people.
+//! Code that the examples share: the Redis connection for their data, the payment time, the stop signal, and adapters
+//! that export lock metrics to Prometheus and OpenTelemetry.
 
 pub mod opentelemetry;
 pub mod prometheus;
@@ -11,29 +11,29 @@ use std::time::Duration;
 
 /// Connects to the first server in `REDLOCK_NODES`, where the examples keep their data.
 ///
-/// Locks and data may share a server as long as their keys differ: a lock *is* the Redis key of that name. The examples
-/// put their locks below the namespace `locks`. Locks work over TLS; this connection does not, to keep the build small.
+/// Locks and data may share a server if their keys differ, because a lock is a Redis key of the same name. The examples
+/// therefore put their locks into the namespace `locks`.
 ///
 /// # Errors
-/// When the URL is wrong or the server does not answer.
+/// Fails if the URL is invalid or the server does not answer.
 pub async fn data_store() -> RedisResult<ConnectionManager> {
     let nodes = std::env::var("REDLOCK_NODES").unwrap_or_default();
     let first = nodes.split(',').next().unwrap_or_default().trim();
-    // One try to connect again per command, so that a dead server is an error soon.
+    // One reconnect attempt per command, so that commands to a dead server fail quickly.
     let config = ConnectionManagerConfig::new().set_number_of_retries(1);
     redis::Client::open(first)?.get_connection_manager_with_config(config).await
 }
 
-/// How long a payment takes: `PAYMENT_MS`, or 200 ms.
+/// Returns the duration of a payment: `PAYMENT_MS`, or 200 ms.
 ///
 /// # Errors
-/// When it is no number.
+/// Fails if `PAYMENT_MS` is not a number.
 pub fn payment_time() -> Result<Duration, Box<dyn Error>> {
     let millis = std::env::var("PAYMENT_MS").unwrap_or_else(|_| "200".to_owned());
     Ok(Duration::from_millis(millis.parse().map_err(|error| format!("PAYMENT_MS={millis}: {error}"))?))
 }
 
-/// Ctrl-C, and SIGTERM where it exists.
+/// Completes on Ctrl-C, and on SIGTERM where it exists.
 pub async fn stop_signal() {
     #[cfg(unix)]
     {
@@ -49,12 +49,12 @@ pub async fn stop_signal() {
     let _ = tokio::signal::ctrl_c().await;
 }
 
-/// Compiles the code in the README of the project.
+/// Compiles the code blocks in the README of the project.
 #[cfg(doctest)]
 #[doc = include_str!("../../README.md")]
 pub struct Readme;
 
-/// Compiles the code in the README of the crate that users depend on.
+/// Compiles the code blocks in the README of the crate that users depend on.
 #[cfg(doctest)]
 #[doc = include_str!("../../redlock-runtime/README.md")]
 pub struct RuntimeReadme;

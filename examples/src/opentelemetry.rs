@@ -1,7 +1,7 @@
-//! The numbers of a lock manager as instruments of OpenTelemetry.
+//! Adapter that exports the statistics of a lock manager as OpenTelemetry instruments.
 //!
-//! The manager counts by itself, so an adapter asks it now and then, as often as metrics are exported, and passes on what has
-//! been counted since. Attributes are templates and places in the source, never keys.
+//! The manager keeps cumulative counts. The adapter reads them once per export interval, and records the difference to
+//! the previous reading. Attributes contain key templates and source locations, never keys.
 
 use opentelemetry::KeyValue;
 use opentelemetry::metrics::{Counter, Gauge, Histogram, Meter};
@@ -9,7 +9,7 @@ use redlock_runtime::LockManager;
 use redlock_runtime::admin::{LockSite, Stats};
 use std::time::Duration;
 
-/// Passes the numbers of one manager on.
+/// Instruments for the statistics of one manager.
 #[derive(Debug)]
 pub struct LockMetrics {
     acquire: Histogram<f64>,
@@ -18,15 +18,15 @@ pub struct LockMetrics {
     waiting: Gauge<u64>,
     lost: Counter<u64>,
     node_up: Gauge<u64>,
-    /// What was passed on already.
+    /// Statistics at the previous call of `record`.
     before: Stats,
 }
 
 impl LockMetrics {
-    /// The instruments, made by `meter`.
+    /// Creates the instruments with `meter`.
     #[must_use]
     pub fn new(meter: &Meter) -> Self {
-        // The same buckets as those of the manager, so that none is counted in two halves.
+        // Use the bucket bounds of the manager, so that each of its buckets maps to one bucket of the instrument.
         let bounds = || redlock_runtime::admin::Histogram::default().buckets().map(seconds).collect::<Vec<_>>();
         let finite = || bounds().into_iter().filter(|bound| bound.is_finite()).collect();
         let durations = |name| meter.f64_histogram(name).with_unit("s").with_boundaries(finite()).build();
@@ -41,7 +41,7 @@ impl LockMetrics {
         }
     }
 
-    /// Passes on what `manager` has counted since the last time.
+    /// Records everything that `manager` has counted since the previous call.
     pub fn record(&mut self, manager: &LockManager) {
         let now = manager.stats();
         let since = now.since(&self.before);
@@ -60,19 +60,20 @@ impl LockMetrics {
     }
 }
 
-/// The upper end of a bucket.
+/// Returns the upper bound of a bucket in seconds.
 fn seconds((bound, _): (Duration, u64)) -> f64 {
     if bound == Duration::MAX { f64::INFINITY } else { bound.as_secs_f64() }
 }
 
-/// Two functions may have the same template, and one function has one line.
+/// Attributes of a lock site. Two functions may share a template, so the source line tells them apart.
 fn attributes(site: &LockSite) -> [KeyValue; 3] {
     let line = site.line.map(|line| line.to_string()).unwrap_or_default();
     let module = site.module.unwrap_or_default();
     [KeyValue::new("lock", site.to_string()), KeyValue::new("site", line), KeyValue::new("module", module)]
 }
 
-/// OpenTelemetry takes one time after the other, so each is passed on as one in the middle of its bucket.
+/// Records a histogram's counts. OpenTelemetry accepts only single values, so each count is recorded as a value in the
+/// middle of its bucket.
 fn record(instrument: &Histogram<f64>, counted: &redlock_runtime::admin::Histogram, attributes: &[KeyValue]) {
     for (bound, count) in counted.buckets() {
         let middle = if bound == Duration::MAX { Duration::from_secs(1 << 21) } else { bound * 3 / 4 };
@@ -108,7 +109,7 @@ mod tests {
         assert!(told.contains("order:{id}") && !told.contains("4711"), "{told}");
         let durations =
             told.split("\"redlock.acquire.duration\"").nth(1).and_then(|rest| rest.split("redlock.hold").next());
-        // Two lines have asked, once each.
+        // Two source lines have acquired the lock, once each.
         assert_eq!(durations.map(|text| text.matches("count: 1,").count()), Some(2), "{told}");
         Ok(held.release().await?)
     }

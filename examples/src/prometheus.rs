@@ -1,12 +1,12 @@
-//! The numbers of a lock manager as a page of Prometheus, in its text format.
+//! Adapter that formats the statistics of a lock manager in the text format of Prometheus.
 //!
-//! No client library is needed: the manager counts by itself, and a page is made of what it has counted. Labels are templates
-//! and places in the source. No key is a label, because each would be a time series of its own.
+//! It needs no client library, because the manager keeps cumulative counts. Labels contain key templates and source
+//! locations. Keys are not labels, because each key would create a new time series.
 
 use redlock_runtime::admin::{Histogram, NodeStats, SiteStats, Stats};
 use std::fmt::{Display, Write as _};
 
-/// The page for a scrape, as `text/plain; version=0.0.4`.
+/// Returns the page for a scrape. Its content type is `text/plain; version=0.0.4`.
 #[must_use]
 pub fn page(stats: &Stats) -> String {
     let mut page = String::new();
@@ -32,7 +32,7 @@ pub fn page(stats: &Stats) -> String {
     page
 }
 
-/// One number without a label of its own.
+/// Wraps a number that has no additional label.
 fn plain(number: u64) -> Vec<(String, u64)> {
     vec![(String::new(), number)]
 }
@@ -43,11 +43,12 @@ fn head(page: &mut String, name: &str, kind: &str, help: &str) {
 }
 
 fn line(page: &mut String, line: impl Display) {
-    // Writing to a text does not fail.
+    // Writing to a `String` cannot fail.
     let _ = writeln!(page, "{line}");
 }
 
-/// The labels of a site. Two functions may have the same template; one function has one line, unless a macro has written it.
+/// Labels of a lock site. Two functions may share a template, so the source line tells them apart, unless a macro has
+/// generated both.
 fn labels(site: &SiteStats) -> String {
     let line = site.site.line.map(|line| line.to_string()).unwrap_or_default();
     let module = site.site.module.unwrap_or_default();
@@ -78,7 +79,7 @@ fn histograms(page: &mut String, stats: &Stats, name: &str, help: &str, of: impl
     head(page, name, "histogram", help);
     for site in &stats.sites {
         let (labels, histogram, mut seen) = (labels(site), of(site), 0);
-        // All buckets each time: a series that comes and goes confuses whoever adds them up.
+        // Write every bucket each time: aggregations are wrong if a series appears in some scrapes only.
         for (bound, count) in histogram.buckets() {
             seen += count;
             let is_last = bound == std::time::Duration::MAX;

@@ -1,4 +1,4 @@
-//! Answers of a server, from the bytes of its connection: the first byte says which command was asked.
+//! Parses server replies from the bytes of a connection. The first byte selects the command that was sent.
 #![no_main]
 
 libfuzzer_sys::fuzz_target!(|bytes: &[u8]| {

@@ -1,4 +1,5 @@
-//! The node in memory and a server are given the same commands; run.sh starts the server.
+//! Runs the same commands on the in-memory node and on a Redis server, and compares the replies. run.sh starts the
+//! server.
 #![no_main]
 
 use redlock_runtime::fuzzed::Nodes;

@@ -1,4 +1,5 @@
-//! The options of the attribute, over functions of several shapes: no panic, and what is written is Rust.
+//! Expands options of the attribute for functions of several forms. The macro must not panic, and must generate valid
+//! Rust.
 #![no_main]
 
 use proc_macro2::TokenStream;

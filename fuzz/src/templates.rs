@@ -1,4 +1,4 @@
-//! Templates of keys: no panic, and what is written is Rust.
+//! Expands key templates. The macro must not panic, and must generate valid Rust.
 #![no_main]
 
 use proc_macro2::{Literal, TokenStream};

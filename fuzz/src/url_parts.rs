@@ -1,4 +1,4 @@
-//! URLs of nodes: each part is read as another parser reads it, or the URL is refused.
+//! Parses node URLs. Each part must be the same as in the URL parser of another crate, or the URL must be rejected.
 #![no_main]
 
 libfuzzer_sys::fuzz_target!(|text: &str| redlock_runtime::fuzzed::url_parts(text));

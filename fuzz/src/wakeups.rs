@@ -1,4 +1,4 @@
-//! What anybody may publish on the channel of a manager.
+//! Parses messages on the channel of a manager, where any client may publish.
 #![no_main]
 
 libfuzzer_sys::fuzz_target!(|payload: &[u8]| redlock_runtime::fuzzed::wakeup(payload));

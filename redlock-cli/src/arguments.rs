@@ -2,7 +2,7 @@
 
 use clap::{Args, Parser, Subcommand, ValueEnum};
 
-/// Shows who holds and awaits distributed locks on Redis, and breaks locks.
+/// Shows the holders and waiters of distributed locks on Redis, and breaks locks.
 #[derive(Debug, Parser)]
 #[command(
     name = "redlock",
@@ -16,7 +16,8 @@ pub(crate) struct Arguments {
     /// Prefer the variable for URLs with passwords: arguments are visible in the list of processes.
     #[arg(long, global = true, value_name = "URLS")]
     pub(crate) nodes: Option<String>,
-    /// Namespace of the locks, as the services set it [default: the environment variable `REDLOCK_NAMESPACE`, or none].
+    /// Namespace of the locks; must match the services' setting [default: the environment variable `REDLOCK_NAMESPACE`,
+    /// or none].
     #[arg(long, short, global = true, value_name = "NAME")]
     pub(crate) namespace: Option<String>,
     /// Print JSON, for scripts.
@@ -50,10 +51,10 @@ pub(crate) enum Command {
     Waiters(Key),
     /// List the held locks.
     ///
-    /// The command scans the names of all keys in the database, page by page, so that other clients are served in between.
-    /// `N processes waiting` counts processes. Calls that wait in the process of the holder are not included.
+    /// The command scans the names of all keys in the database in pages, so that the servers can serve other clients in
+    /// between. `N processes waiting` counts processes. Calls that wait in the process of the holder are not included.
     ///
-    /// If a node does not answer, or a limit is reached, a message on standard error says what is missing.
+    /// If a node does not answer or a limit is reached, a message on standard error describes the missing part.
     ///
     /// Exit codes: 0 = there are locks, 1 = there are none, 2 = too few nodes answer.
     List {
@@ -63,7 +64,7 @@ pub(crate) enum Command {
         /// Maximum number of locks.
         #[arg(long, default_value_t = 1000, value_name = "NUMBER")]
         limit: usize,
-        /// Seconds after which the scan ends and shows what it has found. Ten million keys take about a minute.
+        /// Seconds after which the scan stops and shows its results so far. Ten million keys take about a minute.
         #[arg(long, default_value_t = 60, value_name = "SECONDS", value_parser = clap::value_parser!(u64).range(1..))]
         timeout: u64,
     },
@@ -84,25 +85,29 @@ pub(crate) enum Command {
     },
     /// Take a lock from its holder, so that the next waiter is served.
     ///
-    /// The holder is notified and stops, and then the next waiter is served. If the holder does not report in time that it stopped
-    /// (--wait), it has lost the lock as well, but the key stays locked until the holder's lease ends: the holder may hang, be gone or be
-    /// cut off.
+    /// The holder is notified and stops, and then the next waiter is served. A holder that hangs or is unreachable
+    /// cannot confirm that it stopped. If the confirmation does not arrive in time (--wait), the holder has lost the
+    /// lock as well, but the key stays locked until the holder's lease ends.
     ///
-    /// Exit codes: 0 = broken, and the holder has reported that it stopped (not proof: a client that may publish can forge the report),
-    /// 1 = the token does not hold the lock (any more), or the lock of another program needs --force, 2 = too few nodes answer, 3 = broken,
-    /// but the holder has not reported that it stopped.
+    /// Exit codes: 0 = broken, and the holder has reported that it stopped, 1 = the token does not hold the lock (any
+    /// more), or the lock of another program needs --force, 2 = too few nodes answer, 3 = broken, but the holder has
+    /// not reported that it stopped.
+    ///
+    /// The report is not proof: any client that may publish on the server can forge it.
     Break {
         #[command(flatten)]
         key: Key,
-        /// Token of the holder, as `inspect` shows it, or the value of another program [default: show the holder and ask].
+        /// Token of the holder, as `inspect` shows it, or the value of another program [default: show the holder and
+        /// ask].
         ///
-        /// If another token holds the lock by now, nothing is broken. Without a terminal, the token is required.
+        /// If another token holds the lock now, nothing is broken. Without a terminal, the token is required.
         #[arg(long, value_name = "TOKEN")]
         token: Option<String>,
         /// Seconds to wait for the holder to stop.
         #[arg(long, default_value_t = 5, value_name = "SECONDS", conflicts_with = "force")]
         wait: u64,
-        /// Serve the next waiter at once, without notifying the holder. Both run until the holder notices the loss.
+        /// Serve the next waiter at once, without notifying the holder. The holder and the waiter both run until the
+        /// holder notices the loss.
         ///
         /// Exit codes: 0 = broken, 1 and 2 as without --force.
         #[arg(long)]
@@ -119,7 +124,8 @@ pub(crate) enum Command {
 
 #[derive(Args, Debug)]
 pub(crate) struct Key {
-    /// Key of the lock, below the namespace. The key of a `once_per` window has its number behind an `@`, such as `report@19843`.
+    /// Key of the lock, without the namespace. A `once_per` lock ends with `@` and the number of its window, such as
+    /// `report@19843`.
     pub(crate) key: String,
 }
 

@@ -12,7 +12,7 @@ const NODE_TIMEOUT: Duration = Duration::from_secs(1);
 /// Connects to the nodes with the namespace of the arguments.
 ///
 /// # Errors
-/// Without nodes, or with an invalid URL. The message contains no URL, because it may contain a password.
+/// Fails without nodes, or with an invalid URL. The message contains no URL, because it may contain a password.
 pub(crate) fn connect(arguments: &Arguments) -> Result<LockManager, LockError> {
     let builder = builder(arguments)?;
     match &arguments.namespace {
@@ -24,18 +24,19 @@ pub(crate) fn connect(arguments: &Arguments) -> Result<LockManager, LockError> {
 /// Connects to the same nodes without a namespace, to see the keys of all namespaces.
 ///
 /// # Errors
-/// As [`connect`].
+/// Fails like [`connect`].
 pub(crate) fn connect_to_all(arguments: &Arguments) -> Result<LockManager, LockError> {
     builder(arguments)?.namespace("").build()
 }
 
-/// Returns the namespace of the keys; `None` without one.
+/// Returns the namespace of the keys, or `None` if none is set.
 pub(crate) fn namespace(arguments: &Arguments) -> Option<String> {
     let namespace = arguments.namespace.clone().or_else(|| env::var("REDLOCK_NAMESPACE").ok());
     namespace.filter(|namespace| !namespace.trim().is_empty())
 }
 
-/// Returns a builder with the settings of the services, from the environment. Other settings would cause warnings, here and in their logs.
+/// Returns a builder with the services' settings from the environment. Different settings would cause warnings here and
+/// in the logs of the services.
 fn builder(arguments: &Arguments) -> Result<LockManagerBuilder, LockError> {
     let builder = match arguments.command {
         // `check` evaluates the node timeout of the services.

@@ -1,6 +1,7 @@
 //! `redlock`: shows the holders and waiters of distributed locks, and breaks locks. For operators and for scripts.
 //!
-//! Every answer comes from a public call of the library. This crate has the arguments, the texts and the exit codes.
+//! All results come from public functions of `redlock-runtime`. This crate contains the arguments, texts and exit
+//! codes.
 
 mod age;
 mod arguments;

@@ -34,7 +34,7 @@ impl Outcome {
 
     /// Creates an outcome with `result` as JSON on standard output, with more `fields` if it is an object.
     pub(crate) fn json<const N: usize>(result: &impl Serialize, fields: [(&str, Value); N], code: u8) -> Self {
-        // Results of the library are written to memory, which does not fail.
+        // Serialization of these types to memory does not fail.
         let mut value = to_value(result).unwrap_or_default();
         if let Some(object) = value.as_object_mut() {
             object.extend(fields.map(|(name, field)| (name.to_owned(), field)));

@@ -1,4 +1,4 @@
-//! One call of the service.
+//! Client of the service: one call per run.
 
 use crate::messages::{BoxOfficeClient, Sale};
 use std::error::Error;
@@ -20,7 +20,7 @@ pub(crate) async fn take_back(address: String, sale: Sale) -> Result<(), Box<dyn
     Ok(())
 }
 
-/// Whoever is to come back later is told when, in the details of the status.
+/// Formats an error status, with the retry delay if the status details contain one.
 fn in_words(status: &Status) -> String {
     let answer = format!("{:?}: {}", status.code(), status.message());
     match status.get_details_retry_info().and_then(|info| info.retry_delay) {

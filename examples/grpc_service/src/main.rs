@@ -1,4 +1,5 @@
-//! A gRPC service whose methods take locks, and a client of it: start the service twice, and no seat is sold twice.
+//! A gRPC service whose methods take locks, and its client. With two instances of the service, each seat is still sold
+//! only once.
 //!
 //! ```text
 //! REDLOCK_NODES=redis://127.0.0.1:6379 cargo run -p redlock-grpc-service -- serve 50051
@@ -9,7 +10,8 @@
 //! cargo run -p redlock-grpc-service -- take-back http://127.0.0.1:50052 hamlet 7 Ann
 //! ```
 //!
-//! `PAYMENT_MS` is how long a payment takes (200): with 5000, there is time to try a second call by hand.
+//! `PAYMENT_MS` sets the duration of a payment in milliseconds (default: 200). Set it to 5000 to have time for a second
+//! call while the first one runs.
 
 mod client;
 mod messages;
@@ -51,7 +53,7 @@ async fn run() -> Result<(), Box<dyn Error>> {
 }
 
 async fn serve(port: u16) -> Result<(), Box<dyn Error>> {
-    // The seats are on the same server; the namespace keeps the locks away from them.
+    // Seats and locks share a server. The namespace keeps their keys apart.
     let locks = LockManager::builder().nodes_from_env()?.namespace("locks").build()?;
     locks.install()?;
     locks.ready().await?;
@@ -62,7 +64,7 @@ async fn serve(port: u16) -> Result<(), Box<dyn Error>> {
     let (service, incoming) = (BoxOfficeServer::new(seats), TcpIncoming::from(listener));
     Server::builder().serve_with_incoming_shutdown(service, incoming, stop_signal()).await?;
 
-    // Every call is answered; the releases of the last ones may still be on their way.
+    // Every call is answered now. `shutdown` waits until the last locks are released.
     if !locks.shutdown().await {
         eprintln!("grpc_service: some locks could not be given back and are left to expire");
     }

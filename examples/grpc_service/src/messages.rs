@@ -1,8 +1,8 @@
-//! What client and server say to each other.
+//! Messages of the service, and the generated client and server.
 
 use prost::Message;
 
-/// A seat of a show, and for whom.
+/// Request to sell or take back one seat of a show.
 #[derive(Clone, PartialEq, Eq, Message)]
 pub(crate) struct Sale {
     #[prost(string, tag = "1")]
@@ -13,7 +13,7 @@ pub(crate) struct Sale {
     pub(crate) name: String,
 }
 
-/// Whose the seat is now; nobody's if the name is empty.
+/// Owner of a seat after the call. The name is empty if the seat is free.
 #[derive(Clone, PartialEq, Eq, Message)]
 pub(crate) struct Ticket {
     #[prost(string, tag = "1")]

@@ -1,4 +1,4 @@
-//! The service. Its methods hold the lock of the seat that they change.
+//! Implementation of the service. Each method holds the lock of the seat that it changes.
 
 use crate::messages::{BoxOffice, Sale, Ticket};
 use redis::aio::ConnectionManager;
@@ -7,16 +7,18 @@ use redlock_runtime::distributed_lock;
 use std::time::Duration;
 use tonic::{Request, Response, Status};
 
-/// Who has which seat, in Redis. Nothing here is atomic on purpose: only the locks keep a seat from being sold twice.
+/// Owners of the seats, stored in Redis. The commands are deliberately not atomic: only the locks prevent a double
+/// sale.
 pub(crate) struct Seats {
     pub(crate) redis: ConnectionManager,
     pub(crate) payment_time: Duration,
 }
 
-/// A lock error becomes a `Status` by itself, with the feature `tonic`. The manager is the one that `main` has installed.
+/// Locks through the installed manager, because the attributes do not name one. With the feature `tonic`, `?` converts
+/// a lock error into a `Status`.
 #[tonic::async_trait]
 impl BoxOffice for Seats {
-    /// Of several calls, one sells the seat; the others are told at once to come back later.
+    /// Sells a free seat. If another call holds the lock of the seat, this one fails at once with `Aborted`.
     #[distributed_lock(key("seat:{sale.show}:{sale.seat}", sale = request.get_ref()), ttl = 30, wait = none)]
     async fn sell(&self, request: Request<Sale>) -> Result<Response<Ticket>, Status> {
         let sale = request.into_inner();
@@ -32,7 +34,7 @@ impl BoxOffice for Seats {
         Ok(Response::new(Ticket { name: sale.name }))
     }
 
-    /// Has the same key as [`sell`](Self::sell), and waits for a sale that is at work.
+    /// Takes a seat back. Uses the same key as [`sell`](Self::sell), so it waits up to 2 s for a running sale.
     #[distributed_lock(key("seat:{sale.show}:{sale.seat}", sale = request.get_ref()), ttl = 30, wait = 2)]
     async fn take_back(&self, request: Request<Sale>) -> Result<Response<Ticket>, Status> {
         let sale = request.into_inner();
@@ -54,7 +56,7 @@ fn seats(sale: &Sale) -> String {
     format!("seats:{}", sale.show)
 }
 
-/// What went wrong inside is for the log.
+/// Logs the cause and returns a status without internal details.
 fn out_of_reach(error: &RedisError) -> Status {
     eprintln!("grpc_service: the seats cannot be reached: {error}");
     Status::unavailable("the seats cannot be reached")
@@ -66,12 +68,12 @@ mod tests {
     use redlock_runtime::testing::{self, TestServers};
     use tonic::Code;
 
-    /// The handlers use the installed manager, as under tonic, where they run in tasks of their own.
+    /// tonic runs handlers in spawned tasks. The test does the same, so the handler must find the installed manager.
     #[tokio::test]
     async fn a_seat_that_somebody_else_buys_is_not_sold() {
         let servers = TestServers::new(1);
         let _installed = testing::install(&servers.manager());
-        // Nobody asks for the seats before the lock is there.
+        // Nothing listens on this port. The handler must fail before it reads the seats.
         let redis = redis::Client::open("redis://127.0.0.1:1").unwrap();
         let config = redis::aio::ConnectionManagerConfig::new().set_number_of_retries(0);
         let redis = ConnectionManager::new_lazy_with_config(redis, config).unwrap();

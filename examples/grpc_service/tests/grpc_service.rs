@@ -1,4 +1,4 @@
-//! Runs the service and its client as their users do: several processes, one Redis.
+//! Runs the service and its client as separate processes that share one Redis server.
 #![allow(clippy::expect_used, clippy::panic, clippy::unwrap_used, reason = "helpers of tests are tests too")]
 
 use redlock_tests::{PATIENCE, RedisServer, eventually};
@@ -10,7 +10,7 @@ use tokio::process::{Child, ChildStdout, Command};
 use tokio::time::timeout;
 
 const SOON: Duration = Duration::from_millis(100);
-/// Longer than any patience here.
+/// Longer than any timeout here.
 const NEVER: Duration = Duration::from_secs(3600);
 
 fn program(arguments: &[&str]) -> Command {
@@ -20,7 +20,7 @@ fn program(arguments: &[&str]) -> Command {
     command
 }
 
-/// One process of the service on a free port; killed when dropped.
+/// One process of the service on a free port. Dropping it kills the process.
 struct Service {
     process: Child,
     stdout: Lines<BufReader<ChildStdout>>,
@@ -42,13 +42,13 @@ impl Service {
         program(&[verb, &self.url, "hamlet", seat, name])
     }
 
-    /// What the client prints for a call: its output, or its complaint.
+    /// Runs the client, and returns its output or its error message.
     async fn call(&self, verb: &str, seat: &str, name: &str) -> Result<String, String> {
         said(self.client(verb, seat, name)).await
     }
 }
 
-/// What a program prints in its one line: on standard output when it succeeds, and else on the other one.
+/// Runs a program that prints one line: to standard output on success, to standard error otherwise.
 async fn said(mut command: Command) -> Result<String, String> {
     let output = timeout(PATIENCE, command.output()).await.expect("it ends").unwrap();
     let text = |bytes| String::from_utf8(bytes).unwrap().trim_end().to_owned();
@@ -84,7 +84,7 @@ async fn two_services_sell_a_seat_once() {
     assert_no_lock(&server).await;
 }
 
-/// The client reads the details with the crate that is made for them, and not with ours.
+/// The client decodes the retry delay with `tonic-types`, which is independent of this project.
 #[tokio::test]
 async fn who_is_to_come_back_is_told_when() {
     let server = RedisServer::start().await;

@@ -1,14 +1,15 @@
-//! Two keys at once: several processes transfer money between the same accounts, each pair of them in both directions.
+//! Locks on two keys at once: several processes transfer money between the same accounts, in both directions.
 //!
 //! ```text
 //! REDLOCK_NODES=redis://127.0.0.1:6379 cargo run -p redlock-examples --bin bank_transfer
 //! REDLOCK_NODES=redis://127.0.0.1:6379 cargo run -p redlock-examples --bin bank_transfer -- --unlocked
 //! ```
 //!
-//! A transfer reads two balances and writes them later. It locks both accounts, or none, so that two transfers in opposite
-//! directions do not wait for each other in a circle; and those that have no account in common run at the same time. In the end
-//! there is as much money as before. `--unlocked` leaves the locks out, and shows that the check can fail. The program starts itself
-//! again for each process; it ends with an error when money has come or gone.
+//! A transfer reads two balances and writes them later. It acquires the locks of both accounts or neither, so transfers
+//! in opposite directions cannot deadlock. Transfers that share no account run in parallel. The program checks that the
+//! total does not change, and fails otherwise. `--unlocked` skips the locks, to show that the check can fail.
+//!
+//! The program starts copies of itself as worker processes.
 
 use redis::AsyncCommands;
 use redis::aio::ConnectionManager;
@@ -29,12 +30,12 @@ const OPENING_BALANCE: i64 = 1000;
 
 type AnyError = Box<dyn Error + Send + Sync>;
 
-/// Where an account is kept.
+/// Returns the Redis key of an account's balance.
 fn balance_of(bank: &str, account: usize) -> String {
     format!("{bank}:balance:{account}")
 }
 
-/// Moves money in four steps, as what is kept in several places is moved.
+/// Moves money in separate reads and writes, which are not atomic without a lock.
 async fn transfer(
     bank: &str,
     from: usize,
@@ -51,8 +52,10 @@ async fn transfer(
     Ok(())
 }
 
-/// The same, while nobody else is at either account. The braces around the bank are in the key: in a cluster, its accounts are in
-/// one slot by them.
+/// Calls [`transfer`] while holding the locks of both accounts.
+///
+/// The keys contain the bank in literal braces, as a Redis hash tag. In a cluster, all accounts of a bank are therefore
+/// in one slot, which a lock on several keys needs.
 #[distributed_lock(key = ["{{{bank}}}:{from}", "{{{bank}}}:{to}"], ttl = 10, wait = "1m")]
 async fn transfer_locked(
     bank: &str,
@@ -86,9 +89,9 @@ async fn run() -> Result<(), AnyError> {
     }
 }
 
-/// Has several processes move money, and counts it.
+/// Runs the worker processes, and compares the total before and after.
 async fn check(is_locked: bool) -> Result<(), AnyError> {
-    // A wrong or missing URL shows here, and not in eight processes at once.
+    // Fail here if a URL is wrong or missing, rather than in eight processes at once.
     LockManager::from_env()?.ready().await?;
     let mut redis = redlock_examples::data_store().await?;
     let bank = format!("bank_transfer:{}", std::process::id());
@@ -127,9 +130,9 @@ async fn run_branches(is_locked: bool, bank: &str) -> Result<(), AnyError> {
     Ok(())
 }
 
-/// One process: several clerks, half of whom move money the other way round.
+/// Worker process: runs several clerks. Odd-numbered processes transfer in the opposite direction.
 async fn branch(is_locked: bool, bank: &str, number: usize) -> Result<(), AnyError> {
-    // The balances are on the same server; the namespace keeps the locks away from them.
+    // Balances and locks share a server. The namespace keeps their keys apart.
     let manager = LockManager::builder().nodes_from_env()?.namespace("locks").build()?;
     manager.install()?;
     let redis = redlock_examples::data_store().await?;
@@ -139,7 +142,7 @@ async fn branch(is_locked: bool, bank: &str, number: usize) -> Result<(), AnyErr
         clerks.spawn(async move {
             for round in 0..TRANSFERS_PER_CLERK {
                 let one = (clerk + round) % ACCOUNTS;
-                // Now and then, an account is its own neighbour: a transfer from it to itself.
+                // Some rounds pick the same account twice: a transfer from an account to itself.
                 let other = (one + number + round) % ACCOUNTS;
                 let (from, to) = if number.is_multiple_of(2) { (one, other) } else { (other, one) };
                 let amount = if from == to { 0 } else { 10 };
@@ -193,7 +196,7 @@ mod tests {
         for done in clerks.join_all().await {
             done.unwrap();
         }
-        // Each pair has moved the same in both directions.
+        // Each pair of accounts has moved the same amount in both directions.
         for account in 0..3 {
             let balance: i64 = redis.get(balance_of(BANK, account)).await.unwrap();
             assert_eq!(balance, OPENING_BALANCE, "account {account}");
@@ -205,7 +208,7 @@ mod tests {
     async fn a_transfer_waits_for_either_account_and_for_no_other() {
         let servers = TestServers::new(3);
         let manager = servers.manager();
-        // Nobody is there. So whoever asks for a balance gets an error.
+        // Nothing listens on this port: a transfer that gets its locks fails with a Redis error.
         let config = ConnectionManagerConfig::new().set_number_of_retries(0);
         let redis = redis::Client::open("redis://127.0.0.1:1").unwrap();
         let redis = ConnectionManager::new_lazy_with_config(redis, config).unwrap();
@@ -219,7 +222,7 @@ mod tests {
             let error = refused.downcast_ref::<LockError>().unwrap();
             assert!(error.is_contended(), "{error}");
         }
-        // From one account to itself, too: it does not wait for itself.
+        // A transfer from an account to itself names one key twice. It must not wait for itself.
         for (from, to) in [(0, 2), (2, 0), (2, 2)] {
             let failed = transfer(from, to).await;
             assert!(failed.is::<redis::RedisError>(), "{failed}");

@@ -1,14 +1,16 @@
-//! Readers and a writer: several processes serve requests from a configuration, and one reloads it now and then.
+//! Shared and exclusive locks: several processes serve requests from a configuration, which another process reloads.
 //!
 //! ```text
 //! REDLOCK_NODES=redis://127.0.0.1:6379 cargo run -p redlock-examples --bin config_reload
 //! REDLOCK_NODES=redis://127.0.0.1:6379 cargo run -p redlock-examples --bin config_reload -- --unlocked
 //! ```
 //!
-//! The configuration is two values that belong together, as an address and the certificate for it do. Those who serve share
-//! the lock, `mode = shared`, and so do not wait for each other; whoever reloads has it alone, and nobody sees one value of
-//! the old configuration beside one of the new. `--unlocked` leaves the locks out, and shows that the check can fail. The
-//! program starts itself again for each process that serves; it ends with an error when a request has seen a mixture.
+//! The configuration consists of two values that belong together, such as an address and its certificate. Requests hold
+//! the lock in shared mode (`mode = shared`), so they do not wait for each other. A reload holds the lock exclusively,
+//! so no request reads one old value and one new value. The program fails if a request reads such a mixture.
+//! `--unlocked` skips the lock, to show that the check can fail.
+//!
+//! The program starts copies of itself as server processes.
 
 use redis::AsyncCommands;
 use redis::aio::ConnectionManager;
@@ -24,19 +26,19 @@ use tokio::time::sleep;
 const PROCESSES: u64 = 3;
 const READERS_PER_PROCESS: u64 = 8;
 const RELOADS: u64 = 10;
-/// How long the one who reloads does something else in between.
+/// Pause between two reloads.
 const PAUSE: Duration = Duration::from_millis(30);
 
 type AnyError = Box<dyn Error + Send + Sync>;
 
-/// One configuration: two values, each with the number of the reload that wrote it.
+/// Configuration: two values, each set to the number of the reload that wrote it.
 struct Config {
     address: u64,
     certificate: u64,
 }
 
 impl Config {
-    /// Reads it in two steps, as whatever is larger than one value is read.
+    /// Reads the two values one after the other, which is not atomic without a lock.
     async fn read(name: &str, redis: &mut ConnectionManager) -> Result<Self, AnyError> {
         let address = redis.get(format!("{name}:address")).await?;
         sleep(Duration::from_millis(1)).await;
@@ -56,7 +58,7 @@ impl Config {
     }
 }
 
-/// Serves a request, together with all others that do.
+/// Serves a request. Any number of calls run at the same time.
 #[distributed_lock(key = "{name}", mode = shared, ttl = 10, wait = "1m")]
 async fn serve_shared(name: &str, redis: &mut ConnectionManager) -> Result<Config, AnyError> {
     serve(name, redis).await
@@ -67,11 +69,12 @@ async fn serve(name: &str, redis: &mut ConnectionManager) -> Result<Config, AnyE
     Config::read(name, redis).await
 }
 
-/// Writes another configuration while nobody serves from it, and looks at it while others do so again.
+/// Writes a new configuration under the exclusive lock, then downgrades the lock and verifies the configuration.
 #[distributed_lock(key = "{name}", ttl = 10, wait = "1m", guard = lock)]
 async fn reload_alone(name: &str, number: u64, redis: &mut ConnectionManager) -> Result<(), AnyError> {
     Config::write(name, number, redis).await?;
-    // From here on it shares the lock with those who serve. Nobody could write in between.
+    // Requests may run again from here on. The lock stays held in shared mode, so no other reload can run before the
+    // check.
     lock.downgrade();
     let written = Config::read(name, redis).await?;
     if written.is_whole() && written.address == number { Ok(()) } else { Err("somebody else has written".into()) }
@@ -99,7 +102,7 @@ async fn run() -> Result<(), AnyError> {
     }
 }
 
-/// Reloads while others serve, and looks at what they have seen.
+/// Reloads the configuration while the server processes read it, and reports inconsistent reads.
 async fn check(is_locked: bool) -> Result<(), AnyError> {
     let manager = manager().await?;
     let mut redis = redlock_examples::data_store().await?;
@@ -144,14 +147,14 @@ async fn reload_and_serve(is_locked: bool, name: &str, redis: &mut ConnectionMan
 }
 
 async fn manager() -> Result<LockManager, AnyError> {
-    // The configuration is on the same server; the namespace keeps the lock away from it.
+    // The configuration and the lock share a server. The namespace keeps their keys apart.
     let manager = LockManager::builder().nodes_from_env()?.namespace("locks").build()?;
     manager.ready().await?;
     manager.install()?;
     Ok(manager)
 }
 
-/// One process: several readers, until they see the last configuration.
+/// Server process: several readers, which run until they read the last configuration.
 async fn serve_until_the_last(is_locked: bool, name: &str) -> Result<(), AnyError> {
     let manager = manager().await?;
     let redis = redlock_examples::data_store().await?;
@@ -180,7 +183,7 @@ async fn read_until_the_last(is_locked: bool, name: String, mut redis: Connectio
     }
 }
 
-/// What those who serve have seen.
+/// Counts of served requests and of inconsistent reads, and the largest number of requests in progress at once.
 #[derive(Default)]
 struct Seen {
     served: u64,
@@ -195,7 +198,7 @@ impl Seen {
         self.together = self.together.max(other.together);
     }
 
-    /// Reads the line that a process has printed.
+    /// Parses the line that a server process prints.
     fn parse(line: &str) -> Result<Self, AnyError> {
         let numbers: Vec<u64> = line.split_whitespace().map(str::parse).collect::<Result<_, _>>()?;
         match numbers[..] {
@@ -208,7 +211,7 @@ impl Seen {
 static INSIDE: AtomicU64 = AtomicU64::new(0);
 static MOST_INSIDE: AtomicU64 = AtomicU64::new(0);
 
-/// A request that is being served.
+/// Counts a request as in progress until it is dropped.
 struct Inside;
 
 impl Inside {
@@ -267,7 +270,7 @@ mod tests {
     async fn who_serves_keeps_a_reload_out_and_no_other_who_serves() {
         let servers = TestServers::new(3);
         let (ours, theirs) = (servers.manager(), servers.manager());
-        // Nobody is there. So whoever asks for the configuration gets an error.
+        // Nothing listens on this port: a call that gets the lock fails with a Redis error.
         let config = ConnectionManagerConfig::new().set_number_of_retries(0);
         let redis = redis::Client::open("redis://127.0.0.1:1").unwrap();
         let mut redis = ConnectionManager::new_lazy_with_config(redis, config).unwrap();

@@ -1,13 +1,16 @@
-//! A few at a time: several processes export documents, and no tenant has more than five exports at a time, over all of them.
+//! Permits: several processes export documents, and each tenant has at most five exports at a time across all
+//! processes.
 //!
 //! ```text
 //! REDLOCK_NODES=redis://127.0.0.1:6379 cargo run -p redlock-examples --bin export_pool
 //! REDLOCK_NODES=redis://127.0.0.1:6379 cargo run -p redlock-examples --bin export_pool -- --unlimited
 //! ```
 //!
-//! Each export says in Redis that it runs, and how many of its tenant run with it. With five permits for each tenant, it never finds
-//! more than five; other tenants have their own. `--unlimited` leaves the permits out, and shows that the check can fail. The program
-//! starts itself again for each process; it ends with an error when there were too many.
+//! Each export increments a counter in Redis while it runs, and records the maximum of that counter for its tenant.
+//! With five permits per tenant, the maximum is never above five. Tenants do not limit each other. The program fails if
+//! a tenant had too many exports. `--unlimited` skips the permits, to show that the check can fail.
+//!
+//! The program starts copies of itself as worker processes.
 
 use redis::AsyncCommands;
 use redis::aio::ConnectionManager;
@@ -24,22 +27,22 @@ const WORKERS_PER_PROCESS: usize = 6;
 const EXPORTS_PER_WORKER: usize = 5;
 const EXPORTS: usize = PROCESSES * WORKERS_PER_PROCESS * EXPORTS_PER_WORKER;
 const TENANTS: [&str; 2] = ["acme", "globex"];
-/// How many exports of one tenant may run at a time.
+/// Maximum number of exports of one tenant at a time.
 const PERMITS: u32 = 5;
 
 type AnyError = Box<dyn Error + Send + Sync>;
 
-/// Where it is kept how many exports of a tenant run.
+/// Returns the Redis key of the counter of a tenant's running exports.
 fn running(pool: &str, tenant: &str) -> String {
     format!("{pool}:running:{tenant}")
 }
 
-/// Where it is kept, for each tenant, how many have run together.
+/// Returns the Redis key of the sorted set with the maximum of that counter for each tenant.
 fn together(pool: &str) -> String {
     format!("{pool}:together")
 }
 
-/// Takes some time, and notes how many run meanwhile.
+/// Runs one export, and records the number of exports that run at the same time.
 async fn export(pool: &str, tenant: &str, redis: &mut ConnectionManager) -> Result<(), AnyError> {
     let running = running(pool, tenant);
     let now: i64 = redis.incr(&running, 1).await?;
@@ -49,7 +52,7 @@ async fn export(pool: &str, tenant: &str, redis: &mut ConnectionManager) -> Resu
     Ok(())
 }
 
-/// The same, while fewer than five others do it for this tenant.
+/// Calls [`export`] while holding one of the tenant's permits.
 #[distributed_lock(key = "{pool}:{tenant}", permits = PERMITS, ttl = 10, wait = "1m")]
 async fn export_in_turn(pool: &str, tenant: &str, redis: &mut ConnectionManager) -> Result<(), AnyError> {
     export(pool, tenant, redis).await
@@ -77,9 +80,9 @@ async fn run() -> Result<(), AnyError> {
     }
 }
 
-/// Has several processes export, and looks how many have run together.
+/// Runs the worker processes, and compares the maxima with the limit.
 async fn check(is_limited: bool) -> Result<(), AnyError> {
-    // A wrong or missing URL shows here, and not in four processes at once.
+    // Fail here if a URL is wrong or missing, rather than in four processes at once.
     LockManager::from_env()?.ready().await?;
     let mut redis = redlock_examples::data_store().await?;
     let pool = format!("export_pool:{}", std::process::id());
@@ -118,9 +121,9 @@ async fn run_exporters(is_limited: bool, pool: &str) -> Result<(), AnyError> {
     Ok(())
 }
 
-/// One process: several workers, each of which exports for one tenant after the other.
+/// Worker process: several workers, each of which exports for the tenants in turn.
 async fn exporter(is_limited: bool, pool: &str) -> Result<(), AnyError> {
-    // What is counted is on the same server; the namespace keeps the locks away from it.
+    // Counters and locks share a server. The namespace keeps their keys apart.
     let manager = LockManager::builder().nodes_from_env()?.namespace("locks").build()?;
     manager.install()?;
     let redis = redlock_examples::data_store().await?;

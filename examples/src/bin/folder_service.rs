@@ -1,14 +1,16 @@
-//! A folder and what is in it: several processes write files, and one renames their folder meanwhile.
+//! Path locks: several processes write files in a folder while another process renames the folder.
 //!
 //! ```text
 //! REDLOCK_NODES=redis://127.0.0.1:6379 cargo run -p redlock-examples --bin folder_service
 //! REDLOCK_NODES=redis://127.0.0.1:6379 cargo run -p redlock-examples --bin folder_service -- --unlocked
 //! ```
 //!
-//! Whoever writes locks the path of the file, and so is not in the way of those who write other files of the folder. Whoever renames
-//! the folder locks its old path and its new one, and has both alone with all that is below. So no write is lost to a copy that was
-//! made before it. `--unlocked` leaves the locks out, and shows that the check can fail. The program starts itself again for each
-//! process that writes; it ends with an error when a write is lost.
+//! A write locks the path of its file, so writes to other files of the folder can run at the same time. A rename locks
+//! the old and the new path of the folder, which excludes every lock below them. A write therefore cannot be lost
+//! between the copy and the removal of the old folder. The program fails if a write is lost. `--unlocked` skips the
+//! locks, to show that the check can fail.
+//!
+//! The program starts copies of itself as writer processes.
 
 use redis::AsyncCommands;
 use redis::aio::ConnectionManager;
@@ -26,14 +28,14 @@ const PROCESSES: u64 = 3;
 const FILES_PER_PROCESS: u64 = 4;
 const WRITES_PER_FILE: u64 = 20;
 const RENAMES: u64 = 10;
-/// The names that the folder has in turn.
+/// Names of the folder. Each rename switches to the other one.
 const NAMES: [&str; 2] = ["draft", "final"];
-/// How long the one who renames does something else in between.
+/// Pause between two renames.
 const PAUSE: Duration = Duration::from_millis(20);
 
 type AnyError = Box<dyn Error + Send + Sync>;
 
-/// The folders of one tenant: each a hash in Redis, with the number of lines of each file.
+/// Folders of one tenant. Each folder is a Redis hash with the number of lines of each file.
 #[derive(Clone)]
 struct Folders {
     tenant: String,
@@ -45,7 +47,7 @@ impl Folders {
         format!("{}/{folder}", self.tenant)
     }
 
-    /// Adds a line to a file, in two steps. `false` when there is no such folder.
+    /// Adds a line to a file in two steps. Returns `false` if the folder does not exist.
     async fn write(&mut self, folder: &str, file: &str) -> Result<bool, AnyError> {
         let _inside = Inside::enter();
         let place = self.place(folder);
@@ -58,7 +60,7 @@ impl Folders {
         Ok(true)
     }
 
-    /// Gives a folder another name: a copy, and then the old one is removed.
+    /// Renames a folder: copies it, then removes the original.
     async fn rename(&mut self, from: &str, to: &str) -> Result<(), AnyError> {
         let (from, to) = (self.place(from), self.place(to));
         let files: HashMap<String, u64> = self.redis.hgetall(&from).await?;
@@ -69,19 +71,19 @@ impl Folders {
         Ok(())
     }
 
-    /// Writes while nobody writes the same file, or renames the folder.
+    /// Calls `write` while holding the lock of the file.
     #[distributed_lock(path = "/{self.tenant}/{folder}/{file}", ttl = 10, wait = "1m")]
     async fn write_locked(&mut self, folder: &str, file: &str) -> Result<bool, AnyError> {
         self.write(folder, file).await
     }
 
-    /// Renames while nobody is at work in the folder, or where it goes.
+    /// Calls `rename` while holding the locks of both folder paths, and thereby of all files below.
     #[distributed_lock(path = ["/{self.tenant}/{from}", "/{self.tenant}/{to}"], ttl = 10, wait = "1m")]
     async fn rename_locked(&mut self, from: &str, to: &str) -> Result<(), AnyError> {
         self.rename(from, to).await
     }
 
-    /// How many lines all files have.
+    /// Returns the number of lines in all files.
     async fn lines(&mut self) -> Result<u64, AnyError> {
         let mut lines = 0;
         for name in NAMES {
@@ -119,13 +121,13 @@ async fn run() -> Result<(), AnyError> {
     }
 }
 
-/// Renames the folder while others write in it, and counts what they have written.
+/// Renames the folder while the writer processes run, and counts the lines afterwards.
 async fn check(is_locked: bool) -> Result<(), AnyError> {
     let manager = manager().await?;
     let tenant = format!("folder_service:{}", std::process::id());
     let mut folders = Folders { tenant, redis: redlock_examples::data_store().await? };
     let place = folders.place(NAMES[0]);
-    // A folder is there while anything is in it.
+    // Redis removes an empty hash, so the folder exists only while it has a field.
     folders.redis.hset::<_, _, _, ()>(&place, "index", 0).await?;
     let lock = if is_locked { "with the locks" } else { "without locks" };
     println!("{PROCESSES} processes write in a folder of {:?} while it is renamed, {lock}.", folders.tenant);
@@ -169,14 +171,14 @@ async fn rename_and_write(is_locked: bool, folders: &mut Folders) -> Result<(u64
 }
 
 async fn manager() -> Result<LockManager, AnyError> {
-    // The folders are on the same server; the namespace keeps the locks away from them.
+    // Folders and locks share a server. The namespace keeps their keys apart.
     let manager = LockManager::builder().nodes_from_env()?.namespace("locks").build()?;
     manager.ready().await?;
     manager.install()?;
     Ok(manager)
 }
 
-/// One process: several files, each written by a task of its own.
+/// Writer process: one task per file.
 async fn write_all(is_locked: bool, tenant: &str, number: &str) -> Result<(), AnyError> {
     let manager = manager().await?;
     let folders = Folders { tenant: tenant.to_owned(), redis: redlock_examples::data_store().await? };
@@ -192,7 +194,7 @@ async fn write_all(is_locked: bool, tenant: &str, number: &str) -> Result<(), An
     Ok(())
 }
 
-/// Writes line after line, wherever the folder is meanwhile.
+/// Writes lines to a file. If the folder does not exist under one name, tries the other one.
 async fn write_file(is_locked: bool, mut folders: Folders, file: String) -> Result<(), AnyError> {
     let mut written = 0;
     let mut names = NAMES.into_iter().cycle();
@@ -212,7 +214,7 @@ async fn write_file(is_locked: bool, mut folders: Folders, file: String) -> Resu
 static INSIDE: AtomicU64 = AtomicU64::new(0);
 static MOST_INSIDE: AtomicU64 = AtomicU64::new(0);
 
-/// A file that is being written.
+/// Counts a write as in progress until it is dropped.
 struct Inside;
 
 impl Inside {
@@ -271,7 +273,7 @@ mod tests {
     async fn who_writes_is_in_the_way_of_a_rename_and_not_of_another_file() {
         let servers = TestServers::new(3);
         let (ours, theirs) = (servers.manager(), servers.manager());
-        // Nobody is there. So whoever asks for a folder gets an error.
+        // Nothing listens on this port: a call that gets its lock fails with a Redis error.
         let config = ConnectionManagerConfig::new().set_number_of_retries(0);
         let redis = redis::Client::open("redis://127.0.0.1:1").unwrap();
         let redis = ConnectionManager::new_lazy_with_config(redis, config).unwrap();

@@ -1,6 +1,6 @@
-//! A first look at `#[distributed_lock]`: two annotated functions, and what their callers see.
+//! A first look at `#[distributed_lock]`: two annotated functions, and the results that their callers get.
 //!
-//! Runs on a node inside this process, or on the Redis servers in `REDLOCK_NODES`.
+//! Uses the Redis servers in `REDLOCK_NODES`, or an in-memory node if the variable is not set.
 
 use redlock_runtime::{LockError, LockManager, distributed_lock};
 use std::fmt::Display;
@@ -8,7 +8,7 @@ use std::sync::LazyLock;
 use std::time::Duration;
 use tokio::time::{Instant, sleep, timeout};
 
-/// One call per order at a time, in all processes that use the same Redis. The others wait, up to 5 seconds.
+/// Runs once at a time per order, across all processes that use the same Redis. Other calls wait up to 5 seconds.
 #[distributed_lock(key = "order:{order_id}", ttl = 30, wait = 5)]
 async fn capture_payment(clerk: &str, order_id: u64) -> Result<(), LockError> {
     say(clerk, format_args!("order {order_id}: begins"));
@@ -17,7 +17,7 @@ async fn capture_payment(clerk: &str, order_id: u64) -> Result<(), LockError> {
     Ok(())
 }
 
-/// One report per day at a time. A call that comes while another is at work fails at once.
+/// Runs once at a time per day. A call fails at once if another call holds the lock.
 #[distributed_lock(key = "report:{day}", ttl = 30, wait = none)]
 async fn send_report(clerk: &str, day: &str) -> Result<usize, LockError> {
     say(clerk, format_args!("report of {day}: begins"));
@@ -84,7 +84,7 @@ fn chapter(title: &str) {
     println!("\n{title}");
 }
 
-/// Prints a line with the time since the first one.
+/// Prints a line with the time since the first line.
 fn say(who: &str, what: impl Display) {
     static START: LazyLock<Instant> = LazyLock::new(Instant::now);
     println!("{:>7} ms  {who:<5} {what}", START.elapsed().as_millis());

@@ -1,12 +1,14 @@
-//! The classic check of a lock: many tasks in several processes add 1 to a number that they read first and write later.
+//! The classic lock test: many tasks in several processes increment a number by reading it and writing it back.
 //!
 //! ```text
 //! REDLOCK_NODES=redis://127.0.0.1:6379 cargo run -p redlock-examples --bin seed_counter
 //! REDLOCK_NODES=redis://127.0.0.1:6379 cargo run -p redlock-examples --bin seed_counter -- --unlocked
 //! ```
 //!
-//! With the lock the number is exact. `--unlocked` leaves the lock out, and shows that the check can fail. The program
-//! starts itself again for each process; it ends with an error when the number is wrong.
+//! Under the lock, no increment is lost. The program fails if the final number is wrong. `--unlocked` skips the lock,
+//! to show that the check can fail.
+//!
+//! The program starts copies of itself as worker processes.
 
 use redis::AsyncCommands;
 use redis::aio::ConnectionManager;
@@ -22,13 +24,13 @@ const PROCESSES: u64 = 5;
 const TASKS_PER_PROCESS: u64 = 100;
 const TASKS: u64 = PROCESSES * TASKS_PER_PROCESS;
 
-/// Adds 1 as `INCR` would, but in two steps.
+/// Adds 1 like `INCR`, but in two steps.
 async fn increment(counter: &str, redis: &mut ConnectionManager) -> Result<(), TaskError> {
     let value: u64 = redis.get(counter).await?;
     redis.set(counter, value + 1).await.map_err(TaskError::Redis)
 }
 
-/// The same, while nobody else is at it.
+/// Calls [`increment`] while holding the lock of the counter.
 #[distributed_lock(key = "{counter}", ttl = 30, wait = "2m")]
 async fn increment_locked(counter: &str, redis: &mut ConnectionManager) -> Result<(), TaskError> {
     increment(counter, redis).await
@@ -56,9 +58,9 @@ async fn run() -> Result<(), Box<dyn Error>> {
     }
 }
 
-/// Counts with several processes and looks at the number.
+/// Runs the worker processes, and compares the counter with the number of tasks.
 async fn check(mode: &str) -> Result<(), Box<dyn Error>> {
-    // A wrong or missing URL shows here, and not in five processes at once.
+    // Fail here if a URL is wrong or missing, rather than in five processes at once.
     LockManager::from_env()?.ready().await?;
     let mut redis = redlock_examples::data_store().await?;
     let counter = format!("seed_counter:{}", std::process::id());
@@ -91,9 +93,9 @@ async fn run_workers(mode: &str, counter: &str) -> Result<(), Box<dyn Error>> {
     Ok(())
 }
 
-/// One process: all its tasks at once.
+/// Worker process: runs all its tasks concurrently.
 async fn work(locked: bool, counter: &str) -> Result<(), Box<dyn Error>> {
-    // The counter is on the same server and has the key's name; the namespace keeps the lock away from it.
+    // The counter and its lock have the same key on the same server. The namespace keeps them apart.
     let manager = LockManager::builder().nodes_from_env()?.namespace("locks").build()?;
     manager.install()?;
     let redis = redlock_examples::data_store().await?;
@@ -174,7 +176,7 @@ mod tests {
     async fn a_counter_is_left_alone_while_somebody_else_has_it() {
         let servers = TestServers::new(1);
         let manager = servers.manager();
-        // Nobody is there. So whoever asks for the number gets an error.
+        // Nothing listens on this port: a call that gets the lock fails with a Redis error.
         let config = ConnectionManagerConfig::new().set_number_of_retries(0);
         let redis = redis::Client::open("redis://127.0.0.1:1").unwrap();
         let mut redis = ConnectionManager::new_lazy_with_config(redis, config).unwrap();
@@ -188,6 +190,6 @@ mod tests {
             (servers.log().failed(), servers.log().acquired()),
             (vec!["counter".into()], vec!["counter".into()])
         );
-        servers.hold("counter").await; // which an error has given back
+        servers.hold("counter").await; // free again: the failed call has released it
     }
 }

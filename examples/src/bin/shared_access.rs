@@ -1,8 +1,11 @@
-//! One description of how to reach Redis, for the locks and for the program's own client: an authority of one's own, a
-//! certificate to show, and a token that changes.
+//! One description of the Redis connection for both the lock manager and the program's own client: a private
+//! certificate authority, a client certificate, and a token that changes.
 //!
-//! Counts up a number at the server in the URL, under a lock:
-//! `shared_access rediss://user@host:port/ ca.pem client.pem client.key token-file`
+//! Increments a number at the server in the URL, under a lock:
+//!
+//! ```text
+//! shared_access rediss://user@host:port/ ca.pem client.pem client.key token-file
+//! ```
 
 use redis::{AsyncCommands, Client, ClientTlsConfig, IntoConnectionInfo, TlsCertificates};
 use redlock_runtime::{Credentials, LockManager, NodeConfig, distributed_lock};
@@ -13,7 +16,7 @@ use std::{env, fs, io};
 
 type Failure = Box<dyn Error + Send + Sync>;
 
-/// Everything that a connection needs, from whichever client.
+/// Connection settings that both clients use.
 #[derive(Clone)]
 struct Access {
     url: String,
@@ -39,12 +42,12 @@ impl Access {
         })
     }
 
-    /// The token that is right now. A service would ask its platform for one here.
+    /// Reads the current token from the file. A service would request it from its platform here.
     fn token(&self) -> io::Result<String> {
         Ok(fs::read_to_string(&self.token_file)?.trim_end().to_owned())
     }
 
-    /// For the locks, which ask for the token with each new connection.
+    /// Configuration of the lock manager, which requests a fresh token for each new connection.
     fn of_locks(&self) -> NodeConfig {
         let access = self.clone();
         NodeConfig::new(&self.url)
@@ -56,7 +59,7 @@ impl Access {
             })
     }
 
-    /// For the data.
+    /// Client for the program's data.
     fn of_data(&self) -> Result<Client, Failure> {
         let server = self.url.as_str().into_connection_info()?;
         let login = server.redis_settings().clone().set_password(self.token()?);
@@ -66,7 +69,7 @@ impl Access {
     }
 }
 
-/// Reads, counts, writes: exact under the lock alone.
+/// Increments a number in two steps, which is correct only under the lock.
 #[distributed_lock(key = "counter:{name}", ttl = 10)]
 async fn count(data: &Client, name: &str) -> Result<u64, Failure> {
     let mut data = data.get_multiplexed_async_connection().await?;
@@ -76,7 +79,7 @@ async fn count(data: &Client, name: &str) -> Result<u64, Failure> {
 }
 
 async fn run() -> Result<(), Failure> {
-    // Both clients leave the choice of the cryptography to the program.
+    // Neither client chooses a cryptography provider, so the program installs one.
     let _ = rustls::crypto::ring::default_provider().install_default();
     let access = Access::from_arguments()?;
     let manager = LockManager::builder().node(access.of_locks()).build()?;

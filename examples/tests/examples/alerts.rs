@@ -1,7 +1,7 @@
-//! The alerting rules of `docs/alerts.yml`, evaluated against the metrics that the Prometheus adapter writes.
+//! Evaluates the alerting rules of `docs/alerts.yml` against the metrics that the Prometheus adapter writes.
 //!
-//! The evaluator knows the part of `PromQL` that the rules use. A selector without samples is an error here: a misspelt metric or label
-//! would be silent in production.
+//! The evaluator supports the subset of `PromQL` that the rules use. A selector without samples is an error here,
+//! because in production a misspelt metric or label would fail silently.
 
 use redlock_examples::prometheus::page;
 use redlock_runtime::admin::BreakOptions;
@@ -11,7 +11,7 @@ use std::time::Duration;
 use tokio::time::sleep;
 
 const RULES: &str = include_str!("../../../docs/alerts.yml");
-/// The window of all ranges in the rules.
+/// Window of all ranges in the rules.
 const WINDOW_SECONDS: f64 = 300.0;
 
 type Labels = BTreeMap<String, String>;
@@ -41,7 +41,7 @@ fn samples(page: &str) -> Samples {
     lines.map(sample).collect()
 }
 
-/// `a="1",b="2"`; no value of a test contains a quotation mark.
+/// Parses `a="1",b="2"`. Values in these tests never contain a quotation mark.
 fn labels_of(text: &str) -> Labels {
     let mut parts = text.split('"');
     let mut labels = Labels::new();
@@ -179,7 +179,8 @@ impl Evaluator<'_> {
         Value::Vector(groups.into_iter().map(|(labels, values)| (labels, combine(&values))).collect())
     }
 
-    /// Increase of a counter between both scrapes, per `seconds`. A series that is new has none.
+    /// Increase of a counter between both scrapes, per `seconds`. A series that is absent from the first scrape has
+    /// none.
     fn increase(&mut self, seconds: f64) -> Value {
         self.expect("(");
         let metric = self.word().to_owned();
@@ -206,7 +207,7 @@ impl Evaluator<'_> {
     }
 }
 
-/// Upper bounds of the buckets with the quantile, for each set of the other labels.
+/// Upper bounds of the buckets that contain the quantile, for each set of the other labels.
 fn quantiles(quantile: f64, buckets: Vec<(Labels, f64)>) -> Vec<(Labels, f64)> {
     let mut histograms: BTreeMap<Labels, Vec<(f64, f64)>> = BTreeMap::new();
     for (mut labels, count) in buckets {
@@ -239,7 +240,7 @@ fn request(id: u32) -> LockRequest {
     LockRequest::new(format!("order:{id}")).label("order:{id}").wait(Wait::Forever)
 }
 
-/// A manager that has held and released a lock, and its page.
+/// A manager that has acquired and released a lock, and its metrics page.
 async fn started() -> Result<(LockManager, String), LockError> {
     let manager = LockManager::in_memory();
     manager.acquire(request(1)).await?.release().await?;
@@ -279,7 +280,7 @@ async fn holder_that_hangs_fires_and_slow_locks_do_when_they_end() -> Result<(),
             tokio::spawn(async move { manager.acquire(request(7)).await?.release().await })
         })
         .collect();
-    // All calls wait when the clock goes on.
+    // Let all calls start to wait before the clock advances.
     sleep(Duration::from_millis(1)).await;
     let before = page(&manager.stats());
     sleep(Duration::from_secs(40)).await;

@@ -1,4 +1,4 @@
-//! `bank_transfer`: with the locks, no money comes or goes, whoever pays whom; without, some does.
+//! Tests of `bank_transfer`: the total is preserved with the locks, and changes without them.
 
 use crate::program::{self, Outcome, alone};
 use redlock_tests::Nodes;

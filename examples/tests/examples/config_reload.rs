@@ -1,4 +1,5 @@
-//! `config_reload`: with the locks, readers serve together and none sees half a configuration; without, some do.
+//! Tests of `config_reload`: with the lock, readers run together and read consistent values. Without it, some reads are
+//! inconsistent.
 
 use crate::program::{self, Outcome, alone};
 use redlock_tests::Nodes;
@@ -9,7 +10,7 @@ async fn config_reload(nodes: Option<&str>, arguments: &[&str]) -> Outcome {
     program::run(command).await
 }
 
-/// How many requests were served, and how many of them at the same time in one process.
+/// Parses the number of served requests and the largest number of requests in progress in one process.
 fn served(outcome: &Outcome) -> (u64, u64) {
     let numbers = outcome.stdout.lines().find_map(|line| {
         let (served, rest) = line.split_once(" requests were served, up to ")?;

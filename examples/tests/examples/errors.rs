@@ -1,4 +1,4 @@
-//! The error messages on the page "Errors" of the guide are those that the errors print.
+//! Compares the error messages on the page "Errors" of the guide with the messages that the errors print.
 
 use crate::program::alone;
 use redlock_runtime::{LockError, LockManager, LockRequest, distributed_lock};
@@ -17,7 +17,7 @@ fn assert_documented(error: &LockError, text: &str) {
     assert!(row.contains(text), "{name} prints:\n{text}\nThe page has:\n{row}");
 }
 
-/// A function that calls another one with the same key.
+/// Deadlocks with itself: acquires the key that the function already holds.
 #[distributed_lock(key = "order:7", manager = locks)]
 async fn capture(locks: &LockManager) -> Result<(), LockError> {
     locks.acquire(KEY).await.map(drop)
@@ -28,7 +28,7 @@ async fn of_value(locks: &LockManager, id: &str) -> Result<(), LockError> {
     Ok(())
 }
 
-/// The text of a call that would wait for its caller, with the lines that the page shows.
+/// Message of a `WouldDeadlock` error, with its source lines replaced by those on the page.
 fn with_documented_lines(error: &LockError) -> String {
     let LockError::WouldDeadlock { held, .. } = error else { panic!("{error}") };
     let (taken, asked) = (held.acquire_line().to_string(), held.request_line().to_string());
@@ -49,7 +49,7 @@ async fn errors_on_the_way_to_the_lock_and_back() {
     let window = || LockRequest::new("report").once_per(Duration::from_secs(900));
     drop(locks.acquire(window()).await.unwrap());
     let taken = locks.acquire(window()).await.unwrap_err();
-    // When it ends depends on the time of day.
+    // The end of the window depends on the time of day, so that part is cut off.
     assert_documented(&taken, taken.to_string().split("; the next window starts in").next().unwrap());
     let lost = locks
         .with_lock(request().without_renewal(), async |_| std::future::pending::<Result<(), LockError>>().await)
@@ -63,7 +63,7 @@ async fn errors_on_the_way_to_the_lock_and_back() {
 
     let errors = refused.into_iter().map(|refused| refused.map(drop)).chain([lost, invalid, not_installed, closed]);
     for error in errors.map(Result::unwrap_err) {
-        // The line of a holder in this process follows.
+        // The message continues with the source line of the holder, which the page does not show.
         let text = error.to_string();
         assert_documented(&error, text.split(": the call at ").next().unwrap());
     }
@@ -75,14 +75,14 @@ async fn too_few_nodes() {
     let nodes = Nodes::start(3).await;
     nodes[1].kill();
     let locks = LockManager::builder().nodes(nodes.urls()).build().unwrap();
-    locks.ready().await.unwrap(); // the other two
+    locks.ready().await.unwrap(); // two of three nodes are enough
     nodes[2].freeze();
     let error = locks.try_acquire(KEY).await.unwrap_err();
     let mut text = error.to_string();
     for (node, documented) in nodes.iter().zip(["10.0.0.1:6379", "10.0.0.2:6379", "10.0.0.3:6379"]) {
         text = text.replace(&format!("127.0.0.1:{}", node.port()), documented);
     }
-    // The number of macOS, and that of Linux.
+    // Error number of macOS, and that of Linux.
     assert_documented(&error, &text.replace("os error 61", "os error 111"));
 }
 

@@ -1,4 +1,5 @@
-//! `export_pool`: with permits, no tenant has more than five exports at a time, and some have several; without, one has more.
+//! Tests of `export_pool`: with permits, each tenant has several exports at a time but never more than five. Without
+//! them, a tenant has more.
 
 use crate::program::{self, Outcome, alone};
 use redlock_tests::Nodes;
@@ -9,7 +10,7 @@ async fn export_pool(nodes: Option<&str>, arguments: &[&str]) -> Outcome {
     program::run(command).await
 }
 
-/// How many have run together, for each tenant.
+/// Parses the maximum number of concurrent exports of each tenant.
 fn together(outcome: &Outcome) -> Vec<u32> {
     let (_, list) = outcome.stdout.split_once("have run together are [").unwrap();
     let (list, _) = list.split_once(']').unwrap();

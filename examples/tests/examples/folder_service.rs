@@ -1,4 +1,5 @@
-//! `folder_service`: with the locks, files are written together and no line is lost to a rename; without, some are.
+//! Tests of `folder_service`: with the locks, files are written in parallel and a rename loses no line. Without them,
+//! lines are lost.
 
 use crate::program::{self, Outcome, alone};
 use redlock_tests::Nodes;
@@ -9,7 +10,7 @@ async fn folder_service(nodes: Option<&str>, arguments: &[&str]) -> Outcome {
     program::run(command).await
 }
 
-/// How many files were written at the same time in one process.
+/// Parses the largest number of concurrent writes in one process.
 fn together(outcome: &Outcome) -> u64 {
     let number = outcome.stdout.lines().find_map(|line| line.split_once(" up to ")?.1.split(' ').next()?.parse().ok());
     number.unwrap_or_else(|| panic!("no number in {outcome:?}"))
@@ -31,7 +32,7 @@ async fn no_line_is_lost_to_a_rename_under_the_locks_and_files_are_written_toget
 async fn lines_are_lost_to_a_rename_without_the_locks() {
     let _alone = alone().await;
     let nodes = Nodes::start(1).await;
-    // A write that meets a rename is a matter of luck.
+    // A write overlaps a rename only by chance, so repeat.
     let lost = async || folder_service(Some(&nodes.environment_value()), &["--unlocked"]).await;
     let mut outcome = lost().await;
     for _ in 0..20 {

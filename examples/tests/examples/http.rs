@@ -1,4 +1,4 @@
-//! As much of an HTTP client as the tests need.
+//! Minimal HTTP client.
 
 use redlock_tests::PATIENCE;
 use serde_json::Value;
@@ -7,7 +7,7 @@ use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::TcpStream;
 use tokio::time::timeout;
 
-/// What the service answered; a body that is no JSON is a text.
+/// Response of the service. A body that is not JSON is stored as a JSON string.
 #[derive(Debug)]
 pub(crate) struct Reply {
     pub(crate) status: u16,
@@ -15,12 +15,12 @@ pub(crate) struct Reply {
     pub(crate) body: Value,
 }
 
-/// Sends a request and keeps the connection: dropping it is how a client hangs up.
+/// Sends a request and returns the open connection. Dropping the connection simulates a client that disconnects.
 pub(crate) async fn send(address: SocketAddr, method: &str, path: &str, body: &str) -> TcpStream {
     send_as(None, address, method, path, body).await
 }
 
-/// Does the same as a client with this `token`.
+/// Sends a request with an optional bearer token.
 pub(crate) async fn send_as(
     token: Option<&str>,
     address: SocketAddr,
@@ -39,7 +39,7 @@ pub(crate) async fn send_as(
     stream
 }
 
-/// Waits for the answer.
+/// Reads the response to its end.
 pub(crate) async fn receive(mut stream: TcpStream) -> Reply {
     let mut text = String::new();
     let reading = timeout(PATIENCE, stream.read_to_string(&mut text)).await;

@@ -1,4 +1,4 @@
-//! Runs each example as its user does: the program, its arguments, its environment, its output.
+//! Runs each example as a user does, and checks its output for given arguments and environment variables.
 #![allow(
     clippy::expect_used,
     clippy::indexing_slicing,

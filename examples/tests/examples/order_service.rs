@@ -1,4 +1,4 @@
-//! `order_service`: several processes, one Redis.
+//! Tests of `order_service` with several processes and one Redis server.
 
 use crate::http::{self, Reply};
 use crate::program::{self, alone};
@@ -9,9 +9,9 @@ use std::time::Duration;
 use tokio::task::JoinSet;
 
 const SOON: Duration = Duration::from_millis(200);
-/// A payment that a test on a busy machine sees before its end. It ends before the wait of a change does, which is 2 s.
+/// Payment time that a test on a busy machine can observe. It is shorter than the 2 s that a change waits.
 const VISIBLE: Duration = Duration::from_millis(1100);
-/// Longer than any lease and any patience here.
+/// Longer than any lease and any timeout here.
 const NEVER: Duration = Duration::from_secs(3600);
 
 async fn charges(server: &RedisServer, order: u64) -> Vec<u64> {
@@ -23,7 +23,7 @@ async fn wait_until_locked(server: &RedisServer, order: u64) {
     eventually(PATIENCE, "the order is locked", async || server.inspect().get(&key).await.ok_or(())).await;
 }
 
-/// Far sooner than the lease of 30 s would end.
+/// Waits until no lock is left, which is far sooner than the end of a 30 s lease.
 async fn assert_no_lock(server: &RedisServer) {
     eventually(PATIENCE, "no lock is left", async || {
         let left = server.inspect().mentions("locks:").await;
@@ -32,10 +32,10 @@ async fn assert_no_lock(server: &RedisServer) {
     .await;
 }
 
-/// The longest lease here.
+/// Longest lease here, in seconds.
 const TTL: u64 = 30;
 
-/// Another call is at work, and its lease lasts so many seconds at the longest.
+/// Asserts that another call holds the lock, and that `Retry-After` is at most `most` seconds.
 #[track_caller]
 fn assert_busy(reply: &Reply, most: u64) {
     assert_eq!(reply.status, 409, "{reply:?}");
@@ -43,7 +43,7 @@ fn assert_busy(reply: &Reply, most: u64) {
     assert_eq!(reply.body, "another request is working on this: try again later");
 }
 
-/// Too few servers agree, and nobody knows for how long.
+/// Asserts that the response reports a missing quorum. Its `Retry-After` is the default of 2 s.
 #[track_caller]
 fn assert_unavailable(reply: &Reply) {
     assert_eq!((reply.status, reply.retry_after), (503, Some(2)), "{reply:?}");
@@ -200,7 +200,7 @@ async fn a_lock_needs_a_majority_of_the_nodes() {
     let reply = service.capture(second).await;
     assert_unavailable(&reply);
     assert!(charges(&nodes[0], second).await.is_empty());
-    // The orders are on the node that is left.
+    // The orders are on the node that is still running.
     assert_eq!(service.request("GET", &format!("/orders/{second}"), "").await.body["status"], "open");
     assert_no_lock(&nodes[0]).await;
 }

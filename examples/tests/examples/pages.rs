@@ -1,4 +1,4 @@
-//! The programs that README.md and the guide show. `tests/tests/pages/front.rs` compares their sources with the pages.
+//! Runs the programs in README.md and the guide. `tests/tests/pages/front.rs` compares their sources with the pages.
 
 use crate::http;
 use crate::program::{alone, command};
@@ -35,7 +35,7 @@ async fn assert_no_key_is_left(server: &RedisServer) {
 async fn two_processes_of_the_quick_start_take_turns_and_end_by_signals() {
     let _alone = alone().await;
     let server = RedisServer::start().await;
-    // Both write to one file, so that its lines are in the order in which they were printed.
+    // Both processes append to one file, which keeps their lines in the order of printing.
     let path = Path::new(env!("CARGO_TARGET_TMPDIR")).join(format!("quick-start-{}.log", std::process::id()));
     let file = File::options().create(true).append(true).open(&path).unwrap();
     let start = || {

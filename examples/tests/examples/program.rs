@@ -1,4 +1,4 @@
-//! An example as a process that ends by itself.
+//! Helpers to run an example until it exits.
 
 use redlock_tests::PATIENCE;
 use std::process::Stdio;
@@ -6,13 +6,13 @@ use tokio::process::Command;
 use tokio::sync::{Mutex, MutexGuard};
 use tokio::time::timeout;
 
-/// The examples use every core for a moment and some show times: tests that run one take turns.
+/// Serializes tests that run an example: the examples use all cores, and some print times.
 pub(crate) async fn alone() -> MutexGuard<'static, ()> {
     static TURN: Mutex<()> = Mutex::const_new(());
     TURN.lock().await
 }
 
-/// What a program left behind when it ended.
+/// Exit status and output of a program.
 #[derive(Debug)]
 pub(crate) struct Outcome {
     pub(crate) succeeded: bool,
@@ -20,7 +20,7 @@ pub(crate) struct Outcome {
     pub(crate) stderr: String,
 }
 
-/// The program at `path`, with `nodes` as `REDLOCK_NODES`; killed when dropped.
+/// Command for the program at `path`, with `nodes` as `REDLOCK_NODES`. Dropping the child kills it.
 pub(crate) fn command(path: &str, nodes: Option<&str>) -> Command {
     let mut command = Command::new(path);
     command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped()).kill_on_drop(true);
@@ -31,7 +31,7 @@ pub(crate) fn command(path: &str, nodes: Option<&str>) -> Command {
     command
 }
 
-/// Runs a program to its end.
+/// Runs a program until it exits.
 pub(crate) async fn run(mut command: Command) -> Outcome {
     let output = timeout(PATIENCE, command.output()).await;
     let output = output.unwrap_or_else(|_| panic!("{command:?} has not ended")).unwrap();

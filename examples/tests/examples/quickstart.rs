@@ -1,4 +1,4 @@
-//! `quickstart`: the same story in memory and on Redis.
+//! Tests of `quickstart`, in memory and on Redis.
 
 use crate::program::{self, Outcome, alone};
 use redlock_tests::{Nodes, RedisServer};
@@ -7,7 +7,7 @@ async fn quickstart(nodes: Option<&str>) -> Outcome {
     program::run(program::command(env!("CARGO_BIN_EXE_quickstart"), nodes)).await
 }
 
-/// The lines with a time, without it.
+/// Output lines that begin with a time, without the time.
 fn events(output: &Outcome) -> Vec<&str> {
     output.stdout.lines().filter_map(|line| Some(line.split_once(" ms  ")?.1)).collect()
 }
@@ -24,7 +24,7 @@ fn assert_story(output: &Outcome) {
         assert!(positions.is_sorted(), "{wanted:?} in {events:#?}");
     };
     in_order(&["Ann   order 7: begins", "Ann   order 7: done", "Ben   order 7: begins", "Ben   order 7: done"]);
-    // Another order does not wait.
+    // A call for another order does not wait.
     in_order(&["Cleo  order 8: begins", "Ann   order 7: done"]);
     in_order(&[
         "Ann   report of Monday: begins",
@@ -54,14 +54,15 @@ async fn on_redis() {
         assert_story(&outcome);
         assert!(nodes.contents().await.is_empty(), "{count} nodes: {:?}", nodes.contents().await);
         for node in nodes.iter() {
-            // Each connection has a name, and asks whether the user may run `SET`.
+            // Each new connection sets its name and sends one `SET` to check its permission. A lock needs more `SET`s
+            // than that.
             let asked = node.inspect().calls("client|setname").await;
             assert!(node.inspect().calls("set").await > asked, "one of {count} nodes was left out");
         }
     }
 }
 
-/// What `main` returns is printed as `{:?}`: a line that can be read.
+/// `main` returns the error, so the runtime prints it as `{:?}`, which must be one readable line.
 #[tokio::test]
 async fn without_the_servers() {
     let _alone = alone().await;

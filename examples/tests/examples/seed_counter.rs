@@ -1,4 +1,4 @@
-//! `seed_counter`: exact with the lock, wrong without.
+//! Tests of `seed_counter`: the count is exact with the lock and wrong without it.
 
 use crate::program::{self, Outcome, alone};
 use redlock_tests::Nodes;
@@ -9,7 +9,7 @@ async fn seed_counter(nodes: Option<&str>, arguments: &[&str]) -> Outcome {
     program::run(command).await
 }
 
-/// The number that was reached.
+/// Parses the final number.
 fn count(outcome: &Outcome) -> u64 {
     let number = outcome.stdout.lines().find_map(|line| line.strip_prefix("The number is ")?.split(',').next());
     number.unwrap_or_else(|| panic!("no number in {outcome:?}")).parse().unwrap()

@@ -1,4 +1,4 @@
-//! A running `order_service`.
+//! Starts and stops `order_service` for the tests.
 
 use crate::http::{self, Reply};
 use crate::program::command;
@@ -12,12 +12,12 @@ use tokio::net::TcpStream;
 use tokio::process::{Child, ChildStderr, ChildStdout};
 use tokio::time::timeout;
 
-/// One process of the service on a free port; killed when dropped.
+/// One process of the service on a free port. Dropping it kills the process.
 pub(crate) struct Service {
     process: Child,
     stdout: Lines<BufReader<ChildStdout>>,
     address: SocketAddr,
-    /// Listener for operators.
+    /// Address of the listener for operators.
     pages: SocketAddr,
 }
 
@@ -26,7 +26,7 @@ impl Service {
         Self::start_with(nodes, payment, None).await
     }
 
-    /// Starts a process that wants this `token` of its clients.
+    /// Starts a process that requires this `token`, if it is set.
     pub(crate) async fn start_with(nodes: &str, payment: Duration, token: Option<&str>) -> Self {
         let mut command = command(env!("CARGO_BIN_EXE_order_service"), Some(nodes));
         command.args(["--port", "0", "--pages", "0"]).env("PAYMENT_MS", payment.as_millis().to_string());
@@ -47,7 +47,7 @@ impl Service {
         Self { process, stdout, address: clients, pages }
     }
 
-    /// The text of a page for operators.
+    /// Returns a page for operators.
     pub(crate) async fn page(&self, path: &str) -> String {
         let reply = http::receive(http::send(self.pages, "GET", path, "").await).await;
         assert_eq!(reply.status, 200, "{reply:?}");
@@ -70,20 +70,20 @@ impl Service {
         self.request("POST", &format!("/orders/{order}/capture"), "").await
     }
 
-    /// Creates an order over 19.99 and returns its number.
+    /// Creates an order of 19.99 and returns its ID.
     pub(crate) async fn create(&self) -> u64 {
         let reply = self.request("POST", "/orders", r#"{"amount": 1999}"#).await;
         assert_eq!(reply.status, 201, "{reply:?}");
         reply.body["id"].as_u64().unwrap()
     }
 
-    /// Asks the process to end (SIGTERM).
+    /// Sends SIGTERM to the process.
     pub(crate) fn terminate(&self) {
         let id = self.process.id().and_then(|id| Pid::from_raw(id.try_into().ok()?));
         kill_process(id.expect("it runs"), Signal::TERM).unwrap();
     }
 
-    /// Waits for the end; returns the last line of output.
+    /// Waits for the exit, and returns the exit status and the last line of output.
     pub(crate) async fn ended(mut self) -> (ExitStatus, Option<String>) {
         let status = timeout(PATIENCE, self.process.wait()).await.expect("it ends").unwrap();
         let mut last = None;
@@ -94,7 +94,7 @@ impl Service {
     }
 }
 
-/// Passes the service's complaints on to libtest, which shows them when the test fails.
+/// Copies the service's error output to the test's, which is printed if the test fails.
 async fn show(stderr: ChildStderr) {
     let mut lines = BufReader::new(stderr).lines();
     while let Ok(Some(line)) = lines.next_line().await {

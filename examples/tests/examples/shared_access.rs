@@ -1,4 +1,4 @@
-//! `shared_access`: the locks and the program's own client reach a server that asks for everything.
+//! Test of `shared_access`: both clients connect to a server that requires TLS, a client certificate and a token.
 
 use crate::program::{self, Outcome, alone};
 use redlock_tests::RedisServer;
@@ -7,7 +7,7 @@ use std::path::Path;
 async fn count(server: &RedisServer, token_file: &Path) -> Outcome {
     let mut command = program::command(env!("CARGO_BIN_EXE_shared_access"), None);
     let [certificate, key] = server.client_files();
-    // The user alone: the token comes from the file.
+    // Remove the password from the URL: the token comes from the file.
     let url = server.tls_url().replace(":first@", "@");
     command.arg(url).arg(server.ca_file()).arg(certificate).arg(key).arg(token_file);
     program::run(command).await

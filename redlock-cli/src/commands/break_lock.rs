@@ -16,8 +16,8 @@ const RELEASE_TIMEOUT: Duration = Duration::from_secs(2);
 /// Shows the holder and asks whether to break its lock. Returns the token of the holder.
 ///
 /// # Errors
-/// The outcome of the command if nothing must be broken: the key is free or has several holders, there is no terminal, or the answer is
-/// no.
+/// Returns the outcome of the command if nothing must be broken: the key is free or has several holders, there is no
+/// terminal, or the answer is no.
 pub(super) async fn confirmed_token(
     manager: &LockManager,
     arguments: &Arguments,
@@ -66,7 +66,7 @@ pub(super) async fn run(
     json: bool,
 ) -> Outcome {
     let report = manager.break_lock(key, options).await;
-    // This process may end before the release is answered, so it waits for the replies.
+    // The release may still be unanswered. Wait for the replies, because this process ends soon.
     let is_answered = timeout(RELEASE_TIMEOUT, manager.shutdown()).await == Ok(true);
     let code = code(&report, is_forced);
     let outcome = if json { Outcome::json(&report, [], code) } else { Outcome::new(&report, code) };

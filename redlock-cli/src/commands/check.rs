@@ -1,4 +1,4 @@
-//! `redlock check`: whether the nodes can be used for locks, and what may break locks.
+//! `redlock check`: tests whether the nodes can be used for locks, and reports settings that may break locks.
 
 use crate::outcome::{NO, Outcome, UNKNOWN, YES};
 use redlock_runtime::LockManager;

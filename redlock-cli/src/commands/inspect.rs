@@ -49,7 +49,8 @@ pub(super) fn shown(inspection: &Inspection, arguments: &Arguments, code: u8) ->
     Outcome::new(&format!("{key} {place}{rest}"), code)
 }
 
-/// Returns the other namespaces in which `key` is locked at any node, as far as they are found in time. The empty name means no namespace.
+/// Returns the other namespaces in which any node has a lock of `key`. Stops at a time limit, so the list may be
+/// incomplete. An empty name means no namespace.
 async fn other_namespaces(arguments: &Arguments, key: &str, own: Option<&str>) -> Vec<String> {
     let Ok(all) = connect::connect_to_all(arguments) else { return Vec::new() };
     let pattern = ["*", &literally(key)].concat();
@@ -58,7 +59,7 @@ async fn other_namespaces(arguments: &Arguments, key: &str, own: Option<&str>) -
     namespaces.filter(|namespace| namespace != own.unwrap_or_default()).collect()
 }
 
-/// Returns the namespace in the name of a lock of `key`; empty if there is none, and `None` for the name of another key.
+/// Returns the namespace of a lock named `name`, if it is a lock of `key`. The namespace is empty if the name has none.
 fn namespace_of(name: &str, key: &str) -> Option<String> {
     match name.strip_suffix(key)? {
         "" => Some(String::new()),
@@ -67,7 +68,7 @@ fn namespace_of(name: &str, key: &str) -> Option<String> {
     }
 }
 
-/// Replaces `%3A` by the character with this number.
+/// Decodes percent-encoded characters, such as `%3A`.
 fn unescaped(text: &str) -> String {
     let mut parts = text.split('%');
     let mut result = parts.next().unwrap_or_default().to_owned();
@@ -84,7 +85,7 @@ fn unescaped(text: &str) -> String {
     result
 }
 
-/// Returns a pattern of Redis that matches `text` alone.
+/// Returns a Redis pattern that matches only `text`.
 fn literally(text: &str) -> String {
     let special = |c: char| matches!(c, '*' | '?' | '[' | ']' | '\\' | '^' | '-');
     text.chars().flat_map(|c| special(c).then_some('\\').into_iter().chain([c])).collect()

@@ -10,7 +10,7 @@ use serde_json::to_value;
 pub(super) async fn run(manager: &LockManager, options: ListOptions, json: bool) -> Outcome {
     let list = manager.list(options).await;
     let mut locks = manager.inspect_all(list.keys.iter().cloned(), InspectOptions::default()).await;
-    // Locks that were released since the list was made are left out.
+    // Remove locks that were released after the list was made.
     locks.retain(|lock| lock.holder() != Some(&Holder::Nobody));
     let code = match locks.len() {
         _ if !list.has_quorum() => UNKNOWN,
@@ -27,7 +27,7 @@ pub(super) async fn run(manager: &LockManager, options: ListOptions, json: bool)
     outcome.with_messages(more.into_iter().chain(list.failures.iter().map(ToString::to_string)))
 }
 
-/// `order:7  12.3s  2 processes waiting  order-service;host7;1234 at 10.0.0.9:51234 (token ..)`
+/// Formats a lock: `order:7  12.3s  2 processes waiting  order-service;host7;1234 at 10.0.0.9:51234 (token ..)`
 fn line(lock: &Inspection) -> String {
     let count = waiter_count(lock);
     let processes = if count == 1 { "process" } else { "processes" };

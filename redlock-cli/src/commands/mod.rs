@@ -1,4 +1,4 @@
-//! The commands, one file each: calls, texts and exit codes.
+//! The commands, one file each. A command calls the library, and formats its output and exit code.
 
 mod break_lock;
 mod check;
@@ -34,7 +34,7 @@ pub(crate) async fn run(manager: &LockManager, arguments: &Arguments) -> Outcome
                     Err(outcome) => return outcome,
                 },
             };
-            // A text that is a token of the library is treated as this token.
+            // If the text is a token of the library, it is treated as that token.
             let options = BreakOptions::foreign(&token);
             let options = if *force { options.by_force() } else { options.wait(Duration::from_secs(*wait)) };
             let options = reason.iter().fold(options, |options, reason| options.reason(reason));
@@ -44,13 +44,13 @@ pub(crate) async fn run(manager: &LockManager, arguments: &Arguments) -> Outcome
     }
 }
 
-/// Returns a line for each node whose answer does not count.
+/// Returns a line for each node whose reply cannot be used.
 fn failures(inspection: &Inspection) -> Vec<String> {
     let failed = |node: &NodeInspection| Some(format!("{}: {}", node.node, node.error.as_ref()?));
     inspection.nodes.iter().filter_map(failed).collect()
 }
 
-/// Returns `true` if the answers of enough nodes count.
+/// Returns `true` if enough nodes sent a usable reply.
 fn has_quorum(inspection: &Inspection) -> bool {
     inspection.nodes.len().saturating_sub(failures(inspection).len()) >= inspection.needed
 }

@@ -1,4 +1,4 @@
-//! What each command says, and how it ends.
+//! Output and exit code of each command.
 
 use crate::program::{held_everywhere, redlock, redlock_in_terminal, redlock_with, service};
 use redlock_runtime::{LockError, LockRequest, LossCause, Wait};
@@ -65,7 +65,7 @@ async fn a_lock_is_broken_once_and_its_holder_knows() {
     let (urls, holder) = (nodes.environment_value(), service(&nodes).await);
     let guard = held_everywhere(&holder, &nodes, "order:7").await;
     let token = guard.token().as_str();
-    // Who waits in its process makes it listen.
+    // A process listens for a break only while one of its calls waits.
     let waiting = tokio::spawn({
         let holder = holder.clone();
         async move { holder.acquire(LockRequest::new("order:7").wait(Wait::Forever)).await.map(drop) }
@@ -80,7 +80,7 @@ async fn a_lock_is_broken_once_and_its_holder_knows() {
         Ok(())
     })
     .await;
-    // The guard stays, as with a body that hangs.
+    // The guard is not dropped, as if the body hangs.
     let reason = ["--reason", "ticket 4711:\nit hangs"];
     let command = ["break", "order:7", "--token", token, "--wait", "0", "--json"];
     let broken = redlock(&urls, &[&command as &[&str], &reason].concat()).await;
@@ -166,7 +166,7 @@ async fn check_compares_the_settings_of_the_environment_with_those_of_the_servic
     service.check().await;
     let urls = nodes.environment_value();
     let warning = "other processes with the same locks have other settings (max_ttl: ";
-    // First the equal settings: the others would be found there for a minute.
+    // Test equal settings first: the nodes remember the settings of a process for a minute.
     for (settings, is_warned) in [(&[("REDLOCK_MAX_TTL_MS", "120000")][..], false), (&[], true)] {
         let checked = redlock_with(&urls, settings, &["check"]).await;
         assert_eq!(checked.stdout.contains(warning), is_warned, "{checked:?}");
@@ -243,7 +243,7 @@ async fn a_break_without_a_token_shows_the_holder_and_asks_in_a_terminal() {
     let refused = redlock_in_terminal(&urls, &["break", "order:7"], "no\n").await;
     assert!(refused.code == 1 && refused.stdout.contains("held by shop;"), "{refused:?}");
     assert!(guard.is_held());
-    // A body that stops when its lock is lost.
+    // Simulates a body that stops when its lock is lost.
     let stopping = tokio::spawn(async move {
         guard.lost().await;
         drop(guard);

@@ -1,4 +1,4 @@
-//! What is said when something is wrong: what to do, and no secrets.
+//! Error messages: they name the remedy, and contain no secrets.
 
 use crate::program::{held_everywhere, redlock, service};
 use redlock_tests::{FakeServer, Nodes, RedisServer};

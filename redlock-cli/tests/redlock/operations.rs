@@ -1,4 +1,4 @@
-//! The page for the night shift: each of its commands does what the page is for.
+//! Runs every command of `docs/operations.md`.
 
 use crate::program::{Outcome, held_everywhere, redlock, run, service};
 use redlock_runtime::{LockRequest, Wait};
@@ -9,13 +9,13 @@ use tokio::time::timeout;
 
 const PAGE: &str = include_str!("../../../docs/operations.md");
 
-/// The commands that a shell is to run, in their order on the page.
+/// Returns the shell commands of the page in their order.
 fn commands() -> Vec<&'static str> {
     let blocks = PAGE.split("\n```sh\n").skip(1).map(|rest| rest.split("\n```").next().unwrap());
     blocks.flat_map(str::lines).collect()
 }
 
-/// Runs `command` in a shell that finds our `redlock` before others.
+/// Runs `command` in a shell whose `PATH` begins with the directory of the tested `redlock`.
 async fn shell(command: &str, urls: &str, port: &str, token: &str) -> Outcome {
     let ours = Path::new(env!("CARGO_BIN_EXE_redlock")).parent().unwrap();
     let path = format!("{}:{}", ours.display(), std::env::var("PATH").unwrap());
@@ -29,7 +29,7 @@ async fn shell(command: &str, urls: &str, port: &str, token: &str) -> Outcome {
 async fn every_command_of_the_page_works() {
     let nodes = Nodes::start(3).await;
     let (urls, holder, waiter) = (nodes.environment_value(), service(&nodes).await, service(&nodes).await);
-    // For a number to be there.
+    // Create a fencing number, so that `redlock fence` finds one.
     holder.acquire(LockRequest::new("order:7").fencing()).await.unwrap().release().await.unwrap();
     let guard = held_everywhere(&holder, &nodes, "order:7").await;
     let token = guard.token().to_string();
@@ -39,7 +39,7 @@ async fn every_command_of_the_page_works() {
         if waiters.code == 0 { Ok(()) } else { Err(waiters) }
     })
     .await;
-    // A body that stops when its lock is lost.
+    // Simulates a body that stops when its lock is lost.
     tokio::spawn(async move {
         guard.lost().await;
         drop(guard);
@@ -47,7 +47,7 @@ async fn every_command_of_the_page_works() {
     let commands = commands();
     for command in &commands {
         let outcome = shell(command, &urls, &nodes[0].port().to_string(), &token).await;
-        // Servers of tests keep nothing over a restart, which is something to look at.
+        // The test servers do not persist data, so `check` prints a warning.
         let expected = if *command == "redlock check" { 0..=1 } else { 0..=0 };
         let is_refused = outcome.stdout.starts_with("ERR") || outcome.stdout.starts_with("NO");
         assert!(expected.contains(&outcome.code) && !is_refused, "{command}: {outcome:?}");

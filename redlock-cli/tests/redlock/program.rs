@@ -1,4 +1,4 @@
-//! The command as a process.
+//! Runs `redlock` as a process.
 
 use redlock_runtime::{LockGuard, LockManager};
 use redlock_tests::{Nodes, PATIENCE, eventually};
@@ -9,7 +9,7 @@ use tokio::io::AsyncWriteExt as _;
 use tokio::process::Command;
 use tokio::time::timeout;
 
-/// What a program left behind when it ended.
+/// Exit code and output of a program.
 #[derive(Debug)]
 pub(crate) struct Outcome {
     pub(crate) code: i32,
@@ -23,12 +23,12 @@ impl Outcome {
     }
 }
 
-/// `redlock` with `nodes` as `REDLOCK_NODES`.
+/// Runs `redlock` with `nodes` as `REDLOCK_NODES`.
 pub(crate) async fn redlock(nodes: &str, arguments: &[&str]) -> Outcome {
     redlock_with(nodes, &[], arguments).await
 }
 
-/// `redlock` with `nodes` as `REDLOCK_NODES`, and other variables.
+/// Runs `redlock` with `nodes` as `REDLOCK_NODES`, and other variables.
 pub(crate) async fn redlock_with(nodes: &str, variables: &[(&str, &str)], arguments: &[&str]) -> Outcome {
     let mut command = Command::new(env!("CARGO_BIN_EXE_redlock"));
     command.args(arguments).env("REDLOCK_NODES", nodes).env_remove("REDLOCK_NAMESPACE");
@@ -36,7 +36,7 @@ pub(crate) async fn redlock_with(nodes: &str, variables: &[(&str, &str)], argume
     run(command).await
 }
 
-/// `redlock` with a terminal in which `answer` is typed, and whose output is the standard output.
+/// Runs `redlock` in a pseudo-terminal with `answer` as input. The output of the terminal becomes the standard output.
 pub(crate) async fn redlock_in_terminal(nodes: &str, arguments: &[&str], answer: &str) -> Outcome {
     const TERMINAL: &str = "import os, pty, sys; sys.exit(os.waitstatus_to_exitcode(pty.spawn(sys.argv[1:])))";
     let mut command = Command::new("python3");
@@ -45,7 +45,7 @@ pub(crate) async fn redlock_in_terminal(nodes: &str, arguments: &[&str], answer:
     run_with(command, answer).await
 }
 
-/// Runs a program to its end.
+/// Runs a program until it exits.
 pub(crate) async fn run(command: Command) -> Outcome {
     run_with(command, "").await
 }
@@ -54,7 +54,7 @@ async fn run_with(mut command: Command, input: &str) -> Outcome {
     command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped()).kill_on_drop(true);
     let mut child = command.spawn().unwrap();
     let mut stdin = child.stdin.take().unwrap();
-    // A program that reads nothing may have ended by now.
+    // A program that does not read its input may have exited already, which makes the write fail.
     let _ = stdin.write_all(input.as_bytes()).await;
     drop(stdin);
     let output = timeout(PATIENCE, child.wait_with_output()).await;
@@ -64,7 +64,7 @@ async fn run_with(mut command: Command, input: &str) -> Outcome {
     Outcome { code, stdout: text(output.stdout), stderr: text(output.stderr) }
 }
 
-/// A service called `shop`.
+/// Lock manager of a service called `shop`.
 pub(crate) async fn service(nodes: &Nodes) -> LockManager {
     let manager = LockManager::builder().nodes(nodes.urls()).label("shop").node_timeout(Duration::from_secs(5));
     let manager = manager.build().unwrap();
@@ -72,7 +72,7 @@ pub(crate) async fn service(nodes: &Nodes) -> LockManager {
     manager
 }
 
-/// Takes the lock, and waits until every node has it.
+/// Acquires the lock, and waits until every node has stored it.
 pub(crate) async fn held_everywhere(manager: &LockManager, nodes: &Nodes, key: &str) -> LockGuard {
     let guard = manager.acquire(key).await.unwrap();
     for node in nodes.iter() {

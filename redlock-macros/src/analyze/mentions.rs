@@ -9,9 +9,9 @@
 //!    Every other name may be a variable.
 //! 3. A name before parentheses is also called. A name before `=`, `+=` and similar operators is also assigned to. So
 //!    is a field of a name, as in `a.b[0] = 1` and `(a.b, c) = (1, 2)`.
-//! 4. In a literal, each name after an opening brace may be a variable that a format string captures.
-//! 5. In a macro call, a colon can have any meaning, so a name before a colon may be a variable as well. In an unknown
-//!    macro, so may every word of a literal. `include!` may mention any name.
+//! 4. Each name after an opening brace in a literal may be a variable that a format string captures.
+//! 5. A colon in a macro call can have any meaning, so a name before a colon may be a variable as well. Every word of a
+//!    literal in an unknown macro may also be a variable. `include!` may mention any name.
 
 use super::future;
 use crate::options::{Contended, Options, Time, Waiting};
@@ -65,7 +65,7 @@ impl Mentions {
         self.everything = true;
     }
 
-    /// Reads tokens. With `is_target`, they are in parentheses on the left side of an assignment.
+    /// Reads tokens. `is_target` means that they are in parentheses on the left side of an assignment.
     fn read(&mut self, tokens: TokenStream, place: Place, is_target: bool) {
         let tokens: Vec<TokenTree> = tokens.into_iter().collect();
         for (at, token) in tokens.iter().enumerate() {

@@ -66,7 +66,7 @@ const THINGS: &[&str] = &[
     "workspace",
 ];
 
-/// Words for calls, processes or positions in a list, which do not identify what is locked.
+/// Words for calls, processes or positions in a list, which do not identify the locked resource.
 const TECHNICAL: &[&str] = &[
     "after",
     "attempt",
@@ -261,7 +261,7 @@ impl Words {
         self.0.last().is_some_and(|last| THINGS.contains(&last.as_str())) && !self.is_technical(key)
     }
 
-    /// Returns `true` if the words are about calls or processes, and not about what is locked.
+    /// Returns `true` if the words are about calls or processes, and not about the locked resource.
     pub(crate) fn is_technical(&self, key: &Self) -> bool {
         let is_thing = |word: &str| word == AMBIGUOUS && key.contain(word);
         self.0.iter().any(|word| TECHNICAL.contains(&word.as_str()) && !is_thing(word))

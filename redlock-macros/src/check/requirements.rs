@@ -191,8 +191,8 @@ fn is_dot(token: Option<&TokenTree>) -> bool {
     matches!(token, Some(TokenTree::Punct(punct)) if punct.as_char() == '.')
 }
 
-/// Reports two arguments with one name, which is possible if a macro has made one of them. The text of a key cannot
-/// tell them apart.
+/// Reports two arguments with one name, which is possible if a macro has made one of them. A key template could then
+/// mean either argument.
 pub(super) fn report_ambiguous_argument(key: &Key, function: &Function, errors: &mut Errors) {
     let arguments = bindings::from_arguments(&function.signature);
     for name in key.arguments() {

@@ -96,7 +96,7 @@ impl Writer<'_> {
             .collect()
     }
 
-    /// Generates `let __manager: &LockManager = &(..);`. With the explicit type, the compiler also accepts a value that
+    /// Generates `let __manager: &LockManager = &(..);`. The explicit type lets the compiler also accept a value that
     /// derefs to a manager.
     fn manager(&self) -> Option<TokenStream> {
         let private = &self.private;
@@ -107,8 +107,8 @@ impl Writer<'_> {
 
     /// Generates the static of the function, which contains the location of the attribute. It is an item. A reference
     /// to a literal would cost the compiler a little less. But in a generic function, such a literal may exist several
-    /// times in the program, and the calls of the function could not be counted in one place. Only the user's own
-    /// expressions in the block could see its name `__REDLOCK_SITE`.
+    /// times in the program, so the calls could not be counted in one place. Only the user's own expressions in the
+    /// block could see its name `__REDLOCK_SITE`.
     fn site(&self) -> TokenStream {
         let private = &self.private;
         let (template, listed) = (self.text(&self.lock.key.template), self.listed());
@@ -124,7 +124,7 @@ impl Writer<'_> {
     fn settings(&self) -> TokenStream {
         let private = &self.private;
         let options = &self.lock.options;
-        // In a list, the mode applies to the keys that have none.
+        // The mode applies to the keys of a list that have none.
         let is_shared = if self.lock.key.only().is_some() { options.is_shared() } else { options.mode == Mode::Shared };
         let shared = is_shared.then(|| quote_spanned!(here()=> .shared()));
         let permits = options.permits.as_ref().map(|permits| given("permits", &self.user_tokens(permits)));
@@ -178,8 +178,8 @@ impl Writer<'_> {
         };
         let span = at(path.span());
         let private = self.private_at(span);
-        // `cargo check` evaluates an item, so the mistake is found early. But an item cannot name generic parameters.
-        // For these, an inline constant is used, which only a build evaluates.
+        // `cargo check` evaluates an item, so the mistake is found early. But an item cannot name generic parameters. A
+        // path that uses them is checked in an inline constant, which only a build evaluates.
         let checked = if self.is_generic(path) {
             quote_spanned!(span=> const { #private::checked_ttl(#path) })
         } else {
@@ -256,7 +256,7 @@ impl Writer<'_> {
         if *is_integer {
             return quote_spanned!(*span=> #private::integer(&#value));
         }
-        // In a path, a slash in a value is always encoded.
+        // `in_segment` always encodes a slash.
         let escaped = escaped.iter().filter(|c| **c != '/' || *place != Place::InSegment);
         let escaped: Vec<Literal> = escaped.map(|c| self.located(Literal::character(*c))).collect();
         match (place, escaped.as_slice()) {

@@ -28,7 +28,7 @@ impl Writer<'_> {
         let returned = self.returned();
         let run = quote_spanned!(here()=> #private::locked(__acquire, #body, #failed).await);
         // If a variable is between the body and the end of the function, the compiler reports a lifetime that is too
-        // short there, and not in the body.
+        // short at the variable, and not in the body.
         let Some(allowed) = self.allowed() else { return quote_spanned!(here()=> #returned #run) };
         let typed = self.typed(ToTokens::to_token_stream);
         quote_spanned! {here()=>
@@ -47,8 +47,8 @@ impl Writer<'_> {
         returns.then(|| quote_spanned!(here()=> return))
     }
 
-    /// Generates `: Type` after the name of a variable. With the type of the signature, a lifetime that is too short is
-    /// reported in the body.
+    /// Generates `: Type` after the name of a variable. The type of the signature makes the compiler report a lifetime
+    /// that is too short in the body.
     fn typed(&self, ty: impl Fn(&Type) -> TokenStream) -> Option<TokenStream> {
         let declared = &self.lock.output;
         let is_known = !matches!(declared, Type::Infer(_));
@@ -64,13 +64,13 @@ impl Writer<'_> {
         let (guard, held, failure, release) = (self.guard(), self.hold(body), self.failure(), self.release());
         let (contended, failed) = (self.contended(), self.failed());
         let (allowed, returned) = (self.allowed(), self.returned());
-        // The compiler reports at this name if the output does not live as long as the signature requires, and the
-        // signature has no name for this lifetime.
+        // If the signature has no name for a lifetime and the output does not live long enough, the compiler reports
+        // the error at this name.
         let output = quote_spanned!(at(self.lock.output.span())=> __output);
         let typed = self.typed(|declared| quote_spanned!(here()=> #private::Result<#declared, #private::LockError>));
         quote_spanned! {here()=>
             // If all of this were inside one `match`, the temporary of the `match` would stay in the future while the
-            // body runs, and make it larger.
+            // body runs. The future would be larger.
             let __outcome #typed = '__call: {
                 let __guard = match __acquire.await {
                     #private::Ok(__guard) => __guard,

@@ -24,7 +24,7 @@ pub(super) fn read_path(options: &mut Options, input: ParseStream<'_>) -> syn::R
     Ok(())
 }
 
-/// Option that sets what is locked.
+/// Option that contains the key or path templates: `key` or `path`.
 #[derive(Clone, Copy)]
 struct Kind {
     option: &'static str,
@@ -139,7 +139,7 @@ fn part_without_value(kind: Kind, name: &Ident) -> String {
     }
 }
 
-/// Reads the value of `key` or `path`: one template, or those of a list.
+/// Reads the value of `key` or `path`: one template, or a list of templates.
 fn templates(kind: Kind, value: Expr) -> syn::Result<(KeyTemplate, Vec<KeyTemplate>)> {
     let array = match ungrouped(value) {
         Expr::Array(array) => array,

@@ -1,5 +1,5 @@
-//! What a cluster costs beside a single server, without replicas, with them, and where they confirm every lease: the same
-//! calls at all of them, in turns.
+//! Compares a Redis Cluster with a single server: without replicas, with replicas, and with `confirm_replicas(1)`. All
+//! setups run the same calls in alternation.
 //!
 //! `cargo bench -p redlock-runtime --bench cluster` prints the table and writes it to `benches/cluster.md`.
 #![allow(clippy::expect_used, clippy::panic, reason = "a benchmark that cannot run should say so and stop")]
@@ -21,26 +21,25 @@ use redlock_tests::{Cluster, RedisServer};
 use std::fmt;
 use std::time::{Duration, Instant};
 
-/// For how long one measurement takes.
+/// Duration of one measurement.
 const TURN: Duration = Duration::from_millis(100);
 
-/// What the CPU time may be without replicas, in that of one server.
+/// Maximum CPU time on three masters without replicas, as a multiple of the CPU time on one server.
 const CPU: f64 = 1.15;
 
-/// What is measured.
+/// Workload of a measurement.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Work {
-    /// One task takes and gives back a lock that nobody else wants, so that a release goes out together with the next
-    /// acquisition.
+    /// One task acquires and releases one uncontended lock. Each release is sent together with the next acquisition.
     Same,
-    /// The same with locks of all masters in turns, where it does not.
+    /// One task uses locks on all masters in turn, so a release and the next acquisition go to different masters.
     Alone,
-    /// The same by hand: `SET NX` and a compare-and-delete that is not awaited, on redis-rs, to connections of its own to each
-    /// master. What the masters cost there, no client can save.
+    /// Baseline without a lock library: `SET NX`, and a compare-and-delete that is not awaited, with redis-rs and a
+    /// separate connection to each master. No client can avoid the cost of the masters that this shows.
     Raw,
-    /// Many tasks do.
+    /// 64 tasks use locks on all masters in turn.
     Many,
-    /// Two managers pass one lock to and fro.
+    /// Two managers hand one lock back and forth.
     HandOver,
 }
 
@@ -57,7 +56,7 @@ impl Work {
         }
     }
 
-    /// What the time may be without replicas, in that of one server.
+    /// Maximum time on three masters without replicas, as a multiple of the time on one server.
     const fn limit(self) -> Option<f64> {
         match self {
             Self::Same | Self::Alone => Some(1.2),
@@ -75,21 +74,21 @@ impl Work {
     }
 }
 
-/// Where the locks are.
+/// Setup of servers: a single server or a cluster.
 struct Place {
     name: &'static str,
     managers: [LockManager; 2],
-    /// A connection by hand to each master, with a key of it.
+    /// For each master, a connection of the baseline and a key on that master.
     by_hand: Vec<(Raw, String)>,
 }
 
-/// What one work has taken at one place.
+/// Measurements of one workload on one setup.
 #[derive(Clone, Default)]
 struct Calls {
     latencies: Vec<Duration>,
-    /// For how long they were measured.
+    /// Total duration of the measurements.
     time: Duration,
-    /// Of this process, for all of them.
+    /// CPU time of this process in all measurements.
     cpu: Duration,
 }
 
@@ -127,7 +126,7 @@ async fn main() {
     }
 }
 
-/// A connection to each master of `cluster`, with a key of it.
+/// Connects to each master of `cluster`, and finds a key that the master stores.
 async fn by_hand(cluster: &Cluster) -> Vec<(Raw, String)> {
     let mut by_hand = Vec::new();
     for (number, master) in cluster.masters().enumerate() {
@@ -174,7 +173,8 @@ impl Calls {
         u32::try_from(self.latencies.len()).expect("not that many").max(1)
     }
 
-    /// What matters: the median of a task alone, and otherwise how long one call keeps the others waiting.
+    /// Returns the time of a call. With one task this is the median latency, otherwise the total time divided by the
+    /// number of calls.
     fn time(&self, work: Work) -> Duration {
         if matches!(work, Work::Same | Work::Alone | Work::Raw) {
             percentile(&self.latencies, 50)
@@ -208,7 +208,7 @@ async fn calls_by_hand(masters: Vec<(Raw, String)>, end: Instant) -> Vec<Duratio
         if begun >= end {
             break;
         }
-        // A fresh key of the same slot, as nothing orders a release before the next acquisition.
+        // Use a fresh key in the same slot, because the previous release may still be in progress.
         let key = format!("{{{key}}}:{number}");
         let token = raw.acquire(&key, Duration::from_secs(30)).await.expect("nobody else wants it");
         let raw = raw.clone();

@@ -1,6 +1,7 @@
-//! How evenly something was given to those who wanted it.
+//! Fairness index.
 
-/// 1 when all shares are equal, 1/n when one of n has everything; `None` when there is nothing.
+/// Returns Jain's index: 1 if all shares are equal, 1/n if one of n participants has everything. Returns `None` if all
+/// shares are zero.
 ///
 /// Source: R. Jain, D. Chiu, W. Hawe, "A Quantitative Measure of Fairness and Discrimination", 1984.
 #[allow(clippy::cast_precision_loss, reason = "far fewer than 2^52")]

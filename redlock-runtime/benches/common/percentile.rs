@@ -1,8 +1,9 @@
-//! The percentile of a set of durations.
+//! Percentile of a set of durations.
 
 use std::time::Duration;
 
-/// The shortest one that at least `percent` of all do not exceed (nearest rank); zero if there is none.
+/// Returns the percentile by nearest rank: the smallest duration that is at least as long as `percent` of all. Returns
+/// zero for an empty set.
 pub(crate) fn percentile(durations: &[Duration], percent: usize) -> Duration {
     let mut sorted = durations.to_vec();
     sorted.sort_unstable();

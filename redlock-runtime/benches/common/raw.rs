@@ -1,4 +1,4 @@
-//! `SET NX PX` and a compare-and-delete on redis-rs, on every node at once: the lock one writes by hand.
+//! Handwritten lock on redis-rs: `SET NX PX` and a compare-and-delete script, sent to all nodes in parallel.
 
 use redis::aio::MultiplexedConnection;
 use redis::{Client, Cmd, Value, cmd};
@@ -7,7 +7,7 @@ use std::time::Duration;
 const COMPARE_AND_DELETE: &str =
     "if redis.call('GET', KEYS[1]) == ARGV[1] then return redis.call('DEL', KEYS[1]) else return 0 end";
 
-/// One multiplexed connection to each node.
+/// Connections to all nodes, one multiplexed connection each.
 #[derive(Clone)]
 pub(crate) struct Raw {
     connections: Vec<MultiplexedConnection>,
@@ -27,7 +27,7 @@ impl Raw {
         Self { connections, digest }
     }
 
-    /// Tries once; the owner's token when a majority agreed. Otherwise what was obtained has been given back.
+    /// Tries once. Returns the owner token if a majority of the nodes agrees. Otherwise releases the nodes that agreed.
     pub(crate) async fn acquire(&self, key: &str, ttl: Duration) -> Option<String> {
         let token = uuid::Uuid::now_v7().to_string();
         let millis = u64::try_from(ttl.as_millis()).expect("a short ttl");
@@ -47,7 +47,7 @@ impl Raw {
         self.everywhere(&release).await;
     }
 
-    /// One command on every node at once, all answers awaited; an error is an answer that says nothing.
+    /// Sends a command to all nodes in parallel and waits for all replies. An error becomes `Nil`.
     async fn everywhere(&self, command: &Cmd) -> Vec<Value> {
         let calls = self.connections.iter().map(|connection| {
             let mut connection = connection.clone();

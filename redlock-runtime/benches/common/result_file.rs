@@ -1,4 +1,4 @@
-//! What every table ends with: a verdict per goal, and the file that a full run writes.
+//! Output that all benchmarks share: the verdict for each goal, and the result file of a full run.
 
 use std::fmt;
 use std::path::{Path, PathBuf};
@@ -13,7 +13,7 @@ pub(crate) fn write(bench: &str, title: &str, body: &impl fmt::Display) {
     std::fs::write(path(&format!("{bench}.md")), text).expect("the table can be written");
 }
 
-/// The file of that name beside the benchmarks.
+/// Returns the path of a file in the folder of the benchmarks.
 pub(crate) fn path(file: &str) -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("benches").join(file)
 }

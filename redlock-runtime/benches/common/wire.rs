@@ -1,11 +1,11 @@
-//! A blocking socket to a server: what a client is that costs nothing.
+//! Blocking socket to a server: a client without any overhead.
 
 use std::io::{Read, Write};
 use std::net::TcpStream;
 
 pub(crate) struct Wire {
     pub(crate) socket: TcpStream,
-    /// How many lines the server still owes.
+    /// Number of reply lines that were not read yet.
     owed: usize,
 }
 
@@ -17,7 +17,7 @@ impl Wire {
         Self { socket, owed: 0 }
     }
 
-    /// Gives the server a script. Returns its digest.
+    /// Loads a script on the server and returns its digest.
     pub(crate) fn load(&mut self, script: &str) -> String {
         self.socket.write_all(&command(&["SCRIPT", "LOAD", script])).expect("it is up");
         let (mut reply, mut read) = (Vec::new(), [0; 256]);
@@ -34,7 +34,7 @@ impl Wire {
         self.owed += 1;
     }
 
-    /// Reads all that the server owes.
+    /// Reads all outstanding replies.
     pub(crate) fn settle(&mut self) {
         let mut read = [0; 256];
         while self.owed > 0 {
@@ -52,7 +52,7 @@ pub(crate) fn command(parts: &[&str]) -> Vec<u8> {
     bytes
 }
 
-/// How many lines end in `bytes`.
+/// Counts the line ends in `bytes`.
 pub(crate) fn lines(bytes: &[u8]) -> usize {
     bytes.split(|byte| *byte == b'\n').count() - 1
 }

@@ -1,7 +1,7 @@
-//! The hand-off with nothing but its commands: blocking sockets, and a thread that waits for the message.
+//! Hand-off without a client: blocking sockets send the commands, and a thread waits for the message.
 //!
-//! What is left is the part of the kernel and the server, below which no client can come. The thread is one of this process, which
-//! the kernel wakes as it does one of another process.
+//! The measured time is that of the kernel and the server, so it is a lower bound for every client. The waiting thread
+//! is in this process; the kernel wakes it like a thread of another process.
 
 use crate::moment;
 use crate::plan::settle;
@@ -10,7 +10,7 @@ use std::io::Read;
 use std::sync::mpsc::{Receiver, Sender, channel};
 use std::time::Duration;
 
-/// What ours does in a release that hands the lock over.
+/// Commands that our release executes to hand a lock over.
 const HAND_OVER: &str = "
 if redis.call('GET', KEYS[1]) == ARGV[1] then
   local first = redis.call('ZRANGE', KEYS[2], 0, 0)[1]
@@ -25,11 +25,11 @@ return 0";
 const KEY: &str = "bench:bare";
 const QUEUE: &str = "{bench:bare}:queue";
 const CHANNEL: &str = "bench:bare:waiter";
-/// As long as ours.
+/// Token of the same length as ours.
 const HOLDER: &str = "0123456789abcdef-0123456789abcdefghijklm-0123456789abcdefghi";
 const WAITER: &str = "1123456789abcdef-0123456789abcdefghijklm-0123456789abcdefghi";
 
-/// A holder, and a thread that waits.
+/// Connection of the holder, and the channel from the waiting thread.
 pub(crate) struct Bare {
     holder: Wire,
     digest: String,
@@ -46,7 +46,7 @@ impl Bare {
         Self { holder, digest, woken }
     }
 
-    /// From the command that releases to the message at the waiter.
+    /// Measures the time from sending the release to receiving the message in the waiter.
     pub(crate) async fn timed(&mut self) -> Duration {
         self.holder.send(&command(&["SET", KEY, HOLDER, "PX", "30000"]));
         self.holder.send(&command(&["ZADD", QUEUE, "0", WAITER]));
@@ -60,7 +60,7 @@ impl Bare {
     }
 }
 
-/// A connection that is told of hand-overs.
+/// Connects and subscribes to the channel of the hand-off.
 fn subscribed(url: &str) -> Wire {
     let mut waiter = Wire::connect(url);
     waiter.send(&command(&["SUBSCRIBE", CHANNEL]));
@@ -70,7 +70,7 @@ fn subscribed(url: &str) -> Wire {
     waiter
 }
 
-/// Tells when each message came. It ends with the server.
+/// Reports the arrival time of each message, until the server closes the connection.
 fn wait(mut waiter: Wire, wake: &Sender<Duration>) {
     let mut message = [0; 512];
     while waiter.socket.read(&mut message).is_ok_and(|length| length > 0) && wake.send(moment::now()).is_ok() {}

@@ -1,4 +1,4 @@
-//! The three ways to wait for a lock that are compared.
+//! The compared lock implementations.
 
 use crate::plan::LIMIT;
 use crate::raw::Raw;
@@ -6,10 +6,10 @@ use redlock_runtime::{LockGuard, LockManager, LockRequest, Wait};
 use std::time::Duration;
 use tokio::time::timeout;
 
-/// The mean pause of the raw poller; each pause is between half of it and one and a half.
+/// Mean pause of the raw poller. Each pause is random, between 0.5 and 1.5 times this value.
 pub(crate) const POLL: Duration = Duration::from_millis(50);
 
-/// Long enough that no lock here runs out unless that is what is measured.
+/// Long enough that no lock expires, except where expiry is measured.
 pub(crate) const TTL: Duration = Duration::from_secs(60);
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -19,7 +19,7 @@ pub(crate) enum Kind {
     Poller,
 }
 
-/// One manager with connections of its own, as each process has one.
+/// Lock manager with separate connections, as in a separate process.
 #[derive(Clone)]
 pub(crate) enum Contender {
     Ours(LockManager),
@@ -27,7 +27,7 @@ pub(crate) enum Contender {
     Poller(Raw),
 }
 
-/// A lock that is held until [`release`](Self::release).
+/// Held lock. [`release`](Self::release) releases it.
 pub(crate) enum Held {
     Ours(LockGuard),
     Rslock(rslock::LockGuard),
@@ -49,7 +49,7 @@ impl Kind {
         Self::ALL.into_iter().find(|kind| kind.name() == name)
     }
 
-    /// Connected, and every script known to the nodes.
+    /// Connects, and acquires a lock once so that the nodes have loaded every script.
     pub(crate) async fn connect(self, urls: &[String]) -> Contender {
         let contender = match self {
             Self::Ours => {
@@ -71,7 +71,7 @@ impl Kind {
 }
 
 impl Contender {
-    /// Waits until the lock is held; `None` when that takes longer than [`LIMIT`], or the library gives up by itself.
+    /// Waits for the lock. Returns `None` if this takes longer than [`LIMIT`] or the library gives up.
     pub(crate) async fn acquire(&self, key: &str, ttl: Duration) -> Option<Held> {
         timeout(LIMIT, self.acquire_at_last(key, ttl)).await.ok().flatten()
     }
@@ -89,8 +89,8 @@ impl Contender {
 }
 
 impl Held {
-    /// The way each is commonly used: ours is dropped, as after the body of an annotated function, and sees to the
-    /// answer in the background; the others have no release but one that is awaited.
+    /// Releases the lock in the usual way of each implementation. Our guard is dropped, as after an annotated function,
+    /// and the reply is handled in the background. The others offer only a release that is awaited.
     pub(crate) async fn release(self) {
         match self {
             Self::Ours(guard) => drop(guard),

@@ -1,20 +1,21 @@
-//! The body under the lock: a counter that is read and written in two steps, so that a second body beside it loses one.
+//! Body that runs under the lock. It increments a counter in two steps, so that a concurrent body would lose an
+//! increment.
 
 use std::sync::atomic::{AtomicU64, Ordering::SeqCst};
 use std::time::{Duration, Instant};
 
-/// A counter that only a lock keeps right.
+/// Counter that is exact only if the lock excludes concurrent bodies.
 #[derive(Default)]
 pub(crate) struct Counter {
     value: AtomicU64,
-    /// Bodies that have run, counted in one step.
+    /// Number of bodies that have run, counted atomically.
     bodies: AtomicU64,
-    /// Of all bodies together.
+    /// Total duration of all bodies.
     nanoseconds: AtomicU64,
 }
 
 impl Counter {
-    /// The body: reads, takes its time, writes.
+    /// Reads the counter, waits for the length of the body, and writes the counter.
     pub(crate) async fn increment(&self, body: Duration) {
         let begun = Instant::now();
         let value = self.value.load(SeqCst);
@@ -33,12 +34,13 @@ impl Counter {
         self.bodies.load(SeqCst)
     }
 
-    /// How long a body really was: a timer ends later than it was asked to. `None` before the first has ended.
+    /// Returns the mean duration of a body, which is longer than requested because timers fire late. Returns `None`
+    /// before the first body has ended.
     pub(crate) fn mean_body(&self) -> Option<Duration> {
         self.nanoseconds.load(SeqCst).checked_div(self.bodies()).map(Duration::from_nanos)
     }
 
-    /// Increments that another body has overwritten: each is a breach of mutual exclusion.
+    /// Returns the number of overwritten increments. Each of them is a violation of mutual exclusion.
     pub(crate) fn lost(&self) -> u64 {
         self.bodies().abs_diff(self.value.load(SeqCst))
     }

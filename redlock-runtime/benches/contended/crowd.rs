@@ -1,4 +1,4 @@
-//! Tasks that each take the same lock once and increment a counter under it.
+//! A group of tasks. Each task acquires the same lock once and increments a counter.
 
 use crate::contender::{Contender, TTL};
 use crate::counter::Counter;
@@ -6,24 +6,24 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 use tokio::task::JoinSet;
 
-/// Tasks under way.
+/// Running tasks.
 pub(crate) struct Crowd {
     tasks: JoinSet<Option<Instant>>,
     counter: Arc<Counter>,
 }
 
-/// What they did.
+/// Results of the tasks.
 pub(crate) struct Outcome {
-    /// When each body began.
+    /// Start time of each body.
     pub(crate) begun: Vec<Instant>,
-    /// Whether all tasks obtained the lock.
+    /// `true` if every task acquired the lock.
     pub(crate) is_complete: bool,
     /// See [`Counter::lost`].
     pub(crate) lost: u64,
 }
 
 impl Crowd {
-    /// Starts `size` tasks, which share the contenders evenly.
+    /// Starts `size` tasks, distributed evenly over the contenders.
     pub(crate) fn start(contenders: &[Contender], size: usize, key: &str) -> Self {
         let (mut tasks, counter) = (JoinSet::new(), Arc::<Counter>::default());
         for contender in contenders.iter().cycle().take(size) {
@@ -39,7 +39,7 @@ impl Crowd {
     }
 }
 
-/// When the body began; `None` if the lock was not obtained.
+/// Runs one task. Returns the start time of its body, or `None` if the lock was not acquired.
 async fn once(contender: Contender, key: String, counter: Arc<Counter>) -> Option<Instant> {
     let held = contender.acquire(&key, TTL).await?;
     let begun = Instant::now();

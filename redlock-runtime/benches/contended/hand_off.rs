@@ -1,4 +1,4 @@
-//! From a holder in this process to the one waiter, in another process.
+//! Hand-off from a holder in this process to a single waiter in another process.
 
 use crate::bare::Bare;
 use crate::contender::{Contender, Held, Kind, TTL};
@@ -9,20 +9,20 @@ use crate::traffic::Count;
 use redlock_tests::Nodes;
 use std::time::Duration;
 
-/// What one contender did; nothing if one hand-off did not finish.
+/// Results of one contender. Empty if a hand-off did not finish.
 #[derive(Default)]
 pub(crate) struct HandOffs {
-    /// From the call that releases to the beginning of the waiter's body.
+    /// Time from the call of the release to the start of the waiter's body.
     pub(crate) delays: Vec<Duration>,
-    /// Commands, of each hand-off that was counted.
+    /// Command counts of the hand-offs in which commands were counted.
     commands: Vec<Commands>,
 }
 
-/// Commands of both ends.
+/// Number of commands that holder and waiter sent.
 struct Commands {
-    /// While the waiter waited.
+    /// Commands during the wait.
     before: u64,
-    /// From the call that releases to the beginning of the waiter's body.
+    /// Commands from the call of the release to the start of the waiter's body.
     hand_off: u64,
 }
 
@@ -42,12 +42,12 @@ impl HandOffs {
     }
 }
 
-/// In the order of [`Kind::ALL`]; and what it takes without a client.
+/// Returns the results in the order of [`Kind::ALL`], and the times of the hand-off without a client.
 pub(crate) async fn measure(plan: &Plan, nodes: &Nodes) -> (Vec<HandOffs>, Vec<Duration>) {
     let (mut pairs, mut bare, mut bare_delays) = (Vec::new(), Bare::connect(&nodes[0].url()), Vec::new());
     for kind in Kind::ALL {
         let mut pair = Pair::connect(kind, nodes).await;
-        // Not kept: the first contention of a manager may cost a subscription.
+        // Discard the first run, because a manager may subscribe to a channel at its first contention.
         pair.timed().await;
         pair.done = HandOffs::default();
         pairs.push(pair);

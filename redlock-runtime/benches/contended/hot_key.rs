@@ -1,4 +1,5 @@
-//! Managers that take one lock again and again: order, fairness, and what a hand-off costs the nodes.
+//! Many managers acquire one lock repeatedly. Measures the order, the fairness, and the number of commands per
+//! hand-off.
 
 use crate::contender::{Contender, Kind, TTL};
 use crate::counter::Counter;
@@ -14,23 +15,23 @@ pub(crate) const NODES: usize = 5;
 pub(crate) const MANAGERS: usize = 32;
 pub(crate) const BODY: Duration = Duration::from_millis(2);
 
-/// What one contender did in the measured time.
+/// Results of one contender within the measured time.
 pub(crate) struct Contest {
-    /// Waits that ended in the measured time; empty if none did.
+    /// Waits that ended within the measured time.
     pub(crate) waits: Vec<Duration>,
-    /// How long those had waited who still waited at its end.
+    /// Durations, so far, of the waits that were still running at the end.
     pub(crate) open: Vec<Duration>,
-    /// Of each manager.
+    /// Number of acquisitions of each manager.
     pub(crate) acquisitions: Vec<usize>,
-    /// Per hand-off, at all nodes together.
+    /// Number of commands per hand-off, on all nodes together.
     pub(crate) commands: Option<f64>,
     pub(crate) per_second: f64,
-    /// How long a body was, from its first instruction to its last.
+    /// Mean duration of a body, from its first to its last instruction.
     pub(crate) body: Option<Duration>,
     pub(crate) lost: u64,
 }
 
-/// In the order of [`Kind::ALL`].
+/// Returns the results in the order of [`Kind::ALL`].
 pub(crate) async fn measure(plan: &Plan, nodes: &Nodes) -> Vec<Contest> {
     let mut all = Vec::new();
     for kind in Kind::ALL {
@@ -42,7 +43,7 @@ pub(crate) async fn measure(plan: &Plan, nodes: &Nodes) -> Vec<Contest> {
 }
 
 impl Contest {
-    /// Those that had not ended with their length so far.
+    /// Returns all waits, including the durations so far of those that were still running.
     pub(crate) fn all_waits(&self) -> Vec<Duration> {
         self.waits.iter().chain(&self.open).copied().collect()
     }
@@ -73,11 +74,11 @@ impl Contest {
 struct Turn {
     manager: usize,
     asked: Instant,
-    /// `None` while it waits.
+    /// `None` if the wait was cancelled or timed out.
     granted: Option<Instant>,
 }
 
-/// All turns, and the measured time.
+/// All waits, and the bounds of the measured time.
 struct Window {
     turns: Vec<Turn>,
     from: Instant,
@@ -90,7 +91,7 @@ struct Window {
 impl Window {
     async fn run(kind: Kind, plan: &Plan, nodes: &Nodes, is_counted: bool) -> Self {
         let contenders = kind.connect_many(MANAGERS, &nodes.urls()).await;
-        // Never the same twice: the others leave the key behind when a wait is cancelled.
+        // Use a fresh key for each run: the other implementations leave the key locked if a wait is cancelled.
         let key = format!("hot key of {}:{is_counted}", kind.name());
         let (stop, stopped) = watch::channel(());
         let (mut tasks, counter) = (JoinSet::new(), Arc::<Counter>::default());
@@ -117,7 +118,7 @@ impl Window {
         })
     }
 
-    /// How long those have waited who wait at the end.
+    /// Returns the durations, so far, of the waits that are running at the end.
     fn open(&self) -> impl Iterator<Item = Duration> {
         let is_open = |turn: &&Turn| turn.asked < self.to && turn.granted.is_none_or(|granted| granted >= self.to);
         self.turns.iter().filter(is_open).map(|turn| self.to.duration_since(turn.asked))
@@ -132,7 +133,7 @@ struct Manager {
 }
 
 impl Manager {
-    /// Until `stopped` is closed; a wait that is under way then is cancelled.
+    /// Acquires and releases the lock until `stopped` is closed. A running wait is then cancelled.
     async fn contend(mut self, key: String, mut stopped: watch::Receiver<()>) -> Vec<Turn> {
         loop {
             let asked = Instant::now();

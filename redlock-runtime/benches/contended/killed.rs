@@ -1,4 +1,4 @@
-//! A holder that is killed: how long after its lock has expired a waiter runs.
+//! A holder is killed. Measures the time from the expiry of its lock to the start of a waiter's body.
 
 use crate::contender::{Contender, Kind, TTL};
 use crate::moment;
@@ -10,9 +10,9 @@ use std::time::Duration;
 
 pub(crate) const HOLDERS_TTL: Duration = Duration::from_secs(2);
 
-/// From the expiry to the waiter's body; empty if a waiter did not finish. In the order of [`Kind::ALL`].
+/// Returns the delays in the order of [`Kind::ALL`]. A list is empty if a waiter did not finish.
 pub(crate) async fn measure(plan: &Plan, nodes: &Nodes) -> Vec<Vec<Duration>> {
-    // Side by side, as all of them do little but wait.
+    // Run all contenders in parallel, because they are idle most of the time.
     let all = Kind::ALL.map(async |kind| {
         let (waiter, mut delays) = (kind.connect(&nodes.urls()).await, Vec::new());
         for turn in 0..plan.kills {
@@ -38,7 +38,8 @@ async fn once(kind: Kind, waiter: &Contender, key: &str, nodes: &Nodes) -> Optio
     });
     settle().await;
     holder.kill();
-    // After the kill, as nobody extends the lock any more; the moment before the question, as it errs against us.
+    // Compute the expiry after the kill, when nothing extends the lock any more. Take the time before the query, so
+    // that the error counts against us.
     let asked = moment::now();
     let left = nodes[0].inspect().pttl(key).await;
     let expiry = asked + Duration::from_millis(left.try_into().unwrap_or_default());

@@ -1,4 +1,4 @@
-//! Many tasks of one process that count up one counter.
+//! Many tasks of one process increment one counter under a lock.
 
 use crate::contender::{Contender, Kind};
 use crate::crowd::Crowd;
@@ -9,18 +9,18 @@ use std::time::Instant;
 
 pub(crate) const TASKS: usize = 500;
 
-/// What one contender did; a turn that did not finish counts with what it reached.
+/// Results of one contender. Turns that did not finish are included as far as they got.
 #[derive(Default)]
 pub(crate) struct Counted {
-    /// Critical sections per second, of each turn.
+    /// Critical sections per second, for each turn.
     rates: Vec<f64>,
-    /// Commands per critical section, of the turn that was counted.
+    /// Number of commands per critical section, from the turn in which commands were counted.
     pub(crate) commands: Option<f64>,
     pub(crate) lost: u64,
 }
 
 impl Counted {
-    /// The median of the turns.
+    /// Returns the median rate of all turns.
     pub(crate) fn rate(&self) -> Option<f64> {
         let mut sorted = self.rates.clone();
         sorted.sort_unstable_by(f64::total_cmp);
@@ -28,7 +28,7 @@ impl Counted {
     }
 }
 
-/// In the order of [`Kind::ALL`].
+/// Returns the results in the order of [`Kind::ALL`].
 pub(crate) async fn measure(plan: &Plan, nodes: &Nodes) -> Vec<Counted> {
     let mut all = Vec::new();
     for kind in Kind::ALL {

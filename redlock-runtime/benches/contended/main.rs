@@ -1,4 +1,4 @@
-//! What a lock costs when others want it, too: ours beside rslock and a loop around `SET NX PX`.
+//! Compares contended locks: this library, rslock, and a loop around `SET NX PX`.
 //!
 //! `cargo bench -p redlock-runtime --bench contended` prints the table and writes it to `benches/contended.md`, with a
 //! picture of the waits in `benches/contended.svg`.
@@ -45,7 +45,7 @@ use report::Report;
 fn main() {
     if !process::was_child() {
         let runtime = tokio::runtime::Runtime::new().expect("a runtime");
-        // On a worker of the runtime, where a service runs its tasks.
+        // Run on a worker thread of the runtime, as the tasks of a service do.
         runtime.block_on(runtime.spawn(run(Plan::from_arguments()))).expect("no panic");
     }
 }

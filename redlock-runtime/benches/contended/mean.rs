@@ -1,8 +1,8 @@
-//! The mean of a set of durations.
+//! Mean of a set of durations.
 
 use std::time::Duration;
 
-/// `None` if there are none.
+/// Returns the mean, or `None` for an empty set.
 pub(crate) fn mean(durations: &[Duration]) -> Option<Duration> {
     let count = u32::try_from(durations.len()).ok()?;
     durations.iter().sum::<Duration>().checked_div(count)

@@ -1,26 +1,26 @@
-//! How much is measured, and how long anything may take.
+//! Extent of the measurements, and their time limit.
 
 use std::time::Duration;
 
-/// A contender that needs longer than this for one turn is reported as not finished.
+/// Time limit of one turn. A contender that needs longer is reported as not finished.
 pub(crate) const LIMIT: Duration = Duration::from_secs(30);
 
 #[derive(Clone, Debug)]
 pub(crate) struct Plan {
-    /// Hand-offs to one waiter.
+    /// Number of hand-offs to a single waiter.
     pub(crate) hand_offs: usize,
-    /// Queues of waiters that are drained, and counters that are counted up.
+    /// Number of drained queues, and of turns with a local counter.
     pub(crate) turns: usize,
-    /// Holders that are killed.
+    /// Number of killed holders.
     pub(crate) kills: usize,
-    /// How long the hot key is contended before it is measured, and while it is.
+    /// Duration of the contention on the hot key before the measurement. `window` is the measured time.
     pub(crate) warm_up: Duration,
     pub(crate) window: Duration,
     complete: bool,
 }
 
 impl Plan {
-    /// `--quick` is for a look; only the whole plan rewrites the table and the picture.
+    /// Reads the arguments. `--quick` runs a short plan; only the whole plan writes the table and the picture.
     pub(crate) fn from_arguments() -> Self {
         if std::env::args().any(|argument| argument == "--quick") { Self::quick() } else { Self::whole() }
     }
@@ -40,7 +40,7 @@ impl Plan {
     }
 }
 
-/// Until a waiter certainly waits; of random length, since a poller's delay depends on its phase.
+/// Waits until a started waiter is queued. The pause is random, because a poller's delay depends on its phase.
 pub(crate) async fn settle() {
     tokio::time::sleep(Duration::from_millis(fastrand::u64(100..250))).await;
 }

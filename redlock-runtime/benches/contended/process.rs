@@ -1,7 +1,11 @@
-//! A contender in another process: this benchmark, executed again with `--child`.
+//! Contender in another process: this benchmark, executed again with `--child`.
 //!
-//! The parent writes one word per line and the child answers in the same way: `acquire` is answered by `asking`, then by
-//! `held <nanoseconds of the monotonic clock>` or `gave up`; `release` by `released`. The end of its input ends the child.
+//! Parent and child exchange lines of text.
+//!
+//! - `acquire`: the child answers `asking`, then `held <nanoseconds of the monotonic clock>` or `gave up`.
+//! - `release`: the child answers `released`.
+//!
+//! The child exits at the end of its input.
 
 use crate::contender::{Held, Kind};
 use crate::moment;
@@ -14,7 +18,7 @@ use tokio::sync::mpsc::{UnboundedReceiver, UnboundedSender, unbounded_channel};
 
 const CHILD: &str = "--child";
 
-/// The parent's end. Dropping it kills the child.
+/// Handle of the parent. Dropping it kills the child.
 pub(crate) struct Process {
     child: Child,
     input: ChildStdin,
@@ -34,13 +38,14 @@ impl Process {
         Self { child, input, answers }
     }
 
-    /// Returns once the child waits for the lock.
+    /// Tells the child to acquire the lock. Returns when the child is waiting.
     pub(crate) async fn ask(&mut self) {
         self.say("acquire");
         self.answer("asking").await.expect("a child that lives says what it does");
     }
 
-    /// When the lock was held, by the monotonic clock; `None` if the contender gives up or takes longer than [`LIMIT`].
+    /// Returns the time at which the child acquired the lock, by the monotonic clock. Returns `None` if the contender
+    /// gives up or takes longer than [`LIMIT`].
     pub(crate) async fn held(&mut self) -> Option<Duration> {
         let nanos = self.answer("held").await?;
         Some(Duration::from_nanos(nanos.trim().parse().expect("a number")))
@@ -51,9 +56,9 @@ impl Process {
         self.answer("released").await.expect("a release ends");
     }
 
-    /// SIGKILL; on return the process is gone.
+    /// Kills the child with SIGKILL and waits until it has exited.
     pub(crate) fn kill(&mut self) {
-        // An error says that it has ended before.
+        // An error means that the child has exited already.
         let _ = self.child.kill();
         let _ = self.child.wait();
     }
@@ -62,7 +67,8 @@ impl Process {
         writeln!(self.input, "{word}").expect("the child listens");
     }
 
-    /// What follows `word` in the next answer; `None` if it is another answer, or none comes within [`LIMIT`].
+    /// Returns the text after `word` in the next answer. Returns `None` if the answer does not begin with `word`, or
+    /// does not arrive within [`LIMIT`].
     async fn answer(&mut self, word: &str) -> Option<String> {
         let answer = tokio::time::timeout(LIMIT, self.answers.recv()).await.ok()??;
         answer.strip_prefix(word).map(str::to_owned)
@@ -84,7 +90,8 @@ fn pass_on(output: ChildStdout, answers: &UnboundedSender<String>) {
     }
 }
 
-/// The child's end: whether this process was started as one; if so, it has done its work.
+/// Entry point of the child. Returns `false` if this process was not started as a child, and otherwise runs until the
+/// end of its input.
 pub(crate) fn was_child() -> bool {
     let arguments: Vec<String> = std::env::args().skip(1).collect();
     let [first, kind, key, millis, urls @ ..] = arguments.as_slice() else { return false };
@@ -105,7 +112,7 @@ fn serve(kind: Kind, key: &str, ttl: Duration, urls: &[String]) {
             "acquire" => {
                 println!("asking");
                 let (contender, key) = (contender.clone(), key.to_owned());
-                // On a worker of the runtime, where a service runs its bodies.
+                // Run on a worker thread of the runtime, as the bodies of a service do.
                 let body = async move { (contender.acquire(&key, ttl).await, moment::now()) };
                 let (lock, since) = runtime.block_on(runtime.spawn(body)).expect("no panic");
                 let answer = if lock.is_some() { format!("held {}", since.as_nanos()) } else { "gave up".to_owned() };

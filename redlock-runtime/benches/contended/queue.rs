@@ -1,4 +1,4 @@
-//! Several waiters, each with a manager of its own, drained after one release.
+//! Several waiters with separate managers, drained after one release.
 
 use crate::contender::{Contender, Kind, TTL};
 use crate::crowd::Crowd;
@@ -8,17 +8,17 @@ use std::time::{Duration, Instant};
 
 pub(crate) const WAITERS: usize = 16;
 
-/// What one contender did.
+/// Results of one contender.
 #[derive(Default)]
 pub(crate) struct Drained {
-    /// From the release to the beginning of the last body, per turn; empty if one did not finish.
+    /// Time from the release to the start of the last body, for each turn. Empty if a turn did not finish.
     pub(crate) times: Vec<Duration>,
-    /// From the release to the beginning of each body.
+    /// Time from the release to the start of each body.
     pub(crate) waits: Vec<Duration>,
     pub(crate) lost: u64,
 }
 
-/// In the order of [`Kind::ALL`].
+/// Returns the results in the order of [`Kind::ALL`].
 pub(crate) async fn measure(plan: &Plan, nodes: &Nodes) -> Vec<Drained> {
     let mut queues = Vec::new();
     for kind in Kind::ALL {

@@ -1,4 +1,4 @@
-//! The figures of all scenarios, as the rows of the table and with how they were obtained.
+//! Report of all scenarios: the rows of the table, the picture, and the method.
 
 use crate::contender::Kind;
 use crate::hand_off::HandOffs;
@@ -15,10 +15,10 @@ use crate::table::{Goal, Row, Unit, heading};
 use std::fmt;
 use std::time::Duration;
 
-/// What was measured; each list in the order of [`Kind::ALL`].
+/// Results. Each list is in the order of [`Kind::ALL`].
 pub(crate) struct Report {
     pub(crate) hand_off: Vec<HandOffs>,
-    /// What it takes without a client.
+    /// Times of the hand-off without a client.
     pub(crate) bare_hand_off: Vec<Duration>,
     pub(crate) queue_at_one: Vec<Drained>,
     pub(crate) queue_at_five: Vec<Drained>,
@@ -27,7 +27,7 @@ pub(crate) struct Report {
     pub(crate) killed: Vec<Vec<Duration>>,
 }
 
-/// 3.3 at each node.
+/// Maximum number of commands per hand-off: 3.3 on each node.
 #[allow(clippy::cast_precision_loss, reason = "five")]
 const MOST_COMMANDS: f64 = 3.3 * NODES as f64;
 
@@ -116,7 +116,7 @@ impl Report {
         ]
     }
 
-    /// Increments that were overwritten, by contender.
+    /// Returns the number of overwritten increments for each contender.
     fn lost(&self) -> [u64; Kind::ALL.len()] {
         std::array::from_fn(|kind| {
             let queues = self.queue_at_one[kind].lost + self.queue_at_five[kind].lost;
@@ -138,11 +138,11 @@ fn unevenness(contest: &Contest) -> Option<f64> {
     Some(worst.as_secs_f64() / mean(&contest.waits)?.as_secs_f64())
 }
 
-/// What ours takes for a hand-off, in times of what it takes without a client.
+/// Maximum time of our hand-off, as a multiple of the hand-off without a client.
 const MOST_OF_BARE: f64 = 1.5;
 
 impl Report {
-    /// What no client can do without.
+    /// Writes the lower bounds that apply to every client.
     fn write_bounds(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let ours = self.hand_off.first().and_then(|ours| at(50, &ours.delays));
         if let Some((ours, bare)) = ours.zip(at(50, &self.bare_hand_off)) {

@@ -1,4 +1,4 @@
-//! One row per figure: ours, the others, the ratio, and what was to be reached.
+//! Table with one row per figure: ours, the others, the ratio, and the goal.
 
 use crate::contender::{Kind, POLL};
 use crate::result_file::verdict;
@@ -10,26 +10,26 @@ pub(crate) enum Unit {
     Seconds,
     PerSecond,
     Count,
-    /// Of 1; the more the better.
+    /// Fraction of 1. A larger value is better.
     Share,
 }
 
-/// What ours has to reach.
+/// Goal for our figure.
 #[derive(Clone, Copy)]
 pub(crate) enum Goal {
     Under(f64),
     AtMost(f64),
     AtLeast(f64),
-    /// So many times as good as rslock.
+    /// At least this many times as good as rslock.
     Times(f64),
-    /// For comparison only.
+    /// No goal: the figure is for comparison only.
     None,
 }
 
 pub(crate) struct Row {
     pub(crate) what: String,
     pub(crate) unit: Unit,
-    /// In the order of [`Kind::ALL`]; `None` for what did not finish.
+    /// Figures in the order of [`Kind::ALL`]. `None` if a contender did not finish.
     pub(crate) figures: Vec<Option<f64>>,
     pub(crate) goal: Goal,
 }
@@ -67,7 +67,7 @@ impl Row {
         self.figure(kind).map_or_else(|| "not finished".to_owned(), |figure| self.unit.show(figure))
     }
 
-    /// How many times as good as rslock ours is.
+    /// Returns our figure relative to rslock's. A value above 1 means that ours is better.
     fn ratio(&self) -> Option<f64> {
         let (ours, rslock) = (self.figure(Kind::Ours)?, self.figure(Kind::Rslock)?);
         Some(if self.unit.is_more_better() { ours / rslock } else { rslock / ours })
@@ -83,7 +83,8 @@ impl Row {
         }
     }
 
-    /// What did not finish reached nothing, and a ratio to what did not finish proves nothing.
+    /// Returns whether the goal is met. A measurement of ours that did not finish meets no goal. If rslock did not
+    /// finish, a relative goal has no verdict.
     fn is_met(&self) -> Option<bool> {
         let ours = self.figure(Kind::Ours);
         match self.goal {
@@ -96,7 +97,7 @@ impl Row {
     }
 }
 
-/// The heading that fits the rows.
+/// Writes the header of the table.
 pub(crate) fn heading(f: &mut fmt::Formatter<'_>) -> fmt::Result {
     let [ours, rslock, poller] = Kind::ALL.map(Kind::name);
     writeln!(f, "| | {ours} | {rslock} | {poller}, {POLL:?} ± 50 % | times rslock | to reach | |")?;

@@ -1,7 +1,7 @@
-//! Counts the commands that clients send to the nodes: each is a round trip of somebody.
+//! Counts the commands that clients send to the nodes. Each of them is a round trip.
 //!
-//! By `MONITOR`, as the counters of `INFO` hold the commands inside of scripts, too. It slows a server down a little, so
-//! commands are counted in turns of their own that are not timed.
+//! The count comes from `MONITOR`, because the counters of `INFO` include the commands inside scripts. `MONITOR` slows
+//! a server down a little, so commands are counted in separate turns that are not timed.
 
 use crate::plan::LIMIT;
 use redlock_tests::{Nodes, RedisServer};
@@ -9,11 +9,11 @@ use std::io::{BufRead, BufReader, Write};
 use std::net::TcpStream;
 use tokio::task::{JoinHandle, spawn_blocking};
 
-/// The last command that is read, and not counted.
+/// Last command in the output of `MONITOR`. It is not counted.
 const END: [&str; 2] = ["ECHO", "end of the count"];
 const FROM_SCRIPT: &str = " lua] ";
 
-/// Counts until [`Count::end`].
+/// Running count. [`Count::end`] ends it.
 pub(crate) struct Count<'a> {
     nodes: &'a Nodes,
     counting: Vec<JoinHandle<u64>>,
@@ -23,7 +23,7 @@ impl<'a> Count<'a> {
     pub(crate) async fn begin(nodes: &'a Nodes) -> Self {
         let mut counting = Vec::new();
         for node in nodes.iter() {
-            // Connected now, so that connecting is not counted.
+            // Connect before `MONITOR` starts, so that connecting is not counted.
             node.inspect().wait_until_reachable().await;
             let monitor = monitor(node);
             counting.push(spawn_blocking(move || count(monitor)));
@@ -31,7 +31,7 @@ impl<'a> Count<'a> {
         Self { nodes, counting }
     }
 
-    /// Commands at all nodes since the beginning.
+    /// Returns the number of commands on all nodes since the beginning.
     pub(crate) async fn end(self) -> u64 {
         let mut sum = 0;
         for node in self.nodes.iter() {
@@ -55,7 +55,7 @@ fn monitor(node: &RedisServer) -> BufReader<TcpStream> {
 }
 
 fn count(monitor: BufReader<TcpStream>) -> u64 {
-    // Keys are text here, and MONITOR escapes everything else.
+    // A filter on the line is safe: the keys are plain text, and `MONITOR` escapes everything else.
     let lines = monitor.lines().map(|line| line.expect("the server reports until the end"));
     let sent = lines.take_while(|line| !line.contains(END[1])).filter(|line| !line.contains(FROM_SCRIPT));
     sent.count().try_into().expect("a number of commands")

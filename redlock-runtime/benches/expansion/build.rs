@@ -1,11 +1,11 @@
-//! Scratch crates below the target directory, and how long the compiler works on each.
+//! Scratch crates below the target directory, and the CPU time that the compiler needs for each.
 
 use crate::source::{Variant, program};
 use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::time::Duration;
 
-/// What cargo is asked to do.
+/// Cargo command.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Mode {
     Check,
@@ -58,14 +58,14 @@ impl Scratch {
         Self { root }
     }
 
-    /// Everything once, so that only the crates themselves are left to compile.
+    /// Builds everything once, so that later builds compile only the scratch crates.
     pub(crate) fn build_dependencies(&self) {
         for mode in Mode::ALL {
             run(self.cargo(mode).arg("--workspace"));
         }
     }
 
-    /// The CPU time of compiling one crate whose dependencies are there.
+    /// Returns the CPU time of compiling one crate. Its dependencies are built already.
     pub(crate) fn cpu_time(&self, variant: Variant, mode: Mode) -> Duration {
         let source = self.root.join(variant.name()).join("src/main.rs");
         let file = std::fs::File::options().append(true).open(source).expect("the source was written");
@@ -75,14 +75,15 @@ impl Scratch {
         children_cpu_time().saturating_sub(before)
     }
 
-    /// The machine code of the release program, in bytes; `None` without the `size` program.
+    /// Returns the size of the release program's machine code in bytes, or `None` if the program `size` is not
+    /// installed.
     pub(crate) fn text_size(&self, variant: Variant) -> Option<u64> {
         let output = Command::new("size").arg(self.program(variant)).output().ok()?;
         let text = String::from_utf8(output.stdout).ok()?;
         text.lines().nth(1)?.split_whitespace().next()?.parse().ok()
     }
 
-    /// The sizes of the futures of the first functions, in bytes.
+    /// Returns the sizes of the futures of the first functions, in bytes.
     pub(crate) fn future_sizes(&self, variant: Variant) -> Vec<usize> {
         let output = Command::new(self.program(variant)).arg("sizes").output().expect("the program runs");
         let text = String::from_utf8(output.stdout).expect("the program prints text");
@@ -95,7 +96,7 @@ impl Scratch {
 
     fn cargo(&self, mode: Mode) -> Command {
         let mut cargo = Command::new(env!("CARGO"));
-        // Incremental compilation would measure what was cached.
+        // Incremental compilation would reuse cached results.
         cargo.current_dir(&self.root).env("CARGO_INCREMENTAL", "0").env("CARGO_TARGET_DIR", self.root.join("target"));
         cargo.args(mode.arguments()).args(["--quiet", "-j1"]);
         cargo
@@ -112,9 +113,9 @@ fn run(command: &mut Command) {
     assert!(output.status.success(), "{command:?} failed:\n{}", String::from_utf8_lossy(&output.stderr));
 }
 
-/// User and system time of all processes that this one has waited for, and of theirs.
+/// Returns the user and system time of all child processes that have exited, including their children.
 ///
-/// From `/proc`, in hundredths of a second: fine enough for what takes seconds.
+/// `/proc` has a resolution of 10 ms, which is enough for builds that take seconds.
 fn children_cpu_time() -> Duration {
     let stat = std::fs::read_to_string("/proc/self/stat").expect("this benchmark runs on Linux");
     let (_, fields) = stat.rsplit_once(')').expect("the name of the program is in parentheses");

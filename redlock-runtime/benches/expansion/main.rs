@@ -1,5 +1,5 @@
-//! What the attribute costs at compile time: 1000 annotated functions beside the same functions plain and under
-//! `tracing::instrument(skip_all)`.
+//! Measures the compile time of the attribute. 1000 annotated functions are compared with the same functions without an
+//! attribute and with `tracing::instrument(skip_all)`.
 //!
 //! `cargo bench -p redlock-runtime --bench expansion` prints the table and writes it to `benches/expansion.md`.
 #![allow(clippy::expect_used, clippy::panic, reason = "a benchmark that cannot run should say so and stop")]
@@ -22,7 +22,7 @@ fn main() {
     scratch.build_dependencies();
     let mut report = Report::new(functions);
     for _ in 0..turns {
-        // In turns, so that a change of the machine's speed meets every variant alike.
+        // Alternate the variants, so that a change of the machine's speed affects all of them equally.
         for mode in Mode::ALL {
             for variant in Variant::ALL {
                 report.add(variant, mode, scratch.cpu_time(variant, mode));

@@ -1,4 +1,4 @@
-//! The table, and the ratios it is for.
+//! Table of the results, and the ratios with a goal.
 
 use crate::build::Mode;
 use crate::result_file::{self, verdict};
@@ -32,7 +32,7 @@ impl Report {
         result_file::write("expansion", "The attribute at compile time", self);
     }
 
-    /// The median of all turns.
+    /// Returns the median of all turns in seconds.
     fn time(&self, variant: Variant, mode: Mode) -> f64 {
         let of_this = self.times.iter().filter(|(v, m, _)| (*v, *m) == (variant, mode));
         let mut times: Vec<Duration> = of_this.map(|(_, _, time)| *time).collect();

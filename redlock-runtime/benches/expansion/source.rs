@@ -1,8 +1,8 @@
-//! The functions that are compiled: ordinary handlers of a service, all a little different.
+//! Source of the compiled functions: ordinary handlers of a service, each slightly different.
 
 use std::fmt::Write;
 
-/// What stands above each function.
+/// Attribute of each function.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Variant {
     Plain,
@@ -13,7 +13,7 @@ pub(crate) enum Variant {
 impl Variant {
     pub(crate) const ALL: [Self; 3] = [Self::Plain, Self::Instrument, Self::Ours];
 
-    /// Also the name of the crate.
+    /// Returns the name of the variant, which is also the name of its crate.
     pub(crate) const fn name(self) -> &'static str {
         match self {
             Self::Plain => "plain",
@@ -33,7 +33,7 @@ impl Variant {
     }
 }
 
-/// The bodies, in turns. Each takes `id: u64, note: String`.
+/// Bodies of the functions, used in turn. Each takes `id: u64, note: String`.
 const BODIES: [&str; 4] = [
     "let loaded = load(id).await?;\n    save(loaded + note.len() as u64).await?;\n    Ok(loaded)",
     "if note.is_empty() {\n        return Err(Failed);\n    }\n    let mut total = 0;\n    for step in 0..id {\n        \
@@ -69,7 +69,8 @@ pub async fn save(value: u64) -> Result<u64, Failed> {
 }
 ";
 
-/// A program with `functions` handlers, which all are run, and whose sizes it prints when asked.
+/// Returns the source of a program that runs `functions` handlers. With the argument `sizes`, the program prints the
+/// sizes of their futures instead.
 pub(crate) fn program(variant: Variant, functions: usize) -> String {
     let mut text = PRELUDE.to_owned();
     for (function, body) in BODIES.iter().cycle().take(functions).enumerate() {

@@ -1,4 +1,4 @@
-//! What `fencing` costs: the same pair of acquisition and release with and without it, in turns.
+//! Measures the cost of `fencing`: acquires and releases a lock with and without it, in alternation.
 //!
 //! `cargo bench -p redlock-runtime --bench fencing` prints the table and writes it to `benches/fencing.md`.
 #![allow(clippy::expect_used, clippy::panic, reason = "a benchmark that cannot run should say so and stop")]
@@ -19,17 +19,18 @@ use std::time::{Duration, Instant};
 
 const TASKS: [usize; 2] = [1, 64];
 
-/// What a fenced pair may cost in plain ones where many tasks share the servers.
+/// Maximum time of a fenced pair, as a multiple of a plain pair, with many tasks.
 const MANY: f64 = 1.4;
 
-/// Which key a task takes next: new ones must not cost more, since registers are those of slots.
+/// Key of a task's next lock. New keys must not cost more, because the fencing registers belong to slots and not to
+/// keys.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Keys {
     Same,
     New,
 }
 
-/// One line of the table.
+/// One row of the table.
 struct Row {
     nodes: usize,
     keys: Keys,
@@ -39,11 +40,11 @@ struct Row {
     limit: f64,
 }
 
-/// What pairs have taken.
+/// Measurements of acquire-and-release pairs.
 #[derive(Default)]
 struct Pairs {
     latencies: Vec<Duration>,
-    /// Of this process, for all of them.
+    /// CPU time of this process in all measurements.
     cpu: Duration,
 }
 
@@ -75,7 +76,7 @@ async fn main() {
 }
 
 impl Pairs {
-    /// Adds those of a tenth of a second.
+    /// Runs pairs for 0.1 s and adds their measurements.
     async fn measure(&mut self, manager: &LockManager, keys: Keys, tasks: usize, turn: usize, is_fenced: bool) {
         let used = cpu_time();
         self.latencies.extend(latencies(manager, keys, tasks, turn, is_fenced).await);

@@ -1,4 +1,4 @@
-//! The check before a side effect.
+//! `ensure_held`, the check before a side effect.
 
 use crate::percentile::percentile;
 use redlock_runtime::LockManager;
@@ -8,7 +8,8 @@ use std::time::{Duration, Instant};
 const BATCHES: usize = 1000;
 const CHECKS: u32 = 1000;
 
-/// How long one `ensure_held` takes: the median of many batches, most of which no other process interrupts.
+/// Returns the duration of one `ensure_held`. The median of many short batches excludes those that another process
+/// interrupts.
 pub(crate) async fn measure(manager: &LockManager) -> Duration {
     let guard = manager.acquire("bench:check").await.expect("nobody else wants it");
     let batch = || {

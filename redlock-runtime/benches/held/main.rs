@@ -1,5 +1,5 @@
-//! What it costs to hold locks: renewal of many at once, the check before a side effect, and a call that is over before
-//! it is renewed.
+//! Measures the cost of holding locks: the renewal of many locks, the check before a side effect, and a short call that
+//! ends before its first renewal.
 //!
 //! `cargo bench -p redlock-runtime --bench held` prints the table and writes it to `benches/held.md`.
 #![allow(
@@ -25,7 +25,7 @@ use redlock_runtime::LockManager;
 use redlock_tests::Nodes;
 use report::Report;
 
-/// `--quick` is for a look; only the whole plan rewrites the table.
+/// Returns `true` with `--quick`, which runs a short plan and does not write the table.
 fn is_quick() -> bool {
     std::env::args().any(|argument| argument == "--quick")
 }
@@ -36,7 +36,7 @@ async fn main() {
     let manager = LockManager::builder().nodes(nodes.urls()).build().expect("the harness gives valid URLs");
     manager.ready().await.expect("the server has been started");
     let report = Report {
-        // First: later ones would find memory that was used and given back.
+        // Measure this first. Later it would reuse memory that earlier measurements have freed.
         renewal: renewal::measure(&manager, &nodes, is_quick()).await,
         check: check::measure(&manager).await,
         short_call: short_call::measure(&manager, is_quick()).await,

@@ -1,4 +1,4 @@
-//! Ten thousand locks that are held and renewed, and what is left of a hundred thousand.
+//! Ten thousand locks that are held and renewed, and the memory that remains after a hundred thousand locks.
 
 use crate::cpu_time::cpu_time;
 use crate::resident::resident_bytes;
@@ -12,39 +12,39 @@ pub(crate) const BURST: u32 = 100_000;
 pub(crate) const TTL: Duration = Duration::from_secs(30);
 
 pub(crate) struct Renewal {
-    /// While all nodes answer.
+    /// Cost while all nodes answer.
     pub(crate) answered: Held,
-    /// While one of them is frozen.
+    /// Cost while one node is frozen.
     pub(crate) frozen: Held,
-    /// CPU time as in [`Held`] with the locks held and not renewed: what the runtime and the benchmark take.
+    /// CPU time as in [`Held`] while the locks are held without renewal: the share of the runtime and the benchmark.
     pub(crate) of_a_core_idle: f64,
     pub(crate) lost: usize,
-    /// What is left of the memory for [`BURST`] locks when they have been given back.
+    /// Memory that remains after [`BURST`] locks were held and released.
     pub(crate) stays: u64,
-    /// What is added to that by as many locks once more.
+    /// Additional memory that remains after a second burst.
     pub(crate) is_added: u64,
 }
 
-/// What it costs to hold the locks.
+/// Cost of the held locks.
 pub(crate) struct Held {
-    /// CPU time of this process for each second, as a fraction of a core.
+    /// CPU time of this process as a fraction of one core.
     pub(crate) of_a_core: f64,
     pub(crate) bytes_per_lock: f64,
-    /// Those of one node.
+    /// Renewals per second on one node.
     pub(crate) renewals_per_second: f64,
 }
 
 pub(crate) async fn measure(manager: &LockManager, nodes: &Nodes, is_quick: bool) -> Renewal {
-    // One renewal of each lock takes about a third of the ttl.
+    // Each lock is renewed about once in a third of the ttl.
     let window = if is_quick { TTL / 3 } else { TTL };
     let before = resident_bytes();
     let guards = acquire(manager, LOCKS, true).await;
     let taken = resident_bytes();
-    // The renewals spread out in the first rounds.
+    // Wait until the renewals are spread evenly.
     sleep(TTL / 2).await;
     let answered = hold(&nodes[1], window, before, taken).await;
     nodes[0].freeze();
-    // Every lock has asked the silent node by then.
+    // Wait until every lock has sent a request to the frozen node.
     sleep(TTL / 2).await;
     let frozen = hold(&nodes[1], window, before, resident_bytes()).await;
     let lost = guards.iter().filter(|guard| !guard.is_held()).count();
@@ -57,7 +57,7 @@ pub(crate) async fn measure(manager: &LockManager, nodes: &Nodes, is_quick: bool
     Renewal { answered, frozen, of_a_core_idle, lost, stays, is_added }
 }
 
-/// What is held costs memory from `before` to `taken`, and CPU time in the `window` that begins now.
+/// Measures the CPU time in a `window` that begins now. The memory use is the difference between `before` and `taken`.
 async fn hold(server: &RedisServer, window: Duration, before: u64, taken: u64) -> Held {
     let (of_a_core, renewals) = cpu_during(server, window).await;
     Held {
@@ -77,7 +77,7 @@ async fn acquire(manager: &LockManager, locks: u32, renew: bool) -> Vec<LockGuar
     guards
 }
 
-/// The CPU time of this process as a fraction of a core, and how often the server has renewed.
+/// Returns the CPU time of this process as a fraction of one core, and the number of renewals on `server`.
 async fn cpu_during(server: &RedisServer, window: Duration) -> (f64, u64) {
     let renewals = server.inspect().calls("pexpire").await;
     let (begun, used) = (Instant::now(), cpu_time());
@@ -86,11 +86,11 @@ async fn cpu_during(server: &RedisServer, window: Duration) -> (f64, u64) {
     (of_a_core, server.inspect().calls("pexpire").await - renewals)
 }
 
-/// Holds [`BURST`] locks at once and gives them back.
+/// Holds [`BURST`] locks at once and releases them. Returns the memory that remains.
 async fn stays_after_burst(manager: &LockManager) -> u64 {
     let before = resident_bytes();
     drop(acquire(manager, BURST, true).await);
-    // Until the nodes have answered.
+    // Wait until the nodes have answered the releases.
     sleep(TTL / 10).await;
     resident_bytes().saturating_sub(before)
 }

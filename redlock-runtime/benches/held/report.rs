@@ -1,4 +1,4 @@
-//! The table.
+//! Table of the results.
 
 use crate::renewal::{BURST, Held, LOCKS, Renewal, TTL};
 use crate::result_file::verdict;

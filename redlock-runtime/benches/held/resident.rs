@@ -1,8 +1,8 @@
-//! The memory that this process uses, as Linux counts it.
+//! Memory use of this process on Linux.
 
 use std::fs;
 
-/// The memory that it occupies.
+/// Returns the resident anonymous memory of this process in bytes.
 pub(crate) fn resident_bytes() -> u64 {
     let status = fs::read_to_string("/proc/self/status").expect("Linux");
     let line = status.lines().find(|line| line.starts_with("RssAnon:")).expect("its anonymous memory");

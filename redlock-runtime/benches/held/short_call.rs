@@ -1,4 +1,4 @@
-//! A call that is over before its lease would be renewed, with renewal and without.
+//! A call that ends before its first renewal, with and without renewal.
 
 use crate::percentile::percentile;
 use redlock_runtime::{LockManager, LockRequest};
@@ -12,7 +12,7 @@ pub(crate) struct ShortCall {
 pub(crate) async fn measure(manager: &LockManager, is_quick: bool) -> ShortCall {
     let rounds = if is_quick { 4 } else { 40 };
     let (mut renewed, mut unrenewed) = (Vec::new(), Vec::new());
-    // In turns, so that a change of the machine's speed meets both alike.
+    // Alternate, so that a change of the machine's speed affects both equally.
     for round in 0..rounds {
         renewed.extend(pairs(manager, round, true).await);
         unrenewed.extend(pairs(manager, round, false).await);

@@ -1,14 +1,14 @@
-//! What runs while a lock is held: it says that it has begun, and looks at the clock until it may end.
+//! Body that runs under the lock. It records the time at short intervals until it may end.
 
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 use tokio::sync::watch;
 use tokio::time::sleep;
 
-/// How often a body looks at the clock: what a body may have run on unseen.
+/// Interval at which a body records the time. The time at which a body ended is known with this precision.
 pub(crate) const TICK: Duration = Duration::from_millis(10);
 
-/// Ends when `may_end` turns true.
+/// Body that runs until `may_end` is `true`.
 #[derive(Clone)]
 pub(crate) struct Body {
     ran: Arc<watch::Sender<Option<Instant>>>,
@@ -27,12 +27,12 @@ impl Body {
         }
     }
 
-    /// Returns when it runs.
+    /// Waits until the body has started.
     pub(crate) async fn begun(&self) {
         self.ran.subscribe().wait_for(Option::is_some).await.expect("the sender is ours");
     }
 
-    /// Until when it may have run, if the call that ran it returned at `returned`.
+    /// Returns the latest time at which the body may have run, if its call returned at `returned`.
     pub(crate) fn ran_until(&self, returned: Instant) -> Instant {
         self.ran.borrow().map_or(returned, |last| returned.min(last + TICK))
     }

@@ -1,4 +1,4 @@
-//! The libraries that are compared.
+//! The compared libraries.
 
 use crate::body::Body;
 use crate::plan::TTL;
@@ -11,7 +11,7 @@ pub(crate) enum Kind {
     Rslock,
 }
 
-/// One manager with connections of its own, as each process has one.
+/// Lock manager with separate connections, as in a separate process.
 #[derive(Clone)]
 pub(crate) enum Contestant {
     Ours(LockManager),
@@ -21,7 +21,7 @@ pub(crate) enum Contestant {
 impl Kind {
     pub(crate) const ALL: [Self; 2] = [Self::Ours, Self::Rslock];
 
-    /// Connected to every node.
+    /// Connects to every node.
     pub(crate) async fn connect(self, urls: Vec<String>) -> Contestant {
         match self {
             Self::Ours => {
@@ -40,7 +40,8 @@ impl Kind {
 }
 
 impl Contestant {
-    /// Runs `body` under the lock, renewed by the library; whether it ended by itself, and not because the lock was lost.
+    /// Runs `body` under a lock that the library renews. Returns `true` if the body ended normally, and `false` if the
+    /// lock was lost.
     pub(crate) async fn hold(&self, key: &str, body: &Body) -> bool {
         match self {
             Self::Ours(manager) => {
@@ -54,7 +55,8 @@ impl Contestant {
         }
     }
 
-    /// Waits for the lock until it has it, and gives it back; when the lock was held. `None` if the library gives up.
+    /// Waits for the lock, releases it, and returns the time of the acquisition. Returns `None` if the library gives
+    /// up.
     pub(crate) async fn wait(&self, key: &str) -> Option<Instant> {
         match self {
             Self::Ours(manager) => {

@@ -1,4 +1,4 @@
-//! What happens to the nodes while locks are held.
+//! Faults that are injected while locks are held.
 
 use crate::plan::{LOCKS, RECOVERY, TTL};
 use crate::site::Site;
@@ -45,12 +45,13 @@ impl Fault {
         }
     }
 
-    /// One node is no minority, and has none after it.
+    /// Returns `false` for faults that need a minority of nodes, or several nodes, if there is only one node.
     pub(crate) const fn is_possible_with(self, nodes: usize) -> bool {
         nodes > 1 || !matches!(self, Self::OneAfterTheOther | Self::DownAtFirst)
     }
 
-    /// Whether a majority goes on, and nothing that proves a lock is gone for a whole ttl.
+    /// Returns `true` if locks must survive the fault. A majority of the nodes keeps its data, and no lock is
+    /// unreachable on a majority for a whole ttl.
     pub(crate) const fn is_to_be_survived(self, nodes: usize) -> bool {
         match self {
             Self::MajorityKilled => false,
@@ -59,7 +60,7 @@ impl Fault {
         }
     }
 
-    /// What is so before the locks are taken; the managers are connected.
+    /// Sets up the servers before the locks are acquired. The managers are connected already.
     pub(crate) async fn prepare(self, site: &mut Site) {
         match self {
             Self::DownAtFirst => site.nodes[..site.minority()].iter().for_each(RedisServer::kill),
@@ -68,7 +69,7 @@ impl Fault {
         }
     }
 
-    /// Lets it happen; when each part of it began.
+    /// Injects the fault. Returns the start time of each of its steps.
     pub(crate) async fn strike(self, site: &Site) -> Vec<Instant> {
         let begun = Instant::now();
         match self {
@@ -143,7 +144,7 @@ async fn kill_for_long(nodes: &[RedisServer]) {
 }
 
 async fn fail_over(site: &Site) -> Vec<Instant> {
-    // A server sends nothing to a new replica before that has said for the first time what it has.
+    // Wait for the first report of the replica. Before it, the master sends no data to a new replica.
     for replica in &site.replicas {
         let locks = async || replica.inspect().keys().await.iter().filter(|key| key.starts_with("order:")).count();
         eventually_eq(PATIENCE, "the replica has the locks", LOCKS, locks).await;

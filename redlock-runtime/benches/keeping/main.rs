@@ -1,8 +1,8 @@
-//! What becomes of held locks when nodes fail: which are lost, when their owners know, and when the next owner begins. Ours
-//! beside rslock.
+//! Compares how this library and rslock keep locks when nodes fail. Measures how many locks are lost, when their
+//! holders notice, and when the next holder begins.
 //!
-//! `cargo bench -p redlock-runtime --bench keeping` prints the table and writes it to `benches/keeping.md`. It takes three
-//! minutes.
+//! `cargo bench -p redlock-runtime --bench keeping` prints the table and writes it to `benches/keeping.md`. It takes
+//! three minutes.
 #![allow(
     clippy::expect_used,
     clippy::indexing_slicing,
@@ -42,12 +42,12 @@ async fn main() {
     }
 }
 
-/// A row for each number of nodes.
+/// Returns a row for each number of nodes.
 async fn measure(plan: &Plan, fault: Fault) -> Vec<Row> {
     let sizes = plan.sizes.iter().copied().filter(|nodes| fault.is_possible_with(*nodes));
     let mut rows: Vec<_> = sizes.map(|nodes| Row { fault, nodes, outcomes: Default::default() }).collect();
     for _ in 0..plan.turns(fault) {
-        // Side by side, on servers of their own, as all of them do little but wait.
+        // Run the trials in parallel on separate servers, because they are idle most of the time.
         let trials = rows.iter().map(|row| join_all(Kind::ALL.map(|kind| trial::run(kind, fault, row.nodes))));
         let done = join_all(trials).await;
         for (row, outcomes) in rows.iter_mut().zip(done) {

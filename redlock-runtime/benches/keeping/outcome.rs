@@ -1,21 +1,22 @@
-//! What became of one lock.
+//! Outcome for one lock.
 
 use std::time::{Duration, Instant};
 
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Outcome {
-    /// Whether the owner was told so, or another one had the lock before its end.
+    /// `true` if the holder's call failed, or the next holder began before the release.
     pub(crate) is_lost: bool,
-    /// When the owner knew that it is lost, after the fault.
+    /// Time from the fault until the holder noticed the loss.
     pub(crate) known: Option<Duration>,
-    /// When the next owner began: after the fault, if the lock was lost; otherwise after its release. `None` if it never did.
+    /// Time until the next holder began, measured from the fault if the lock was lost, and otherwise from the release.
+    /// `None` if the next holder never began.
     pub(crate) next: Option<Duration>,
-    /// For how long both bodies ran.
+    /// Duration for which both bodies ran at the same time.
     pub(crate) both: Duration,
 }
 
 impl Outcome {
-    /// Of a lock that was to be released at `released`, whose owner knew of its loss at `known`.
+    /// Computes the outcome of a lock that was released at `released`, or whose holder noticed the loss at `known`.
     pub(crate) fn new(
         strikes: &[Instant],
         released: Instant,
@@ -25,7 +26,7 @@ impl Outcome {
     ) -> Self {
         let is_lost = known.is_some() || next.is_some_and(|next| next < released);
         let first_seen = known.into_iter().chain(next).min().filter(|_| is_lost);
-        // Of several faults, the last one before anybody noticed.
+        // If there were several faults, measure from the last one before the loss was noticed.
         let strike = strikes.iter().rfind(|strike| first_seen.is_some_and(|seen| **strike <= seen)).copied();
         let since = strike.unwrap_or(released);
         Self {

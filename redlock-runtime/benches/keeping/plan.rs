@@ -1,21 +1,22 @@
-//! How much is measured, and the durations that all faults are made of.
+//! Extent of the measurements, and the durations that the faults use.
 
 use crate::fault::Fault;
 use std::time::Duration;
 
-/// Of all locks, and the `max_ttl` of our managers.
+/// `ttl` of all locks, and `max_ttl` of our managers.
 pub(crate) const TTL: Duration = Duration::from_secs(2);
 
-/// Held at once in each trial.
+/// Number of locks that are held at once in each trial.
 pub(crate) const LOCKS: usize = 20;
 
-/// From the return of a node to the failure of the next one: by then it has stopped abstaining, and was asked again.
+/// Pause between the return of a node and the failure of the next one. It is long enough for the node to stop
+/// abstaining and to be asked again.
 pub(crate) const RECOVERY: Duration = Duration::from_secs(5);
 
-/// How long is looked for losses after a fault: every lease has been renewed by then, or is over.
+/// Duration of the observation after a fault. It is long enough for every lease to be renewed or to end.
 pub(crate) const WATCHED: Duration = Duration::from_secs(4);
 
-/// Until connections are there and the waiting calls wait.
+/// Pause in which connections are established and waiting calls are queued.
 pub(crate) const SETTLING: Duration = Duration::from_millis(500);
 
 #[derive(Debug)]
@@ -25,7 +26,7 @@ pub(crate) struct Plan {
 }
 
 impl Plan {
-    /// `--quick` is for a look; only the whole plan rewrites the table.
+    /// Reads the arguments. `--quick` runs a short plan; only the whole plan writes the table.
     pub(crate) fn from_arguments() -> Self {
         let is_quick = std::env::args().any(|argument| argument == "--quick");
         Self { sizes: if is_quick { &[1, 3] } else { &[1, 3, 5] }, complete: !is_quick }
@@ -35,7 +36,7 @@ impl Plan {
         self.complete
     }
 
-    /// How often a fault is tried: once, if it takes long.
+    /// Returns the number of trials for a fault. Slow faults have fewer trials.
     pub(crate) const fn turns(&self, fault: Fault) -> usize {
         match fault {
             _ if !self.complete => 1,

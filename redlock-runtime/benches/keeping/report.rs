@@ -1,4 +1,4 @@
-//! The table.
+//! Table of the results.
 
 use crate::contestant::Kind;
 use crate::fault::Fault;
@@ -16,11 +16,11 @@ pub(crate) struct Report {
     pub(crate) rows: Vec<Row>,
 }
 
-/// One fault that befalls so many nodes.
+/// Results of one fault with one number of nodes.
 pub(crate) struct Row {
     pub(crate) fault: Fault,
     pub(crate) nodes: usize,
-    /// In the order of [`Kind::ALL`].
+    /// Outcomes in the order of [`Kind::ALL`].
     pub(crate) outcomes: [Vec<Outcome>; Kind::ALL.len()],
 }
 
@@ -100,7 +100,7 @@ fn next(outcomes: &[Outcome]) -> String {
     }
 }
 
-/// The worst one.
+/// Formats the longest overlap.
 fn both(outcomes: &[Outcome]) -> String {
     let worst = outcomes.iter().map(|outcome| outcome.both).max().unwrap_or_default();
     match worst.as_millis() {

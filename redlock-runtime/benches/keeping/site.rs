@@ -1,4 +1,4 @@
-//! The servers of one trial, and the ways to them.
+//! Servers of one trial, and the proxies in front of them.
 
 use futures_util::future::join_all;
 use redlock_tests::{Nodes, Proxy, RedisServer};
@@ -6,7 +6,7 @@ use redlock_tests::{Nodes, Proxy, RedisServer};
 pub(crate) struct Site {
     pub(crate) nodes: Nodes,
     pub(crate) proxies: Vec<Proxy>,
-    /// One of each node, where they are to take over.
+    /// One replica of each node, for trials with a failover.
     pub(crate) replicas: Vec<RedisServer>,
 }
 
@@ -22,12 +22,12 @@ impl Site {
         self.replicas = join_all(starting).await;
     }
 
-    /// Through the proxies, so that the network can fail.
+    /// URLs of the proxies, through which network faults can be injected.
     pub(crate) fn urls(&self) -> Vec<String> {
         self.proxies.iter().map(Proxy::url).collect()
     }
 
-    /// As many as may fail while the others are a majority.
+    /// Returns the largest number of nodes that may fail while the others are a majority.
     pub(crate) fn minority(&self) -> usize {
         (self.nodes.len() - 1) / 2
     }
@@ -40,7 +40,8 @@ impl Site {
         join_all(self.proxies.iter().map(Proxy::cut)).await;
     }
 
-    /// Connections end and new ones are refused, or the nodes can be reached again.
+    /// Makes the nodes reachable or unreachable. If unreachable, existing connections are closed and new ones are
+    /// refused.
     pub(crate) async fn make_reachable(&self, reachable: bool) {
         join_all(self.proxies.iter().map(|proxy| proxy.refuse(!reachable))).await;
         if !reachable {

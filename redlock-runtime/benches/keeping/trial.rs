@@ -1,4 +1,4 @@
-//! One trial: locks are held, others wait for them, and something happens to the nodes.
+//! One trial: locks are held, other calls wait for them, and a fault is injected.
 
 use crate::body::Body;
 use crate::contestant::{Contestant, Kind};
@@ -12,15 +12,15 @@ use tokio::sync::watch;
 use tokio::task::JoinHandle;
 use tokio::time::{sleep, timeout};
 
-/// One lock: the body that has it, and the call that waits for it.
+/// One lock, with the body that holds it and the call that waits for it.
 struct Wanted {
     body: Body,
-    /// Whether the body ended by itself, and when the call returned.
+    /// Returns whether the body ended normally, and the time at which the call returned.
     owner: JoinHandle<(bool, Instant)>,
     next: JoinHandle<Option<Instant>>,
 }
 
-/// The outcome for each lock.
+/// Returns the outcome for each lock.
 pub(crate) async fn run(kind: Kind, fault: Fault, nodes: usize) -> Vec<Outcome> {
     let mut site = Site::start(nodes).await;
     let (owner, other) = (kind.connect(site.urls()).await, kind.connect(site.urls()).await);
@@ -36,7 +36,7 @@ pub(crate) async fn run(kind: Kind, fault: Fault, nodes: usize) -> Vec<Outcome> 
     join_all(locks.into_iter().map(|lock| lock.outcome(&strikes, released))).await
 }
 
-/// Returns when the body runs and the other call has been made.
+/// Starts both calls. Returns when the body runs and the second call has been made.
 async fn want(owner: &Contestant, other: &Contestant, key: String, may_end: &watch::Receiver<bool>) -> Wanted {
     let body = Body::new(may_end.clone());
     let (holder, held_key, held_body) = (owner.clone(), key.clone(), body.clone());
@@ -50,7 +50,7 @@ async fn want(owner: &Contestant, other: &Contestant, key: String, may_end: &wat
 impl Wanted {
     async fn outcome(self, strikes: &[Instant], released: Instant) -> Outcome {
         let (has_ended, returned) = self.owner.await.expect("no panic");
-        // Longer than any lease, and any pause between two tries.
+        // Longer than any lease, and than any pause between two tries.
         let next = timeout(5 * TTL, self.next).await.ok().and_then(|next| next.expect("no panic"));
         let ran_until = self.body.ran_until(returned);
         Outcome::new(strikes, released, (!has_ended).then_some(returned), ran_until, next)

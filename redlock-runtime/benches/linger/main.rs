@@ -1,7 +1,8 @@
-//! What `linger` saves, and what it costs others: the same calls with and without it, in turns.
+//! Measures the effect of `linger` on a process and on other processes: the same calls with and without it, in
+//! alternation.
 //!
-//! `cargo bench -p redlock-runtime --bench linger` prints the tables and writes them to `benches/linger.md`; with
-//! `-- --quick`, it only shows that it runs.
+//! `cargo bench -p redlock-runtime --bench linger` prints the tables and writes them to `benches/linger.md`.
+//! The argument `-- --quick` runs a short plan and writes nothing.
 #![allow(
     clippy::expect_used,
     clippy::indexing_slicing,
@@ -22,31 +23,31 @@ use redlock_tests::Nodes;
 use std::fmt;
 use std::time::Duration;
 
-/// How long locks linger where they do.
+/// Linger duration of the side that lingers.
 const LINGER: Duration = Duration::from_secs(2);
-/// What is compared: without `linger`, with it, and without it once more, which shows what chance makes of a ratio.
+/// Linger durations of the compared sides. The third side repeats the first, to show the random variation of a ratio.
 const SIDES: [Duration; 3] = [Duration::ZERO, LINGER, Duration::ZERO];
-/// The side whose locks linger.
+/// Index of the side that lingers.
 const LINGERING: usize = 1;
 const METHOD: &str = include_str!("method.md");
 const SIZES: [usize; 2] = [1, 5];
 
-/// How much of everything.
+/// Extent of the measurements.
 #[derive(Clone, Copy)]
 struct Extent {
-    /// How often all sides are measured, each time with connections of their own.
+    /// Number of turns. Each turn measures all sides with new connections.
     turns: usize,
-    /// For how long each side.
+    /// Duration of the measurement of one side.
     time: Duration,
-    /// How many pairs a side has at least in a turn where calls pause: fewer, and it shows what is found out about a key with
-    /// its first calls, and not what it costs after that.
+    /// Minimum number of pairs of a side in a turn with pauses. Too small: the result mainly shows the first calls for
+    /// a key, in which a process learns whether others use it.
     least: usize,
 }
 
-/// One line of a table: a ratio and what it should be.
+/// One row of the table: a ratio and its limit.
 struct Row {
     what: String,
-    /// A pair of each side.
+    /// Time of a pair on each side.
     pairs: [Duration; 3],
     note: String,
     limit: f64,
@@ -79,7 +80,7 @@ async fn main() {
     }
 }
 
-/// A manager with connections of its own, as each process has one.
+/// Creates a manager with separate connections, as in a separate process.
 async fn manager(nodes: &Nodes, linger: Duration) -> LockManager {
     let builder = LockManager::builder().nodes(nodes.urls()).linger(linger);
     let manager = builder.build().expect("the harness gives valid URLs");
@@ -87,7 +88,7 @@ async fn manager(nodes: &Nodes, linger: Duration) -> LockManager {
     manager
 }
 
-/// The sides in an order that differs with each turn.
+/// Returns the sides in an order that changes with each turn.
 fn in_turn(turn: usize) -> impl Iterator<Item = usize> {
     (0..SIDES.len()).map(move |place| (place + turn) % SIDES.len())
 }

@@ -1,4 +1,4 @@
-//! Two processes use the same key in turns: what lingering is not for.
+//! Two processes use the same key in alternation. Lingering is not meant for this pattern.
 
 use crate::{Extent, LINGERING, Row, SIDES, in_turn, manager, mean};
 use redlock_runtime::LockManager;
@@ -8,13 +8,13 @@ use std::time::{Duration, Instant};
 use tokio::time::sleep;
 
 const TO_REACH: f64 = 1.05;
-/// Of long pauses, few turns make many pairs.
+/// Pause from which [`FEW_TURNS`] turns are measured, because each turn takes long.
 const LONG_PAUSE: Duration = Duration::from_millis(100);
 const FEW_TURNS: usize = 2;
-/// A side changes after so many rounds: what the machine does meanwhile is then the same for all.
+/// Number of rounds before the next side is measured. Short blocks expose all sides to the same background load.
 const ROUNDS: usize = 10;
 
-/// The mean of a pair, with `pause` before each.
+/// Returns the mean time of a pair, with `pause` before each.
 pub(crate) async fn measure(nodes: &Nodes, extent: Extent, pause: Duration) -> Row {
     let mut pairs = [const { Vec::new() }; SIDES.len()];
     let mut stats = LingerStats::default();
@@ -30,7 +30,7 @@ pub(crate) async fn measure(nodes: &Nodes, extent: Extent, pause: Duration) -> R
     Row { what, pairs: pairs.map(|pairs| mean(&pairs)), note, limit: TO_REACH }
 }
 
-/// The pairs of each side with connections that are made for it, and what a process has kept.
+/// Measures each side with new connections. Returns the pairs, and the linger statistics of one lingering process.
 async fn in_turns(nodes: &Nodes, extent: Extent, pause: Duration, turn: usize) -> ([Vec<Duration>; 3], LingerStats) {
     let mut processes = Vec::new();
     for linger in SIDES {

@@ -1,4 +1,4 @@
-//! The same process comes back to the same key, and nobody else wants it.
+//! One process acquires the same uncontended key repeatedly.
 
 use crate::percentile::percentile;
 use crate::{Extent, LINGERING, Row, SIDES, in_turn, manager};
@@ -8,7 +8,7 @@ use std::time::{Duration, Instant};
 
 const TO_REACH: f64 = 0.05;
 
-/// The median of a pair, and the commands that it takes.
+/// Returns the median time of a pair, and the number of commands that the pairs send.
 pub(crate) async fn measure(nodes: &Nodes, extent: Extent) -> Row {
     let managers = [manager(nodes, SIDES[0]).await, manager(nodes, SIDES[1]).await, manager(nodes, SIDES[2]).await];
     let mut pairs = [const { Vec::new() }; SIDES.len()];
@@ -37,7 +37,7 @@ async fn again_and_again(manager: &LockManager, side: usize, time: Duration) -> 
     }
 }
 
-/// Those that locks are taken and given back with.
+/// Returns the number of commands that acquire and release locks, on all nodes.
 async fn commands(nodes: &Nodes) -> u64 {
     let mut sum = 0;
     for node in nodes.iter() {

@@ -1,5 +1,5 @@
-//! Two processes that each have keys of their own, some of which are used much more often than others, and now and then one
-//! uses a key of the other.
+//! Two processes with separate sets of keys. Some keys are used much more often than others, and a few calls use a key
+//! of the other process.
 
 use crate::{Extent, LINGERING, Row, SIDES, in_turn, manager, mean};
 use redlock_runtime::admin::LingerStats;
@@ -8,18 +8,18 @@ use redlock_tests::Nodes;
 use std::time::{Duration, Instant};
 use tokio::task::JoinSet;
 
-/// The keys of each process.
+/// Number of keys of each process.
 const KEYS: usize = 1000;
-/// The calls that each process makes at once.
+/// Number of concurrent calls of each process.
 const TASKS: usize = 4;
 
-/// The mean of a pair when that many calls in a hundred are for a key of the other process.
+/// Returns the mean time of a pair. `foreign` is the percentage of calls for a key of the other process.
 pub(crate) async fn measure(nodes: &Nodes, extent: Extent, foreign: u8, limit: f64) -> Row {
     let mut pairs = [const { Vec::new() }; SIDES.len()];
     let mut stats = LingerStats::default();
     for turn in 0..extent.turns {
         for side in in_turn(turn) {
-            // What is known of keys that others have used belongs to a turn.
+            // Use new managers in each turn, because a manager remembers keys that other processes have used.
             let processes = [manager(nodes, SIDES[side]).await, manager(nodes, SIDES[side]).await];
             let run = format!("zipf:{foreign}:{turn}:{side}");
             pairs[side].extend(calls(&processes, &run, extent.time, foreign).await);
@@ -56,7 +56,8 @@ async fn calls(processes: &[LockManager; 2], run: &str, time: Duration, foreign:
     tasks.join_all().await.concat()
 }
 
-/// Key `k` comes with a probability of about 1 / k: the logarithm of its number is spread evenly.
+/// Returns a random key. Key `k` has a probability of about 1 / k, because the logarithm of its number is distributed
+/// uniformly.
 fn zipf(random: &mut fastrand::Rng) -> u64 {
     #[expect(clippy::cast_precision_loss, reason = "a small number")]
     let keys = KEYS as f64;

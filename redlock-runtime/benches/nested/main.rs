@@ -1,8 +1,8 @@
-//! What a call costs in the body of another one with the same key, which enters without a command; and what it costs an
-//! ordinary call that calls in its body could find its lock.
+//! Measures a reentrant call in the body of a call with the same key, which enters without a command. Also measures the
+//! overhead of `with_lock`, which makes its lock visible to calls in its body.
 //!
-//! `cargo bench -p redlock-runtime --bench nested` prints the tables and writes them to `benches/nested.md`; with `-- --quick`,
-//! it only shows that it runs.
+//! `cargo bench -p redlock-runtime --bench nested` prints the tables and writes them to `benches/nested.md`.
+//! The argument `-- --quick` runs a short plan and writes nothing.
 #![allow(clippy::expect_used, clippy::panic, reason = "a benchmark that cannot run should say so and stop")]
 
 #[path = "../common/percentile.rs"]
@@ -17,16 +17,16 @@ use std::fmt;
 use std::time::{Duration, Instant};
 
 const ID: u64 = 123_456;
-/// What a nested call may cost.
+/// Maximum duration of a nested call.
 const GOAL: Duration = Duration::from_nanos(300);
-/// How much longer an ordinary pair may take with a body that shows its lock.
+/// Maximum time of `with_lock`, as a multiple of `acquire` and drop.
 const LIMIT: f64 = 1.02;
-/// So many nested calls are measured together, because the clock costs about as much as a tenth of one of them.
+/// Number of nested calls in one measurement, because reading the clock takes about a tenth of the time of a call.
 const BATCH: u32 = 1000;
-/// How long locks linger where they do.
+/// Linger duration of the manager that lingers.
 const LINGER: Duration = Duration::from_secs(2);
 
-/// What each call has taken, or the mean of a batch.
+/// Durations of all pairs, and the mean duration of each batch of nested calls.
 #[derive(Default)]
 struct Report {
     attribute: Vec<Duration>,
@@ -34,7 +34,7 @@ struct Report {
     pairs: Vec<Pairs>,
 }
 
-/// An acquisition and the drop of its guard, with and without a body that shows the lock.
+/// Durations of `acquire` with a drop, and of `with_lock`.
 struct Pairs {
     what: &'static str,
     plain: Vec<Duration>,
@@ -75,7 +75,7 @@ async fn nested(locks: &LockManager, id: u64) -> Result<u64, LockError> {
 async fn enclosing(locks: &LockManager, id: u64, batches: usize, report: &mut Report) -> Result<(), LockError> {
     let request = LockRequest::new(format!("order:{id}")).reentrant();
     let with_lock = async || locks.with_lock(request.clone(), async |_: &LockGuard| Ok::<_, LockError>(id)).await;
-    // In turns, so that a change of the machine's speed meets both alike.
+    // Alternate, so that a change of the machine's speed affects both equally.
     for _ in 0..batches {
         report.attribute.push(mean(async || nested(locks, id).await).await?);
         report.by_hand.push(mean(with_lock).await?);
@@ -83,7 +83,7 @@ async fn enclosing(locks: &LockManager, id: u64, batches: usize, report: &mut Re
     Ok(())
 }
 
-/// How long one of many calls takes.
+/// Returns the mean duration of many calls.
 async fn mean(call: impl AsyncFn() -> Result<u64, LockError>) -> Result<Duration, LockError> {
     let begun = Instant::now();
     for _ in 0..BATCH {
@@ -92,7 +92,7 @@ async fn mean(call: impl AsyncFn() -> Result<u64, LockError>) -> Result<Duration
     Ok(begun.elapsed() / BATCH)
 }
 
-/// The same call with and without a body that shows its lock, in turns.
+/// Measures `acquire` with a drop, and `with_lock`, in alternation.
 async fn pairs(what: &'static str, manager: &LockManager, calls: usize) -> Result<Pairs, LockError> {
     let (mut plain, mut shown) = (Vec::with_capacity(calls), Vec::with_capacity(calls));
     let request = LockRequest::new("pair");

@@ -1,4 +1,4 @@
-//! Balances that several processes read and write, with nothing but the locks to keep them right.
+//! Account balances that several processes read and write. Only the locks keep them correct.
 
 use std::fs::File;
 use std::os::unix::fs::FileExt;
@@ -10,13 +10,13 @@ pub(crate) const ACCOUNTS: u64 = 64;
 const OPENING_BALANCE: i64 = 1_000_000;
 const SIZE: u64 = size_of::<i64>() as u64;
 
-/// A file with one number for each account.
+/// File with one number for each account.
 pub(crate) struct Accounts {
     file: File,
 }
 
 impl Accounts {
-    /// New ones, for whoever opens them by the path.
+    /// Creates the accounts, and returns them with the path for [`open`](Self::open).
     pub(crate) fn create(folder: &Path) -> (Self, PathBuf) {
         let path = folder.join("accounts");
         let file = File::options().read(true).write(true).create(true).truncate(true).open(&path);
@@ -29,7 +29,8 @@ impl Accounts {
         Self { file: File::options().read(true).write(true).open(path).expect("the parent has made it") }
     }
 
-    /// Reads both, lets others run, and writes both that much later: whoever does so at the same time takes money away, or makes some.
+    /// Reads both balances, waits for the length of the body or yields, and writes both balances. Concurrent transfers
+    /// of one account would change the total.
     pub(crate) async fn transfer(&self, from: u64, to: u64, body: Duration) {
         let (left, there) = (self.balance(from), self.balance(to));
         if body.is_zero() {
@@ -41,7 +42,7 @@ impl Accounts {
         self.put(to, there + 1);
     }
 
-    /// Whether there is as much money as in the beginning.
+    /// Returns `true` if the total has not changed.
     pub(crate) fn are_exact(&self) -> bool {
         let sum: i64 = (0..ACCOUNTS).map(|account| self.balance(account)).sum();
         sum == OPENING_BALANCE * ACCOUNTS.cast_signed()

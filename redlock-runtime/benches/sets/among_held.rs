@@ -1,4 +1,4 @@
-//! What a free lock costs at a server where many others are held.
+//! Cost of an uncontended lock on a server with many other locks.
 
 use crate::held::{hold, in_one_tree};
 use crate::kind::Kind;
@@ -9,10 +9,10 @@ use redlock_tests::Nodes;
 use std::fmt;
 
 const FEW: usize = 100;
-/// What a path may take among many, in pairs of the same among few.
+/// Maximum time of a path lock among many held locks, as a multiple of the time among few.
 const MOST: f64 = 1.15;
 
-/// A server with locks that are held.
+/// Server with held locks.
 struct Site {
     held: Vec<LockGuard>,
     manager: LockManager,
@@ -38,7 +38,7 @@ impl Site {
 
 pub(crate) struct AmongHeld {
     count: usize,
-    /// As in [`Site`], among few and among many.
+    /// Measurements of each [`Site`]: among few and among many held locks.
     one_key: [Pairs; 2],
     path: [Pairs; 2],
 }

@@ -1,4 +1,4 @@
-//! What a lock of each kind costs that nobody else wants.
+//! Cost of an uncontended lock of each kind.
 
 use crate::kind::Kind;
 use crate::pairs::{Pairs, ratio};
@@ -6,14 +6,15 @@ use crate::result_file;
 use redlock_tests::Nodes;
 use std::fmt;
 
-/// What a pair may take, in pairs of one key. That of a shared lock is in `shared.md`.
+/// Kinds of locks, each with its maximum time as a multiple of a lock of one key. The limit for shared locks is in the
+/// benchmark `shared`.
 const KINDS: [(Kind, Option<f64>); 4] =
     [(Kind::Exclusive, None), (Kind::Shared, None), (Kind::TwoKeys, Some(1.2)), (Kind::Path, Some(1.45))];
 
-/// The lines of the table for so many nodes.
+/// Rows of the table for one number of nodes.
 pub(crate) struct Free {
     nodes: u32,
-    /// As in [`KINDS`].
+    /// Measurements in the order of [`KINDS`].
     pairs: [Pairs; KINDS.len()],
 }
 

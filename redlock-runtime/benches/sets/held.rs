@@ -4,13 +4,13 @@ use crate::TTL;
 use redlock_runtime::{LockGuard, LockManager, LockRequest};
 use tokio::task::JoinSet;
 
-/// The tasks that take them: one after the other, it would take a minute.
+/// Number of tasks that acquire the locks. A single task would need a minute.
 const TASKS: usize = 64;
 
-/// Folders of a tree that has all of them.
+/// Number of folders in the tree of [`in_one_tree`].
 const FOLDERS: usize = 1000;
 
-/// Takes so many, each by the request with its number.
+/// Acquires `count` locks. `request` returns the request for each number.
 pub(crate) async fn hold(manager: &LockManager, count: usize, request: fn(usize) -> LockRequest) -> Vec<LockGuard> {
     let mut tasks = JoinSet::new();
     for task in 0..TASKS {
@@ -27,7 +27,7 @@ pub(crate) async fn hold(manager: &LockManager, count: usize, request: fn(usize)
     tasks.join_all().await.into_iter().flatten().collect()
 }
 
-/// A path of depth 3 in a tree that all of them are in.
+/// Returns the request for a path of depth 3. All these paths are in one tree.
 pub(crate) fn in_one_tree(number: usize) -> LockRequest {
     LockRequest::path(format!("/bench/{}/{number}", number % FOLDERS))
 }

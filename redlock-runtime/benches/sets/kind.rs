@@ -1,19 +1,19 @@
-//! What is locked.
+//! Kinds of locks.
 
 use redlock_runtime::LockRequest;
 
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Kind {
-    /// One key alone: what the others are measured by.
+    /// One key, exclusive. The other kinds are compared with this one.
     Exclusive,
     Shared,
     TwoKeys,
-    /// A place in a tree, with two above it.
+    /// A path of depth 3.
     Path,
 }
 
 impl Kind {
-    /// Number `number` of those that have no name in common.
+    /// Returns a request. Requests with different numbers have no key in common.
     pub(crate) fn request(self, number: usize) -> LockRequest {
         let key = format!("bench:{number}");
         match self {

@@ -1,8 +1,8 @@
-//! Locks of two keys and of places in a tree, beside those of one key: free ones, among a hundred thousand that are held, a storm of
-//! transfers, and what held ones cost at a server.
+//! Compares locks of two keys and of paths with locks of one key. Measures uncontended locks, locks among a hundred
+//! thousand held locks, concurrent transfers, and the memory of held locks on a server.
 //!
-//! `cargo bench -p redlock-runtime --bench sets` prints the tables and writes them to `benches/sets.md`; with `-- --quick`, it only
-//! shows that it runs.
+//! `cargo bench -p redlock-runtime --bench sets` prints the tables and writes them to `benches/sets.md`.
+//! The argument `-- --quick` runs a short plan and writes nothing.
 #![allow(clippy::expect_used, clippy::panic, reason = "a benchmark that cannot run should say so and stop")]
 
 mod accounts;
@@ -34,22 +34,22 @@ use std::time::Duration;
 use storm::Storm;
 use tokio::runtime::Runtime;
 
-/// How much is measured.
+/// Extent of the measurements.
 #[derive(Clone, Copy)]
 pub(crate) struct Plan {
-    /// In which everything comes once.
+    /// Number of turns. Each turn measures every kind of lock once.
     turns: usize,
-    /// Those of a storm, and how long one of them lasts.
+    /// Number of storms. `storm` is the duration of one storm.
     storms: usize,
     storm: Duration,
-    /// Locks that are held at once.
+    /// Number of locks that are held at once.
     held: usize,
 }
 
 const WHOLE: Plan = Plan { turns: 30, storms: 3, storm: Duration::from_millis(2500), held: 100_000 };
 const QUICK: Plan = Plan { turns: 4, storms: 1, storm: Duration::from_secs(1), held: 10_000 };
 
-/// Longer than the benchmark, so that nothing is renewed while something else is measured.
+/// Longer than the benchmark, so that no lock is renewed during a measurement.
 const TTL: Duration = Duration::from_secs(1800);
 
 struct Report {

@@ -1,4 +1,4 @@
-//! What a held lock costs in the memory of a server.
+//! Memory of a held lock on a server.
 
 use crate::held::{hold, in_one_tree};
 use crate::kind::Kind;
@@ -10,7 +10,7 @@ use std::fmt;
 const MOST_SHARED: f64 = 200.0;
 const MOST_PATH: f64 = 700.0;
 
-/// What is held, and in how many bytes each.
+/// Name, request, and maximum number of bytes of each lock.
 type Row = (&'static str, fn(usize) -> LockRequest, Option<f64>);
 
 const ROWS: [Row; 6] = [
@@ -25,7 +25,7 @@ const ROWS: [Row; 6] = [
 pub(crate) struct Memory {
     count: usize,
     version: String,
-    /// As in [`ROWS`].
+    /// Bytes per lock in the order of [`ROWS`].
     bytes: Vec<f64>,
 }
 
@@ -41,11 +41,11 @@ impl Memory {
     }
 }
 
-/// What each of so many takes at the server.
+/// Returns the memory of one lock on the server.
 #[expect(clippy::cast_precision_loss, reason = "far less than 2^52")]
 async fn of_each(server: &Nodes, count: usize, request: fn(usize) -> LockRequest) -> f64 {
     let manager = crate::manager(&server.urls()).await;
-    // What the first one of a kind makes, such as a channel, is no memory of each.
+    // Acquire one lock first. One-time allocations, such as a channel, must not be included.
     drop(hold(&manager, 1, request).await);
     let before = used_memory(server).await;
     let held = hold(&manager, count, request).await;

@@ -1,4 +1,4 @@
-//! Pairs of acquisition and release that nobody waits for, by one task.
+//! Acquire-and-release pairs without contention, by one task.
 
 use crate::cpu_time::cpu_time;
 use crate::percentile::percentile;
@@ -7,23 +7,23 @@ use redlock_runtime::{LockError, LockManager, LockRequest};
 use redlock_tests::Nodes;
 use std::time::{Duration, Instant};
 
-/// How long a turn lasts: some hundreds of pairs.
+/// Duration of a turn, which is some hundreds of pairs.
 const TURN: Duration = Duration::from_millis(100);
 
 #[derive(Default)]
 pub(crate) struct Pairs {
     latencies: Vec<Duration>,
-    /// Of this process, for all of them.
+    /// CPU time of this process in all turns.
     cpu: Duration,
-    /// Of all servers, for all of them.
+    /// CPU time of all servers in all turns.
     server_cpu: Duration,
 }
 
 impl Pairs {
-    /// Adds those of a turn.
+    /// Runs one turn and adds its measurements.
     pub(crate) async fn measure(&mut self, manager: &LockManager, servers: &Nodes, request: LockRequest) {
         let (of_servers, used) = (server_cpu::of(servers).await, cpu_time());
-        // On a worker of the runtime, where a service runs its tasks.
+        // Run on a worker thread of the runtime, as the tasks of a service do.
         let worker = tokio::spawn(work(manager.clone(), request));
         self.latencies.extend(worker.await.expect("the worker panicked"));
         self.cpu += cpu_time().saturating_sub(used);
@@ -60,7 +60,7 @@ async fn work(manager: LockManager, request: LockRequest) -> Vec<Duration> {
     }
 }
 
-/// How many times as long one takes as the other.
+/// Returns the ratio of two durations.
 pub(crate) fn ratio(one: Duration, other: Duration) -> f64 {
     one.as_secs_f64() / other.as_secs_f64()
 }

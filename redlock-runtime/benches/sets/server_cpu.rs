@@ -1,9 +1,9 @@
-//! The CPU time of servers, as they count it.
+//! CPU time of the servers, as reported by `INFO`.
 
 use redlock_tests::{Nodes, RedisServer};
 use std::time::Duration;
 
-/// That of all of them together so far.
+/// Returns the total CPU time of all servers so far.
 pub(crate) async fn of(servers: &Nodes) -> Duration {
     let mut all = Duration::ZERO;
     for server in servers.iter() {

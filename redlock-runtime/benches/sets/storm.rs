@@ -1,4 +1,4 @@
-//! Processes that transfer money between the same accounts: both locked at once, and one after the other.
+//! Processes that transfer money between the same accounts. Compares one lock of both accounts with two nested locks.
 
 use crate::accounts::{ACCOUNTS, Accounts};
 use crate::jain::jain;
@@ -9,34 +9,34 @@ use std::fmt;
 use std::time::Duration;
 
 const PROCESSES: usize = 8;
-/// What each process does.
+/// Loads that are measured.
 pub(crate) const LOADS: [Load; 3] = [
     Load { tellers: 1, body: Duration::ZERO },
     Load { tellers: 8, body: Duration::ZERO },
     Load { tellers: 8, body: Duration::from_millis(5) },
 ];
 
-/// Transfers in a second, in those with nested locks.
+/// Minimum rate of transfers, as a multiple of the rate with nested locks.
 const LEAST: f64 = 1.5;
-/// Of Jain's index over the processes.
+/// Minimum of Jain's index over the processes.
 const LEAST_JAIN: f64 = 0.99;
 
-/// What was done in one way.
+/// Results of one way of locking.
 #[derive(Default)]
 struct Outcome {
     transfers: [usize; PROCESSES],
     longest: Duration,
-    /// Of all processes.
+    /// CPU time of all processes.
     cpu: Duration,
-    /// Of all servers.
+    /// CPU time of all servers.
     server_cpu: Duration,
 }
 
-/// Two lines of the table.
+/// Two rows of the table.
 pub(crate) struct Storm {
     nodes: u32,
     load: Load,
-    /// For each way.
+    /// Total duration of the measurements of each way.
     time: Duration,
     together: Outcome,
     nested: Outcome,

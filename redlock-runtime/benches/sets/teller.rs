@@ -1,7 +1,12 @@
-//! A process that transfers money: this benchmark, executed again with `--child`.
+//! Process that transfers money: this benchmark, executed again with `--child`.
 //!
-//! The child says `ready`, and then answers one line by one line. It is told how to lock, how many tellers it has, how long a body is and for how long they transfer, in milliseconds, and says how many transfers that were, what the longest one took and what CPU time all of them did, in nanoseconds. The end
-//! of its input ends the child.
+//! The child prints `ready`, and then answers each line of its input with one line. The child exits at the end of its
+//! input.
+//!
+//! - Input: the way of locking, the number of tellers, the length of a body, and the duration of the run. Times are in
+//!   milliseconds.
+//! - Answer: the number of transfers, the duration of the longest one, and the CPU time of the process. Times are in
+//!   nanoseconds.
 
 use crate::accounts::{ACCOUNTS, Accounts};
 use crate::cpu_time::cpu_time;
@@ -16,28 +21,28 @@ use tokio::task::{JoinSet, block_in_place};
 
 const CHILD: &str = "--child";
 
-/// A transfer that takes longer is one of a deadlock.
+/// Time limit of an acquisition, after which a deadlock is assumed.
 const LIMIT: Duration = Duration::from_secs(20);
 
-/// How the two accounts of a transfer are locked.
+/// Way of locking the two accounts of a transfer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Way {
-    /// By one lock of two keys, in the order in which they come.
+    /// One lock of both keys.
     Together,
-    /// By two locks, the smaller account first, one in the other.
+    /// Two nested locks, with the smaller account first.
     Nested,
 }
 
-/// What a process is to do.
+/// Load of one process.
 #[derive(Clone, Copy)]
 pub(crate) struct Load {
-    /// Those that transfer at the same time.
+    /// Number of concurrent tellers, each of which runs one transfer after another.
     pub(crate) tellers: u64,
-    /// How long a body takes.
+    /// Length of a body.
     pub(crate) body: Duration,
 }
 
-/// What the tellers of one process have done.
+/// Results of all tellers of one process.
 #[derive(Clone, Copy, Default)]
 pub(crate) struct Work {
     pub(crate) transfers: usize,
@@ -45,7 +50,7 @@ pub(crate) struct Work {
     pub(crate) cpu: Duration,
 }
 
-/// The parent's end. Dropping it kills the child.
+/// Handle of the parent. Dropping it kills the child.
 pub(crate) struct Process {
     child: Child,
     input: ChildStdin,
@@ -63,18 +68,18 @@ impl Process {
         Self { child, input, output }
     }
 
-    /// Returns once the child is connected.
+    /// Waits until the child is connected.
     pub(crate) fn ready(&mut self) {
         assert_eq!(self.answer(), "ready");
     }
 
-    /// Has the child begin.
+    /// Starts a run in the child.
     pub(crate) fn begin(&mut self, way: Way, Load { tellers, body }: Load, time: Duration) {
         let [body, time] = [body, time].map(|time| time.as_millis());
         writeln!(self.input, "{way:?} {tellers} {body} {time}").expect("the child listens");
     }
 
-    /// What it has done, once it has.
+    /// Waits for the end of the run and returns its results.
     pub(crate) fn done(&mut self) -> Work {
         let [transfers, longest, cpu] = numbers_of(&self.answer());
         let [longest, cpu] = [longest, cpu].map(Duration::from_nanos);
@@ -91,7 +96,7 @@ impl Process {
 
 impl Drop for Process {
     fn drop(&mut self) {
-        // An error says that it has ended before.
+        // An error means that the child has exited already.
         let _ = self.child.kill();
         let _ = self.child.wait();
     }
@@ -102,7 +107,8 @@ fn numbers_of(text: &str) -> [u64; 3] {
     numbers.try_into().expect("three of them")
 }
 
-/// The child's end: whether this process was started as one; if so, it has done its work.
+/// Entry point of the child. Returns `false` if this process was not started as a child, and otherwise runs until the
+/// end of its input.
 pub(crate) fn was_child() -> bool {
     let arguments: Vec<String> = std::env::args().skip(1).collect();
     let [first, accounts, urls @ ..] = arguments.as_slice() else { return false };
@@ -150,7 +156,7 @@ async fn work(manager: &LockManager, accounts: &Arc<Accounts>, way: Way, load: L
     Work { transfers, longest, cpu: cpu_time().saturating_sub(used) }
 }
 
-/// Between two random accounts.
+/// Transfers between two random accounts.
 async fn transfer(manager: &LockManager, accounts: &Accounts, way: Way, body: Duration) {
     let from = fastrand::u64(0..ACCOUNTS);
     let to = (from + fastrand::u64(1..ACCOUNTS)) % ACCOUNTS;

@@ -1,4 +1,4 @@
-//! Permits beside exclusive locks of the same key: how long a call waits for its permit, and how many bodies run.
+//! Permits and exclusive locks of the same key. Measures the wait for a permit, and the number of bodies.
 
 use crate::percentile::percentile;
 use crate::result_file::verdict;
@@ -13,22 +13,23 @@ use tokio::time::sleep;
 
 const KEY: &str = "bench:beside";
 const ANOTHER_KEY: &str = "bench:apart";
-/// Tasks that hold the key exclusively, the time for which each of them does, and the time for which it rests.
+/// Tasks that hold the key exclusively, the duration of each hold, and the pause after it.
 const WRITERS: usize = 3;
 const WRITING: Duration = Duration::from_millis(3);
 const RESTING: Duration = Duration::from_millis(20);
-/// Pause of the call whose wait is measured.
+/// Pause before each measured wait.
 const APART: Duration = Duration::from_millis(30);
-/// Tasks that want permits all the time, the number of permits, and the length of their bodies.
+/// Tasks that acquire permits without a pause, the number of permits, and the length of a body.
 const TASKS: usize = 8;
 const PERMITS: u32 = 4;
 const BODY: Duration = Duration::from_millis(1);
-/// Length of one turn of each measurement.
+/// Duration of one turn of each measurement.
 const TURN: Duration = Duration::from_millis(1500);
 
-/// Maximum of the mean wait for a permit, in mean waits of a shared call in its place.
+/// Maximum of the mean wait for a permit, as a multiple of the mean wait of a shared call.
 const MOST: f64 = 3.0;
-/// Minimum of the bodies beside exclusive calls of the same key, as a part of those beside exclusive calls of another key.
+/// Minimum number of bodies with exclusive calls for the same key, as a fraction of the number with exclusive calls for
+/// another key.
 const LEAST: f64 = 2.0 / 3.0;
 
 /// Results of all turns.
@@ -91,7 +92,7 @@ fn patient(request: LockRequest) -> LockRequest {
     request.wait(Duration::from_secs(60))
 }
 
-/// Adds the waits of one turn.
+/// Measures the waits of one turn and adds them to `waits`.
 async fn waits(ours: &LockManager, theirs: &LockManager, request: LockRequest, waits: &mut Vec<Duration>) {
     let (writers, end) = (Writers::start(theirs, KEY, (WRITERS, WRITING)), Instant::now() + TURN);
     while Instant::now() < end {
@@ -104,7 +105,7 @@ async fn waits(ours: &LockManager, theirs: &LockManager, request: LockRequest, w
     writers.stop().await;
 }
 
-/// Returns how many bodies run under permits in one turn, beside exclusive calls for `key`.
+/// Returns the number of bodies that run under permits in one turn, with concurrent exclusive calls for `key`.
 async fn bodies(ours: &LockManager, theirs: &LockManager, key: &'static str) -> usize {
     let (writer, end) = (Writers::start(theirs, key, (1, Duration::ZERO)), Instant::now() + TURN);
     let mut tasks = JoinSet::new();
@@ -127,7 +128,7 @@ async fn bodies(ours: &LockManager, theirs: &LockManager, key: &'static str) -> 
     bodies
 }
 
-/// The tables with these lines.
+/// Tables with these results.
 pub(crate) struct Tables<'a>(pub(crate) &'a [Beside]);
 
 impl fmt::Display for Tables<'_> {

@@ -1,4 +1,4 @@
-//! Pairs of acquisition and release that nobody waits for.
+//! Acquire-and-release pairs without contention.
 
 use crate::cpu_time::cpu_time;
 use crate::percentile::percentile;
@@ -7,19 +7,20 @@ use redlock_runtime::{LockError, LockManager, LockRequest, Mode};
 use std::fmt;
 use std::time::{Duration, Instant};
 
-/// What a share may cost in locks that are not shared, where one task takes it: by a script in place of a plain `SET`. Of many
-/// tasks, the servers are what is measured, which have one thread each for all of them.
+/// Maximum time of a shared lock, as a multiple of an exclusive lock, with one task. A shared lock uses a script
+/// instead of a plain `SET`. There is no limit for many tasks: their speed depends on the servers, which have one
+/// thread each.
 const MOST: f64 = 1.25;
 
-/// What pairs have taken.
+/// Measurements of acquire-and-release pairs.
 #[derive(Default)]
 struct Pairs {
     latencies: Vec<Duration>,
-    /// Of this process, for all of them.
+    /// CPU time of this process in all measurements.
     cpu: Duration,
 }
 
-/// One line of the table.
+/// One row of the table.
 pub(crate) struct Free {
     nodes: usize,
     tasks: usize,
@@ -36,7 +37,7 @@ impl Free {
     ) -> Self {
         let (mut alone, mut shared) = (Pairs::default(), Pairs::default());
         for _ in 0..turns {
-            // Of locks that are not shared, one key would be a queue.
+            // Use one key per task: exclusive locks of a single key would wait for each other.
             alone.measure(manager, tasks, |task| LockRequest::new(format!("bench:{task}"))).await;
             let request = |task| LockRequest::new(if is_one_key { "bench".into() } else { format!("bench:{task}") });
             shared.measure(manager, tasks, |task| request(task).mode(Mode::Shared)).await;
@@ -46,7 +47,7 @@ impl Free {
 }
 
 impl Pairs {
-    /// Adds those of a tenth of a second.
+    /// Runs pairs for 0.1 s and adds their measurements.
     async fn measure(&mut self, manager: &LockManager, tasks: usize, request: impl Fn(usize) -> LockRequest) {
         let (used, end) = (cpu_time(), Instant::now() + Duration::from_millis(100));
         let workers: Vec<_> = (0..tasks).map(|task| tokio::spawn(work(manager.clone(), request(task), end))).collect();

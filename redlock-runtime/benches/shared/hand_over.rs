@@ -1,4 +1,4 @@
-//! Locks that go from a writer to whoever waits.
+//! Hand-over from a writer to waiting calls.
 
 use crate::percentile::percentile;
 use redlock_runtime::{LockGuard, LockManager, LockRequest, Mode};
@@ -12,7 +12,7 @@ pub(crate) const READERS: usize = 16;
 
 pub(crate) const KEY: &str = "bench";
 
-/// One line of the table.
+/// One row of the table.
 pub(crate) struct HandOver {
     nodes: usize,
     to_a_writer: Vec<Duration>,
@@ -28,7 +28,8 @@ impl HandOver {
         }
         let (mut to_a_writer, mut to_readers) = (Vec::new(), Vec::new());
         for round in 0..rounds {
-            // Another one each time: who has waited lately may have the lock sooner.
+            // Use another manager in each round, because a manager that has waited recently may acquire the lock
+            // sooner.
             let one = managers.get(round % READERS..=round % READERS).expect("there are so many");
             to_a_writer.push(hand_over(servers, &holder, one, Mode::Exclusive).await);
             to_readers.push(hand_over(servers, &holder, &managers, Mode::Shared).await);
@@ -37,7 +38,7 @@ impl HandOver {
     }
 }
 
-/// How long it takes until one call of each of `managers` has the lock, which `holder` gives back.
+/// Returns the time from the release by `holder` until one call of each of `managers` holds the lock.
 async fn hand_over(servers: &Nodes, holder: &LockManager, managers: &[LockManager], mode: Mode) -> Duration {
     let held = holder.acquire(KEY).await.expect("it is free");
     let mut waiting = JoinSet::new();
@@ -51,7 +52,7 @@ async fn hand_over(servers: &Nodes, holder: &LockManager, managers: &[LockManage
     wait_until_queued(servers, managers.len()).await;
     let begun = Instant::now();
     held.release().await.expect("it is held");
-    // Nobody gives it back before all have it.
+    // All guards are kept until every call holds the lock.
     let all = waiting.join_all().await;
     let last = all.iter().map(|(at, _)| *at).max().expect("there is one at least");
     for (_, guard) in all {
@@ -60,7 +61,7 @@ async fn hand_over(servers: &Nodes, holder: &LockManager, managers: &[LockManage
     last.duration_since(begun)
 }
 
-/// Waits until so many calls stand in the queue of every node.
+/// Waits until `many` calls are queued at every node.
 pub(crate) async fn wait_until_queued(servers: &Nodes, many: usize) {
     for server in servers.iter() {
         let queued = async || server.inspect().command::<usize>(&["ZCOUNT", &format!("{{{KEY}}}:q"), "0", "1"]).await;

@@ -1,4 +1,4 @@
-//! Many readers of one process, and a writer of another one between them.
+//! Many readers in one process, and a writer in another process.
 
 use crate::percentile::percentile;
 use crate::result_file;
@@ -11,33 +11,34 @@ use tokio::time::sleep;
 
 const READERS: usize = 64;
 const KEY: &str = "bench";
-/// What a reader does with its lock. Much shorter, and tokio's timers are measured, which count whole milliseconds.
+/// Length of a reader's body. Too small: the result shows the precision of tokio's timers, which is one millisecond.
 const BODY: Duration = Duration::from_millis(5);
-/// How long the writer leaves the readers alone.
+/// Pause of the writer between two locks.
 const PAUSE: Duration = Duration::from_millis(100);
 
-/// So many times as many bodies as taking turns.
+/// Minimum number of bodies with shared locks, as a multiple of the number with exclusive locks.
 const LEAST: f64 = 40.0;
-/// Commands of clients at each node for one reader.
+/// Maximum number of client commands on each node per body.
 const MOST_COMMANDS: f64 = 0.1;
-/// In bodies of readers, as long as they take.
+/// Maximum of the writer's median wait, as a multiple of the mean length of a reader's body.
 const LONGEST_WAIT: f64 = 2.0;
 
-/// One line of the table.
+/// One row of the table.
 pub(crate) struct Joined {
     nodes: usize,
     in_turns: f64,
     together: f64,
-    /// Of all commands at one node, for each body, while nobody writes.
+    /// Number of commands per body on one node, without a writer.
     commands: f64,
-    /// While a writer comes now and then.
+    /// Waits of the writer.
     waits: Vec<Duration>,
-    /// How long a body of a reader takes meanwhile: its timer counts whole milliseconds, and its task waits for a thread.
+    /// Mean length of a reader's body while the writer runs. It exceeds [`BODY`], because the timer is imprecise and
+    /// the task waits for a thread.
     body: Duration,
     commands_with_writer: f64,
 }
 
-/// The bodies that have run, and the time in all of them.
+/// Number of bodies, and their total duration.
 #[derive(Default)]
 struct Bodies {
     count: u32,
@@ -49,7 +50,7 @@ impl Joined {
     pub(crate) async fn measure(servers: &Nodes, time: Duration) -> Self {
         let (ours, theirs) = (crate::manager(&servers.urls()).await, crate::manager(&servers.urls()).await);
         let in_turns = run(&ours, Mode::Exclusive, time).await;
-        // The channels stand from here on, as in a process that runs for a while.
+        // Subscribe to the channels before the measurement, as in a process that has run for a while.
         run(&ours, Mode::Shared, time / 10).await;
         let before = servers.commands_processed().await;
         let together = run(&ours, Mode::Shared, time).await;
@@ -64,7 +65,7 @@ impl Joined {
     }
 }
 
-/// What runs in that time, of so many tasks that do nothing else.
+/// Runs bodies in [`READERS`] concurrent tasks for the given time.
 async fn run(manager: &LockManager, mode: Mode, time: Duration) -> Bodies {
     let end = Instant::now() + time;
     let mut tasks = JoinSet::new();
@@ -89,7 +90,7 @@ async fn run(manager: &LockManager, mode: Mode, time: Duration) -> Bodies {
     tasks.join_all().await.into_iter().fold(Bodies::default(), add)
 }
 
-/// How long a writer waits each time.
+/// Returns the waits of a writer.
 async fn write(manager: &LockManager, time: Duration) -> Vec<Duration> {
     let (end, mut waits) = (Instant::now() + time, Vec::new());
     while Instant::now() + PAUSE < end {
@@ -119,7 +120,7 @@ impl fmt::Display for Joined {
     }
 }
 
-/// The table with these lines.
+/// Writes the table with these results.
 pub(crate) fn table(lines: &[Joined], f: &mut fmt::Formatter<'_>) -> fmt::Result {
     writeln!(
         f,

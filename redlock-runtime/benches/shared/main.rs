@@ -1,4 +1,4 @@
-//! What a share of a lock costs beside the lock alone: free ones, and those that are handed over.
+//! Compares shared locks and permits with exclusive locks: uncontended, handed over, and in many tasks of one process.
 //!
 //! `cargo bench -p redlock-runtime --bench shared` prints the tables and writes them to `benches/shared.md`.
 #![allow(

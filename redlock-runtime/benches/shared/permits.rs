@@ -1,4 +1,4 @@
-//! Permits that are free, beside locks that are not shared, and many calls of one process for few permits.
+//! Compares uncontended permits with exclusive locks, and measures many calls of one process for few permits.
 
 use crate::percentile::percentile;
 use crate::result_file;
@@ -12,22 +12,22 @@ use tokio::time::sleep;
 const TASKS: usize = 500;
 const PERMITS: u32 = 5;
 const KEY: &str = "bench:permits";
-/// What a call does with its permit: so much, or nothing at all. With the first, no more than `PERMITS / BODY` can be done. Much
-/// shorter, and tokio's timers are measured, which count whole milliseconds.
+/// Lengths of a body. The first limits the rate to `PERMITS / BODY`. Shorter bodies would show the precision of tokio's
+/// timers, which is one millisecond.
 const BODIES: [Duration; 2] = [Duration::from_millis(5), Duration::ZERO];
-/// How long whoever has found all numbered keys taken leaves them alone.
+/// Pause of a task that has found all numbered keys taken.
 const PAUSE: Duration = Duration::from_millis(10);
-/// How long the waiter of the other process leaves the permits alone.
+/// Pause of the second manager between two permits.
 const APART: Duration = Duration::from_millis(100);
 
-/// What a free permit may cost in locks that are not shared, at one node.
+/// Maximum time of an uncontended permit on one node, as a multiple of an exclusive lock.
 const MOST: f64 = 1.2;
-/// So many times as many bodies as by numbered keys.
+/// Minimum number of bodies with permits, as a multiple of the number with numbered keys.
 const LEAST: f64 = 5.0;
-/// In bodies.
+/// Maximum of the median wait, as a multiple of the length of a body.
 const LONGEST_WAIT: f64 = 2.0;
 
-/// What is measured at so many nodes.
+/// Results for one number of nodes.
 pub(crate) struct Permits {
     nodes: usize,
     alone: Vec<Duration>,
@@ -40,7 +40,7 @@ struct Crowd {
     body: Duration,
     numbered: f64,
     passed: f64,
-    /// Of all commands at one node, for each body, those inside of scripts with them.
+    /// Number of commands per body on one node, including the commands inside scripts.
     commands: f64,
     waits: Vec<Duration>,
 }
@@ -70,7 +70,7 @@ impl Crowd {
         time: Duration,
     ) -> Self {
         let by_numbers = run(ours, (body, time), by_number).await;
-        // The channels stand from here on, as in a process that runs for a while.
+        // Subscribe to the channels before the measurement, as in a process that has run for a while.
         run(ours, (body, time / 10), by_permit).await;
         let before = servers.commands_processed().await;
         let (by_permits, waits) = tokio::join!(run(ours, (body, time), by_permit), wait_now_and_then(theirs, time));
@@ -81,7 +81,7 @@ impl Crowd {
     }
 }
 
-/// Adds the pairs of a tenth of a second.
+/// Runs pairs for 0.1 s and adds their latencies.
 async fn pairs(manager: &LockManager, request: impl Fn() -> LockRequest, latencies: &mut Vec<Duration>) {
     let end = Instant::now() + Duration::from_millis(100);
     loop {
@@ -95,7 +95,7 @@ async fn pairs(manager: &LockManager, request: impl Fn() -> LockRequest, latenci
     }
 }
 
-/// How many bodies run in that time, of so many tasks that do nothing else.
+/// Runs `one` in [`TASKS`] concurrent tasks for the given time. Returns the number of bodies.
 async fn run<F>(
     manager: &LockManager,
     (body, time): (Duration, Duration),
@@ -119,7 +119,7 @@ where
     tasks.join_all().await.into_iter().sum()
 }
 
-/// One body under a permit.
+/// Runs one body under a permit.
 async fn by_permit(manager: LockManager, body: Duration, _: usize, _: Instant) -> bool {
     let request = LockRequest::new(KEY).permits(PERMITS).wait(Duration::from_secs(60));
     let held = manager.acquire(request).await.expect("it comes to its turn");
@@ -128,7 +128,7 @@ async fn by_permit(manager: LockManager, body: Duration, _: usize, _: Instant) -
     true
 }
 
-/// One body under the first of so many keys that is free, tried in turn until then, or until the end.
+/// Runs one body under the first free key of the numbered keys. Returns `false` if no key is free before the end.
 async fn by_number(manager: LockManager, body: Duration, task: usize, end: Instant) -> bool {
     let permits = PERMITS as usize;
     while Instant::now() < end {
@@ -153,7 +153,7 @@ async fn work(body: Duration) {
     if body.is_zero() { yield_now().await } else { sleep(body).await }
 }
 
-/// How long a call of another process waits each time.
+/// Returns the waits of a call in the second manager.
 async fn wait_now_and_then(manager: &LockManager, time: Duration) -> Vec<Duration> {
     let (end, mut waits) = (Instant::now() + time, Vec::new());
     while Instant::now() + APART < end {
@@ -167,7 +167,7 @@ async fn wait_now_and_then(manager: &LockManager, time: Duration) -> Vec<Duratio
     waits
 }
 
-/// The tables with these lines.
+/// Writes the tables with these results.
 pub(crate) fn table(lines: &[Permits], f: &mut fmt::Formatter<'_>) -> fmt::Result {
     let verdict = result_file::verdict;
     writeln!(f, "\nPairs of locks that are not shared, and of permits, which nobody else wants.\n")?;
@@ -176,7 +176,8 @@ pub(crate) fn table(lines: &[Permits], f: &mut fmt::Formatter<'_>) -> fmt::Resul
     for Permits { nodes, alone, permitted, .. } in lines {
         let [alone, permitted] = [alone, permitted].map(|latencies| percentile(latencies, 50));
         let ratio = permitted.as_secs_f64() / alone.as_secs_f64();
-        // With more nodes, the turnstile is taken first.
+        // The goal is for one node only. A permit on several nodes first acquires the turnstile, a lock that admits one
+        // call at a time.
         let verdict = if *nodes == 1 { verdict(ratio <= MOST) } else { "" };
         writeln!(f, "| {nodes} | {alone:.1?} | {permitted:.1?} | {ratio:.2} | {verdict} |")?;
     }
@@ -217,7 +218,7 @@ impl Crowd {
         let ratio = passed / numbered;
         let (median, longest) = (percentile(waits, 50), percentile(waits, 99));
         let verdict = result_file::verdict;
-        // How much longer bodies could be done is no question of who takes turns.
+        // The length of the bodies limits the rate, so the comparison with numbered keys has no goal.
         let is_bound = !body.is_zero();
         let reached = if is_bound { "" } else { verdict(ratio >= LEAST) };
         write!(f, "| {nodes} | {body:?} | {numbered:.0} | {passed:.0} | {ratio:.1} | {reached} | {commands:.2} |")?;

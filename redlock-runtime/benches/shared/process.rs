@@ -1,9 +1,13 @@
-//! A manager in another process: this benchmark, executed again with `--child`.
+//! Manager in another process: this benchmark, executed again with `--child`.
 //!
-//! The child says `ready`, and then answers one word per line. `exclusive` and `shared` have it ask for the lock: it answers
-//! `asking`, and, a while after it has the lock, by the nanoseconds of the monotonic clock at which it got it. `release` is answered
-//! by `released`. `listen` is answered in the same way as they are, for a message in the place of the lock. The end of its input
-//! ends the child.
+//! The child prints `ready`, and then reads one command per line.
+//!
+//! - `exclusive` and `shared`: acquires the lock. The child answers `asking`. Some time after the acquisition, it
+//!   prints the time of the acquisition in nanoseconds of the monotonic clock.
+//! - `release`: releases the lock. The child answers `released`.
+//! - `listen`: waits for a message. The answers are those of an acquisition, with the time of the message.
+//!
+//! The child exits at the end of its input.
 
 use crate::hand_over::KEY;
 use crate::moment;
@@ -18,13 +22,14 @@ use tokio::task::block_in_place;
 
 const CHILD: &str = "--child";
 
-/// Where the message comes that `listen` is for.
+/// Channel of the message for `listen`.
 pub(crate) const CHANNEL: &str = "bench:all";
 
-/// After which time a child says that it has the lock. Shorter, what the first ones say takes the processor from the last ones.
+/// Delay before a child reports an acquisition. Too small: the reports of the first children take CPU time from the
+/// last ones.
 const SILENCE: Duration = Duration::from_millis(50);
 
-/// The parent's end. Dropping it kills the child.
+/// Handle of the parent. Dropping it kills the child.
 pub(crate) struct Process {
     child: Child,
     input: ChildStdin,
@@ -42,29 +47,29 @@ impl Process {
         Self { child, input, output }
     }
 
-    /// Returns once the child is connected.
+    /// Waits until the child is connected.
     pub(crate) fn ready(&mut self) {
         assert_eq!(self.answer(), "ready");
     }
 
-    /// Returns once the child asks for the lock.
+    /// Tells the child to acquire the lock. Returns when the child has begun.
     pub(crate) fn ask(&mut self, mode: Mode) {
         self.say(word(mode));
         assert_eq!(self.answer(), "asking");
     }
 
-    /// Returns once the child listens for a message from the first node.
+    /// Returns when the child listens for a message from the first node.
     pub(crate) fn listen(&mut self) {
         self.say("listen");
         assert_eq!(self.answer(), "asking");
     }
 
-    /// When the child had the lock or the message, by the monotonic clock.
+    /// Returns the time at which the child acquired the lock or received the message, by the monotonic clock.
     pub(crate) fn held(&mut self) -> Duration {
         Duration::from_nanos(self.answer().parse().expect("a number"))
     }
 
-    /// Returns once the child has given the lock back.
+    /// Waits until the child has released the lock.
     pub(crate) fn release(&mut self) {
         self.say("release");
         assert_eq!(self.answer(), "released");
@@ -84,7 +89,7 @@ impl Process {
 
 impl Drop for Process {
     fn drop(&mut self) {
-        // An error says that it has ended before.
+        // An error means that the child has exited already.
         let _ = self.child.kill();
         let _ = self.child.wait();
     }
@@ -97,7 +102,8 @@ const fn word(mode: Mode) -> &'static str {
     }
 }
 
-/// The child's end: whether this process was started as one; if so, it has done its work.
+/// Entry point of the child. Returns `false` if this process was not started as a child, and otherwise runs until the
+/// end of its input.
 pub(crate) fn was_child() -> bool {
     let arguments: Vec<String> = std::env::args().skip(1).collect();
     let [first, urls @ ..] = arguments.as_slice() else { return false };
@@ -131,7 +137,7 @@ fn serve(urls: &[String]) {
         println!("asking");
         let request = LockRequest::new(KEY).mode(mode).wait(Duration::from_secs(60));
         let manager = manager.clone();
-        // On a worker of the runtime, where a service runs its bodies.
+        // Run on a worker thread of the runtime, as the bodies of a service do.
         let body = async move { (manager.acquire(request).await.expect("it is handed over"), moment::now()) };
         let (guard, since) = runtime.block_on(runtime.spawn(body)).expect("no panic");
         held = Some(guard);
@@ -139,13 +145,13 @@ fn serve(urls: &[String]) {
     }
 }
 
-/// Says when it was, and nothing before others had their time.
+/// Prints the time, after a delay in which the other children can finish.
 fn tell(since: Duration) {
     sleep(SILENCE);
     println!("{}", since.as_nanos());
 }
 
-/// When the message was there.
+/// Returns the time at which the message arrived.
 async fn heard(url: String) -> Duration {
     let client = redis::Client::open(url).expect("the harness gives valid URLs");
     let mut channel = client.get_async_pubsub().await.expect("the node is up");

@@ -1,4 +1,4 @@
-//! Locks that go from a writer to readers in processes of their own.
+//! Hand-over from a writer to readers in separate processes.
 
 use crate::hand_over::{READERS, wait_until_queued};
 use crate::percentile::percentile;
@@ -10,16 +10,16 @@ use std::fmt;
 use std::time::Duration;
 use tokio::time::sleep;
 
-/// In hand-overs to one writer.
+/// Maximum time until the last reader holds the lock, as a multiple of a hand-over to one writer.
 const MOST: f64 = 3.0;
 
-/// How long nothing happens before a hand-over: whoever waits has read all answers by then.
+/// Pause before each hand-over, in which the waiters read all outstanding replies.
 const CALM: Duration = Duration::from_millis(20);
 
-/// One line of the table.
+/// One row of the table.
 pub(crate) struct Processes {
     nodes: usize,
-    /// What a message takes to the last of as many processes: no lock is there sooner.
+    /// Time of a plain message to the last of all processes, which is a lower bound for a hand-over.
     message: Vec<Duration>,
     to_a_writer: Vec<Duration>,
     to_the_first: Vec<Duration>,
@@ -32,13 +32,13 @@ impl Processes {
         let holder = crate::manager(&urls).await;
         let mut all: Vec<_> = (0..READERS).map(|_| Process::start(&urls)).collect();
         all.iter_mut().for_each(Process::ready);
-        // Not kept: who waits for the first time opens its channels.
+        // Discard the first run, because a process subscribes to its channels when it waits for the first time.
         hand_to(servers, &holder, &mut all, Mode::Shared).await;
         let (message, to_a_writer, to_the_first, to_the_last) = Default::default();
         let mut line = Self { nodes: servers.len(), message, to_a_writer, to_the_first, to_the_last };
         for round in 0..rounds {
             line.message.extend(publish(servers, &mut all).await.iter().max());
-            // Another one each time, as in the table before.
+            // Use another process in each round, as in `hand_over`.
             let one = all.get_mut(round % READERS..=round % READERS).expect("there are so many");
             line.to_a_writer.extend(hand_to(servers, &holder, one, Mode::Exclusive).await);
             let delays = hand_to(servers, &holder, &mut all, Mode::Shared).await;
@@ -49,7 +49,7 @@ impl Processes {
     }
 }
 
-/// How long it takes until each of `listening` has a message of the first node.
+/// Returns the time until each of `listening` has received a message from the first node.
 async fn publish(servers: &Nodes, listening: &mut [Process]) -> Vec<Duration> {
     let server = servers.iter().next().expect("there is a node");
     listening.iter_mut().for_each(Process::listen);
@@ -61,7 +61,7 @@ async fn publish(servers: &Nodes, listening: &mut [Process]) -> Vec<Duration> {
     listening.iter_mut().map(|process| process.held().saturating_sub(begun)).collect()
 }
 
-/// How long it takes until each of `waiting` has the lock, which `holder` gives back.
+/// Returns the time from the release by `holder` until each of `waiting` holds the lock.
 async fn hand_to(servers: &Nodes, holder: &LockManager, waiting: &mut [Process], mode: Mode) -> Vec<Duration> {
     let held = holder.acquire(hand_over::KEY).await.expect("it is free");
     for process in &mut *waiting {
@@ -71,7 +71,7 @@ async fn hand_to(servers: &Nodes, holder: &LockManager, waiting: &mut [Process],
     sleep(CALM).await;
     let begun = moment::now();
     held.release().await.expect("it is held");
-    // Nobody gives it back before all have it.
+    // No process releases the lock before all hold it.
     let delays = waiting.iter_mut().map(|process| process.held().saturating_sub(begun)).collect();
     waiting.iter_mut().for_each(Process::release);
     delays
@@ -89,7 +89,7 @@ impl fmt::Display for Processes {
     }
 }
 
-/// The table with these lines.
+/// Writes the table with these results.
 pub(crate) fn table(lines: &[Processes], f: &mut fmt::Formatter<'_>) -> fmt::Result {
     writeln!(
         f,

@@ -1,7 +1,8 @@
-//! What tokio's readiness costs: the bytes of a pair on its sockets, all written and read by the task that wants the lock.
+//! Lower bound for a client on tokio: the task that wants the lock writes and reads the bytes of a pair on tokio's
+//! sockets.
 //!
-//! It decides nothing either, and has no task between the caller and the sockets, no timer and no queue. What is between it
-//! and ours is what ours does; what is between it and [`crate::bare`] is what waiting without a thread of one's own costs.
+//! It makes no decisions, and has no other task, timer or queue. Our client differs from it by everything that our
+//! client does. It differs from [`crate::bare`] by the cost of asynchronous waiting.
 
 use crate::bare::{RELEASE, TOKEN};
 use crate::contestants::{Contestant, Pair};
@@ -12,7 +13,7 @@ use std::task::{Context, Poll, ready};
 use tokio::net::TcpStream;
 use tokio::sync::Mutex;
 
-/// Sockets of tokio, one to each node.
+/// Sockets of tokio, one for each node.
 pub(crate) struct Awaited {
     nodes: Mutex<Vec<Socket>>,
     digest: String,
@@ -20,7 +21,7 @@ pub(crate) struct Awaited {
 
 struct Socket {
     stream: TcpStream,
-    /// How many lines the server still owes.
+    /// Number of reply lines that were not read yet.
     owed: usize,
 }
 
@@ -63,12 +64,12 @@ impl Socket {
         self.owed += 1;
     }
 
-    /// Reads until the server owes nothing.
+    /// Reads until no reply is outstanding.
     fn poll_settled(&mut self, context: &mut Context<'_>) -> Poll<()> {
         let mut read = [0; 256];
         while self.owed > 0 {
             ready!(self.stream.poll_read_ready(context)).expect("it is up");
-            // What is not there yet is waited for in the next turn.
+            // If the data has not arrived yet, the next iteration waits for it.
             if let Ok(length) = self.stream.try_read(&mut read) {
                 self.owed -= lines(&read[..length]);
             }

@@ -1,7 +1,7 @@
-//! What a client would cost that costs nothing: the bytes of a pair on blocking sockets, written and read by one thread.
+//! Lower bound for any client: one thread writes and reads the bytes of a pair on blocking sockets.
 //!
-//! It decides nothing, and waits in turn for the first nodes of a majority and not for those that answer first. What is left is
-//! the kernel's and the servers' part, below which no client can come with these commands.
+//! It makes no decisions, and waits for a fixed majority of the nodes instead of the first replies. Its time is that of
+//! the kernel and the servers, so no client can be faster with these commands.
 
 use crate::contestants::{Contestant, Pair};
 use crate::wire::{Wire, command};
@@ -10,10 +10,10 @@ use std::sync::{Mutex, PoisonError};
 
 pub(crate) const RELEASE: &str =
     "if redis.call('GET', KEYS[1]) == ARGV[1] then return redis.call('DEL', KEYS[1]) else return 0 end";
-/// As long as ours.
+/// Token of the same length as ours.
 pub(crate) const TOKEN: &str = "0123456789abcdef-0123456789abcdefghijklm-0123456789abcdefghi";
 
-/// Bare sockets, one to each node.
+/// Blocking sockets, one for each node.
 pub(crate) struct Bare {
     nodes: Mutex<Vec<Wire>>,
     digest: String,
@@ -36,7 +36,7 @@ impl Bare {
         nodes.iter_mut().for_each(|wire| wire.send(&take));
         nodes.iter_mut().take(quorum).for_each(Wire::settle);
         nodes.iter_mut().for_each(|wire| wire.send(&release));
-        // Every node is waited for now and then.
+        // Rotate the nodes, so that the replies of all of them are read.
         nodes.rotate_left(1);
     }
 }

@@ -1,4 +1,4 @@
-//! The ways to take and give back a lock that are compared.
+//! The compared lock implementations.
 
 use crate::raw::Raw;
 use redlock_runtime::{LockError, LockManager, distributed_lock};
@@ -7,29 +7,29 @@ use std::future::Future;
 use std::pin::Pin;
 use std::time::Duration;
 
-/// Whether the lock was obtained.
+/// Future of one acquisition and release. Its output is `true` if the lock was acquired.
 pub(crate) type Pair<'a> = Pin<Box<dyn Future<Output = bool> + Send + 'a>>;
 
 const TTL: Duration = Duration::from_secs(30);
 
-/// Takes the lock on a key and gives it back.
+/// Implementation that acquires and releases the lock of a key.
 pub(crate) trait Contestant: Send + Sync {
     fn name(&self) -> &'static str;
     fn pair<'a>(&'a self, key: &'a str) -> Pair<'a>;
 
-    /// How many tasks it is made for.
+    /// Returns the maximum number of tasks that the implementation supports.
     fn most_tasks(&self) -> usize {
         usize::MAX
     }
 }
 
-/// `SET NX PX` and a compare-and-delete on redis-rs, the way one writes them by hand; the delete is awaited.
+/// Handwritten lock on redis-rs: `SET NX PX`, and a compare-and-delete that is awaited.
 pub(crate) struct RawAwaited(Raw);
-/// The same, with the delete left to a task.
+/// Handwritten lock whose compare-and-delete runs in a spawned task.
 pub(crate) struct RawUnawaited(Raw);
-/// `#[distributed_lock]`.
+/// This library with `#[distributed_lock]`.
 pub(crate) struct Ours(LockManager);
-/// rslock, with its own connections.
+/// The crate rslock, which has its own connections.
 pub(crate) struct Rslock(rslock::LockManager);
 
 impl RawAwaited {
@@ -66,7 +66,7 @@ impl Contestant for RawUnawaited {
     fn pair<'a>(&'a self, key: &'a str) -> Pair<'a> {
         Box::pin(async move {
             let token = self.0.acquire(key, TTL).await.expect("nobody else wants it");
-            // A fresh key for each pair, as nothing orders this release before the next acquisition.
+            // Each pair has a fresh key, because the previous release may still be in progress.
             let (raw, key) = (self.0.clone(), key.to_owned());
             tokio::spawn(async move { raw.release(&key, &token).await });
             true

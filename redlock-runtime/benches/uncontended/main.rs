@@ -1,4 +1,4 @@
-//! What a lock costs when nobody else wants it: ours through the attribute, beside a raw redis-rs pair and rslock.
+//! Compares uncontended locks: this library with its attribute, a handwritten lock on redis-rs, and rslock.
 //!
 //! `cargo bench -p redlock-runtime` prints the table and writes it to `benches/uncontended.md`.
 #![allow(
@@ -70,17 +70,17 @@ async fn on_all_threads(plan: &Plan, report: &mut Report) {
     ];
     report.add(Scene::FiveNodes, run(plan, &contestants).await);
 
-    // The frozen node must be noticed once before its price can be the lasting one.
+    // The next run includes a warm-up, in which the manager notices the frozen node.
     five[0].freeze();
     let frozen = run(plan, &[ours]).await;
-    // One task: each of rslock's pairs takes about a second now, and its tasks wait for each other.
+    // Use one task: each pair of rslock takes about a second now, and its tasks wait for each other.
     let rslock: Arc<dyn Contestant> = Arc::new(Rslock::connect(&five));
     let rslock = measure(plan, &rslock, 1).await;
     five[0].thaw();
     report.add(Scene::FiveNodesOneFrozen, frozen.into_iter().chain([rslock]).collect());
 }
 
-/// What is left of the CPU time where no thread wakes another one.
+/// Measures the CPU time on a runtime with one thread, where no thread wakes another.
 async fn on_one_thread(plan: &Plan, report: &mut Report) {
     let five = Nodes::start(5).await;
     let contestants: Vec<Arc<dyn Contestant>> = vec![
@@ -91,7 +91,7 @@ async fn on_one_thread(plan: &Plan, report: &mut Report) {
     report.add(Scene::FiveNodesOneThread, run(plan, &contestants).await);
 }
 
-/// Takes turns, so that a change of the machine's speed meets every contestant alike.
+/// Measures in alternation, so that a change of the machine's speed affects every contestant equally.
 async fn run(plan: &Plan, contestants: &[Arc<dyn Contestant>]) -> Vec<Figures> {
     let mut figures: Vec<Figures> = contestants.iter().map(|contestant| Figures::new(contestant.name())).collect();
     for _ in 0..plan.turns {

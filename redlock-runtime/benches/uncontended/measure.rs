@@ -1,4 +1,4 @@
-//! Closed loops: each task takes and gives back locks on keys of its own, one after the other.
+//! Closed loops: each task acquires and releases locks on separate keys, one after another.
 
 use crate::contestants::Contestant;
 use crate::cpu_time::cpu_time;
@@ -8,7 +8,7 @@ use std::time::{Duration, Instant};
 
 pub(crate) const TASKS: [usize; 3] = [1, 64, 512];
 
-/// How much is measured.
+/// Extent of the measurements.
 #[derive(Clone, Debug)]
 pub(crate) struct Plan {
     pub(crate) turns: usize,
@@ -17,7 +17,7 @@ pub(crate) struct Plan {
 }
 
 impl Plan {
-    /// `--quick` is for a look; only the whole plan rewrites the table.
+    /// Reads the arguments. `--quick` runs a short plan; only the whole plan writes the table.
     pub(crate) fn from_arguments() -> Self {
         let quick = std::env::args().any(|argument| argument == "--quick");
         let turns = if quick { 2 } else { 8 };
@@ -29,19 +29,19 @@ impl Plan {
     }
 }
 
-/// What one contestant did.
+/// Results of one contestant.
 pub(crate) struct Figures {
     pub(crate) name: &'static str,
     pub(crate) loops: [Loop; TASKS.len()],
 }
 
-/// All pairs at one number of tasks.
+/// Results for one number of tasks.
 #[derive(Default)]
 pub(crate) struct Loop {
     latencies: Vec<Duration>,
     pub(crate) failures: usize,
     elapsed: Duration,
-    /// That of all threads of this process.
+    /// CPU time of all threads of this process.
     cpu: Duration,
 }
 
@@ -73,7 +73,7 @@ impl Loop {
         self.pairs() / self.elapsed.as_secs_f64()
     }
 
-    /// How long the threads of this process have run for each pair.
+    /// Returns the CPU time of all threads of this process per pair.
     pub(crate) fn cpu_per_pair(&self) -> Duration {
         self.cpu.div_f64(self.pairs().max(1.0))
     }

@@ -1,4 +1,4 @@
-//! The table, and the ratios it is for.
+//! Table of the results, and the ratios with a goal.
 
 use crate::measure::{Figures, TASKS};
 use crate::result_file::{self, verdict};
@@ -17,7 +17,7 @@ pub(crate) struct Report {
     scenes: Vec<(Scene, Vec<Figures>)>,
 }
 
-/// A ratio that is asked for.
+/// Ratio with a goal.
 struct Goal {
     what: &'static str,
     ratio: f64,
@@ -25,7 +25,7 @@ struct Goal {
     at_most: bool,
 }
 
-/// A ratio that says what is possible.
+/// Ratio without a goal, which shows a lower bound.
 struct Bound {
     what: String,
     ratio: f64,
@@ -54,7 +54,7 @@ impl Report {
         self.figures(scene, name).loops[TASKS.len() - 1].per_second()
     }
 
-    /// The CPU time of this process for a pair, with number `load` of [`TASKS`].
+    /// Returns the CPU time of this process per pair, with `TASKS[load]` tasks.
     fn cpu(&self, scene: Scene, name: &str, load: usize) -> f64 {
         self.figures(scene, name).loops[load].cpu_per_pair().as_secs_f64()
     }
@@ -129,7 +129,7 @@ impl Report {
         ]
     }
 
-    /// What no client can do without, with these commands: on blocking sockets, and on those of tokio.
+    /// Returns the lower bounds for every client with these commands, on blocking sockets and on tokio's sockets.
     fn bounds(&self) -> Vec<Bound> {
         use Scene::{FiveNodes, FiveNodesOneThread, OneNode};
         let sides = [("bare sockets", "the same bytes on bare"), ("tokio's sockets", "the same bytes on tokio")];

@@ -1,4 +1,4 @@
-//! The handlers. Those that change an order hold its lock.
+//! Request handlers. A handler that changes an order holds the lock of the order.
 
 use crate::error::ApiError;
 use crate::orders::{Order, Orders, Status};
@@ -20,7 +20,7 @@ use std::sync::Arc;
 pub(crate) struct AppState {
     pub(crate) locks: LockManager,
     pub(crate) orders: Orders,
-    /// Token that clients must send. `None` lets every client in.
+    /// Bearer token that clients must send. With `None`, every client is authorized.
     pub(crate) token: Option<Arc<str>>,
 }
 
@@ -34,15 +34,16 @@ pub(crate) fn router(state: AppState) -> Router {
         .with_state(state)
 }
 
-/// Routes for operators, on a listener of their own: the pages show keys and file names.
+/// Routes for operators. They have a separate listener, because the pages show keys and file names.
 pub(crate) fn pages(state: AppState) -> Router {
     Router::new().route("/metrics", get(metrics)).route("/locks", get(locks)).with_state(state)
 }
 
-/// Proof that a client may use the service.
+/// Extractor that rejects clients without the token.
 ///
-/// Extractors run before the lock is taken, and the body runs after. A check in the body would be too late: a client without rights would
-/// hold the lock meanwhile, and would learn from a 409 that an order is being paid.
+/// Extractors run before the lock is acquired, and the handler's body runs while it is held. An authorization check in
+/// the body would be too late. Unauthorized clients could hold the lock, and a 409 would reveal that an order is being
+/// paid.
 struct Authorized;
 
 impl FromRequestParts<AppState> for Authorized {
@@ -55,7 +56,8 @@ impl FromRequestParts<AppState> for Authorized {
     }
 }
 
-/// A client learns whether, and when, to try again; what went wrong inside is for the log.
+/// Logs lock errors with a 5xx status. The client gets only a short text and `Retry-After`; the details stay in the
+/// log.
 async fn log_lock_error(response: Response) -> Response {
     let error = response.extensions().get::<LockError>().filter(|_| response.status().is_server_error());
     if let Some(error) = error {
@@ -64,23 +66,23 @@ async fn log_lock_error(response: Response) -> Response {
     response
 }
 
-/// The numbers of the locks, for Prometheus.
+/// Lock metrics in the format of Prometheus.
 async fn metrics(State(state): State<AppState>) -> impl IntoResponse {
     ([(CONTENT_TYPE, "text/plain; version=0.0.4")], prometheus::page(&state.locks.stats()))
 }
 
-/// The locks of this process, for people.
+/// HTML page with the locks of this process.
 async fn locks(State(state): State<AppState>) -> LocksPage {
     state.locks.page("order_service")
 }
 
 #[derive(Deserialize)]
 struct Amount {
-    /// In cents.
+    /// Amount in cents.
     amount: u64,
 }
 
-/// A new order needs no lock: nobody else knows its number yet.
+/// Creates an order. This needs no lock, because no other request knows the new ID yet.
 async fn create(
     _client: Authorized,
     State(state): State<AppState>,
@@ -98,18 +100,18 @@ async fn show(
     Ok(Json(state.orders.find(id).await?))
 }
 
-/// Takes the payment of an open order. Of several calls, one does; the others are told at once to come back later.
+/// Takes the payment of an open order. If another call holds the lock of the order, this one fails at once with 409.
 ///
-/// `{id}` and `state` are the names bound inside the extractors' patterns. The extractors run before the lock is taken,
-/// so a malformed or unauthorised request takes none. A client that hangs up drops the call, which stops the body and gives the lock
-/// back.
+/// The key template uses `id` and `state`, which the patterns of the extractors bind. A malformed or unauthorized
+/// request fails in an extractor and takes no lock. If the client disconnects, axum drops the call, which stops the
+/// body and releases the lock.
 #[distributed_lock(key = "order:{id}", ttl = 30, wait = none, manager = state.locks)]
 async fn capture(
     _client: Authorized,
     State(state): State<AppState>,
     Path(id): Path<u64>,
 ) -> Result<Json<Order>, ApiError> {
-    // Look, then act: correct only because nobody else can come in between.
+    // Check, then act: correct only because the lock excludes other calls in between.
     let mut order = open_order(&state, id).await?;
     state.orders.charge(&order).await?;
     order.status = Status::Captured;
@@ -117,8 +119,8 @@ async fn capture(
     Ok(Json(order))
 }
 
-/// Changes the amount of an open order. It has the same key as [`capture`], so an order never changes while it is paid:
-/// a change waits for the payment, and then finds the order closed.
+/// Changes the amount of an open order. Uses the same key as [`capture`], so an order cannot change during its payment.
+/// The call waits up to 2 s for a running payment, and then finds that the order is paid.
 #[distributed_lock(key = "order:{id}", ttl = 30, wait = 2, manager = state.locks)]
 async fn change(
     _client: Authorized,
@@ -147,10 +149,10 @@ mod tests {
     use redlock_tests::RedisServer;
     use std::time::Duration;
 
-    /// A payment that takes as long as this needs time to be in the way of others.
+    /// Payment time that is long enough for two calls to overlap.
     const PAYMENT: Duration = Duration::from_millis(50);
 
-    /// Two processes, whose orders are in one Redis and whose locks are at test servers.
+    /// Two processes, simulated by two managers. They share the orders in one Redis and the locks on the test servers.
     async fn processes(redis: &RedisServer, servers: &TestServers) -> [AppState; 2] {
         let orders = Orders::at(&redis.url(), PAYMENT).await.unwrap();
         [(); 2].map(|()| AppState {

@@ -1,4 +1,4 @@
-//! What a caller of the service sees when something fails.
+//! Error type of the handlers, and its HTTP response.
 
 use axum::Json;
 use axum::http::{HeaderValue, StatusCode, header};
@@ -15,7 +15,7 @@ pub(crate) enum ApiError {
     Captured(u64),
 }
 
-/// All that an annotated function asks of its error type.
+/// The only conversion that an annotated function requires of its error type.
 impl From<LockError> for ApiError {
     fn from(error: LockError) -> Self {
         Self::Lock(error)
@@ -37,7 +37,7 @@ struct Body {
 impl IntoResponse for ApiError {
     fn into_response(self) -> Response {
         let (status, retry_after, error, message) = match self {
-            // Its status, when to try again, and a line of text.
+            // Status, `Retry-After` and a short text come from the library.
             Self::Lock(error) => return error.into_response(),
             Self::Store(error) => {
                 eprintln!("order_service: the orders cannot be reached: {error}");
@@ -68,7 +68,7 @@ mod tests {
     fn every_lock_error_has_its_answer() {
         let table = [
             (errors::contended("order:7", Some(Duration::from_secs(2))), 409, Some("2")),
-            // An owner mostly gives its lock back before.
+            // `Retry-After` is at most 5 s, because most holders release long before their lease ends.
             (errors::contended("order:7", Some(Duration::from_secs(20))), 409, Some("5")),
             (errors::timed_out("order:7", Duration::from_secs(2), None), 409, None),
             (errors::no_quorum("order:7"), 503, Some("2")),

@@ -1,4 +1,4 @@
-//! A web service whose handlers take locks: start it twice, and no order is paid twice.
+//! A web service whose handlers take locks. With two instances, each order is still paid only once.
 //!
 //! ```text
 //! REDLOCK_NODES=redis://127.0.0.1:6379 cargo run -p redlock-examples --bin order_service -- --port 3001
@@ -8,11 +8,13 @@
 //! curl -i -X POST 127.0.0.1:3002/orders/1/capture
 //! ```
 //!
-//! With `--pages 4001`, <http://127.0.0.1:4001/locks> shows the locks of that process, and `/metrics` their numbers for Prometheus. These
-//! pages have a listener of their own, which clients cannot reach. With `API_TOKEN=secret`, clients must send
-//! `authorization: Bearer secret`.
+//! Options and environment variables:
 //!
-//! `PAYMENT_MS` is how long a payment takes (200): with 5000, there is time to try a second call by hand.
+//! - `--pages 4001` serves <http://127.0.0.1:4001/locks>, a page with the locks of the process, and `/metrics` for
+//!   Prometheus. The pages have a separate listener that clients cannot reach.
+//! - `API_TOKEN=secret` requires clients to send `authorization: Bearer secret`.
+//! - `PAYMENT_MS` sets the duration of a payment in milliseconds (default: 200). Set it to 5000 to have time for a
+//!   second call while the first one runs.
 
 mod api;
 mod error;
@@ -40,7 +42,7 @@ async fn main() -> ExitCode {
 
 async fn run() -> Result<(), Box<dyn Error>> {
     let ports = ports()?;
-    // The orders are on the same server; the namespace keeps the locks away from them.
+    // Orders and locks share a server. The namespace keeps their keys apart.
     let locks = LockManager::builder().nodes_from_env()?.namespace("locks").build()?;
     locks.ready().await?;
     log_nodes(&locks).await;
@@ -60,7 +62,7 @@ async fn run() -> Result<(), Box<dyn Error>> {
         }
     }
 
-    // Every request is answered; the releases of the last ones may still be on their way.
+    // Every request is answered now. `shutdown` waits until the last locks are released.
     if !locks.shutdown().await {
         eprintln!("order_service: some locks could not be given back and are left to expire");
     }
@@ -68,7 +70,7 @@ async fn run() -> Result<(), Box<dyn Error>> {
     Ok(())
 }
 
-/// What the locks depend on, while somebody who looks at the log can still do something about it.
+/// Logs the state of the nodes and all configuration warnings at startup, while the operator is likely to read the log.
 async fn log_nodes(locks: &LockManager) {
     let report = locks.check().await;
     for node in &report.nodes {
@@ -79,14 +81,14 @@ async fn log_nodes(locks: &LockManager) {
     }
 }
 
-/// Ports of the listeners. Any free port for 0.
+/// Ports of the listeners. Port 0 selects any free port.
 struct Ports {
     clients: u16,
-    /// `None` serves no pages.
+    /// Port of the pages. With `None`, no pages are served.
     pages: Option<u16>,
 }
 
-/// `--port 3001 --pages 4001`. Without `--port`, clients are served at 3000.
+/// Parses `--port 3001 --pages 4001`. The default port for clients is 3000.
 fn ports() -> Result<Ports, Box<dyn Error>> {
     let mut ports = Ports { clients: 3000, pages: None };
     let mut arguments = std::env::args().skip(1);

@@ -1,4 +1,4 @@
-//! Orders in Redis. Nothing here is atomic on purpose: only the lock around it keeps an order from being paid twice.
+//! Orders in Redis. The commands are deliberately not atomic: only the lock around them prevents a double payment.
 
 use crate::error::ApiError;
 use redis::aio::ConnectionManager;
@@ -15,7 +15,7 @@ pub(crate) struct Orders {
 #[derive(Serialize)]
 pub(crate) struct Order {
     pub(crate) id: u64,
-    /// In cents.
+    /// Amount in cents.
     pub(crate) amount: u64,
     pub(crate) status: Status,
 }
@@ -32,7 +32,7 @@ impl Orders {
         Ok(Self { redis: redlock_examples::data_store().await?, payment_time })
     }
 
-    /// Those at the server with that URL.
+    /// Connects to the orders on the server at `url`.
     #[cfg(test)]
     pub(crate) async fn at(url: &str, payment_time: Duration) -> RedisResult<Self> {
         Ok(Self { redis: redis::Client::open(url)?.get_connection_manager().await?, payment_time })
@@ -60,10 +60,10 @@ impl Orders {
         self.redis.clone().hset_multiple(name(order.id), &fields).await
     }
 
-    /// Asks the bank for the money, which takes its time. The bank does as it is told, as often as it is told.
+    /// Simulates a request to the bank, which takes `payment_time`. The simulated bank charges once for each request.
     ///
-    /// A real one gets an idempotency key with the request: the lock keeps two callers apart, but it cannot finish the
-    /// work of a process that dies between the payment and [`save`](Self::save).
+    /// A real bank gets an idempotency key with the request. The lock excludes concurrent callers, but it cannot
+    /// complete the work of a process that dies between the payment and [`save`](Self::save).
     pub(crate) async fn charge(&self, order: &Order) -> RedisResult<()> {
         tokio::time::sleep(self.payment_time).await;
         self.redis.clone().rpush(format!("bank:charges:{}", order.id), order.amount).await

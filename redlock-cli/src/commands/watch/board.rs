@@ -80,7 +80,7 @@ impl Board {
         }
     }
 
-    /// Replaces the locks by those of a new list.
+    /// Replaces the locks with those of a new list.
     pub(super) fn update(&mut self, list: &LockList, locks: &[Inspection]) {
         self.updates += 1;
         self.updated = Some(SystemTime::now());
@@ -96,7 +96,7 @@ impl Board {
         }
     }
 
-    /// Remembers the names of the processes.
+    /// Stores the names of the lock's processes.
     fn learn(&mut self, lock: &Inspection) {
         let holders = lock.nodes.iter().filter_map(|node| node.holder.owner());
         for owner in holders.filter(|owner| owner.is_connected.is_some()) {

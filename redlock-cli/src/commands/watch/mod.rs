@@ -1,6 +1,6 @@
 //! `redlock watch [PATTERN]`: shows the held locks in the terminal and updates them.
 //!
-//! `board` is the state, `screen` draws it. This file has the terminal, its keys, and the calls to the nodes.
+//! `board` holds the state, and `screen` draws it. This file handles the terminal and its keys, and calls the nodes.
 
 mod board;
 mod screen;
@@ -16,17 +16,18 @@ use std::io::{self, IsTerminal};
 use std::time::{Duration, Instant};
 use tokio::time::sleep;
 
-/// Maximum number of shown locks: 200. Too small: a high terminal is not filled. Too large: each update asks the nodes more.
+/// Maximum number of shown locks: 200. Too small: a tall terminal is not filled. Too large: each update sends more
+/// requests to the nodes.
 const LIMIT: usize = 200;
-/// Pause between two looks at the keyboard: 50 ms. Too small: needless wake-ups. Too large: a key press feels slow.
+/// Interval of keyboard polls: 50 ms. Too small: needless wake-ups. Too large: a key press feels slow.
 const KEYBOARD_PAUSE: Duration = Duration::from_millis(50);
 /// Time limit of one scan: 10 s. Too small: among millions of keys, locks are missing. Too large: an update takes longer.
 const SCAN_TIMEOUT: Duration = Duration::from_secs(10);
-/// Pause after an update, as a multiple of its duration: 10. Too small: a server with millions of keys is busy with scans. Too large: short
-/// locks are missed there.
+/// Pause after an update, as a multiple of its duration: 10. Too small: a server with millions of keys is busy with
+/// scans. Too large: locks that are held briefly are missed on such a server.
 const PAUSE_FACTOR: u32 = 10;
-/// Number of updates for each lookup of the processes, which costs the servers most: 5. Too small: a server with many clients is always
-/// busy with it. Too large: a new process has no name for longer.
+/// Number of updates per lookup of the processes' names: 5. The lookup is the most expensive request. Too small: a
+/// server with many clients is always busy with it. Too large: a new process has no name for longer.
 const UPDATES_PER_LOOKUP: usize = 5;
 
 pub(super) async fn run(manager: &LockManager, pattern: &str, every: u64, sort: Sort) -> Outcome {
@@ -77,7 +78,7 @@ async fn watch(
                 Some(Pressed::Sort) => board.change_sort(),
                 None => sleep(KEYBOARD_PAUSE).await,
             }
-            // The window may have another size by now.
+            // Redraw: the size of the window may have changed.
             terminal.draw(|frame| screen::draw(frame, &board))?;
         }
     }
@@ -90,7 +91,7 @@ enum Pressed {
     Sort,
 }
 
-/// Waits until the user quits. An error of the keyboard also ends it; the next look at the keyboard reports the error.
+/// Waits until the user quits. Also returns on a keyboard error, which the next poll reports.
 async fn quit() {
     while !matches!(pressed(), Ok(Some(Pressed::Quit)) | Err(_)) {
         sleep(KEYBOARD_PAUSE).await;

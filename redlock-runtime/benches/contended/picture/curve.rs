@@ -1,26 +1,26 @@
-//! One contender's distribution: the share of the waits, or of the time spent in them, up to each length.
+//! Distribution of one contender's waits: the share of the waits, or of the waiting time, up to each length.
 
 use super::scale::{Decades, Frame};
 use crate::contender::Kind;
 use std::fmt::Write as _;
 use std::time::Duration;
 
-/// Steps that are drawn of each curve, however many waits there are.
+/// Number of steps that are drawn of each curve, independent of the number of waits.
 const STEPS: u32 = 200;
-/// The least room for a label beside its curve.
+/// Minimum width of the free space for a label beside its curve.
 const LABEL_WIDTH: f64 = 220.0;
 
-/// What a wait counts for.
+/// Weight of a wait in the distribution.
 #[derive(Clone, Copy)]
 pub(crate) enum Weight {
     One,
-    /// As much as it lasts: the curve is then that of the waits one meets at a random moment.
+    /// Weight by duration: the curve then shows the length of the waits that are running at a random moment.
     Length,
 }
 
 pub(crate) struct Curve {
     pub(crate) kind: Kind,
-    /// Each length, the shortest first, with the share up to it; at least one.
+    /// Lengths in ascending order, each with the share of the waits up to it. Not empty.
     points: Vec<(Duration, f64)>,
 }
 
@@ -34,7 +34,7 @@ impl Weight {
 }
 
 impl Curve {
-    /// `None` if there is nothing to draw.
+    /// Returns `None` if there are no waits.
     pub(crate) fn new(kind: Kind, mut waits: Vec<Duration>, weight: Weight) -> Option<Self> {
         waits.sort_unstable();
         let whole: f64 = waits.iter().map(|wait| weight.of(*wait)).sum();
@@ -47,12 +47,12 @@ impl Curve {
         (!points.is_empty()).then_some(Self { kind, points })
     }
 
-    /// Between which lengths it is drawn.
+    /// Returns the shortest and the longest drawn length.
     pub(crate) fn ends(&self) -> [Duration; 2] {
         [self.at(1.0 / f64::from(STEPS)), self.at(1.0)]
     }
 
-    /// The steps, as the data of a path.
+    /// Returns the steps as the data of an SVG path.
     pub(crate) fn path(&self, frame: Frame, decades: Decades) -> String {
         let [shortest, _] = self.ends();
         let mut path = format!("M{:.1} {:.1}", frame.x(decades, shortest), frame.bottom());
@@ -63,7 +63,8 @@ impl Curve {
         path
     }
 
-    /// The curve's name beside it: the first of several at the left and the last at the right, where no other curve is.
+    /// Returns the label beside the curve. The leftmost curve has its label on the left and the rightmost on the right,
+    /// where no other curve is.
     pub(crate) fn label(&self, frame: Frame, decades: Decades, rank: usize) -> String {
         let x = |share| frame.x(decades, self.at(share));
         let (share, is_left) = match rank {
@@ -82,14 +83,14 @@ impl Curve {
         )
     }
 
-    /// The length up to which the share reaches `share`.
+    /// Returns the length at which the distribution reaches `share`.
     pub(crate) fn at(&self, share: f64) -> Duration {
         let reached = self.points.partition_point(|(_, up_to)| *up_to < share);
         self.points[reached.min(self.points.len() - 1)].0
     }
 }
 
-/// The class of a contender's line in the style sheet.
+/// Returns the CSS class of a contender's line.
 pub(crate) const fn class(kind: Kind) -> &'static str {
     match kind {
         Kind::Ours => "ours",

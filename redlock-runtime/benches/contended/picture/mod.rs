@@ -1,4 +1,4 @@
-//! The distribution of the waits, drawn as an SVG: one panel per scenario, one step curve per contender.
+//! SVG of the distribution of the waits: one panel per scenario, one step curve per contender.
 
 mod curve;
 mod scale;
@@ -18,7 +18,8 @@ const PANEL: f64 = 180.0;
 const ABOVE_PANEL: f64 = 34.0;
 const BELOW_PANEL: f64 = 48.0;
 
-/// Line styles for both colour schemes. The colours can be told apart by the colour-blind, and the dashes by everybody.
+/// Line styles for light and dark colour schemes. Readers with colour blindness can distinguish the colours, and the
+/// dashes do not depend on colour.
 ///
 /// Source: M. Okabe, K. Ito, "Color Universal Design", 2008.
 const STYLE: &str = include_str!("style.css");
@@ -29,14 +30,14 @@ pub(crate) struct Picture {
 
 pub(crate) struct Panel {
     title: String,
-    /// What the share is of.
+    /// Label of the vertical axis.
     of: &'static str,
-    /// The fastest first.
+    /// Curves in ascending order of their waits.
     curves: Vec<Curve>,
 }
 
 impl Panel {
-    /// Waits in the order of [`Kind::ALL`].
+    /// Creates a panel from waits in the order of [`Kind::ALL`].
     pub(crate) fn new(title: String, weight: Weight, waits: impl Iterator<Item = Vec<Duration>>) -> Self {
         let curves = Kind::ALL.into_iter().zip(waits).filter_map(|(kind, waits)| Curve::new(kind, waits, weight));
         let mut curves: Vec<Curve> = curves.collect();
@@ -68,7 +69,7 @@ impl Picture {
         Self { panels }
     }
 
-    /// The same for all panels, so that they can be compared.
+    /// Returns one time axis for all panels, so that they can be compared.
     fn decades(&self) -> Decades {
         Decades::around(self.panels.iter().flat_map(|panel| &panel.curves).flat_map(Curve::ends))
     }
@@ -106,7 +107,7 @@ fn draw_legend(f: &mut fmt::Formatter<'_>) -> fmt::Result {
     Ok(())
 }
 
-/// The axis of times, with a line at each power of ten.
+/// Draws the axis of times, with a line at each power of ten.
 fn draw_times(f: &mut fmt::Formatter<'_>, frame: Frame, decades: Decades) -> fmt::Result {
     let (top, bottom) = (frame.top, frame.bottom());
     for exponent in decades.ticks() {
@@ -119,7 +120,7 @@ fn draw_times(f: &mut fmt::Formatter<'_>, frame: Frame, decades: Decades) -> fmt
     writeln!(f, "<path class=\"axis\" d=\"M{} {bottom}H{}\"/>", frame.left, frame.right())
 }
 
-/// The axis of shares.
+/// Draws the axis of shares.
 fn draw_shares(f: &mut fmt::Formatter<'_>, frame: Frame, of: &str) -> fmt::Result {
     let (left, right) = (frame.left, frame.right());
     for percent in [0, 50, 100] {

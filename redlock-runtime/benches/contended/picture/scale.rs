@@ -1,9 +1,9 @@
-//! The axes of one panel: time on a logarithmic scale, and the share of the waits.
+//! Axes of one panel: time on a logarithmic scale, and the share of the waits.
 
 use std::ops::RangeInclusive;
 use std::time::Duration;
 
-/// The part of the picture that a panel draws in.
+/// Area of the picture in which a panel draws.
 #[derive(Clone, Copy)]
 pub(crate) struct Frame {
     pub(crate) left: f64,
@@ -12,7 +12,7 @@ pub(crate) struct Frame {
     pub(crate) height: f64,
 }
 
-/// Whole powers of ten, in seconds, that hold all waits and one second.
+/// Range of the time axis: whole powers of ten in seconds, which includes all waits and one second.
 #[derive(Clone, Copy)]
 pub(crate) struct Decades {
     first: i32,
@@ -20,7 +20,7 @@ pub(crate) struct Decades {
 }
 
 impl Decades {
-    /// Nothing below the first is told apart from it.
+    /// Lower bound of the axis in seconds. Shorter waits are drawn here.
     const SHORTEST: f64 = 1e-5;
 
     pub(crate) fn around(waits: impl Iterator<Item = Duration>) -> Self {
@@ -36,12 +36,12 @@ impl Decades {
         wait.as_secs_f64().max(Self::SHORTEST).log10()
     }
 
-    /// Their boundaries.
+    /// Returns the exponents of the axis marks.
     pub(crate) fn ticks(self) -> RangeInclusive<i32> {
         self.first..=self.last
     }
 
-    /// The boundary as one reads it: `10 ms`.
+    /// Formats an axis mark, such as `10 ms`.
     pub(crate) fn label(exponent: i32) -> String {
         let (unit, zero) = match exponent {
             0.. => ("s", 0),
@@ -61,14 +61,14 @@ impl Frame {
         self.left + self.width
     }
 
-    /// Where a wait of this length is.
+    /// Returns the horizontal position of a wait.
     pub(crate) fn x(self, decades: Decades, wait: Duration) -> f64 {
         let exponent = Decades::exponent(wait);
         let share = (exponent - f64::from(decades.first)) / f64::from(decades.last - decades.first);
         self.left + self.width * share
     }
 
-    /// Where a share of the waits is.
+    /// Returns the vertical position of a share.
     pub(crate) fn y(self, share: f64) -> f64 {
         self.bottom() - self.height * share
     }
