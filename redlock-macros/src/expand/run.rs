@@ -24,7 +24,7 @@ impl Writer<'_> {
         let declared = &self.lock.output;
         let span = at(declared.span());
         let private_at_output = self.private_at(span);
-        let failed = quote_spanned!(span=> #private_at_output::from_lock_error::<#declared>);
+        let failed = quote_spanned!(span=> <#declared as #private_at_output::FromLockError>::from_lock_error);
         let returned = self.returned();
         let run = quote_spanned!(here()=> #private::locked(__acquire, #body, #failed).await);
         // If a variable is between the body and the end of the function, the compiler reports a lifetime that is too
@@ -153,7 +153,7 @@ impl Writer<'_> {
             Contended::Skip => {
                 let span = at(output.span());
                 let private = self.private_at(span);
-                quote_spanned!(span=> #private::skipped::<#output>())
+                quote_spanned!(span=> <#output as #private::Skip>::skipped())
             }
             Contended::Handler(handler) => self.handled(handler),
         };
@@ -169,7 +169,7 @@ impl Writer<'_> {
         }
         let span = at(output.span());
         let private = self.private_at(span);
-        quote_spanned!(span=> #private::from_lock_error::<#output>(__error))
+        quote_spanned!(span=> <#output as #private::FromLockError>::from_lock_error(__error))
     }
 
     /// Generates the call of a user's handler with `__error`.

@@ -121,6 +121,7 @@ mod tests {
     use crate::time::clock::Clock;
     use crate::time::token_clock::TokenTime;
     use crate::{LockManager, LockRequest};
+    use std::sync::Mutex;
     use std::sync::atomic::{AtomicUsize, Ordering};
     use std::time::Duration;
 
@@ -219,6 +220,22 @@ mod tests {
         let ours = OwnerToken::new(local.shared().id, TokenTime::new(1, 0));
         route(&local, 0, Wakeup { subject: Subject::new(KEY.into(), ours), notice: Notice::Granted });
         assert_eq!(sent.load(Ordering::Relaxed), 1, "an unknown token of our own is released");
+    }
+
+    #[test]
+    fn unknown_token_is_released_as_what_the_message_is_about() {
+        let modes = Arc::new(Mutex::new(Vec::new()));
+        let seen = Arc::clone(&modes);
+        let node = HookedNode::new(Clock::Boot, move |command| {
+            seen.lock().unwrap().push(command.subject.mode);
+            Fate::Answered
+        });
+        let local = Arc::new(LocalQueue::new(Arc::new(node.shared()), None));
+        for notice in [Notice::Granted, Notice::Freed] {
+            let ours = OwnerToken::new(local.shared().id, TokenTime::new(1, 0));
+            route(&local, 0, Wakeup { subject: Subject::new(KEY.into(), ours), notice });
+        }
+        assert_eq!(*modes.lock().unwrap(), [Mode::Exclusive, Mode::Permit]);
     }
 
     #[tokio::test(start_paused = true)]

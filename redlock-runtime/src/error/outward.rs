@@ -51,10 +51,10 @@ impl Outward {
     pub(super) const fn message(self) -> &'static str {
         match self {
             Self::Busy => "another request is working on this: try again later",
-            Self::Done => "somebody else has done this, or is at it: there is nothing to do",
+            Self::Done => "another request has already done this or is doing it",
             Self::Unavailable => "this cannot be done at the moment: try again later",
             Self::Invalid => "a part of this is empty, too long or not allowed",
-            Self::Interrupted => "this was stopped midway: look at what was done before you try again",
+            Self::Interrupted => "this was stopped midway: check what was done before you try again",
             Self::Broken => "this cannot be done, and trying again will not help",
         }
     }

@@ -20,19 +20,19 @@ pub use self::failed::{Failed, reopen_if_failed};
 pub use self::integer::{Integer, KeyInteger, integer};
 pub use self::listed::{Listed, key, path};
 pub use self::locked::{Locked, locked};
-pub use self::on_error::{Handler, from_lock_error, handle_lock_error};
+pub use self::on_error::{Handler, handle_lock_error};
 pub use self::part::{AnyValue, LockKeyPart, NotAFloat, NotAnOption, Part, Refused, Value, part};
 pub use self::path_part::PathPart;
 pub use self::release_confirmed::release_confirmed;
 pub use self::same::Same;
 pub use self::settings::Settings;
-pub use self::skip::{Skip, skipped};
+pub use self::skip::Skip;
 pub use self::ttl::checked_ttl;
 pub use crate::guard::hold::{Hold, HoldThrough, hold, hold_through};
 #[cfg(feature = "inventory")]
 pub use crate::request::listed_site::ListedSite;
 pub use crate::request::site::Site;
-pub use crate::{LockError, LockManager, Wait};
+pub use crate::{FromLockError, LockError, LockManager, Wait};
 #[cfg(feature = "inventory")]
 pub use ::inventory;
 pub use std::boxed::Box;

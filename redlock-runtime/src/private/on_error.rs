@@ -1,12 +1,6 @@
 //! What generated code does with a lock error.
 
-use crate::{FromLockError, LockError};
-
-/// The default for `on_error`.
-#[must_use]
-pub fn from_lock_error<R: FromLockError>(error: LockError) -> R {
-    R::from_lock_error(error)
-}
+use crate::LockError;
 
 /// A handler of a function that returns `R`. The bound gives the argument of a closure its type.
 #[diagnostic::on_unimplemented(

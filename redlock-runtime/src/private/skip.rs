@@ -30,9 +30,3 @@ impl<T: Skip, E> Skip for Result<T, E> {
         Ok(T::skipped())
     }
 }
-
-/// What `on_contended = skip` returns.
-#[must_use]
-pub fn skipped<R: Skip>() -> R {
-    R::skipped()
-}

@@ -201,6 +201,9 @@ fn is_about(entry: &str, message: &str) -> bool {
 fn every_line_of_the_page_is_a_message() {
     let (messages, entries) = (messages(), entries());
     assert!(entries.len() > 120, "{} entries", entries.len());
+    // An empty entry would match every message.
+    let short: Vec<_> = entries.iter().filter(|entry| entry.trim_matches([' ', '.', ':']).len() < 5).collect();
+    assert!(short.is_empty(), "too short to find a message by: {short:?}");
     let unknown: Vec<_> =
         entries.iter().filter(|entry| !messages.iter().any(|(_, message)| is_about(entry, message))).collect();
     assert!(unknown.is_empty(), "on the page, and not in the source:\n{unknown:#?}");

@@ -90,7 +90,7 @@ async fn it_says_what_is_wrong_with_a_server() {
     assert!(warnings[0].contains("is a replica"), "{warnings:?}");
     assert_eq!(
         warnings.last().map(String::as_str),
-        Some("no lock can be obtained before that is mended: 1 of 1 nodes needed, 0 count")
+        Some("no lock can be obtained until this is fixed: 1 of 1 nodes needed, 0 count")
     );
 }
 

@@ -193,9 +193,9 @@ async fn what_waiting_does_not_heal_is_not_waited_for() {
     let server = RedisServer::builder().password("secret").start().await;
     let wrong = at(&server.url().replace("secret", "terces"));
     let error = wrong.ready().await.unwrap_err();
-    assert!(unfit_by(&error).ends_with("is wrong: mend user and password in the URL of the node"), "{error}");
+    assert!(unfit_by(&error).ends_with("is wrong: correct the user and password in the URL of the node"), "{error}");
     assert!(!error.to_string().contains("terces"), "{error}");
-    assert!(has(&wrong.check().await.warnings(), "mend user and password in the URL"), "{error}");
+    assert!(has(&wrong.check().await.warnings(), "correct the user and password in the URL"), "{error}");
 
     // Two of three are no masters of their own: that the third does not answer changes nothing.
     let master = RedisServer::start().await;

@@ -22,9 +22,10 @@ pub(super) fn draw(frame: &mut Frame<'_>, board: &Board) {
 
 fn locks(board: &Board) -> Table<'_> {
     let widths = [Constraint::Fill(2), Constraint::Length(9), Constraint::Length(17), Constraint::Fill(3)];
-    let title = match board.updates() {
-        0 => format!(" {}: loading.. ", board.pattern()),
-        _ => format!(" {}: {} locks ", board.pattern(), board.rows().len()),
+    let title = match (board.updates(), board.rows().len()) {
+        (0, _) => format!(" {}: loading.. ", board.pattern()),
+        (_, 1) => format!(" {}: 1 lock ", board.pattern()),
+        (_, count) => format!(" {}: {count} locks ", board.pattern()),
     };
     Table::new(board.rows().iter().map(row), widths)
         .header(
@@ -74,7 +75,7 @@ mod tests {
         let mut terminal = Terminal::new(TestBackend::new(100, 8))?;
         terminal.draw(|frame| draw(frame, &board))?;
         let text = terminal.backend().to_string();
-        assert!(text.contains("order:*: 1 locks") && text.contains("order:7") && text.contains("shop;"), "{text}");
+        assert!(text.contains("order:*: 1 lock ") && text.contains("order:7") && text.contains("shop;"), "{text}");
         assert!(
             text.contains("processes waiting") && text.contains("q: quit, s: sort (by waiting), updated "),
             "{text}"

@@ -16,6 +16,10 @@ use std::time::Duration;
 /// each other more often; longer, and a number takes longer.
 const LONGEST_REST: Duration = Duration::from_millis(1);
 
+/// Most rounds after one in which nodes accepted ballots of different rounds. A node whose answers always come after the round that they
+/// belong to would otherwise keep the call going for ever.
+const MOST_SPLIT_ROUNDS: u32 = 3;
+
 /// Why a lock that is held has no number.
 #[derive(Debug)]
 pub(crate) enum Unnumbered {
@@ -43,18 +47,26 @@ impl Acquisition {
         if decision == FencingDecision::Missing {
             decision = self.fencing_round().await;
         }
-        // Each refusal has told what the next ballot must be larger than.
-        let mut refused = 0;
-        while decision == FencingDecision::Refused && self.is_in_reach() && self.is_useful() && !self.shared.is_closed()
-        {
-            // Who is refused again shares the register with others, and they would refuse each other for ever.
-            if refused > 0 {
-                sleep(self.node_timeout().min(refused * LONGEST_REST).mul_f64(fastrand::f64())).await;
+        let (mut refused, mut split) = (0, 0);
+        while self.may_repeat(decision, &mut refused, &mut split) {
+            // The first refusal names the number that the next ballot must exceed. Further ones come from processes that share the
+            // register: without a pause of random length, they would refuse each other's ballots again and again.
+            if refused > 1 {
+                sleep(self.node_timeout().min((refused - 1) * LONGEST_REST).mul_f64(fastrand::f64())).await;
             }
-            refused += 1;
             decision = self.fencing_round().await;
         }
         self.issue(decision)
+    }
+
+    /// Returns `true` if a further round may end in another `decision`. Counts the rounds that were refused and split so far.
+    fn may_repeat(&self, decision: FencingDecision, refused: &mut u32, split: &mut u32) -> bool {
+        match decision {
+            FencingDecision::Refused => *refused += 1,
+            FencingDecision::Split if *split < MOST_SPLIT_ROUNDS => *split += 1,
+            _ => return false,
+        }
+        self.is_in_reach() && self.is_useful() && !self.shared.is_closed()
     }
 
     /// Proposes another ballot to every node, and waits until a quorum has accepted it or cannot any more.

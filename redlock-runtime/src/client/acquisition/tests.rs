@@ -250,6 +250,32 @@ async fn a_try_that_asks_one_node_first_proposes_one_number_to_all() {
     assert_eq!(proposed[1..], [proposed[0]; 2]);
 }
 
+/// One of two nodes that are needed does not answer ballots.
+#[tokio::test(start_paused = true)]
+async fn shutdown_ends_the_wait_for_a_fencing_number() {
+    let clock = Clock::tokio();
+    let nodes = [(); 2].map(|()| {
+        HookedNode::new(clock, |command| match command.verb {
+            Verb::SetNx { .. } | Verb::Release { .. } => Fate::Answered,
+            _ => Fate::Unanswered,
+        })
+    });
+    let shared = Arc::new(HookedNode::shared_of(nodes, clock));
+    let ours = Acquisition::of_key(&shared, &"order:7".into(), TTL, clock.now());
+    ours.take_up(Wanted { ttl: TTL, is_fenced: false, is_kept: false, linger: Duration::ZERO });
+    ours.try_at_once(clock.now(), TTL).await;
+    ours.take_up(Wanted { ttl: TTL, is_fenced: true, is_kept: false, linger: Duration::ZERO });
+    let begun = clock.now();
+    let close = async {
+        tokio::task::yield_now().await;
+        shared.close();
+        shared.changed.notify_waiters();
+    };
+    let (number, ()) = tokio::join!(ours.numbered(), close);
+    assert!(number.is_err());
+    assert_eq!(clock.now(), begun, "it has waited for no timer");
+}
+
 /// Its guard may be on its way out on another thread, and the token at the next call of the line, which wants the lock alone.
 #[tokio::test(start_paused = true)]
 async fn only_the_call_that_has_the_turn_shares_the_lock_with_others() {

@@ -72,7 +72,7 @@ impl CheckReport {
         (votes < self.needed).then(|| {
             let Self { needed, nodes, .. } = self;
             format!(
-                "no lock can be obtained before that is mended: {needed} of {} nodes needed, {votes} count",
+                "no lock can be obtained until this is fixed: {needed} of {} nodes needed, {votes} count",
                 nodes.len()
             )
         })

@@ -164,7 +164,7 @@ impl Purpose {
     /// Returns the consequence of a missing permission.
     const fn without(self) -> &'static str {
         match self {
-            Self::Locks => "locks cannot be taken, kept or given back",
+            Self::Locks => "locks cannot be acquired, renewed or released",
             Self::WakeUps => "waiting callers are not woken and ask again and again",
             Self::Fencing => "fenced locks fail",
             Self::Sharing => {
@@ -219,7 +219,7 @@ mod tests {
         let locks = text(Purpose::Locks, "shop:redlock:check:1").unwrap();
         assert_eq!(
             locks,
-            "locks cannot be taken, kept or given back: the user may not run GET, ZADD: grant it `+get +zadd`; the user \
+            "locks cannot be acquired, renewed or released: the user may not run GET, ZADD: grant it `+get +zadd`; the user \
              may not use the queue beside a lock: grant it `~{shop:*` beside `~shop:*`; the server does not know \
              EVALSHA: take back the `rename-command` that hides it, or use a server or proxy that has it"
         );

@@ -57,7 +57,7 @@ fn of_refusal(answer: &str) -> Option<Cow<'static, str>> {
     const REMEDIES: [(&str, &str); 13] = [
         ("NOPERM", "grant the user what it lacks"),
         ("NOAUTH", "write user and password into the URL of the node"),
-        ("WRONGPASS", "mend user and password in the URL of the node"),
+        ("WRONGPASS", "correct the user and password in the URL of the node"),
         ("unknown command", "take the `rename-command` back that hides it, or use another server"),
         ("OOM ", "raise its maxmemory, or keep locks on a server of their own"),
         ("NOREPLICAS", "see that its replicas are attached, or lower min-replicas-to-write"),

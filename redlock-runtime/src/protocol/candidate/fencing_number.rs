@@ -4,7 +4,8 @@
 //!    proposed, and nobody else can have it, because another quorum shares a node, which accepts only what is larger.
 //! 2. What a node has accepted counts together with its vote, and ends with it. A node that gave the lock away in between
 //!    may have seen another holder with a larger number.
-//! 3. When nodes refuse, another ballot is proposed, which is larger than what they have told of.
+//! 3. When nodes refuse, or have accepted ballots of different rounds, another ballot is proposed, which is larger than all that they
+//!    have named.
 //! 4. One number makes 16 384 tokens: one for each call in the process that the lock is passed to.
 //!
 //! Source: ballots are those of Lamport, "The Part-Time Parliament", 1998; nothing is voted on here but their order.
@@ -31,6 +32,8 @@ pub(crate) enum FencingDecision {
     Agreed(u64),
     /// Some have refused. A larger one may be accepted by all.
     Refused,
+    /// A quorum has accepted ballots of different rounds: answers to an earlier round came late. All may accept the next one.
+    Split,
 }
 
 /// What the nodes that hold the lock for the token have said about numbers.
@@ -50,8 +53,11 @@ fn decide(said: &[Number], quorum: usize, rules: Rules) -> FencingDecision {
     {
         return said.iter().map(largest).max().map_or(FencingDecision::Missing, FencingDecision::Agreed);
     }
+    if said.len() < quorum {
+        return FencingDecision::Missing;
+    }
     let is_refused = said.iter().any(|number| matches!(number, Number::Refused { .. }));
-    if is_refused && said.len() >= quorum { FencingDecision::Refused } else { FencingDecision::Missing }
+    if is_refused { FencingDecision::Refused } else { FencingDecision::Split }
 }
 
 /// How far one token is with its number.
@@ -139,7 +145,7 @@ impl FencingNumber {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use FencingDecision::{Agreed, Missing, Refused};
+    use FencingDecision::{Agreed, Missing, Refused, Split};
 
     const TOKENS: u32 = 16_384;
 
@@ -152,11 +158,11 @@ mod tests {
             (&[-5], 1, Refused),
             (&[5], 2, Missing),
             (&[5, 5], 2, Agreed(5)),
-            (&[5, 6], 2, Missing),
+            (&[5, 6], 2, Split),
             (&[5, -9], 2, Refused),
             (&[5, 9, 5], 2, Agreed(5)),
             (&[-9, 9, 9], 2, Agreed(9)),
-            (&[5, 5, 6, 6], 3, Missing),
+            (&[5, 5, 6, 6], 3, Split),
             (&[5, 5, 6, 6, 6], 3, Agreed(6)),
         ];
         for (said, quorum, expected) in table {

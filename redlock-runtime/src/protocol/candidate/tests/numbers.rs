@@ -1,7 +1,7 @@
 //! What a node has accepted counts with its vote.
 
 use super::*;
-use crate::protocol::candidate::FencingDecision::{self, Agreed, Missing, Refused};
+use crate::protocol::candidate::FencingDecision::{self, Agreed, Missing, Refused, Split};
 use crate::protocol::command::Number;
 use crate::protocol::rules::Rule;
 use std::sync::Arc;
@@ -47,7 +47,7 @@ fn an_accepted_ballot_stands_while_its_lease_is_renewed() {
     scene.advance(TTL / 2);
     assert_eq!(scene.decision(), Agreed(5));
     scene.hear(0, EXTEND, extended(SIX));
-    assert_eq!(scene.decision(), Missing, "the first has accepted a larger one");
+    assert_eq!(scene.decision(), Split, "the first has accepted a larger one");
 }
 
 /// How a vote ends, and is there again without a word about the number.
