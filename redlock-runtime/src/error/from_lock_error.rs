@@ -44,7 +44,7 @@ pub trait FromLockError {
     fn from_lock_error(error: LockError) -> Self;
 }
 
-// The compiler goes on to the bound of the error type, whose message says what to write.
+// On a missing `From<LockError>`, the compiler reports the bound of the error type: its message names the remedy.
 impl<T, E: CarriesLockError> FromLockError for Result<T, E> {
     fn from_lock_error(error: LockError) -> Self {
         Err(E::carrying(error))
