@@ -1,4 +1,4 @@
-//! What operators set: the variables of the environment that describe a manager.
+//! Environment variables that describe a manager.
 
 use super::LockManager;
 use super::builder::LockManagerBuilder;
@@ -109,7 +109,7 @@ impl LockManagerBuilder {
     }
 }
 
-/// The value of a variable, unless it is not set or empty.
+/// Returns the value of a variable, unless it is not set or empty.
 fn read(variable: &str) -> Result<Option<String>, LockError> {
     match std::env::var(variable) {
         Err(VarError::NotUnicode(_)) => Err(LockError::configuration(format!(
@@ -137,7 +137,7 @@ fn after_restart(value: &str) -> Result<AfterRestart, LockError> {
     }
 }
 
-/// The URLs in a list with commas: a new one begins behind a comma where a scheme does.
+/// Splits a list of URLs at the commas. A comma ends a URL only if a scheme follows.
 fn urls(list: &str) -> Vec<String> {
     let mut urls: Vec<String> = Vec::new();
     for part in list.split(',') {
@@ -149,7 +149,7 @@ fn urls(list: &str) -> Vec<String> {
     urls.into_iter().map(|url| url.trim().to_owned()).filter(|url| !url.is_empty()).collect()
 }
 
-/// Whether `text` begins with a scheme.
+/// Returns `true` if `text` begins with a scheme.
 fn begins_url(text: &str) -> bool {
     let scheme = text.trim_start().split_once("://").map(|(scheme, _)| scheme);
     scheme.is_some_and(|scheme| {
