@@ -1,4 +1,4 @@
-//! `docs/evidence.md` says what the sources, the model's tests and the ledgers say: it is written from them.
+//! Generates `docs/evidence.md` from the sources, the tests of the model and the ledgers.
 
 mod promises;
 mod source;
@@ -24,20 +24,20 @@ the searches have found and from the ledgers of long runs: `UPDATE_EXPECT=1 carg
 What the means are, and what each cannot show, stands in [what is proven](../redlock-runtime/docs/guide/reference/verification.md).
 ";
 
-/// A number with its digits in groups of three.
+/// Formats a number with its digits in groups of three.
 fn grouped(number: u64) -> String {
     let digits = number.to_string();
     let groups: Vec<_> = digits.as_bytes().rchunks(3).rev().map(String::from_utf8_lossy).collect();
     groups.join(" ")
 }
 
-/// Names as code; a dash where there are none.
+/// Formats names as code. Returns a dash for an empty list.
 fn code(names: impl IntoIterator<Item = impl AsRef<str>>) -> String {
     let names: Vec<_> = names.into_iter().map(|name| format!("`{}`", name.as_ref())).collect();
     if names.is_empty() { "-".to_owned() } else { names.join(", ") }
 }
 
-/// Promises, with what convicts whoever breaks them.
+/// Table of the promises, with the checks that find a violation of each.
 fn promises(cases: &[Case]) -> String {
     let known = variants("simulation/records.rs", "pub(super) enum Promise");
     let names: Vec<_> = known.iter().map(|variant| &*variant.name).collect();
@@ -54,7 +54,7 @@ fn promises(cases: &[Case]) -> String {
     text
 }
 
-/// What the model finds without a rule.
+/// Returns the violation that the model finds without each rule.
 fn symptoms() -> BTreeMap<String, &'static str> {
     let mut symptoms: BTreeMap<_, _> =
         runs::without_a_rule().into_iter().map(|(rule, _, symptom)| (format!("{rule:?}"), symptom)).collect();
@@ -78,7 +78,7 @@ fn symptoms() -> BTreeMap<String, &'static str> {
     symptoms
 }
 
-/// Rules, each with its mutant.
+/// Table of the rules, with the tests that fail without each of them.
 fn rules(cases: &[Case]) -> String {
     let symptoms = symptoms();
     let rules = variants("protocol/rules.rs", "pub(crate) enum Rule");
@@ -104,7 +104,7 @@ fn rules(cases: &[Case]) -> String {
     text
 }
 
-/// What a scenario has besides nodes and tokens.
+/// Describes the properties of a scenario beyond nodes and tokens.
 fn bounds(scenario: &Scenario) -> String {
     let many = |count: u8, what: &str| match count {
         0 => None,
@@ -129,7 +129,7 @@ fn bounds(scenario: &Scenario) -> String {
     if bounds.is_empty() { "-".to_owned() } else { bounds.join(", ") }
 }
 
-/// The row of a search; one that was not made yet says so.
+/// Returns the row of a search, with a remark if the search has not been run yet.
 fn searched(name: &str, what: &str, found: &[Row]) -> String {
     let Some(row) = found.iter().find(|row| row.name == name) else {
         return format!("| {name} | {what} | not recorded yet | |\n");
@@ -187,7 +187,7 @@ fn model() -> String {
     )
 }
 
-/// Long runs, of which each kind has its row.
+/// Table of the long runs, one row for each kind.
 fn ledger() -> String {
     let mut sums: BTreeMap<String, (u64, u64, u64, String)> = BTreeMap::new();
     for row in rows("tests/ledger.tsv") {
@@ -209,7 +209,7 @@ fn ledger() -> String {
     text + &violations()
 }
 
-/// What the long runs have found, and where it came from.
+/// Table of the violations that the long runs have found, with their causes.
 fn violations() -> String {
     let found: Vec<_> = rows("tests/ledger.tsv").into_iter().filter(|row| row[5] != "0").collect();
     if found.is_empty() {
@@ -231,7 +231,7 @@ fn every_violation_of_a_long_run_has_been_looked_into() {
     }
 }
 
-/// The fuzz targets.
+/// Table of the fuzz targets.
 fn fuzzing() -> String {
     let mut sums: BTreeMap<String, (u64, u64, u64)> = BTreeMap::new();
     for row in rows("fuzz/runs.tsv") {
@@ -253,7 +253,7 @@ fn fuzzing() -> String {
     text
 }
 
-/// What the guide says that nobody knows, and which rules only the simulation misses.
+/// Open questions of the guide, and the rules that only the simulation checks.
 fn open() -> String {
     let guide = Page::read("redlock-runtime/docs/guide/reference/verification.md").text;
     let (_, rest) = guide.split_once("# What is not known\n\n").unwrap();
