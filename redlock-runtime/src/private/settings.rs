@@ -1,4 +1,4 @@
-//! What an attribute says beside its key, and where it stands.
+//! Options of an attribute beside its key, and its source line.
 
 use crate::protocol::hold_options::HoldOptions;
 use crate::protocol::window::Windows;
@@ -6,7 +6,7 @@ use crate::request::site::Site;
 use crate::{Mode, Wait};
 use std::time::Duration;
 
-/// What an attribute says beside its key, and where it stands.
+/// Options of an attribute beside its key, and its source line.
 #[derive(Clone, Copy, Debug)]
 pub struct Settings {
     pub(super) site: &'static Site,
@@ -22,7 +22,7 @@ pub struct Settings {
 }
 
 impl Settings {
-    /// The settings of an attribute that says nothing beside its key: the manager decides.
+    /// Settings of an attribute without options: the defaults of the manager apply.
     #[must_use]
     pub const fn of(site: &'static Site) -> Self {
         Self {
@@ -69,7 +69,7 @@ impl Settings {
         Self { wait: Some(wait.into()), ..self }
     }
 
-    /// `wait = literal`, in milliseconds; none for zero.
+    /// `wait = literal`, in milliseconds. Zero is [`Wait::None`].
     #[must_use]
     pub fn wait_millis(self, wait: u64) -> Self {
         self.wait(Duration::from_millis(wait))

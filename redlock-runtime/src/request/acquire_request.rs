@@ -21,17 +21,17 @@ pub(crate) struct AcquireRequest {
     pub(crate) ttl: Option<Duration>,
     pub(crate) wait: Option<Wait>,
     pub(crate) hold: HoldOptions,
-    /// How long the process keeps the lock after the call.
+    /// Time for which the process keeps the lock after the call.
     pub(crate) linger: Option<Duration>,
-    /// Windows of time, in each of which the lock is acquired at most once.
+    /// Windows of time. The lock is acquired at most once in each of them.
     pub(crate) windows: Option<Windows>,
-    /// Whether a fencing token is requested.
+    /// `true` if a fencing token is requested.
     pub(crate) is_fenced: bool,
-    /// Whether the call enters the lock of its caller.
+    /// `true` if the call enters the lock of its caller.
     pub(crate) is_reentrant: bool,
-    /// Whether a shared lock may use the token of another reader of this process. Its guard cannot be detached then.
+    /// `true` if a shared lock may use the token of another reader of this process. Its guard cannot be detached then.
     pub(crate) joins: bool,
-    /// Whether the order in which locks are acquired is checked.
+    /// `true` if the order in which locks are acquired is checked.
     pub(crate) has_ordered_lock: bool,
     /// The attribute or the call of the manager that asks, if it is known.
     pub(crate) place: Option<Place>,
