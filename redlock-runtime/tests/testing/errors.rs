@@ -1,4 +1,4 @@
-//! Constructors of errors: each variant has one, which returns that variant.
+//! Constructors of errors: every variant has a constructor that returns it.
 
 use redlock_runtime::testing::errors;
 use redlock_runtime::{LockError, LossCause, NodeError};
