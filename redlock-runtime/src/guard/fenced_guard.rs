@@ -31,8 +31,11 @@ pub struct FencedGuard {
 }
 
 impl FencedGuard {
+    /// Returns the guard of a fenced acquisition.
+    ///
     /// # Errors
-    /// [`LockError::NoQuorum`] when the lock has no number, which a fenced request does not get.
+    /// [`LockError::NoQuorum`] or [`LockError::Refused`] if the lock has no number. A fenced request never leads here without a
+    /// number.
     pub(crate) fn new(obtained: Obtained) -> Result<Self, LockError> {
         match obtained.fencing_token {
             Some(token) => Ok(Self { guard: LockGuard::new(obtained), token }),

@@ -33,7 +33,7 @@ pub trait Sealed<G> {
     /// Returns the guard of an acquired lock.
     ///
     /// # Errors
-    /// [`LockError::NoQuorum`] if a token was requested and too few nodes have accepted one.
+    /// [`LockError::NoQuorum`] or [`LockError::Refused`] if a token was requested and too few nodes have accepted one.
     fn guard(acquired: Acquired) -> Result<G, LockError>;
 
     /// Returns the guard without its token.

@@ -180,8 +180,10 @@ impl LockGuard {
     ///
     /// # Errors
     /// - [`LockError::Lost`]: a majority of the nodes does not hold the lock for this token any more.
-    /// - [`LockError::NoQuorum`]: too few nodes answered within one second, or within the node timeout if that is longer. The lock is still held
-    ///   for [`remaining`](Self::remaining), and the call can be repeated.
+    /// - [`LockError::NoQuorum`]: too few nodes answered within one second, or within the node timeout if that is longer. The lock
+    ///   is still held for [`remaining`](Self::remaining), and the call can be repeated.
+    /// - [`LockError::Refused`]: too many nodes rejected the extension, for example after a change of their permissions. The lock
+    ///   is still held for [`remaining`](Self::remaining).
     ///
     /// # Panics
     /// On a tokio runtime without time enabled.
@@ -207,8 +209,9 @@ impl LockGuard {
     /// The lock is released in every case.
     ///
     /// - [`LockError::Lost`]: the lock was lost before, so another caller may have held it.
-    /// - [`LockError::NoQuorum`]: too few nodes answered within one second, or within the node timeout if that is longer. The release continues in
-    ///   the background until the nodes have answered or the key has expired; nothing needs to be done.
+    /// - [`LockError::NoQuorum`]: too few nodes answered within one second, or within the node timeout if that is longer. The
+    ///   release continues in the background until the nodes have answered or the key has expired; nothing needs to be done.
+    /// - [`LockError::Refused`]: too many nodes rejected the release. The key may stay there until it expires.
     ///
     /// # Panics
     /// When it is awaited outside of a tokio runtime with time enabled.

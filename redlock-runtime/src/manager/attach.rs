@@ -25,9 +25,10 @@ impl LockManager {
     ///
     /// - [`LockError::Lost`]: the lock has expired, or was attached by another worker.
     /// - [`LockError::NoQuorum`]: too few nodes answered, or, with fencing, too few have accepted a number.
+    /// - [`LockError::Refused`]: too many nodes rejected the call. Retrying does not help.
     /// - [`LockError::Contended`]: another call of this process holds the key.
-    /// - [`LockError::Configuration`]: the `ttl` is too short or too long for this manager, or a shared lock was attached with fencing.
-    /// - [`LockError::Closed`]: after [`shutdown`](Self::shutdown).
+    /// - [`LockError::InvalidKey`], [`LockError::Configuration`]: the text names a lock that this manager cannot hold. For example,
+    ///   its `ttl` is too short or too long, its keys are in different slots of a cluster, or it is a shared lock with fencing.
     ///
     /// # Panics
     /// On a tokio runtime without time enabled.

@@ -160,7 +160,7 @@ impl LockManagerBuilder {
     /// Builds a manager whose only node is in the memory of this process; see [`LockManager::in_memory`].
     ///
     /// # Errors
-    /// [`LockError::Configuration`] if nodes were given as well, or a default is out of range.
+    /// [`LockError::Configuration`] if nodes were given as well, or a setting is out of range.
     pub fn in_memory(self) -> Result<LockManager, LockError> {
         let builder = self.of_nodes(Some(1));
         builder.check()?;
@@ -196,7 +196,7 @@ impl LockManagerBuilder {
     /// Builds a manager of `nodes` on the current runtime. Each function creates a node in its environment.
     ///
     /// # Errors
-    /// [`LockError::Configuration`] if nodes were given as well, or a default is out of range.
+    /// [`LockError::Configuration`] if nodes were given as well, or a setting is out of range.
     #[cfg(feature = "testing")]
     pub(crate) fn build_of_nodes(
         self,

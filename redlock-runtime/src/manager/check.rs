@@ -72,7 +72,7 @@ fn ready_output<T>(poll: Poll<T>) -> Option<T> {
 /// Waits until enough nodes count.
 ///
 /// # Errors
-/// [`LockError::NoQuorum`] if too few nodes count in time, or if too many nodes have a permanent error.
+/// [`LockError::NoQuorum`] if too few nodes count in time; [`LockError::Refused`] if the errors of too many nodes are permanent.
 pub(super) async fn ready(shared: &Shared) -> Result<(), LockError> {
     let mut known = Known { reports: shared.nodes.iter().map(|_| None).collect(), asked: None };
     match timeout(LIMIT, enough_count(shared, &mut known)).await {

@@ -116,8 +116,8 @@ impl LockManager {
     ///   other processes wait. A call whose `ttl` differs from that of the previous holder cannot take over the lock locally. It waits at the
     ///   end of the queues of the nodes.
     /// - [Shared](LockRequest::shared) calls do not use the local queue. All readers that wait between two writers enter together.
-    /// Between processes, the order is by the time of the first attempt (a logical clock). A call that finds the lock free takes
-    /// it, even if others wait. It waits only if its manager has seen waiters for this key in the last two seconds.
+    /// - Between processes, the order is by the time of the first attempt (a logical clock). A call that finds the lock free takes
+    ///   it, even if others wait. It waits only if its manager has seen waiters for this key in the last two seconds.
     /// - A waiting manager sends about one command per second and node.
     /// - If a holder crashes, the next waiter gets the lock when the `ttl` is over. If a key was deleted by another program, the next
     ///   waiter notices within about a second. Crashed waiters are skipped.
@@ -129,7 +129,8 @@ impl LockManager {
     /// - [`LockError::InvalidKey`], [`LockError::Configuration`]: the request is invalid.
     /// - [`LockError::WindowTaken`]: another call has taken the window of [`once_per`](LockRequest::once_per).
     /// - [`LockError::TooManyWaiting`]: more calls than [`max_waiting`](LockManagerBuilder::max_waiting) allows wait for the key.
-    /// - [`LockError::WouldDeadlock`]: the call would wait for its own caller.
+    /// - [`LockError::WouldDeadlock`]: the call would wait for its own caller. With [`OrderCheck::Deny`](crate::OrderCheck::Deny), also
+    ///   a call that acquires locks in a contradicting order.
     /// - [`LockError::Lost`]: a [reentrant](LockRequest::reentrant) call entered a lock that has ended.
     /// - [`LockError::Closed`]: after [`shutdown`](Self::shutdown).
     ///
@@ -154,9 +155,13 @@ impl LockManager {
     /// [linger](LockManagerBuilder::linger), its process is asked to release it and has one node timeout to answer.
     ///
     /// # Errors
-    /// [`LockError::Contended`] if another caller holds the lock, and the errors of [`acquire`](Self::acquire) without
-    /// [`TimedOut`](LockError::TimedOut). A request with [`once_per`](LockRequest::once_per) is invalid here, because it needs a
-    /// wait.
+    /// - [`LockError::Contended`]: another caller holds the lock.
+    /// - [`LockError::NoQuorum`]: too few nodes answered. Retrying can help.
+    /// - [`LockError::Refused`]: too many nodes rejected the call. Retrying does not help.
+    /// - [`LockError::InvalidKey`], [`LockError::Configuration`]: the request is invalid. A request with
+    ///   [`once_per`](LockRequest::once_per) is invalid here, because it needs a wait.
+    /// - [`LockError::Lost`]: a [reentrant](LockRequest::reentrant) call entered a lock that has ended.
+    /// - [`LockError::Closed`]: after [`shutdown`](Self::shutdown).
     ///
     /// # Panics
     /// On a tokio runtime without time enabled.

@@ -1,4 +1,4 @@
-//! Reaction to locks that are acquired in contradicting orders.
+//! Check for locks that are acquired in contradicting orders.
 
 use std::fmt;
 
