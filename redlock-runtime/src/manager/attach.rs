@@ -29,6 +29,7 @@ impl LockManager {
     /// - [`LockError::Contended`]: another call of this process holds the key.
     /// - [`LockError::InvalidKey`], [`LockError::Configuration`]: the text names a lock that this manager cannot hold. For example,
     ///   its `ttl` is too short or too long, its keys are in different slots of a cluster, or it is a shared lock with fencing.
+    /// - [`LockError::Closed`]: after [`shutdown`](Self::shutdown).
     ///
     /// # Panics
     /// On a tokio runtime without time enabled.
