@@ -85,8 +85,7 @@ impl Habit {
 /// displace each other and are never kept. More: each lookup takes longer.
 const WAYS: usize = 4;
 
-/// Habits of a bounded number of keys, by a hash. A new key displaces the least recently used one, which costs only
-/// speed.
+/// Habits of a bounded number of keys, by a hash. A new key displaces the least recently used key, at the cost of some speed.
 #[derive(Debug)]
 pub(crate) struct Habits(Box<[[(u64, Habit); WAYS]]>);
 
@@ -113,7 +112,7 @@ impl Habits {
 
 /// Circuit breaker that decides if keeping locks pays at all, for a manager whose keys other processes use as well.
 ///
-/// It compares the round trips saved with those that others paid, not the number of keys that paid. A few permanently
+/// It compares the saved round trips with the round trips of other processes, not the number of keys that paid. A few permanently
 /// used keys may be worth the cost of many others.
 #[derive(Debug, Default)]
 pub(crate) struct Breaker {

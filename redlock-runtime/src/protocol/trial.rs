@@ -3,7 +3,7 @@
 //! 1. The first token takes the lock and extends it. The second token waits for it in the queue.
 //! 2. The first token releases the lock, which hands it to the second if that can be woken. An extension by the second
 //!    token shows the outcome.
-//! 3. The second token asks again, as every waiter does, and has the lock in either case. It offers to yield; no other
+//! 3. The second token asks again, as every waiter does, and owns the lock in either case. It offers to yield; no other
 //!    token waits.
 //! 4. The third token adopts the lock from the second, and releases it.
 //! 5. The fourth token takes and releases the lock with fencing. Its ballot is compared like any other, and never
@@ -57,7 +57,7 @@ pub(crate) enum Step {
 /// Result of a trial.
 #[derive(Debug, Default, PartialEq, Eq)]
 pub(crate) struct Outcome {
-    /// First step with an unexpected answer, of those that every lock needs.
+    /// First step with an unexpected answer, among the steps that every lock needs.
     pub(crate) failed: Option<(Step, Answer)>,
     /// First step with an unexpected answer, of those that only fenced locks need.
     pub(crate) failed_fenced: Option<(Step, Answer)>,

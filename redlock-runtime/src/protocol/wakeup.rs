@@ -4,7 +4,7 @@
 //! | message | publisher | meaning |
 //! |---|---|---|
 //! | `granted <token> <key>` | node | the lock was handed to the token |
-//! | `claimed <milliseconds> <seconds>.<microseconds> <token> <key>` | node | the lock was handed over for this duration, from this server time on |
+//! | `claimed <milliseconds> <seconds>.<microseconds> <token> <key>` | node | `granted`, with duration and start |
 //! | `contended <token> <by> <key>` | node | `by` waits for the lock of the token |
 //! | `wanted <token> <by> <key>` | node | `by` holds the lock elsewhere, and wants this node as well |
 //! | `free <token> <key>` | node | one of the names that the token waits for may be free |

@@ -7,10 +7,10 @@
 //! 1. *Enter.* A node gives the permit only while the token owns the turnstile there, and restarts the lease of the
 //!    turnstile. The permit is a vote and a lease like any other.
 //! 2. *Proof of a roll.* From the moment of asking on, the token owns the turnstile at that node for its lease, so that
-//!    no other call gets a permit there. The roll counts for as long as that is certain.
+//!    no other call gets a permit there. The roll is valid while that is certain.
 //! 3. *Admission.* Let `r` rolls count, at least `q`. Every provable permit is in at least `r + 1 - q` of them: any `q`
-//!    of the rolls belong to a quorum, and each two quorums share a node that has forgotten nothing. The token is
-//!    admitted when these rolls show fewer than `n` other permits, and its own votes suffice.
+//!    of the rolls are a quorum, and two quorums share a node that has forgotten nothing. The token is admitted when
+//!    these rolls show fewer than `n` other permits, and its own votes suffice.
 //! 4. *Afterwards*, the token leaves the turnstile and extends the permit like a share. It wins missing votes back only
 //!    under the turnstile, because calls that have already counted would not see a vote given outside of it. The call
 //!    uses another turnstile token than the calls of this process that count, which would not see the vote either.
@@ -251,8 +251,7 @@ impl Candidate {
     }
 
     /// Records a confirmation of the returned permit from the oldest answer of node number `index`, before the answer
-    /// is processed. An answer that does not count as a vote confirms nothing: other calls may not have seen the entry
-    /// that a late question has made.
+    /// is processed. An answer that is not a vote confirms nothing: other calls may not have seen the entry that a late question has made.
     pub(super) fn note_confirmation(&mut self, index: usize, answer: &Answer, counts: bool) {
         let Some(voter) = self.voters.get(index) else { return };
         let Some(sent) = voter.in_flight.first().filter(|sent| sent.kind == Kind::Extension) else { return };
@@ -301,7 +300,7 @@ impl Candidate {
         }
     }
 
-    /// Returns the present permit holders, if they are known for a while longer, including `token` if that has one now.
+    /// Returns the present permit holders, if they are known for a while longer, including `token` if that is a holder now.
     pub(crate) fn count(&self, token: Option<OwnerToken>, now: Instant) -> Option<Counted> {
         let rolls = self.rolls(now);
         let until = rolls.iter().map(|roll| roll.counts_until).min().filter(|_| self.has_quorum(rolls.len()))?;
@@ -390,7 +389,7 @@ impl Candidate {
     /// Records the permit holders from the oldest answer of node number `index`, before the answer is processed.
     pub(super) fn note_roll(&mut self, index: usize, answer: &Answer) {
         let Some(sent) = self.voters.get(index).and_then(|voter| voter.in_flight.first()) else { return };
-        // A permit holder does not count other permits.
+        // A permit holder ignores the rolls.
         let counts = sent.kind == Kind::Take && self.phase != Phase::Holding;
         let Some(permit) = self.permit.as_mut().filter(|_| counts) else { return };
         let (begun, proven) = (sent.sent, lease::provable(permit.turn, self.terms.drift_factor));
@@ -415,19 +414,19 @@ impl Candidate {
         }
     }
 
-    /// Returns `true` if the oldest answer of node number `index`, if it is a grant, counts for a permit.
+    /// Returns `true` if the oldest answer of node number `index`, if it is a grant, is valid for a permit.
     pub(super) fn counts_for_permit(&self, index: usize, now: Instant) -> bool {
         let Some(voter) = self.voters.get(index) else { return false };
         let is_lost =
             self.phase == Phase::Holding && !self.is_proven(now) && self.terms.applies(Rule::LapsedLocksStayLost);
         let is_extension = voter.in_flight.first().is_some_and(|sent| sent.kind == Kind::Extension);
-        // An expired lease does not count: a call that has counted since may not have found the permit at the node.
+        // An expired lease proves nothing: a call that has counted since may not have found the permit at the node.
         let is_given = voter.lease_end().is_some_and(|end| now < end);
         !is_lost && (is_given || !is_extension)
     }
 }
 
-/// Returns those of `others` that are not the token `own`.
+/// Returns `others` without the token `own`.
 fn without(others: &Arc<[OwnerToken]>, own: Option<OwnerToken>) -> Arc<[OwnerToken]> {
     match own {
         Some(own) if others.contains(&own) => others.iter().filter(|other| **other != own).copied().collect(),

@@ -1,6 +1,6 @@
 //! Times of renewals of a held lock, and the outcome of an extension.
 //!
-//! 1. A renewal is due after a third of the lease time that was left at the last renewal
+//! 1. A renewal is due after a third of the lease time that was left at the last one
 //!    ([`HoldPeriod::renewal_due`](super::hold_period::HoldPeriod)), unless the call does not need a longer lease.
 //! 2. A watchdog of many locks renews those together that are due soon, and chooses how soon.
 //! 3. A renewal asks every node without an outstanding extension, and proposes no fencing number. Nodes without a vote
@@ -150,7 +150,7 @@ impl Candidate {
         is_held
     }
 
-    /// Returns `true` if node number `index` could be asked at `now`, but there was no reason to ask.
+    /// Returns `true` if node number `index` could be asked at `now`, without a reason to do so.
     fn is_not_worth_asking(&self, index: usize, now: Instant) -> bool {
         let is_idle =
             |voter: &&Voter| voter.is_free_to_ask() && (voter.vote.is_granted() || !self.waits_for_others(voter, now));
@@ -172,7 +172,7 @@ impl Candidate {
         self.fence().filter(|_| wants && !is_left_out)
     }
 
-    /// Returns `true` if the present call has the lock and can prove it.
+    /// Returns `true` if the present call owns the lock and can prove it.
     pub(crate) fn is_held(&self, now: Instant) -> bool {
         self.phase == Phase::Holding && self.held_until().is_some_and(|end| now < end)
     }

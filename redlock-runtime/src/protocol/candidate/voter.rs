@@ -171,8 +171,8 @@ impl Voter {
         self.change_vote(Vote::TAKEN);
     }
 
-    /// Records that the token holds the lock. Nodes that have voted are asked with the renewals. Of the others, two
-    /// kinds are asked earlier: those that have named a time, and those that have a new connection.
+    /// Records that the token holds the lock. Nodes that have voted are asked with the renewals. Other nodes are asked
+    /// earlier, if they have named a time, or have a new connection.
     pub(super) fn held(&mut self, now: Instant) {
         let takes_part = self.takes_part();
         self.recheck_at = self.recheck_at.filter(|_| takes_part && !self.vote.is_granted());

@@ -1,27 +1,27 @@
 //! How a holder wins missing votes back, and keeps the present ones.
 //!
-//! Some nodes have no vote for the holder: a node that was away when the lock was acquired, one that has forgotten it
-//! since, or one that a waiter asked first. A lock on a bare majority is lost with the next node that fails. So a
-//! holder keeps asking:
+//! Some nodes have no vote for the holder. They were away when the lock was acquired, have forgotten it since, or were
+//! asked by a waiter first. A lock on a bare majority is lost with the next node that fails. So a holder keeps asking:
 //!
 //! 1. *When.* With each renewal. A lock without renewal asks at the corresponding times, as long as it lacks a vote.
-//!    The holder also asks at once when a connection is new, and soon after the time that a node named: the end of its
-//!    abstention, or of the lease of the present owner there.
-//! 2. *What.* A node that has voted is asked to extend its lease, which also confirms the vote. Any other node is asked
-//!    for the lock by an `ACQUIRE` with `holds`, for a token that holds the lock elsewhere. A tainted node is asked
-//!    nothing; neither is a node with an outstanding answer.
-//! 3. *Who gives way.* A free node gives its vote to the holder before all waiters. At any other node, the holder joins
+//!    The holder also asks at once when a connection is new, and soon after a time that a node named. That is the end
+//!    of its abstention, or of the present owner's lease.
+//! 2. *Which command.* A node that has voted is asked to extend its lease, which also confirms the vote. Any other node
+//!    is asked for the lock by an `ACQUIRE` with `holds`, for a token that holds the lock elsewhere. A tainted node is
+//!    asked nothing; neither is a node with an outstanding answer.
+//! 3. *Precedence.* A free node gives its vote to the holder before all waiters. At any other node, the holder joins
 //!    the queue, and the node notifies its owner of the holder's token. A waiter yields to that token
 //!    ([`next`](super::next)), whichever of them is older. No other token could have the lock before the holder ends.
-//! 4. *For how long.* For a `ttl`. A lock without renewal asks for the rest of its lease, so that its end is unchanged.
-//!    It also counts on a claim that it receives meanwhile for no longer.
-//! 5. *With which number.* With the number of the token: a lost register would otherwise restart below it.
-//! 6. *After which answers.* The nodes that have voted are asked first, together. A missing vote is requested when each
-//!    of them has confirmed the lock, is silent, or is gone. A clock step or an operator can end keys early at several
-//!    nodes at once. If the holder won such votes back one by one, it would not notice that another token had all of
-//!    them in between.
-//! 7. *What counts.* A re-granted vote counts only while the other votes prove the lock. After these have lapsed,
-//!    another token may have held the lock: it stays lost, however many nodes grant it again.
+//! 4. *Duration.* A request is for a `ttl`. A lock without renewal asks for the rest of its lease, so that its end is
+//!    unchanged. It also counts on a claim that it receives meanwhile for no longer.
+//! 5. *Fencing number.* The request proposes the number of the token, because a lost register would otherwise restart
+//!    below it.
+//! 6. *Order.* The nodes that have voted are asked first, together. A missing vote is requested when each of them has
+//!    confirmed the lock, is silent, or is gone. A clock step or an operator can end keys early at several nodes at
+//!    once. If the holder won such votes back one by one, it would not notice that another token had all of them in
+//!    between.
+//! 7. *Validity.* A re-granted vote counts only while the other votes prove the lock. After these have lapsed, another
+//!    token may have held the lock: it stays lost, however many nodes grant it again.
 
 use super::in_flight::Kind;
 use super::vote::Vote;
@@ -43,7 +43,7 @@ pub(super) enum Round {
     None,
     /// Nodes whose vote is missing.
     Lacking,
-    /// All nodes, including those that have voted.
+    /// All nodes, including the present voters.
     All,
 }
 
@@ -117,7 +117,7 @@ impl Candidate {
     /// Returns the duration for which the vote of `voter` is requested; `None` if the request is not worthwhile.
     ///
     /// The duration is never less than the proof of the node, or the proof of an outstanding answer. The last expiry of
-    /// a key is the one that counts: it would end the key while the earlier lease continues here.
+    /// a key replaces the earlier ones, so it would end the key while the earlier lease continues here.
     pub(super) fn rest(&self, voter: &Voter, now: Instant) -> Option<Duration> {
         if !self.asks_for_rests() {
             return Some(self.terms.ttl);
@@ -169,7 +169,7 @@ impl Candidate {
         self.phase == Phase::Holding && self.voters.iter().any(is_lacking)
     }
 
-    /// Returns `true` if the oldest answer of node number `index`, if it is a grant, counts for a lock that was held.
+    /// Returns `true` if the oldest answer of node number `index`, if it is a grant, is valid for a lock that was held.
     /// The extension of a lease that never ended always counts.
     pub(super) fn is_continuous(&self, index: usize, now: Instant) -> bool {
         let is_extended = |voter: &Voter| {
