@@ -2,7 +2,6 @@
 //!
 //! A release may be answered or given up while its sender holds a mutex. Such a sender calls [`hold_back`], and the events are
 //! written when the mutex is free. All other code writes its events at once.
-//! tells it at once.
 
 use std::cell::RefCell;
 use std::fmt;
