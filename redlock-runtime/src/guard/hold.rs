@@ -31,7 +31,6 @@ pin_project! {
     }
 }
 
-/// Runs `body` as long as `guard` provably holds its lock.
 /// Runs `body` while `guard` provably holds its lock.
 ///
 /// The deadline is local. If the lease cannot be proven any more, the body is dropped, whatever the network does, and the result is
