@@ -68,7 +68,7 @@ pub fn detached(text: &str) {
     let _ = LockKey::from(text).check();
 }
 
-/// The in-memory node next to a real server.
+/// In-memory node next to a real server.
 pub struct Nodes(Compared);
 
 impl Nodes {

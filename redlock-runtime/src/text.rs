@@ -68,7 +68,8 @@ impl<W: Write> Escaping<W> {
 /// large: a server or a client fills the log.
 const EXCERPT: usize = 300;
 
-/// Returns the start of `text` on a single line. The number of missing characters follows: `ERR .... (199700 more characters)`.
+/// Returns the start of `text` on a single line. A longer text ends with the number of missing characters:
+/// `ERR .... (199700 more characters)`.
 ///
 /// Call it once, where a text enters an error: an excerpt of an excerpt would be cut again.
 pub(crate) fn excerpt(text: impl fmt::Display) -> String {

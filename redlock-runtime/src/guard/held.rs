@@ -134,10 +134,10 @@ impl Held {
         }
     }
 
-    /// Checks that the token still belongs to this call. An expired lease passes: the nodes report it.
+    /// Checks that the token still belongs to this call. An expired lease of a turn passes: the nodes report it.
     ///
     /// # Errors
-    /// [`LockError::Lost`] if the token belongs to another call by now.
+    /// [`LockError::Lost`] if the turn has ended, or the view is not held any more.
     pub(crate) fn may_be_extended(&self) -> Result<(), LockError> {
         let is_ours = match self {
             Self::Turn { turn, .. } => !turn.has_ended(),

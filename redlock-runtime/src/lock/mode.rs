@@ -44,7 +44,7 @@ impl Mode {
         matches!(self, Self::Shared | Self::Permit)
     }
 
-    /// Returns `true` if the number of holders is limited.
+    /// Returns `true` for a permit.
     pub(crate) const fn is_permit(self) -> bool {
         matches!(self, Self::Permit)
     }

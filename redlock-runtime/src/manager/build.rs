@@ -71,8 +71,8 @@ impl Place {
         }
     }
 
-    /// Starts to connect on `thread`. The runtime `host` drives the connections while it works. Credential providers and other
-    /// callbacks of the program run there, too.
+    /// Starts to connect on `thread`. The runtime `host` drives the connections while it works. Credential providers of the
+    /// program run there, too.
     fn start(self, environment: Environment, thread: &Arc<BackgroundThread>, host: Handle) -> Arc<dyn Node> {
         match self {
             Self::Server(endpoint) => {
@@ -123,8 +123,7 @@ impl LockManagerBuilder {
     ///
     /// - A URL is invalid, or needs TLS that is not compiled in.
     /// - No node was given, or one server twice.
-    /// - A setting is out of range, or the default `ttl` needs a larger
-    ///   [`max_ttl`](crate::tuning::Tuning::max_ttl).
+    /// - A setting is out of range, or the default `ttl` needs a larger [`max_ttl`](crate::tuning::Tuning::max_ttl).
     /// - More nodes would have to agree than there are.
     /// - The call is not on a tokio runtime, or the thread cannot be started.
     pub fn build(self) -> Result<LockManager, LockError> {

@@ -165,7 +165,8 @@ fn deployment(shared: &Shared) -> Deployment {
     }
 }
 
-/// Runs all `futures` at the same time. Returns their outputs. If `is_enough`, outputs may be missing.
+/// Runs all `futures` at the same time. Returns when all have completed, or if `is_enough`: some outputs are `None`
+/// then.
 async fn outputs<T>(mut futures: Vec<BoxFuture<'_, T>>, is_enough: impl Fn(&[Option<T>]) -> bool) -> Vec<Option<T>> {
     let mut outputs: Vec<Option<T>> = futures.iter().map(|_| None).collect();
     poll_fn(|cx| {

@@ -116,8 +116,8 @@ impl Inherited {
     /// use the manager of the [`LockManager::scope`] in which [`inherit`](LockGuard::inherit) was called.
     ///
     /// The future is dropped at its next `.await` when the lock is lost, like a body of [`with_lock`](LockManager::with_lock). The
-    /// task cannot check the guard, so this also happens if the parent continues after the loss, for example with `on_lost =
-    /// continue`.
+    /// task cannot check the guard, so this also happens if the parent continues after the loss, for example
+    /// with `on_lost = continue`.
     ///
     /// The future is also dropped when the guard is released, dropped or detached. The task holds nothing from then on, so a parent
     /// that needs its result waits for it.

@@ -76,6 +76,7 @@ impl Tuning {
 
     /// Limits how often, and for how long, calls of this manager pass a lock to each other while callers of other processes wait.
     /// The first limit that is reached ends it. Default: 16 times, 20 ms, counted from the first notice of a waiter.
+    ///
     /// Passing a lock within a process needs no command; handing it to another process takes two round trips or more. Larger limits
     /// increase the throughput, smaller limits keep closer to the order of arrival. Zero passes or zero time put other processes
     /// first.

@@ -6,8 +6,8 @@
 
 /// Name of the lock: text with arguments, as in `key = "order:{order.id}"`. Required, unless `path` is given.
 ///
-/// An expression gets a name: `key("order:{first}", first = order.lines[0])`. A list locks several keys together: `key =
-/// ["account:{from}", "account:{to}"]`. Write `shared("..")` for the keys that are only read.
+/// An expression gets a name: `key("order:{first}", first = order.lines[0])`. A list locks several keys together:
+/// `key = ["account:{from}", "account:{to}"]`. Write `shared("..")` for the keys that are only read.
 pub type key = &'static str;
 
 /// Place in a tree, which is locked with everything below it: `path = "/{tenant}/{folder}"`. It replaces `key`. Default: none.
@@ -81,7 +81,7 @@ pub type fencing = crate::FencedGuard;
 
 /// Lets a nested call with the same key use the lock of its caller, without a command.
 ///
-/// The caller is the enclosing body, on any task or thread. Default: the nested call fails with `LockError::WouldDeadlock`.
+/// The caller is the enclosing body, so a spawned task has none. Default: the nested call fails with `LockError::WouldDeadlock`.
 pub type reentrant = ();
 
 /// Check of the order in which this lock and the locks of its callers are acquired: `on` or `off`.

@@ -15,7 +15,7 @@ pub struct PathPart<'a, T: ?Sized> {
 enum Place {
     /// The value is a segment.
     Segment,
-    /// The value is a part of a segment. One of these characters follows it.
+    /// The value is a part of a segment. These characters follow it in the segment.
     Within(&'static [char]),
     /// The value is a path, and replaces all of its segments.
     Path,

@@ -11,7 +11,7 @@ use std::fmt;
 /// Maximum number of parts in a text: more than a request can have, and few enough that a hostile text costs nothing.
 const MOST: usize = 64;
 
-/// Letter of a part: is it a key, and its mode.
+/// Letter of each kind of part: `true` for a key, `false` for a path, and the mode.
 const LETTERS: [(char, bool, Mode); 4] = [
     ('x', true, Mode::Exclusive),
     ('s', true, Mode::Shared),

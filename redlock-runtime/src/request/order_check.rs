@@ -4,9 +4,9 @@ use std::fmt;
 
 /// Reaction of a manager to locks that are acquired in contradicting orders.
 ///
-/// Two calls that acquire two locks in opposite orders, one inside the body of the other, deadlock if they run at the same time.
-/// The manager records every lock that is acquired inside the body of another one. It reports an order that contradicts an earlier
-/// one, with the lines of all calls, even if no call has to wait.
+/// Two calls that acquire two locks in opposite orders, the second lock inside the body of the first, deadlock if they run at the
+/// same time. The manager records every lock that is acquired inside the body of another one. It reports an order that contradicts
+/// an earlier one, with the lines of all calls, even if no call has to wait.
 ///
 /// Locks are identified by the template of the attribute, so `order:{id}` is one lock whatever the id and the function. Calls without the
 /// attribute are identified by their line (the first 4096 lines). Two locks with one template are compared by their keys: an ascending order

@@ -119,8 +119,8 @@ impl Policy {
         self.node_timeout.unwrap_or_else(adapted)
     }
 
-    /// Returns the time for which the lock of `request` stays idle. Zero turns it off. An option of the request must fit to the
-    /// other options. The default of the manager is ignored if it does not fit.
+    /// Returns the time for which the lock of `request` stays idle. Zero turns it off. The `linger` of a request must not
+    /// contradict its other options. The default of the manager is ignored if it would.
     ///
     /// # Errors
     /// [`LockError::Configuration`] if the request combines `linger` with an option that excludes it.

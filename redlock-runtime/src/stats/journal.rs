@@ -36,7 +36,7 @@ pub struct LogEntry {
     pub(crate) parts: Parts,
 }
 
-/// Kind of a [`LogEntry`].
+/// Kind of event in a [`LogEntry`].
 #[derive(Clone, Debug)]
 #[non_exhaustive]
 pub enum LogEvent {

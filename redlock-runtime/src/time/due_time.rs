@@ -12,8 +12,8 @@ pub(crate) struct DueTime {
 }
 
 impl DueTime {
-    /// Returns `true` if the task is due at `now`. Only one of several concurrent callers gets `true`. The
-    /// task is due again after `pause`.
+    /// Returns `true` if the task is due at `now`. Only one of several concurrent callers gets `true`. The task is due
+    /// again after `pause`.
     pub(crate) fn is_now(&self, now: Instant, pause: Duration) -> bool {
         let at = self.at.load(Ordering::Relaxed);
         let next = now.after(pause).millis();

@@ -77,7 +77,8 @@ pub(super) fn most_together(entries: &[LogEntry], name: &str) -> usize {
     most
 }
 
-/// Returns the first entry that acquired an excluded lock, with the calls that ran at that time. One of them must have this `name`.
+/// Returns the first call that acquired its lock beside running calls that exclude it, together with these calls. One of them must
+/// have this `name`.
 pub(super) fn first_beside_others<'l>(
     entries: &'l [LogEntry],
     name: &str,
