@@ -30,7 +30,7 @@ pub fn url(text: &str) {
     }
 }
 
-/// Compares the parts of an accepted URL with those that the client crate reads.
+/// Compares the parts of an accepted URL with the result of the client crate.
 pub fn url_parts(text: &str) {
     wire::url_parts(text);
 }

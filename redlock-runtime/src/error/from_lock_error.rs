@@ -2,7 +2,7 @@
 
 use crate::error::LockError;
 
-/// A return type that can carry a [`LockError`].
+/// Return type that can carry a [`LockError`].
 ///
 /// Implemented for each `Result<T, E>` with `E: From<LockError>`. Implement it for your own return type if this type can express that
 /// the lock was not acquired. It is not implemented for `()`, `bool` and `Option`, because a caller could not distinguish "not locked"
@@ -51,7 +51,7 @@ impl<T, E: CarriesLockError> FromLockError for Result<T, E> {
     }
 }
 
-/// An error type with a place for a [`LockError`]: every `E: From<LockError>`.
+/// Error type with a place for a [`LockError`]: every `E: From<LockError>`.
 #[diagnostic::on_unimplemented(
     message = "`{Self}` cannot carry a `LockError`",
     label = "this error type has no place for a lock error",

@@ -8,7 +8,7 @@ use crate::request::DetachedLock;
 use std::fmt;
 use std::ops::Deref;
 
-/// A held lock with its [`FencingToken`]. Dereferences to the [`LockGuard`]; dropping it releases the lock.
+/// Held lock with its [`FencingToken`]. Dereferences to the [`LockGuard`]; dropping it releases the lock.
 ///
 /// The token does not change while the guard exists, neither by renewal nor by [`downgrade`](LockGuard::downgrade).
 ///

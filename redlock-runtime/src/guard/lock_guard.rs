@@ -15,7 +15,7 @@ use std::fmt;
 use std::future::Future;
 use std::time::Duration;
 
-/// A held lock. Its lease is renewed while the guard exists. Dropping it releases the lock.
+/// Held lock. Its lease is renewed while the guard exists. Dropping it releases the lock.
 ///
 /// A loss of the lock does not stop the code that has the guard. Call [`is_held`](Self::is_held) before a side effect, or wait for
 /// [`lost`](Self::lost). The bodies of [`with_lock`](crate::LockManager::with_lock) and of the attribute are stopped by a loss.

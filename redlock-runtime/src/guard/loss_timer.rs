@@ -13,7 +13,7 @@ use tokio::time::{Instant, Sleep};
 /// Precision of tokio's timers: 1 ms. Too small: every poll resets the timer. Too large: a body is stopped late.
 const PRECISION: Duration = Duration::from_millis(1);
 
-/// A lock that a [`LossTimer`] can watch: the lock of a guard, or an inherited one.
+/// Lock that a [`LossTimer`] can watch: the lock of a guard, or an inherited one.
 pub(crate) trait Watchable {
     /// Returns `true` if the watching body has released the lock itself. It then continues without the lock.
     fn is_released_by_body(&self) -> bool;
@@ -34,7 +34,7 @@ pub(crate) trait Watchable {
     fn forget_watcher(&self, watcher: u32);
 }
 
-/// An inherited lock. A task cannot release the lock of its parent. If the parent's guard has ended, the lock is lost for the task.
+/// Inherited lock. A task cannot release the lock of its parent. If the parent's guard has ended, the lock is lost for the task.
 impl Watchable for Tenure {
     fn is_released_by_body(&self) -> bool {
         false
@@ -126,7 +126,7 @@ impl LossTimer {
     }
 }
 
-/// A lock with its [`LossTimer`]. Dropping it removes the watcher.
+/// Lock with its [`LossTimer`]. Dropping it removes the watcher.
 pub(crate) struct Watched<'g, L: Watchable> {
     held: &'g L,
     timer: LossTimer,

@@ -4,13 +4,13 @@ use crate::lock::slot::{hash_tag, slot};
 use crate::time::ballot_clock::SLOTS;
 use std::sync::OnceLock;
 
-/// Name of the gate of a lock with permits, which is an ordinary lock: `{order:7}:t` for `order:7`.
+/// Returns the name of the gate of a lock with permits, which is an ordinary lock: `{order:7}:t` for `order:7`.
 pub(crate) fn turnstile_name(lock: &str) -> String {
     side_key(lock, "}:t")
 }
 
-/// Name of a key of one `kind` beside a lock. A name that ends in `kind` contains no second closing brace, and all other names do.
-/// So no two locks share such a name.
+/// Returns the name of a key of one `kind` beside a lock. A name that ends in `kind` contains no second closing brace, and all
+/// other names do. So no two locks share such a name.
 pub(crate) fn side_key(lock: &str, kind: &str) -> String {
     match hash_tag(lock) {
         Some(tag) => ["{", tag, kind, ":", lock].concat(),
@@ -28,7 +28,8 @@ pub(crate) fn number_in(wanted: u16) -> u32 {
     numbers.get(usize::from(wanted)).copied().unwrap_or_default()
 }
 
-/// Smallest number of each slot. The search takes about a hundred thousand tries. It runs once, and only if such a key occurs.
+/// Returns the smallest number of each slot. The search takes about a hundred thousand tries. It runs once, and only if such a key
+/// occurs.
 pub(crate) fn numbers() -> Box<[u32]> {
     let mut numbers = vec![None; usize::from(SLOTS)];
     let mut missing = SLOTS;

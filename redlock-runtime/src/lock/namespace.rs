@@ -7,7 +7,7 @@ use std::fmt::Write as _;
 /// become longer than a server accepts before the login.
 pub(crate) const MAX_LEN: usize = 256;
 
-/// Prefix of the names of all keys in `namespace`: the escaped namespace and a colon, or nothing for no namespace.
+/// Returns the prefix of the names of all keys in `namespace`: the escaped namespace and a colon, or nothing for no namespace.
 ///
 /// 1. The only colon is the last character. So no two namespaces share a name: `shop` with `eu:7` is `shop:eu:7`, and `shop:eu` with
 ///    `7` is `shop%3Aeu:7`.

@@ -9,8 +9,8 @@ use std::borrow::Cow;
 /// not expire.
 pub(crate) const REGISTER: &str = "redlock:f:";
 
-/// Name under which a process lists a token that is in no local queue, because it shares a lock with others. No lock has a name
-/// with this beginning.
+/// Returns the name under which a process lists a token that is in no local queue, because it shares a lock with others. No lock
+/// has a name with this beginning.
 pub(crate) fn line_of(token: &OwnerToken) -> String {
     [REGISTER, token.as_str()].concat()
 }
@@ -27,7 +27,7 @@ pub(crate) fn is_reserved(name: &str) -> bool {
         || behind_tag.is_some_and(|(_, rest)| SIDE_KINDS.iter().any(|kind| is_of(rest, kind)))
 }
 
-/// Part of `name` below its namespace. Empty without a namespace.
+/// Returns the part of `name` below its namespace. Empty without a namespace.
 fn below_namespace(name: &str) -> &str {
     name.split_once(':').map_or("", |(_, rest)| rest)
 }

@@ -97,8 +97,8 @@ impl Place {
         }
     }
 
-    /// Returns the name that distinguishes the node from those of other managers: its address, or the addresses of all seeds, and
-    /// the database.
+    /// Returns the name that distinguishes the node from the nodes of other managers: its address, or the addresses of all seeds,
+    /// and the database.
     fn name(&self) -> String {
         match self {
             Self::Server(endpoint) | Self::Watched(endpoint, _) => {

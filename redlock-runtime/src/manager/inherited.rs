@@ -12,7 +12,7 @@ use std::fmt;
 use std::future::Future;
 use std::time::Duration;
 
-/// The lock of a parent, for a task that the parent spawns. Made by [`LockGuard::inherit`].
+/// Lock of a parent, for a task that the parent spawns. Made by [`LockGuard::inherit`].
 ///
 /// The task shares the lock but does not extend it. The lock ends with the guard of the parent, and is lost for the task at the
 /// same moment. The task learns of a loss in one of two ways:
@@ -44,7 +44,7 @@ use std::time::Duration;
 #[must_use = "spawn its `scope`"]
 pub struct Inherited {
     tenure: Tenure,
-    /// The manager of the scope in which the parent ran.
+    /// Manager of the scope in which the parent ran.
     manager: Option<LockManager>,
 }
 

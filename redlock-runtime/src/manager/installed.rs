@@ -69,7 +69,7 @@ impl LockManager {
     }
 }
 
-/// The manager of the innermost [`scope`](LockManager::scope) of this task.
+/// Returns the manager of the innermost [`scope`](LockManager::scope) of this task.
 pub(super) fn scoped_manager() -> Option<LockManager> {
     SCOPED.try_with(Clone::clone).ok()
 }

@@ -28,8 +28,8 @@ pub(super) fn instance_fault(instance: &str) -> Option<String> {
     })
 }
 
-/// Name of a process: the label, or the name of the program, and behind it the instance, or the host and the process id, as in
-/// `order-service;host7;1234`. Only the label if the instance is empty.
+/// Returns the name of a process: the label, or the name of the program, and behind it the instance. Without an instance, the host
+/// and the process id follow, as in `order-service;host7;1234`. Only the label if the instance is empty.
 pub(super) fn full(label: Option<&str>, instance: Option<&str>) -> String {
     let program = || std::env::current_exe().ok()?.file_stem()?.to_str().map(fitted);
     let label = label.map(str::to_owned).or_else(program).unwrap_or_else(|| UNKNOWN.to_owned());

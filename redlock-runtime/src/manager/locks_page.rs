@@ -100,7 +100,7 @@ impl axum_core::response::IntoResponse for LocksPage {
     }
 }
 
-/// Name of this machine, from Linux or the environment.
+/// Returns the name of this machine, from Linux or the environment.
 fn host() -> String {
     let host = std::fs::read_to_string("/proc/sys/kernel/hostname").or_else(|_| std::env::var("HOSTNAME"));
     host.map_or_else(|_| "an unknown host".to_owned(), |host| host.trim().to_owned())
@@ -131,7 +131,7 @@ impl<T: Display> Display for Escaped<T> {
     }
 }
 
-/// Upper bound of the bucket with the quantile, such as `≤ 8.4s`; a dash if nothing was measured.
+/// Returns the upper bound of the bucket with the quantile, such as `≤ 8.4s`; a dash if nothing was measured.
 fn quantile(histogram: &Histogram, part: f64) -> String {
     match histogram.quantile(part) {
         _ if histogram.count() == 0 => "–".to_owned(),
@@ -140,7 +140,7 @@ fn quantile(histogram: &Histogram, part: f64) -> String {
     }
 }
 
-/// Place in the source, such as `src/api.rs:88`.
+/// Returns the source line, such as `src/api.rs:88`.
 fn place(site: &LockSite) -> Escaped<String> {
     Escaped(site.line.map(|line| line.to_string()).unwrap_or_default())
 }

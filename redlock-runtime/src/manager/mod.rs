@@ -167,7 +167,7 @@ impl LockManager {
     /// On a tokio runtime without time enabled.
     ///
     /// # Cancel safety
-    /// As for [`acquire`](Self::acquire).
+    /// Cancel safe, like [`acquire`](Self::acquire).
     #[track_caller]
     pub fn try_acquire<F: Fencing>(
         &self,

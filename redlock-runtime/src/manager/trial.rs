@@ -60,7 +60,7 @@ async fn attempts(
     Ok(outcome)
 }
 
-/// Trial with a fresh lock.
+/// Returns a trial with a fresh lock.
 fn trial(shared: &Shared) -> Trial {
     Trial::new(&shared.namespace, || shared.new_token())
 }
@@ -134,7 +134,7 @@ mod tests {
     /// Number of commands in a trial.
     const LENGTH: usize = 13;
 
-    /// Node whose connection breaks after `cut_at` commands, and works again after the trial.
+    /// Returns a node whose connection breaks after `cut_at` commands, and works again after the trial.
     fn cut_node(cut_at: usize, answers: bool) -> (Arc<HookedNode>, Arc<AtomicUsize>) {
         let commands = Arc::new(AtomicUsize::new(0));
         let counter = Arc::clone(&commands);

@@ -37,7 +37,7 @@ impl Redaction {
         self == Self::None
     }
 
-    /// The redaction that reveals less.
+    /// Returns the redaction that reveals less.
     const fn stronger(self, other: Self) -> Self {
         match (self, other) {
             (Self::Keyed(_), _) | (Self::Hash, Self::None | Self::Hash) | (Self::None, Self::None) => self,
@@ -45,7 +45,7 @@ impl Redaction {
         }
     }
 
-    /// The hash of `text`.
+    /// Returns the hash of `text`.
     fn digest(self, text: &str) -> [u8; 32] {
         match self {
             Self::None | Self::Hash => Sha256::hash(text.as_bytes()),
@@ -64,7 +64,7 @@ impl fmt::Debug for Redaction {
     }
 }
 
-/// The strongest redaction of the managers of this process.
+/// Strongest redaction of the managers of this process.
 static OF_PROCESS: RwLock<Redaction> = RwLock::new(Redaction::None);
 
 /// Records the `redaction` of a new manager.
@@ -73,7 +73,7 @@ pub(crate) fn redact(redaction: Redaction) {
     *of_process = of_process.stronger(redaction);
 }
 
-/// Redaction for a key of an unknown manager.
+/// Returns the redaction for a key of an unknown manager.
 #[cfg(any(feature = "axum", feature = "tonic"))]
 pub(crate) fn redaction_of_process() -> Redaction {
     *OF_PROCESS.read().unwrap_or_else(PoisonError::into_inner)

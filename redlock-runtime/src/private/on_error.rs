@@ -2,7 +2,7 @@
 
 use crate::{FromLockError, LockError};
 
-/// Default of `on_error`.
+/// Returns the value for a lock error, by default.
 #[must_use]
 pub fn from_lock_error<R: FromLockError>(error: LockError) -> R {
     R::from_lock_error(error)

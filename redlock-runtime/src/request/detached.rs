@@ -35,7 +35,7 @@ use std::time::Duration;
 pub struct DetachedLock<F = Unfenced> {
     key: LockKey,
     mode: Mode,
-    /// The parts, unless the lock has one key.
+    /// Parts of the lock. `None` for a lock of one key.
     parts: Option<Box<[LockPart]>>,
     token: OwnerToken,
     ttl: Duration,

@@ -24,7 +24,7 @@ use tokio::time::{sleep, timeout_at};
 
 pub(super) struct TestNode(Arc<End>);
 
-/// The manager's end of a connection.
+/// Manager's end of a connection.
 pub(super) struct End {
     server: Arc<Server>,
     wire: OnceLock<usize>,

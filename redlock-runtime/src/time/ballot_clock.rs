@@ -10,7 +10,7 @@
 //!    the answer was on its way, less the drift since then (`node/server_clock`). A caller that draws after it has heard of a
 //!    release therefore usually draws more than the owner before. If the user may not run `TIME`, the wall clock of the process is
 //!    used.
-//! 3. A node that refuses a ballot returns the largest one that it has accepted. The next ballot for the slot is above it.
+//! 3. A node that refuses a ballot returns the largest ballot that it has accepted. The next ballot for the slot is above it.
 //! 4. If the refused ballot was too small by at most a millisecond, the process adds the difference to its next ballots for the slot
 //!    (`ballot_margins`). Two processes that take turns without a pause would otherwise refuse the one whose estimate lags each time.
 //! 5. A refusal changes nothing else, because most refusals do not show that a clock lags: the ballot was long on its way, or many
@@ -258,13 +258,13 @@ mod tests {
     const HOUR: i64 = 3_600_000;
     const SLOT: u16 = 7;
 
-    /// Of a process whose wall clock is wrong by `skew_ms`.
+    /// Returns the clock of a process whose wall clock is wrong by `skew_ms`.
     fn skewed(skew_ms: i64) -> BallotClock {
         let error = ClockError { skew_ms, ..ClockError::default() };
         BallotClock::new(Clock::Tokio { origin: tokio::time::Instant::now(), error })
     }
 
-    /// The same, which has just heard the time of servers that are ahead by so many milliseconds.
+    /// Returns such a clock that has just learned the time of servers whose clocks are ahead by `servers_ahead_ms`.
     fn knowing(skew_ms: i64, servers_ahead_ms: i64) -> BallotClock {
         let clock = skewed(skew_ms);
         let micros = i64::try_from(virtual_origin().as_micros()).unwrap() + servers_ahead_ms * 1000;
@@ -272,7 +272,7 @@ mod tests {
         clock
     }
 
-    /// Of a process that knows the time of servers which are right.
+    /// Returns the clock of a process that knows the time of servers with correct clocks.
     fn right() -> BallotClock {
         knowing(0, 0)
     }

@@ -25,7 +25,7 @@ pub(super) const LIFETIME: Duration = Duration::from_secs(10);
 
 const MARGIN_BITS: u32 = MAX_MARGIN.ilog2() + 1;
 
-/// The margins of all slots.
+/// Margins of all slots.
 #[derive(Debug)]
 pub(super) struct BallotMargins {
     /// Allocated when the first margin is recorded.

@@ -83,7 +83,7 @@ pub(crate) struct ClockError {
 }
 
 impl Clock {
-    /// Tokio's clock with the present time as its origin: a paused runtime has its private time.
+    /// Returns tokio's clock with the present time as its origin: a paused runtime has its private time.
     pub(crate) fn tokio() -> Self {
         Self::Tokio { origin: tokio::time::Instant::now(), error: ClockError::default() }
     }
@@ -116,8 +116,8 @@ impl Clock {
     }
 }
 
-/// Origin of virtual clocks since 1970, in whole milliseconds. The whole process has one origin, so virtual clocks differ by
-/// virtual time alone.
+/// Returns the origin of virtual clocks since 1970, in whole milliseconds. All virtual clocks of the process share it, so they
+/// differ by virtual time alone.
 pub(crate) fn virtual_origin() -> Duration {
     static ORIGIN: OnceLock<Duration> = OnceLock::new();
     *ORIGIN.get_or_init(|| Duration::from_millis(micros(since_1970()) / 1000))

@@ -19,7 +19,7 @@ const COUNTER_BITS: u32 = 12;
 const MOST_AHEAD: u64 = 3_600_000;
 
 impl TokenTime {
-    /// The end of time: the year 10889.
+    /// End of time: the year 10889.
     const MAX: Self = Self((1 << (48 + COUNTER_BITS)) - 1);
 
     pub(crate) const fn new(millis: u64, counter: u16) -> Self {

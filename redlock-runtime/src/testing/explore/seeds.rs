@@ -18,7 +18,7 @@ pub(super) fn of_the_environment() -> Option<RangeInclusive<u64>> {
     }
 }
 
-/// `41`, `0..1000` or `0..=999`; `None` for anything else, and for a range without a seed.
+/// Parses `41`, `0..1000` or `0..=999`. `None` for anything else, and for a range without a seed.
 fn read(text: &str) -> Option<RangeInclusive<u64>> {
     let number = |text: &str| text.trim().parse::<u64>().ok();
     let Some((first, end)) = text.split_once("..") else {
