@@ -40,13 +40,11 @@
 //! 2. The machine in Rust, `protocol/node_state`, which memory nodes and the seeded simulation run. The test in
 //!    `node/differential.rs` sends random commands to it and to a Redis server. The answers and the published messages must be equal.
 //! 3. The machine on plain data, [`lock::node`], [`sets::Node`] and [`fencing::Register`], which the searches run. The test in
-//!    `protocol/node_state/conformance.rs` compares it with the second machine, for every command of every token:
-//!    in every state of four tokens (any owner, with a ttl or a claim, with the mark or without, any queue, any listening processes),
-//!    and in every state of a counter up to 4. It compares answers, published messages and the state afterwards.
-//!    It does so with all rules, and without each rule that a node keeps. `conformance_of_sets.rs` does the same in every
-//!    state of three tokens that want one of two names, or both, in any class. `conformance_of_permits.rs` does it in every state of
-//!    three
-//!    tokens that want permits.
+//!    `protocol/node_state/conformance.rs` compares it with the second machine, for every command of every token: in every state of four
+//!    tokens (any owner, with a ttl or a claim, with the mark or without, any queue, any listening processes), and in every state of a
+//!    counter up to 4. It compares answers, published messages and the state afterwards. It does so with all rules, and without each rule
+//!    that a node keeps. `conformance_of_sets.rs` does the same in every state of three tokens that want one of two names, or both, in
+//!    any class. `conformance_of_permits.rs` does it in every state of three tokens that want permits.
 //!
 //! So a node of this model and the scripts can differ only in cases that random commands do not reach. A rule has the same name
 //! here, in the code and in the simulation. Otherwise, the second test does not compile.
@@ -57,12 +55,10 @@
 //!
 //! # Bounds
 //!
-//! A token makes one attempt, and has a successor if a scenario demands it. At most three commands and a
-//! `RELEASE` behind them are in transit on one connection. A waiter polls a node, and a holder renews its lease there, only if all its
-//! commands
-//! to the node are answered. Each scenario bounds timers, expiries, crashes and cuts ([`runs`]). The model omits the renewal of a counted
-//! lease,
-//! which has no effect without time. The single node, where clients decide anything, covers a lease that ends long before its key.
+//! A token makes one attempt, and has a successor if a scenario demands it. At most three commands and a `RELEASE` behind them are in
+//! transit on one connection. A waiter polls a node, and a holder renews its lease there, only if all its commands to the node are
+//! answered. Each scenario bounds timers, expiries, crashes and cuts ([`runs`]). The model omits the renewal of a counted lease, which
+//! has no effect without time. The single node, where clients decide anything, covers a lease that ends long before its key.
 //!
 //! States that differ by a permutation of the nodes are one state. The same holds for states that differ by a message
 //! without effect.
@@ -70,8 +66,8 @@
 //! # Results
 //!
 //! The tests search all scenarios of [`runs::of_the_tests`] completely and find no violation. They compare the numbers of states with
-//! `states/lock.tsv`. The long run (`tests/run.sh --long`) takes three
-//! tokens with `YIELD` and `EXTEND`. Each line was searched completely, without a violation:
+//! `states/lock.tsv`. The long run (`tests/run.sh --long`) takes three tokens with `YIELD` and `EXTEND`. Each line was searched
+//! completely, without a violation:
 //!
 //! | nodes | tokens | expiries | polls | crashes | cuts | states | depth |
 //! |---|---|---|---|---|---|---|---|

@@ -34,8 +34,8 @@ impl Certificates {
     }
 
     /// Makes a server certificate that is signed by its own key, as `openssl req -x509` does. `options` may contain further arguments,
-    /// such as `-addext
-    /// subjectAltName=IP:127.0.0.1`. The certificate is for `localhost`. There is neither an authority nor a client certificate.
+    /// such as `-addext subjectAltName=IP:127.0.0.1`. The certificate is for `localhost`. There is neither an authority nor a client
+    /// certificate.
     pub async fn self_signed(options: &str) -> Self {
         let dir = PrivateDir::create();
         let options = if options.is_empty() { String::new() } else { format!(" {options}") };

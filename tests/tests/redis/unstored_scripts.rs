@@ -1,6 +1,5 @@
 //! Servers and proxies that do not store scripts: each command contains the text of its script. If a server runs no scripts at all, no
-//! lock is
-//! acquired, because it could not be released.
+//! lock is acquired, because it could not be released.
 
 use crate::support::{assert_nothing_left, builder, wait_until_queued};
 use crate::waiters::{obtained, patient, waiting};

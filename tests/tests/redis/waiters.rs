@@ -101,8 +101,7 @@ pub(crate) async fn most_scripts(nodes: &Nodes) -> u64 {
 }
 
 /// Checks that `manager` has left nothing now, and waits until the other managers have left nothing. A release is confirmed by a
-/// majority, and
-/// may still be on its way to the other nodes.
+/// majority, and may still be on its way to the other nodes.
 pub(crate) async fn assert_all_gone(manager: &LockManager, nodes: &Nodes) {
     nodes.assert_empty(PATIENCE).await;
     assert_nothing_left(manager, nodes).await;

@@ -55,8 +55,7 @@ pub struct Fencing {
     /// Number of nodes that lose their data, one after the other: each while a lock is held on all of them.
     pub wipes: u8,
     /// Nodes learn the agreed numbers that they have missed. A node then loses its data only when all nodes know the latest numbers, and
-    /// not while
-    /// a lock is held on all of them.
+    /// not while a lock is held on all of them.
     pub learns: bool,
     /// Way in which numbers are made.
     pub variant: Variant,

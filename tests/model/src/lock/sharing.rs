@@ -1,6 +1,5 @@
 //! Operations of a node with readers that hold the lock or wait for it. They equal the runtime's `protocol/node_state/sharing` and
-//! `promotion`,
-//! except for the silence of waiters.
+//! `promotion`, except for the silence of waiters.
 
 use super::node::{Execution, Node, Notice, Reply, Verb};
 use crate::rule::Rule;

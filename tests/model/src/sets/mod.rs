@@ -1,10 +1,8 @@
 //! Requests for several names, all or none of them, and for paths of a tree.
 //!
 //! Each token wants some names, each in a class, at a majority of the nodes. A release grants the name only to a waiter for a single
-//! name.
-//! A waiter for several names is notified, and asks for all of them. The model has no time. A grant counts until the token itself gives
-//! it away, or
-//! until one of its names is taken away. The model [`lock`](crate::lock) covers leases, claims and their ends.
+//! name. A waiter for several names is notified, and asks for all of them. The model has no time. A grant counts until the token itself
+//! gives it away, or until one of its names is taken away. The model [`lock`](crate::lock) covers leases, claims and their ends.
 //!
 //! Connections may break: outstanding answers are lost, and the oldest command may be executed at any time. Processes may
 //! end as well. The entries of an ended token at a node expire after any time, without a notice. Therefore waiters poll.
@@ -58,8 +56,7 @@ pub enum Action {
     /// A name of a holder is taken away at a node. The grant there no longer counts.
     TakeAway { token: usize, node: usize, name: usize },
     /// A holder extends its lease at a node. This step exists only if a name was taken away there, or if the connection may break before
-    /// a
-    /// downgrade: otherwise it has no effect.
+    /// a downgrade: otherwise it has no effect.
     Extend { token: usize, node: usize },
     /// A holder downgrades to a reader.
     Lower { token: usize },

@@ -1,6 +1,5 @@
 //! All keys are acquired or none, and all other calls are excluded from each of them: calls for one key, calls for several, and other
-//! programs
-//! (defect 24 of peers).
+//! programs (defect 24 of peers).
 
 use super::tree::wait_until_queued_in;
 use super::{TTL, all, brief, place};

@@ -99,8 +99,7 @@ impl History {
     }
 
     /// Returns the violations: an exclusive body that overlaps with another one, more bodies than permits, or a fencing number that is
-    /// not
-    /// larger than the previous ones.
+    /// not larger than the previous ones.
     pub(super) fn violations(&self) -> Vec<String> {
         let mut bodies: Vec<_> = self.bodies.iter().collect();
         bodies.sort_by_key(|body| (&body.key, body.from));

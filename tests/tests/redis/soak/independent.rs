@@ -4,8 +4,7 @@
 //!
 //! 1. A restart with the data needs no wait, unless a server has come back without its data.
 //! 2. A *change* is a server that comes back without its data, a name that leads to another server, or a deploy with another list. A
-//!    change begins
-//!    only if all servers count for a process that has known them before, and are older than one `max_ttl`.
+//!    change begins only if all servers count for a process that has known them before, and are older than one `max_ttl`.
 //! 3. At most a minority loses its data at once. If no majority would remain, the server starts only after one `max_ttl`, when the
 //!    leases have ended.
 
