@@ -143,6 +143,8 @@ pub enum LockError {
     ///
     /// - A call that does not wait returns [`Contended`](Self::Contended) instead.
     /// - A call that is already waiting fails within a second if a late renewal restores the lock of its caller.
+    /// - A nested call that can share the lock of its caller (readers, permits, paths) asks the nodes first. It fails after up to a
+    ///   second if another call waits in between, or if all permits are taken.
     /// - A caller with access to its guard (`guard = lock`, `with_lock`, [`LockGuard::scope`](crate::LockGuard::scope)) can release
     ///   its lock while the call waits. If this is true for all holders of the lock, the call waits and logs a warning.
     /// - With [`OrderCheck::Deny`](crate::OrderCheck::Deny), a call that takes locks in a different order than other calls also fails

@@ -1,4 +1,4 @@
-//! The clock that fencing numbers are drawn from: an estimate of the servers' clocks.
+//! Clock of fencing numbers: an estimate of the servers' clocks.
 //!
 //! A *ballot* is a number that a process proposes to the nodes. A node accepts a ballot if it is larger than all ballots that it has
 //! accepted for locks of the same slot. This rule alone makes fencing numbers rise. The clock only makes most ballots large
@@ -13,9 +13,9 @@
 //! 3. A node that refuses a ballot returns the largest ballot that it has accepted. The next ballot for the slot is above it.
 //! 4. If the refused ballot was too small by at most a millisecond, the process adds the difference to its next ballots for the slot
 //!    (`ballot_margins`). Two processes that take turns without a pause would otherwise refuse the one whose estimate lags each time.
-//! 5. A refusal changes nothing else, because most refusals do not show that a clock lags: the ballot was long on its way, or many
-//!    ballots were drawn within one unit. Numbers are therefore ahead of the servers' clocks by at most a millisecond, apart from
-//!    slots where more than 64 000 ballots are drawn in a second, and numbers continue above after a loss of all data.
+//! 5. A refusal changes nothing else, because most refusals do not show that a clock lags. The ballot was long on its way, or many
+//!    ballots were drawn within one unit. So numbers are ahead of the servers' clocks by at most a millisecond, except in slots with
+//!    more than 64 000 ballots in a second. After a loss of all data, they therefore continue above the earlier numbers.
 
 use crate::time::ballot_margins::BallotMargins;
 use crate::time::clock::{Clock, Instant};
