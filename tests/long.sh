@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# Runs what takes longer than a test may, and enters it into the ledger.
+# Runs the checks that take longer than a test may, and appends the results to the ledger.
 
 set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/.."
@@ -52,18 +52,18 @@ copy_tests() {
     cp "$built" "$scratch/$name"
 }
 
-# Below 2^48, so that no seed is too large to be written down.
+# Seeds stay below 2^48: a larger number could not be written to the ledger.
 seed=${REDLOCK_LONG_SEED:-$(od -An -N6 -tu8 /dev/urandom | tr -d ' ')}
 
 simulation() {
     local schedules=${1:-10000000} chunk=20000 done=0 violations=0
-    # With what tests/run.sh builds, so that it may be there.
+    # Uses the build options of tests/run.sh, so that an existing build is reused.
     copy_tests redlock_runtime --workspace --lib
     trap 'schedules=0' INT TERM
     while [[ $done -lt $schedules && $violations -eq 0 ]]; do
         if ! (cd redlock-runtime && REDLOCK_SIMULATION_FROM=$((seed + done)) REDLOCK_SIMULATION_SCHEDULES=$chunk \
             "$scratch/redlock_runtime" simulation::the_promises_hold_in_every_schedule --nocapture) >"$log" 2>&1; then
-            # Ended by hand: nobody knows how far it came.
+            # The operator has interrupted this chunk. Its progress is unknown, so it is not entered.
             [[ $schedules -ne 0 ]] || break
             violations=1
             chunk=$(sed -n 's/.*REDLOCK_SIMULATION_SEED=\([0-9]*\) .*/\1/p' "$log" | tail -n 1)
@@ -84,7 +84,7 @@ soak() {
     what=$(sed -n 's/^\(soak [^:]*\): .*/\1/p' "$log")
     bodies=$(sed -n 's/^soak .* \([0-9]*\) bodies.*/\1/p' "$log")
     violations=$(sed -n 's/^soak .* \([0-9]*\) violations.*/\1/p' "$log")
-    # What fails without a violation, such as a lock that nobody gets any more, is one.
+    # A failure without a violation is also entered, such as a lock that no waiter can get any longer.
     [[ $status -eq 0 || ${violations:-0} -gt 0 ]] || violations=1
     enter "${what:-soak}" "$seed" "${bodies:-0}" "${violations:-1}"
     [[ $status -eq 0 ]] || { tail -n 60 "$log" >&2 && return 1; }

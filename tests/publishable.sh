@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# What must hold before the crates are published, and takes too long for every run.
+# Checks that must pass before the crates are published, and that are too slow for every run.
 
 set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/.."
@@ -42,7 +42,7 @@ need() {
     cargo "$1" --version >/dev/null 2>&1 || fail "no cargo-$1; run: cargo install --locked cargo-$1"
 }
 
-# In a copy: the tool takes what only tests need out of the manifests while it runs.
+# Works on a copy, because the tool removes dev-dependencies from the manifests while it runs.
 features() {
     local here=$PWD
     need hack
@@ -56,19 +56,19 @@ plain() {
     cargo test -p redlock-runtime --features macros,serde --lib -- client:: guard:: manager::
 }
 
-# The crates alone, without what only their tests need: of those, the oldest versions are nobody's business.
+# Checks the crates without their dev-dependencies: the oldest versions of those do not matter to users.
 minimal() {
     local crate
     for crate in redlock-macros redlock-runtime; do
         mkdir "$scratch/$crate"
         cp -r "$crate/src" "$crate/docs" "$scratch/$crate" 2>/dev/null || cp -r "$crate/src" "$scratch/$crate"
         cp README.md "$scratch/$crate"
-        # What comes first in a manifest is what users need.
+        # Keeps the sections that users need, and drops those of tests and benches.
         awk '/^\[(dev-dependencies|\[bench\]|\[example\]|\[test\])/ { skip = 1; next } /^\[/ { skip = 0 } !skip' \
             "$crate/Cargo.toml" >"$scratch/$crate/Cargo.toml"
     done
     sed 's/^members = .*/members = ["redlock-macros", "redlock-runtime"]/' Cargo.toml >"$scratch/Cargo.toml"
-    # The option is one of nightly compilers, and only chooses versions: the compiler stays the one that everything is built with.
+    # Only nightly compilers know this option. It affects the choice of versions alone: the compiler itself stays the pinned one.
     RUSTC_BOOTSTRAP=1 cargo update --manifest-path "$scratch/Cargo.toml" -Z direct-minimal-versions
     cargo check --manifest-path "$scratch/Cargo.toml" --all-features --target-dir target/minimal
 }
@@ -76,7 +76,7 @@ minimal() {
 deny() {
     need deny
     cargo deny --all-features check bans licenses sources
-    # The database of advisories comes from the network.
+    # Needs the network, because the database of advisories is downloaded.
     if cargo deny fetch db; then
         cargo deny --all-features check advisories
     elif ! cargo deny --all-features check --disable-fetch advisories; then

@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# Runs every check of this repository against real Redis servers: the one command a change must pass.
+# Runs every check of this repository against real Redis servers. Every change must pass it.
 
 set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/.."
@@ -26,7 +26,7 @@ TEXT
 }
 
 long=
-# The one for each run is the newest that is not Redis.
+# The server kind of every run is the newest one that is not Redis.
 servers=valkey-9.1
 for argument in "$@"; do
     case $argument in
@@ -58,7 +58,7 @@ fail() {
     exit 1
 }
 
-# step <heading> <command..>: the heading, the command, the time it took.
+# step <heading> <command..>: prints the heading, runs the command, and prints the time that it took.
 step() {
     local heading=$1 started=$SECONDS
     shift
@@ -71,15 +71,15 @@ has() { command -v "$1" >/dev/null 2>&1; }
 
 # --- What must be installed ---------------------------------------------------------------------------------------
 
-# Debian's name of each package whose program is missing; a binary named by the caller is the caller's business.
+# Prints the Debian package of each missing program. A binary that the caller names is not checked.
 missing_packages() {
     [[ -n ${REDIS_SERVER:-} ]] || has redis-server || echo redis-server
     [[ -n ${REDIS_CLI:-} ]] || has redis-cli || echo redis-tools
     has openssl || echo openssl
     has sqlite3 || echo sqlite3
-    # Steps the clocks of servers; the package has a program of that name as well.
+    # Needed to step the clocks of servers. The package contains a program of the same name.
     [[ $(uname -s) != Linux || -n ${LIBFAKETIME:-} ]] || has faketime || echo faketime
-    # rustc links with it.
+    # rustc links with cc.
     has cc || echo gcc libc6-dev
 }
 
@@ -120,7 +120,7 @@ install_missing() {
 }
 
 check_toolchain() {
-    # Where rustup puts it, for shells that were open before or never read a profile.
+    # Default folder of rustup. Shells that are older than the installation, or that read no profile, do not have it in PATH.
     has cargo || PATH=$PATH:${CARGO_HOME:-$HOME/.cargo}/bin
     has cargo || fail 'no cargo; install Rust from https://rustup.rs'
     cargo --version
@@ -130,7 +130,7 @@ check_toolchain() {
 
 # --- Other servers ------------------------------------------------------------------------------------------------
 
-# The same tests with another server; what its binary cannot do is left out, which is printed.
+# Runs the same tests with another server. Tests that need a missing feature of its binary are skipped, and the script prints them.
 tests_on() {
     local name=$1 server left_out=()
     if [[ $(uname -sm) != 'Linux x86_64' ]]; then
@@ -146,23 +146,23 @@ tests_on() {
     REDIS_SERVER=$server cargo test --workspace --all-features --test redis -- "${left_out[@]}"
 }
 
-# By the server's own word: one that speaks TLS misses its certificate, and ends; one that does not ends as well.
+# Finds out whether the server binary supports TLS. The server exits in both cases: with TLS, it complains about a missing certificate.
 has_tls() {
     "$1" --port 0 --tls-port 1 2>&1 </dev/null | grep -q 'tls-cert-file'
 }
 
 # --- Examples -----------------------------------------------------------------------------------------------------
 
-# Starts a server on a free port; sets `redis_pid` and `redis_port`.
+# Starts a server on a free port. Sets `redis_pid` and `redis_port`.
 start_redis() {
     local log=$scratch/redis.log
     for _ in {1..10}; do
-        # Below the ports of outgoing connections.
+        # Lies below the range of ephemeral ports.
         redis_port=$((10000 + RANDOM % 20000))
         "$redis_server" --bind 127.0.0.1 --port "$redis_port" --dir "$scratch" --save '' --appendonly no \
             --daemonize no --logfile '' >"$log" 2>&1 </dev/null &
         redis_pid=$!
-        # The server's own word, since whoever took the port first would answer as well.
+        # Waits for the server's own log line: another process on the same port would answer a PING as well.
         while kill -0 "$redis_pid" 2>/dev/null; do
             if grep -q 'Ready to accept connections' "$log"; then return 0; fi
             sleep 0.05
@@ -182,13 +182,13 @@ quickstart_on_redis() {
 
 # --- The guide ----------------------------------------------------------------------------------------------------
 
-# rustdoc has found every example of the guide: a page that nothing includes would be silent.
+# Checks that rustdoc finds every example of the guide. Examples on a page that no module includes would never run.
 guide_examples() {
     local written found
     # shellcheck disable=SC2016 # an awk program
     written=$(awk '/^```/ { if (!open && ($0 == "```" || $0 == "```no_run" || $0 == "```test_harness")) n++; open = !open } END { print n }' \
         redlock-runtime/docs/guide/*.md redlock-runtime/docs/guide/*/*.md)
-    # Of the whole workspace, which is built: one crate alone has other features of its dependencies, and builds them all again.
+    # Uses the whole workspace, which is built already. A single crate has other features of its dependencies, and would rebuild them all.
     found=$(cargo test -q --workspace --all-features --doc guide:: -- --list | grep -c ': test$')
     echo "$found of $written examples"
     [[ $found -eq $written ]]
@@ -196,8 +196,9 @@ guide_examples() {
 
 # --- Packaging ----------------------------------------------------------------------------------------------------
 
-# Packs the crates and checks what was packed: the library builds, and each has the pages that its readers look for. Cargo's own verification unpacks a crate into its home once for each path
-# and version and never looks again, so that a later run would check the runtime against the macros of an earlier one.
+# Packs the crates and checks the packages: the library builds, and each package has its pages for readers.
+# Cargo's own verification is not enough. It unpacks a crate once for each path and version, and never looks again:
+# a later run would check the runtime against the macros of an earlier run.
 package() {
     local minor packed=$scratch/packed crate file
     minor=$(cargo --version | sed -E 's/^cargo 1\.([0-9]+).*/\1/')
@@ -205,11 +206,11 @@ package() {
         echo 'left out: packaging several crates at once needs cargo 1.90'
         return 0
     fi
-    # All at once: one needs the other at its own version, which no registry may have yet.
+    # Packs all crates at once: one depends on another at its own version, which no registry may have yet.
     cargo package --quiet --allow-dirty --no-verify --target-dir "$packed" -p redlock-macros -p redlock-runtime -p redlock-cli
     for crate in redlock-macros redlock-runtime redlock-cli; do
         mkdir "$packed/$crate"
-        # -m: cargo packs files with the date of 2006, which a build takes for unchanged.
+        # -m sets new dates. Cargo packs files with a date of 2006, which a build takes for unchanged.
         tar -xzmf "$packed"/package/$crate-[0-9]*.crate -C "$packed/$crate" --strip-components 1
         for file in README.md CHANGELOG.md LICENSE-MIT LICENSE-APACHE; do
             [[ -f $packed/$crate/$file ]] || fail "the package of $crate has no $file"
@@ -228,12 +229,12 @@ deny_warnings=(-- -D warnings)
 step 'Servers and tools' install_missing
 step 'Toolchain' check_toolchain
 step 'Formatting' cargo fmt --all --check
-# --locked once: a manifest that does not fit the committed Cargo.lock ends the run here.
+# --locked is needed only once: this run ends if a manifest does not fit the committed Cargo.lock.
 step 'Clippy' cargo clippy --locked --workspace --all-targets --all-features "${deny_warnings[@]}"
 step 'Clippy without default features' \
     cargo clippy -p redlock-runtime --no-default-features "${deny_warnings[@]}"
 step 'Documentation' env RUSTDOCFLAGS='-D warnings' cargo doc --workspace --no-deps --all-features
-# Most tests wait for servers most of the time, so that more of them than there are cores run at once.
+# Most tests spend their time waiting for servers, so more tests than cores run at once.
 export RUST_TEST_THREADS="${RUST_TEST_THREADS:-8}"
 step 'Tests' cargo test --workspace --all-features --no-fail-fast
 for server in $servers; do

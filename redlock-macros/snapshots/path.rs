@@ -39,7 +39,10 @@ async fn read(tenant: &str, file: File, major: u32, minor: &str) -> Result<Data,
                 }
                 load(file).await
             },
-            ::redlock_runtime::__private::from_lock_error::<Result<Data, Error>>,
+            <Result<
+                Data,
+                Error,
+            > as ::redlock_runtime::__private::FromLockError>::from_lock_error,
         )
         .await;
 }

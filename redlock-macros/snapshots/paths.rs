@@ -41,7 +41,10 @@ async fn rename(tenant: u64, from: &str, to: &str) -> Result<(), Error> {
                 }
                 move_all(tenant, from, to).await
             },
-            ::redlock_runtime::__private::from_lock_error::<Result<(), Error>>,
+            <Result<
+                (),
+                Error,
+            > as ::redlock_runtime::__private::FromLockError>::from_lock_error,
         )
         .await;
 }

@@ -27,7 +27,10 @@ fn capture(&self, id: u64) -> impl Future<Output = Result<u64, Error>> + 'static
                     }
                     provider.charge(id).await
                 },
-                ::redlock_runtime::__private::from_lock_error::<Result<u64, Error>>,
+                <Result<
+                    u64,
+                    Error,
+                > as ::redlock_runtime::__private::FromLockError>::from_lock_error,
             )
             .await
     }

@@ -20,7 +20,10 @@ fn capture(&self, id: u64) -> BoxFuture<'_, Result<u64, Error>> {
         return ::redlock_runtime::__private::locked(
                 __acquire,
                 __future,
-                ::redlock_runtime::__private::from_lock_error::<Result<u64, Error>>,
+                <Result<
+                    u64,
+                    Error,
+                > as ::redlock_runtime::__private::FromLockError>::from_lock_error,
             )
             .await
     });

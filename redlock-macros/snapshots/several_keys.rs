@@ -45,7 +45,10 @@ async fn transfer(&self, from: &str, to: &str) -> Result<(), Error> {
                 }
                 self.bank.transfer(from, to).await
             },
-            ::redlock_runtime::__private::from_lock_error::<Result<(), Error>>,
+            <Result<
+                (),
+                Error,
+            > as ::redlock_runtime::__private::FromLockError>::from_lock_error,
         )
         .await;
 }

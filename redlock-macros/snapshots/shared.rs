@@ -27,7 +27,10 @@ async fn read(name: &str) -> Result<String, Error> {
                 }
                 load(name).await
             },
-            ::redlock_runtime::__private::from_lock_error::<Result<String, Error>>,
+            <Result<
+                String,
+                Error,
+            > as ::redlock_runtime::__private::FromLockError>::from_lock_error,
         )
         .await;
 }

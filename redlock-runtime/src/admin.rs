@@ -13,13 +13,13 @@
 //! | list the locks of this process | [`held_locks`](crate::LockManager::held_locks) | [`LocalLock`] |
 //! | show the locks of this process on a web page | [`page`](crate::LockManager::page) | [`LocksPage`] |
 //!
-//! With the feature `inventory`, `sites()` lists the annotated functions of the program.
+//! The function `sites()` lists the annotated functions of the program. It needs the feature `inventory`.
 //!
-//! The command `redlock` does the same from a shell. With the feature `serde`, the results implement `Serialize`, and the JSON of the
-//! command is made of them.
+//! The command `redlock` does the same from a shell. All results implement `Serialize` with the feature `serde`, and the command
+//! builds its JSON from them.
 //!
 //! # Examples
-//! Log the state of the servers when a service starts, and find out who holds a lock:
+//! Log the state of the servers when a service starts, and find the holder of a lock:
 //! ```
 //! use redlock_runtime::{LockError, LockManager};
 //!

@@ -1,4 +1,4 @@
-//! What the fuzz targets call (`fuzz/`). Only they are built with this module, and the tests, which give it what fuzzers begin with.
+//! Entry points of the fuzz targets in `fuzz/`. Compiled for the fuzz targets and for the tests, which run the initial seeds.
 #![allow(
     missing_debug_implementations,
     missing_docs,
@@ -14,10 +14,10 @@ use crate::manager::label_of;
 use crate::node::differential::Compared;
 use crate::node::redis::{NodeConfig, fuzzed as wire};
 
-/// A password that no message may repeat.
+/// Password that no message may contain.
 const PASSWORD: &str = "s3cr3t";
 
-/// The URL of a node is taken apart, and its password is told to nobody.
+/// Parses the URL of a node. Its password must not appear in any message.
 pub fn url(text: &str) {
     let node = NodeConfig::new(text);
     let told = match label_of(&node) {
@@ -30,14 +30,14 @@ pub fn url(text: &str) {
     }
 }
 
-/// A URL that is accepted is read as the client crate reads it.
+/// Compares the parts of an accepted URL with the result of the client crate.
 pub fn url_parts(text: &str) {
     wire::url_parts(text);
 }
 
-/// Whether the password stands where a URL has it, and nowhere else.
+/// Returns `true` if the password is in its place in the URL, and nowhere else.
 fn has_password(url: &str) -> bool {
-    // A path, as in `unix:/run/redis://`, is no scheme.
+    // The text of a path, as in `unix:/run/redis://`, is not a scheme.
     let is_scheme =
         |text: &str| text.bytes().all(|byte| byte.is_ascii_alphanumeric() || matches!(byte, b'+' | b'-' | b'.'));
     let Some((_, rest)) = url.split_once("://").filter(|(scheme, _)| is_scheme(scheme)) else { return false };
@@ -46,17 +46,17 @@ fn has_password(url: &str) -> bool {
     is_there && url.matches(PASSWORD).count() == 1
 }
 
-/// What a server has answered to a command, as bytes from its connection.
+/// Decodes the reply of a server to a command, from the bytes of its connection.
 pub fn answer(verb: u8, bytes: &[u8]) {
     wire::answer(verb, bytes);
 }
 
-/// What somebody has published on the channel of a manager.
+/// Decodes a message that any client may have published on the channel of a manager.
 pub fn wakeup(payload: &[u8]) {
     wire::wakeup(payload);
 }
 
-/// A lock that was sent along with a job, and a token: what is read is what was written.
+/// Parses a detached lock and a token. Parsing reverses formatting.
 pub fn detached(text: &str) {
     if let Ok(lock) = text.parse::<DetachedLock>() {
         assert_eq!(lock.to_string().parse::<DetachedLock>().unwrap(), lock);
@@ -68,7 +68,7 @@ pub fn detached(text: &str) {
     let _ = LockKey::from(text).check();
 }
 
-/// The node in memory and a server.
+/// In-memory node next to a real server.
 pub struct Nodes(Compared);
 
 impl Nodes {
@@ -89,7 +89,7 @@ mod tests {
     use std::fs;
     use std::path::Path;
 
-    /// What the fuzzer of a target begins with.
+    /// Initial inputs of the fuzzer of one target.
     fn seeds(target: &str) -> Vec<Vec<u8>> {
         let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../fuzz/seeds").join(target);
         let seeds: Vec<_> = fs::read_dir(folder).unwrap().map(|file| fs::read(file.unwrap().path()).unwrap()).collect();

@@ -46,18 +46,19 @@
 //! | storage that rejects late writes | `key = "order:{id}", fencing, guard = lock` |
 //! | a lock without the attribute | [`locks.lock("order:7").await?`](LockManager::lock), [`LockManager::with_lock`] |
 //!
-//! [Which lock](crate::guide::start::which_lock) has a decision tree with a recipe for each row, and says when not to use a lock.
+//! [Which lock](crate::guide::start::which_lock) has a decision tree with a recipe for each row, and explains when a lock is the
+//! wrong tool.
 //!
 //! # Choosing a manager
 //!
-//! In a service, keep the [`LockManager`] in the state and name it in the attribute, so that a test can use another one:
-//! `manager = state.locks`. In scripts and small programs, [`install`](LockManager::install) one for all annotated functions.
+//! A service keeps the [`LockManager`] in its state and names it in the attribute, so that a test can use another one: `manager =
+//! state.locks`. A script or a small program [installs](LockManager::install) one for all annotated functions.
 //!
 //! # Error handling
 //!
-//! A locked function returns [`LockError`], or an error type with `From<LockError>`. If a call fails with an error about its own lock, the
-//! function has not begun, except for [`Lost`](LockError::Lost). [Errors](crate::guide::reference::errors) lists all variants. With the
-//! feature `axum`, a [`LockError`] is a response:
+//! A locked function returns [`LockError`], or an error type with `From<LockError>`. If a call fails with an error about its own
+//! lock, the function has not begun, except for [`Lost`](LockError::Lost). [Errors](crate::guide::reference::errors) lists all
+//! variants. A [`LockError`] is an axum response with the feature `axum`:
 //!
 //! ```
 //! # #[cfg(feature = "axum")]

@@ -58,20 +58,20 @@ impl<W: Write> Write for Escaping<W> {
 }
 
 impl<W: Write> Escaping<W> {
-    /// Writes a character as JSON does: one that needs more than four digits as two surrogates.
+    /// Writes a character as JSON does. A character with more than four digits is written as two surrogates.
     fn escape(&mut self, character: char) -> fmt::Result {
         character.encode_utf16(&mut [0; 2]).iter().try_for_each(|unit| write!(self.0, "\\u{unit:04x}"))
     }
 }
 
-/// Characters of a text from outside that an error or a report shows: 300. Too small: the text ends before it says what is wrong.
-/// Too large: a server or a client fills the log.
+/// Length of an excerpt of a foreign text in errors and reports: 300 characters. Too small: the text ends before the cause. Too
+/// large: a server or a client fills the log.
 const EXCERPT: usize = 300;
 
-/// Returns the start of `text` on a single line. Of a longer text, the number of missing characters follows:
+/// Returns the start of `text` on a single line. A longer text ends with the number of missing characters:
 /// `ERR .... (199700 more characters)`.
 ///
-/// Call it where a text enters an error: an excerpt of an excerpt would be cut again.
+/// Call it once, where a text enters an error: an excerpt of an excerpt would be cut again.
 pub(crate) fn excerpt(text: impl fmt::Display) -> String {
     let Cut { start, missing, .. } = Cut::of(text);
     format!("{}{}", SingleLine(start), Missing(missing))
@@ -86,7 +86,7 @@ pub(crate) fn quoted_excerpt(text: &str) -> String {
 /// Writer that keeps the start of what is written, and counts the rest.
 struct Cut {
     start: String,
-    /// How many more characters are kept.
+    /// Number of characters that are still kept.
     room: usize,
     missing: usize,
 }
@@ -115,7 +115,7 @@ impl Write for Cut {
     }
 }
 
-/// What follows the start of a text.
+/// Number of missing characters, which follows the start of a text.
 struct Missing(usize);
 
 impl fmt::Display for Missing {

@@ -1,4 +1,4 @@
-//! All annotated functions of this program, which are those of this file.
+//! List of all annotated functions of a program: here, the functions of this file.
 #![allow(dead_code, reason = "nobody calls them")]
 
 use axum::extract::Path;
@@ -15,7 +15,7 @@ struct Stock {
 }
 
 impl Stock {
-    /// Generic, so that the compiler makes several functions of it.
+    /// Generic, so that the compiler generates several functions.
     #[distributed_lock(key = "stock:{id}", manager = self.locks, fencing, guard = lock)]
     async fn refresh<T: Send>(&self, id: u64, value: T) -> Result<u64, LockError> {
         drop(value);
@@ -23,14 +23,14 @@ impl Stock {
     }
 }
 
-/// The attribute below copies the code into functions of its own.
+/// The attribute below copies the code into separate functions.
 #[distributed_lock(key = "cart:{id}", on_error = |error| error.to_string())]
 #[axum::debug_handler]
 async fn cart(Path(id): Path<u64>) -> String {
     id.to_string()
 }
 
-/// The functions that one call of a macro makes stand in one line.
+/// All functions of one macro call have the same line.
 macro_rules! purge {
     ($($name:ident)*) => {$(
         #[distributed_lock(key = "purge")]

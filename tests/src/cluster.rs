@@ -1,4 +1,4 @@
-//! A real Redis Cluster on loopback ports, whose slots move and whose masters die on demand.
+//! A real Redis Cluster on loopback ports, whose slots move and whose masters fail on demand.
 #![allow(clippy::indexing_slicing, reason = "a test that names a member which does not exist is to fail")]
 
 use std::collections::BTreeMap;
@@ -11,20 +11,20 @@ use tokio::task::JoinSet;
 
 use crate::{Builder, Certificates, Inspector, PATIENCE, RedisServer, eventually};
 
-/// How many slots a cluster has.
+/// Number of slots of a cluster.
 const SLOTS: u16 = 16384;
 
-/// A master that is silent for so long counts as dead to the others: never in a test, however loaded the machine is. What
-/// dies is replaced by command, see [`Cluster::fail_over`].
+/// Silence after which the other members regard a master as dead. It is never reached in a test, even on a loaded machine.
+/// A failed master is replaced by command, see [`Cluster::fail_over`].
 const NODE_TIMEOUT: &str = "60000";
 
-/// How many keys go from one member to another at once.
+/// Number of keys that one command moves from one member to another.
 const KEYS_AT_ONCE: &str = "100";
 
-/// Masters with the slots divided among them, and perhaps replicas.
+/// Masters with the slots divided among them, and optional replicas.
 ///
-/// Members are named by their index: first the masters in the order of their slots, then one replica of each master, then
-/// the next one of each.
+/// A member is named by its index: first the masters in the order of their slots, then the first replica of each master, then the second
+/// replica of each, and so on.
 #[derive(Debug)]
 pub struct Cluster {
     members: Vec<RedisServer>,
@@ -33,12 +33,12 @@ pub struct Cluster {
 }
 
 impl Cluster {
-    /// Starts so many masters, each with so many replicas.
+    /// Starts the given number of masters, each with the given number of replicas.
     pub async fn start(masters: usize, replicas: usize) -> Self {
         Self::start_with(masters, replicas, |builder| builder).await
     }
 
-    /// Starts so many masters, each with so many replicas, all with the settings that `configure` returns.
+    /// Starts the given number of masters and replicas, all with the settings that `configure` returns.
     pub async fn start_with(masters: usize, replicas: usize, configure: impl Fn(Builder) -> Builder) -> Self {
         let mut starting = JoinSet::new();
         for index in 0..masters * (1 + replicas) {
@@ -46,9 +46,9 @@ impl Cluster {
                 .config("cluster-enabled", &["yes"])
                 .config("cluster-config-file", &["cluster.conf"])
                 .config("cluster-node-timeout", &[NODE_TIMEOUT])
-                // Otherwise a master waits for more replicas before it sends its data to the first.
+                // Otherwise, a master waits for more replicas before it sends its data to the first.
                 .config("repl-diskless-sync-delay", &["0"])
-                // And others do not count a replica that has received nothing.
+                // Otherwise, the other members ignore a replica that has received nothing.
                 .config("repl-ping-replica-period", &["1"]);
             let builder = configure(builder);
             starting.spawn(async move { (index, builder.start().await) });
@@ -71,12 +71,12 @@ impl Cluster {
         cluster
     }
 
-    /// Starts so many masters that speak TLS with each other, and with clients beside the plain protocol.
+    /// Starts the given number of masters. They speak TLS with each other, and TLS and the plain protocol with clients.
     pub async fn start_tls(masters: usize, certificates: &Certificates) -> Self {
         Self::start_with(masters, 0, |builder| builder.tls_with(certificates).config("tls-cluster", &["yes"])).await
     }
 
-    /// Every member gets to know every other one.
+    /// Makes every member known to every other member.
     async fn introduce(&self) {
         for (index, member) in self.members.iter().enumerate() {
             let epoch = (index + 1).to_string();
@@ -125,8 +125,8 @@ impl Cluster {
         }
     }
 
-    /// Lets member number `index` tell all others at once what it is and what it has. It would tell one of them in a second, at
-    /// random, and each within half of the long time after which one counts as dead.
+    /// Makes member number `index` announce its role and its slots to all others at once.
+    /// Without this, it would inform one random member per second, and each member within half of the long node timeout.
     async fn announce(&self, index: usize) {
         for (number, other) in self.running() {
             if number != index {
@@ -136,8 +136,8 @@ impl Cluster {
         }
     }
 
-    /// Waits until every running member says the same of all slots, serves what it has, and is in sync; and each slot has so
-    /// many members.
+    /// Waits until all running members agree on all slots, serve their slots and are in sync, and until each slot has `members_of_each`
+    /// members.
     async fn wait_until_agreed(&self, members_of_each: usize) {
         for (index, member) in self.running() {
             eventually(PATIENCE, "the members agree", async || {
@@ -153,7 +153,7 @@ impl Cluster {
         }
     }
 
-    /// The URL, with every member as a seed.
+    /// URL of the cluster, with every member as a seed.
     #[must_use]
     pub fn url(&self) -> String {
         let (first, others) = self.members.split_first().expect("a cluster has members");
@@ -162,7 +162,7 @@ impl Cluster {
         format!("{url}?{}", seeds.join("&"))
     }
 
-    /// The same for clients that speak TLS; they must trust the certificates.
+    /// URL for clients that speak TLS. They must trust the certificates.
     ///
     /// # Panics
     /// Unless the cluster was started with [`start_tls`](Self::start_tls).
@@ -175,28 +175,28 @@ impl Cluster {
         format!("{url}?{}", seeds.collect::<Vec<_>>().join("&"))
     }
 
-    /// Member number `index`.
+    /// Returns member number `index`.
     #[must_use]
     pub fn member(&self, index: usize) -> &RedisServer {
         &self.members[index]
     }
 
-    /// All members that run, with their numbers.
+    /// Returns all running members with their numbers.
     pub fn running(&self) -> impl Iterator<Item = (usize, &RedisServer)> {
         self.members.iter().enumerate().filter(|(_, member)| member.is_running())
     }
 
-    /// Those that were masters at the start.
+    /// Returns the members that were masters at the start.
     pub fn masters(&self) -> impl Iterator<Item = &RedisServer> {
         self.members[..self.masters].iter()
     }
 
-    /// The slot of `key`.
+    /// Returns the slot of `key`.
     pub async fn slot(&self, key: &str) -> u16 {
         self.anybody().command(&["CLUSTER", "KEYSLOT", key]).await
     }
 
-    /// The number of the member that has the slot of `key`.
+    /// Returns the number of the master that serves the slot of `key`.
     pub async fn owner(&self, key: &str) -> usize {
         self.owner_of_slot(self.slot(key).await).await
     }
@@ -207,7 +207,7 @@ impl Cluster {
         self.ids.iter().position(|id| id == &owner.1[0]).expect("the owner is a member")
     }
 
-    /// A key that begins with `prefix` and lies on member number `index`.
+    /// Returns a key that begins with `prefix` and belongs to member number `index`.
     pub async fn key_on(&self, index: usize, prefix: &str) -> String {
         for i in 0.. {
             let key = format!("{prefix}:{i}");
@@ -218,7 +218,8 @@ impl Cluster {
         unreachable!("every member has a key")
     }
 
-    /// Moves a slot with all its keys to member number `to`, as `redis-cli --cluster reshard` does, unless it is there.
+    /// Moves a slot with all its keys to member number `to`, as `redis-cli --cluster reshard` does. Does nothing if the slot is there
+    /// already.
     pub async fn move_slot(&self, slot: u16, to: usize) {
         if self.owner_of_slot(slot).await == to {
             return;
@@ -235,7 +236,7 @@ impl Cluster {
         }
     }
 
-    /// Lets a slot be on its way to member number `to`.
+    /// Begins the migration of a slot to member number `to`.
     pub async fn begin_move(&self, slot: u16, to: usize) -> Migration<'_> {
         let migration = Migration { cluster: self, slot: slot.to_string(), from: self.owner_of_slot(slot).await, to };
         migration.set_slot(to, &["IMPORTING", &self.ids[migration.from]]).await;
@@ -243,7 +244,7 @@ impl Cluster {
         migration
     }
 
-    /// Waits until all members agree after some of them have failed: each slot has all its members, and each replica is in sync.
+    /// Waits until all members agree again after a failure: each slot has all its members, and each replica is in sync.
     pub async fn recover(&self) {
         for (index, _) in self.running() {
             self.announce(index).await;
@@ -251,8 +252,8 @@ impl Cluster {
         self.wait_until_agreed(self.members.len() / self.masters).await;
     }
 
-    /// Makes the first replica of master number `index` that runs the master, whether or not that lives, and waits until all
-    /// that run know it. Returns the number of the new master.
+    /// Promotes the first running replica of master number `index`, even if that master is alive. Waits until all running members know
+    /// the new master, and returns its number.
     pub async fn fail_over(&self, index: usize) -> usize {
         let is_replica =
             |(number, _): &(usize, &RedisServer)| *number != index && number % self.masters == index % self.masters;
@@ -269,7 +270,7 @@ impl Cluster {
         number
     }
 
-    /// Gives a slot, whose master does not run, to member number `to`, as `redis-cli --cluster fix` does: without its keys.
+    /// Assigns a slot whose master is down to member number `to`, as `redis-cli --cluster fix` does. Its keys are lost.
     pub async fn give(&self, slot: u16, to: usize) {
         let text = slot.to_string();
         for (_, member) in self.running() {
@@ -281,8 +282,9 @@ impl Cluster {
         self.wait_until_owned(slot, to).await;
     }
 
-    /// Lets each of two members say that the other one has the slot, as after a move that has ended between the two. No member
-    /// claims it, so that they never agree by themselves; [`settle`](Self::settle) makes them. No key may be in it.
+    /// Makes each of two members report that the other one has the slot, as happens when a migration ends between the two.
+    /// Neither member claims the slot, so they never agree by themselves; [`settle`](Self::settle) makes them agree. The slot must be
+    /// empty.
     pub async fn disown(&self, slot: u16, [one, other]: [usize; 2]) {
         let text = slot.to_string();
         for (says, owner) in [(one, other), (other, one)] {
@@ -290,7 +292,7 @@ impl Cluster {
         }
     }
 
-    /// Makes all members agree that member number `owner` has the slot, which nobody claims.
+    /// Makes all members agree that member number `owner` has a slot that no member claims.
     pub async fn settle(&self, slot: u16, owner: usize) {
         let text = slot.to_string();
         self.members[owner].inspect().command::<()>(&["CLUSTER", "SETSLOT", &text, "NODE", &self.ids[owner]]).await;
@@ -299,12 +301,12 @@ impl Cluster {
         self.wait_until_owned(slot, owner).await;
     }
 
-    /// Member number `index` begins an epoch that is newer than all that it has heard of.
+    /// Starts a new configuration epoch at member number `index`, newer than all epochs that it knows.
     async fn bump_epoch(&self, index: usize) {
         let _: String = self.members[index].inspect().command(&["CLUSTER", "BUMPEPOCH"]).await;
     }
 
-    /// Waits until all that run say that member number `owner` has the slot.
+    /// Waits until all running members report that member number `owner` has the slot.
     async fn wait_until_owned(&self, slot: u16, owner: usize) {
         for (_, member) in self.running() {
             eventually(PATIENCE, "the owner of the slot is known", async || {
@@ -316,7 +318,7 @@ impl Cluster {
         }
     }
 
-    /// Every key of all members that run and take commands, with its content.
+    /// Returns every key with its content, from all running members that accept commands.
     pub async fn contents(&self) -> BTreeMap<String, String> {
         let mut contents = BTreeMap::new();
         for (_, member) in self.running() {
@@ -327,7 +329,7 @@ impl Cluster {
         contents
     }
 
-    /// Waits until no key is left but for those that begin with one of `but`.
+    /// Waits until the only keys left are those that begin with one of `but`.
     pub async fn assert_empty(&self, deadline: Duration, but: &[&str]) {
         eventually(deadline, "no key is left in the cluster", async || {
             let mut contents = self.contents().await;
@@ -337,7 +339,7 @@ impl Cluster {
         .await;
     }
 
-    /// What each member that runs says of all others: for the message of a test that fails.
+    /// Describes how each running member sees the others, for the message of a failed test.
     pub async fn views(&self) -> String {
         let mut views = String::new();
         for (index, member) in self.running() {
@@ -347,7 +349,7 @@ impl Cluster {
         views
     }
 
-    /// What a member that runs says of all slots.
+    /// Returns the slot map of a running member.
     async fn map(&self) -> Map {
         map(self.anybody()).await
     }
@@ -357,7 +359,7 @@ impl Cluster {
     }
 }
 
-/// A slot that is on its way.
+/// Slot that is being migrated.
 #[derive(Debug)]
 pub struct Migration<'a> {
     cluster: &'a Cluster,
@@ -367,7 +369,7 @@ pub struct Migration<'a> {
 }
 
 impl Migration<'_> {
-    /// Moves all keys that there are now.
+    /// Moves all keys that are in the slot now.
     pub async fn move_keys(&self) {
         while self.move_some().await > 0 {}
     }
@@ -396,10 +398,11 @@ impl Migration<'_> {
         self.member(self.from).command::<()>(&command).await;
     }
 
-    /// Tells all masters that the slot has come.
+    /// Ends the migration: tells all masters who serves the slot now.
     ///
-    /// The new one begins an epoch first: a member that has the slot by an epoch which is not older than its own would take it
-    /// back with the next packet, and each of the two would send every command to the other one from then on.
+    /// The new master begins an epoch first. A member whose own epoch for the slot is not older would take the slot back with the next
+    /// packet.
+    /// From then on, each of the two would redirect every command to the other.
     pub async fn finish(self) {
         let id = self.cluster.ids[self.to].clone();
         self.cluster.bump_epoch(self.to).await;
@@ -417,8 +420,9 @@ impl Migration<'_> {
         self.cluster.wait_until_owned(self.slot.parse().expect("a slot"), self.to).await;
     }
 
-    /// Waits until every member knows the epoch with which the new one has the slot. Without it, a slot that moves on at once
-    /// could be claimed by two members with one epoch, which then send every command to each other.
+    /// Waits until every member knows the epoch with which the new master has the slot.
+    /// Without this wait, a slot that moves again at once could be claimed by two members with one epoch. They would then redirect every
+    /// command to each other.
     async fn wait_until_known(&self) {
         let id = &self.cluster.ids[self.to];
         let epoch = |nodes: &str| -> Option<String> {
@@ -435,7 +439,7 @@ impl Migration<'_> {
         }
     }
 
-    /// Leaves the slot where it is. No key may have moved.
+    /// Leaves the slot at its old member. No key may have moved.
     pub async fn abandon(self) {
         for number in [self.from, self.to] {
             self.set_slot(number, &["STABLE"]).await;
@@ -452,7 +456,7 @@ impl Migration<'_> {
     }
 }
 
-/// The ids of the members that have some slots: first the master, then the replicas in the order of their ids.
+/// Ids of the members that serve each range of slots: first the master, then the replicas in the order of their ids.
 type Map = BTreeMap<(u16, u16), Vec<String>>;
 
 async fn map(member: &Inspector) -> Map {

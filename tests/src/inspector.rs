@@ -1,4 +1,4 @@
-//! Looking into a server from outside, over a connection of its own.
+//! Direct view into a server, over a separate connection.
 
 use std::collections::BTreeMap;
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
@@ -10,21 +10,21 @@ use tokio::sync::Mutex;
 
 use crate::{PATIENCE, eventually};
 
-/// A frozen server is a mistake in the test: say so soon.
+/// Timeout of a reply. It is short, because a command to a frozen server is a mistake in the test.
 const ANSWER_TIMEOUT: Duration = Duration::from_secs(5);
 
-/// Ends of the names under which managers keep what they know of the server itself: such keys belong to no lock.
+/// Suffixes of the keys in which managers record facts about the server. These keys do not belong to a lock.
 const RECORDS: [&str; 3] = ["redlock:f:server", "redlock:f:receipts", "redlock:f:settings"];
 
-/// The real time.
+/// Returns the real time.
 fn unix_millis() -> i64 {
     let since_1970 = SystemTime::now().duration_since(UNIX_EPOCH).expect("after 1970");
     i64::try_from(since_1970.as_millis()).expect("before the year 292 million")
 }
 
-/// A connection for tests to look at what the code under test has left in Redis.
+/// Connection through which tests look at the data that the code under test has left in Redis.
 ///
-/// Connects at first use and again after a restart of the server, or when the runtime it was made on has ended.
+/// Connects at the first use. Reconnects after a restart of the server, and when the runtime of the connection has ended.
 #[derive(Debug)]
 pub struct Inspector {
     client: Client,
@@ -42,7 +42,7 @@ impl Inspector {
     /// Sends any command and returns the reply as `T`.
     ///
     /// # Panics
-    /// On an error reply, a reply that is no `T`, or no answer within 5 s.
+    /// On an error reply, a reply that does not convert to `T`, or no answer within 5 s.
     pub async fn command<T: FromRedisValue>(&self, parts: &[&str]) -> T {
         self.try_command(parts).await.unwrap_or_else(|error| panic!("{parts:?}: {error}"))
     }
@@ -50,7 +50,7 @@ impl Inspector {
     /// Sends any command.
     ///
     /// # Errors
-    /// The server's error reply, a reply that is no `T`, or a failed connection.
+    /// The server's error reply, a reply that does not convert to `T`, or a failed connection.
     pub async fn try_command<T: FromRedisValue>(&self, parts: &[&str]) -> RedisResult<T> {
         let mut command = Cmd::new();
         command.arg(parts);
@@ -71,7 +71,7 @@ impl Inspector {
         self.client.get_multiplexed_async_connection_with_config(&config).await
     }
 
-    /// Whether commands see a wall clock that is `millis` ahead of the real one, to the millisecond. Blocks.
+    /// Returns `true` if commands see a wall clock that is `millis` ahead of the real one, to the millisecond. Blocks.
     pub(crate) fn clock_is_ahead_by(&self, millis: i64) -> bool {
         let connected = self.client.get_connection_with_timeout(ANSWER_TIMEOUT);
         let mut connection = connected.unwrap_or_else(|error| panic!("TIME: {error}"));
@@ -83,7 +83,7 @@ impl Inspector {
         (before - 1..=unix_millis() + 1).contains(&seen)
     }
 
-    /// All key names, sorted, without the records that processes keep about a server: its marker, receipts and settings.
+    /// Returns all key names, sorted, without the records of processes about a server: its marker, receipts and settings.
     pub async fn keys(&self) -> Vec<String> {
         let mut keys: Vec<String> = self.command(&["KEYS", "*"]).await;
         keys.retain(|key| !RECORDS.iter().any(|record| key.ends_with(record)));
@@ -91,17 +91,17 @@ impl Inspector {
         keys
     }
 
-    /// The string at `key`; `None` if there is none.
+    /// Returns the string at `key`, or `None` if the key does not exist.
     pub async fn get(&self, key: &str) -> Option<String> {
         self.command(&["GET", key]).await
     }
 
-    /// What is left of the key's lifetime in milliseconds; -1 if it has no end, -2 if there is no such key.
+    /// Returns the remaining lifetime of the key in milliseconds: -1 if it does not expire, -2 if it does not exist.
     pub async fn pttl(&self, key: &str) -> i64 {
         self.command(&["PTTL", key]).await
     }
 
-    /// Every key with its content, whatever its type, readable enough for a message.
+    /// Returns every key with its content as readable text, for all types.
     pub async fn contents(&self) -> BTreeMap<String, String> {
         let mut contents = BTreeMap::new();
         for key in self.keys().await {
@@ -126,7 +126,7 @@ impl Inspector {
                 _ => &["DUMP", key],
             };
             match self.try_command::<Value>(look).await {
-                // A lock that readers had is a writer's by now, or the other way round.
+                // The lock has passed from readers to a writer since then, or from a writer to readers.
                 Err(error) if error.code() == Some("WRONGTYPE") => {}
                 Ok(items) if kind == "string" => return redis::from_redis_value(items).expect("a text, or nothing"),
                 Ok(items) => return Some(format!("{kind} {items:?}")),
@@ -135,7 +135,7 @@ impl Inspector {
         }
     }
 
-    /// The keys whose name or content holds `needle`, with their contents: what is left of an owner token.
+    /// Returns the keys whose name or content contains `needle`, with their contents. Used to find traces of an owner token.
     pub async fn mentions(&self, needle: &str) -> BTreeMap<String, String> {
         let mut contents = self.contents().await;
         contents.retain(|key, content| key.contains(needle) || content.contains(needle));
@@ -145,7 +145,7 @@ impl Inspector {
     /// Waits until the database is empty.
     ///
     /// # Panics
-    /// After `deadline`, with what is still there.
+    /// After `deadline`, with the keys that are still there.
     pub async fn assert_empty(&self, deadline: Duration) {
         eventually(deadline, "no key is left", async || {
             let contents = self.contents().await;
@@ -154,14 +154,15 @@ impl Inspector {
         .await;
     }
 
-    /// One field of `INFO section`; `None` if the server does not report it.
+    /// Returns one field of `INFO section`, or `None` if the server does not report it.
     pub async fn info(&self, section: &str, field: &str) -> Option<String> {
         let text: String = self.command(&["INFO", section]).await;
         let value = text.lines().find_map(|line| line.strip_prefix(field)?.strip_prefix(':'));
         value.map(str::to_owned)
     }
 
-    /// Commands executed since the start, those inside scripts and the inspector's own included; reading it adds one.
+    /// Returns the number of executed commands since the start, including those inside scripts and those of the inspector. Reading it
+    /// adds one.
     pub async fn commands_processed(&self) -> u64 {
         let field = self.info("stats", "total_commands_processed").await;
         field.and_then(|count| count.parse().ok()).expect("total_commands_processed")
@@ -183,7 +184,7 @@ impl Inspector {
         count.map_or(0, |count| count.parse().expect("a number of calls"))
     }
 
-    /// Connections of clients, one line of `CLIENT LIST` each, without the inspector's.
+    /// Returns one line of `CLIENT LIST` for each client connection, without the inspector's.
     pub async fn clients(&self) -> Vec<String> {
         let own: i64 = self.command(&["CLIENT", "ID"]).await;
         let list: String = self.command(&["CLIENT", "LIST"]).await;
@@ -191,7 +192,7 @@ impl Inspector {
         list.lines().filter(|line| !line.starts_with(&own)).map(str::to_owned).collect()
     }
 
-    /// Closes the connections of all clients but the inspector's own; returns how many.
+    /// Closes the connections of all clients except the inspector's. Returns their number.
     pub async fn kill_clients(&self) -> u64 {
         let killed: [u64; 2] = [
             self.command(&["CLIENT", "KILL", "TYPE", "normal", "SKIPME", "yes"]).await,
@@ -200,7 +201,7 @@ impl Inspector {
         killed.iter().sum()
     }
 
-    /// Forgets all loaded scripts, as a restart would: callers then meet `NOSCRIPT`.
+    /// Removes all loaded scripts, as a restart would. The next calls then receive `NOSCRIPT`.
     pub async fn flush_scripts(&self) {
         self.command::<()>(&["SCRIPT", "FLUSH"]).await;
     }
@@ -210,7 +211,7 @@ impl Inspector {
         self.command::<()>(&["FLUSHALL"]).await;
     }
 
-    /// Waits until the server can be asked.
+    /// Waits until the server answers.
     ///
     /// # Panics
     /// After [`PATIENCE`].
@@ -220,7 +221,7 @@ impl Inspector {
 }
 
 fn with_settings(info: ConnectionInfo, password: Option<&str>, database: i64) -> ConnectionInfo {
-    // Without CLIENT SETINFO the command counts hold what the test did, and servers that lack it are no matter.
+    // Without CLIENT SETINFO, the command counts contain only the test's commands. Servers that lack the command work as well.
     let mut settings = RedisConnectionInfo::default().set_db(database).set_skip_set_lib_name();
     if let Some(password) = password {
         settings = settings.set_password(password);

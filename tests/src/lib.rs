@@ -1,5 +1,5 @@
-//! Harness: real `redis-server` processes on loopback, and a network that fails on demand; and a reader of sources that
-//! holds the imports of a crate against its [`Layers`].
+//! Test harness: real `redis-server` processes on loopback, and a network that fails on demand.
+//! It also contains a reader of sources that compares the imports of a crate with its [`Layers`].
 //!
 //! ```no_run
 //! # async fn example() {
@@ -17,9 +17,9 @@
 //! # }
 //! ```
 //!
-//! Every helper panics with what it saw instead of returning an error, and every wait is bounded by tokio's clock: a
-//! test that pauses it must start its servers before. Nothing here may depend on `redlock-runtime`: its own tests and
-//! benchmarks use this crate.
+//! Every helper panics with the observed state instead of returning an error.
+//! Every wait is bounded by tokio's clock, so a test that pauses the clock must start its servers first.
+//! The harness must not depend on `redlock-runtime`, because that crate's own tests and benchmarks use it.
 #![allow(
     clippy::expect_used,
     clippy::panic,
@@ -60,7 +60,7 @@ pub use subscribe::subscribe;
 pub use warnings::Warnings;
 pub use watched::{MASTER, Watched};
 
-/// How long the harness waits for something that should happen at once: 20 s, enough for a loaded machine.
+/// Time limit of the harness for events that should happen at once: 20 s, enough for a loaded machine.
 ///
-/// A test that passes never waits this long; use it where the time itself is not what is tested.
+/// A test that passes never waits this long. Use it if the test does not measure the time itself.
 pub const PATIENCE: Duration = Duration::from_secs(20);

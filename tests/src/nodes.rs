@@ -1,4 +1,4 @@
-//! Several independent masters: the N nodes of one quorum.
+//! Several independent masters: the nodes of one quorum.
 
 use std::collections::BTreeMap;
 use std::ops::Deref;
@@ -8,7 +8,7 @@ use tokio::task::JoinSet;
 
 use crate::{Builder, Proxy, RedisServer, eventually};
 
-/// N independent `redis-server` processes; a slice of [`RedisServer`], with helpers that ask all of them.
+/// Independent `redis-server` processes: a slice of [`RedisServer`], with helpers that address all of them.
 #[derive(Debug)]
 pub struct Nodes {
     servers: Vec<RedisServer>,
@@ -20,7 +20,7 @@ impl Nodes {
         Self::start_with(count, |_, builder| builder).await
     }
 
-    /// Starts `count` masters at once, each with the settings `configure` returns for its index.
+    /// Starts `count` masters at once, each with the settings that `configure` returns for its index.
     pub async fn start_with(count: usize, configure: impl Fn(usize, Builder) -> Builder) -> Self {
         let mut starting = JoinSet::new();
         for index in 0..count {
@@ -32,19 +32,19 @@ impl Nodes {
         Self { servers: servers.into_iter().map(|(_, server)| server).collect() }
     }
 
-    /// The URLs of all nodes, in order.
+    /// Returns the URLs of all nodes, in order.
     #[must_use]
     pub fn urls(&self) -> Vec<String> {
         self.servers.iter().map(RedisServer::url).collect()
     }
 
-    /// The URLs joined by commas: the value of `REDLOCK_NODES`.
+    /// Returns the URLs joined by commas, as the value of `REDLOCK_NODES`.
     #[must_use]
     pub fn environment_value(&self) -> String {
         self.urls().join(",")
     }
 
-    /// A proxy in front of each node, in order.
+    /// Starts a proxy in front of each node, in order.
     pub async fn proxied(&self) -> Vec<Proxy> {
         let mut proxies = Vec::with_capacity(self.servers.len());
         for server in &self.servers {
@@ -53,28 +53,28 @@ impl Nodes {
         proxies
     }
 
-    /// What each running node holds, by index; nodes that hold nothing are left out.
+    /// Returns the contents of each running node by its index. Empty nodes are skipped.
     pub async fn contents(&self) -> BTreeMap<usize, BTreeMap<String, String>> {
         self.matching("").await
     }
 
-    /// The keys on each running node whose name or content holds `needle`; nodes without one are left out.
+    /// Returns the keys on each running node whose name or content contains `needle`. Nodes without such a key are skipped.
     pub async fn mentions(&self, needle: &str) -> BTreeMap<usize, BTreeMap<String, String>> {
         self.matching(needle).await
     }
 
-    /// Waits until no running node holds any key. For the end of a test; thaw frozen nodes first.
+    /// Waits until all running nodes are empty. Intended for the end of a test; thaw frozen nodes first.
     ///
     /// # Panics
-    /// After `deadline`, with what is still there.
+    /// After `deadline`, with the keys that are still there.
     pub async fn assert_empty(&self, deadline: Duration) {
         self.assert_no_mention(deadline, "").await;
     }
 
-    /// Waits until `needle`, such as an owner token, is in no key on any running node.
+    /// Waits until no key on a running node contains `needle`, for example an owner token.
     ///
     /// # Panics
-    /// After `deadline`, with the keys that still hold it.
+    /// After `deadline`, with the keys that still contain it.
     pub async fn assert_no_mention(&self, deadline: Duration, needle: &str) {
         let what = format!("no node holds a key with {needle:?}");
         eventually(deadline, &what, async || {
@@ -84,14 +84,14 @@ impl Nodes {
         .await;
     }
 
-    /// Forgets the scripts of every running node.
+    /// Removes the loaded scripts of every running node.
     pub async fn flush_scripts(&self) {
         for (_, server) in self.running() {
             server.inspect().flush_scripts().await;
         }
     }
 
-    /// The sum of [`commands_processed`](crate::Inspector::commands_processed) over the running nodes.
+    /// Returns the sum of [`commands_processed`](crate::Inspector::commands_processed) over the running nodes.
     pub async fn commands_processed(&self) -> u64 {
         let mut sum = 0;
         for (_, server) in self.running() {

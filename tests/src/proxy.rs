@@ -1,4 +1,4 @@
-//! A TCP proxy that delays, drops, holds, forgets, cuts and refuses on demand.
+//! TCP proxy that delays, drops, holds, forgets, cuts and refuses on demand.
 
 mod connection;
 mod flow;
@@ -18,14 +18,14 @@ use connection::Shared;
 pub use flow::Flow;
 pub use traffic::{Direction, Traffic};
 
-/// Ports tried before giving up; each try fails only if another process was faster.
+/// Number of ports that are tried. A try fails only if another process takes the port first.
 const TRIES: usize = 10;
 
-/// A faulty network in front of one server, on a loopback port of its own.
+/// Faulty network in front of one server, on a separate loopback port.
 ///
-/// Passes everything on until told otherwise. An order applies at once to all connections, present and future, and to
-/// bytes on their way: whether a chunk passes is decided when it is about to be delivered. Lives on the tokio runtime
-/// it was started on; dropping it resets its connections and frees the port.
+/// Forwards everything at first. An order applies at once to all connections, present and future, and to bytes in transit:
+/// the proxy decides on a chunk when the chunk is about to be delivered.
+/// The proxy lives on the tokio runtime that started it. Dropping it resets its connections and frees the port.
 #[derive(Debug)]
 pub struct Proxy {
     address: SocketAddr,
@@ -49,66 +49,66 @@ impl Proxy {
         panic!("{TRIES} free ports in a row were taken by others")
     }
 
-    /// Starts a proxy for the plain port of `server`; the URL carries the server's credentials.
+    /// Starts a proxy for the plain port of `server`. The URL contains the server's credentials.
     pub async fn to(server: &RedisServer) -> Self {
         let mut proxy = Self::start(port::loopback(server.port())).await;
         proxy.credentials = server.credentials();
         proxy
     }
 
-    /// Where clients connect.
+    /// Returns the address for clients.
     #[must_use]
     pub fn address(&self) -> SocketAddr {
         self.address
     }
 
-    /// `redis://127.0.0.1:port/` of the proxy.
+    /// Returns `redis://127.0.0.1:port/` of the proxy.
     #[must_use]
     pub fn url(&self) -> String {
         format!("redis://{}{}/", self.credentials, self.address)
     }
 
-    /// Decides the fate of bytes from the client to the server.
+    /// Sets the treatment of bytes from the client to the server.
     pub fn requests(&self, flow: Flow) {
         self.shared.requests.send_replace(flow);
     }
 
-    /// Decides the fate of bytes from the server to the client.
+    /// Sets the treatment of bytes from the server to the client.
     pub fn replies(&self, flow: Flow) {
         self.shared.replies.send_replace(flow);
     }
 
-    /// Both directions pass again; what was held is delivered now.
+    /// Forwards both directions again. Held bytes are delivered now.
     pub fn pass(&self) {
         self.requests(Flow::Pass);
         self.replies(Flow::Pass);
     }
 
-    /// Delivers each byte that much after it came in. Throughput and order stay.
+    /// Delivers each byte the given time after its arrival. Throughput and order do not change.
     pub fn delay(&self, requests: Duration, replies: Duration) {
         self.requests(Flow::Delay(requests));
         self.replies(Flow::Delay(replies));
     }
 
-    /// The server executes the requests and the replies are lost. The other direction stays as it is.
+    /// Drops the replies: the server still executes the requests. The other direction does not change.
     ///
-    /// No connection goes on after losing bytes in its midst: [`cut`](Self::cut) it before passing again.
+    /// A connection is unusable after it has lost bytes. Call [`cut`](Self::cut) before the proxy forwards again.
     pub fn drop_replies(&self) {
         self.replies(Flow::Drop);
     }
 
-    /// The requests never arrive. The other direction stays as it is; [`cut`](Self::cut) before passing again.
+    /// Drops the requests. The other direction does not change. Call [`cut`](Self::cut) before the proxy forwards again.
     pub fn drop_requests(&self) {
         self.requests(Flow::Drop);
     }
 
-    /// Nothing gets through in either direction, and nothing is lost: [`pass`](Self::pass) delivers it.
+    /// Holds all bytes in both directions. Nothing is lost: [`pass`](Self::pass) delivers them.
     pub fn hold(&self) {
         self.requests(Flow::Hold);
         self.replies(Flow::Hold);
     }
 
-    /// Resets every live connection (RST on both sides), undelivered bytes included; returns when they are gone.
+    /// Resets every live connection (RST on both sides), and drops undelivered bytes. Returns after the connections are gone.
     /// New connections are accepted as before.
     pub async fn cut(&self) {
         for connection in self.shared.cut() {
@@ -116,25 +116,25 @@ impl Proxy {
         }
     }
 
-    /// Forgets all connections that there are, without closing them: what either side sends on them is acknowledged and lost. New connections
-    /// work as before.
+    /// Forgets all present connections without closing them: bytes that either side sends are acknowledged and lost.
+    /// New connections work as before.
     pub fn forget(&self) {
         self.shared.forgets.send_replace(());
     }
 
-    /// New connections lead to the plain port of `server` from now on. The present ones stay.
+    /// Connects new clients to the plain port of `server` from now on. Present connections stay.
     pub fn lead_new_to(&self, server: &RedisServer) {
         self.shared.target.send_replace(port::loopback(server.port()));
     }
 
-    /// Leads to the plain port of `server` from now on, as an address does that moves in a fail-over: resets every live
-    /// connection, as [`cut`](Self::cut) does.
+    /// Connects to the plain port of `server` from now on, like an address that moves in a fail-over.
+    /// Resets every live connection, as [`cut`](Self::cut) does.
     pub async fn lead_to(&self, server: &RedisServer) {
         self.lead_new_to(server);
         self.cut().await;
     }
 
-    /// `true`: connecting fails with "connection refused" from now on; live connections stay. `false`: listens again.
+    /// With `true`, new connections fail with "connection refused", and live connections stay. With `false`, the proxy listens again.
     pub async fn refuse(&self, refuse: bool) {
         let accepting = self.accepting().take();
         match (accepting, refuse) {
@@ -148,8 +148,9 @@ impl Proxy {
         }
     }
 
-    /// Another thread that forks a server just now copies our sockets: the port listens on until that child has
-    /// closed its copy, so the end is awaited and not assumed.
+    /// Stops listening, and waits until the port is closed.
+    /// The wait is needed: if another thread forks a server now, the child inherits our sockets, and the port listens until the child has
+    /// closed them.
     async fn stop_accepting(&self, task: JoinHandle<()>) {
         task.abort();
         let _ = task.await;
@@ -162,7 +163,7 @@ impl Proxy {
         .await;
     }
 
-    /// What has gone through so far.
+    /// Returns the traffic up to now.
     #[must_use]
     pub fn traffic(&self) -> Traffic {
         *self.shared.traffic.borrow()
@@ -171,7 +172,7 @@ impl Proxy {
     /// Waits until the traffic satisfies `reached`, without polling.
     ///
     /// # Panics
-    /// After [`PATIENCE`], naming `what` and the traffic there was.
+    /// After [`PATIENCE`], with `what` and the traffic.
     ///
     /// # Examples
     /// ```no_run

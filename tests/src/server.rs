@@ -1,4 +1,4 @@
-//! One `redis-server` process: its addresses and its life.
+//! One `redis-server` process: its addresses and its life cycle.
 
 mod builder;
 mod certificates;
@@ -18,13 +18,13 @@ pub use certificates::Certificates;
 use fake_clock::FakeClock;
 use process::{PortTaken, Process};
 
-/// A real `redis-server` on a loopback port, without persistence, in a private temporary directory.
+/// Real `redis-server` on a loopback port, without persistence, in a private temporary directory.
 ///
-/// Dropping it kills the process it started and removes the directory. Should the test process die without dropping,
-/// the servers follow it on Linux (`setpriv` of util-linux); elsewhere they stay until killed by hand.
+/// Dropping it kills the process and removes the directory. If the test process dies without dropping it,
+/// the server ends as well on Linux (`setpriv` of util-linux). On other systems it stays until it is killed manually.
 #[derive(Debug)]
 pub struct RedisServer {
-    // Before `dir`: the process must be gone when its directory is removed.
+    // Dropped before `dir`: the process must be gone when its directory is removed.
     process: Mutex<Process>,
     inspector: Inspector,
     settings: Settings,
@@ -40,18 +40,18 @@ impl RedisServer {
         Self::builder().start().await
     }
 
-    /// Starts with the settings of a plain server, to be changed before [`Builder::start`].
+    /// Returns the settings of a plain server, to be changed before [`Builder::start`].
     pub fn builder() -> Builder {
         Builder::default()
     }
 
-    /// `redis://127.0.0.1:port/`, with the user and password a client needs.
+    /// Returns `redis://127.0.0.1:port/`, with the user and password that a client needs.
     #[must_use]
     pub fn url(&self) -> String {
         format!("redis://{}127.0.0.1:{}/", self.settings.credentials(), self.port)
     }
 
-    /// `rediss://127.0.0.1:port/`, with credentials; the client must trust [`ca_file`](Self::ca_file).
+    /// Returns `rediss://127.0.0.1:port/`, with credentials. The client must trust [`ca_file`](Self::ca_file).
     ///
     /// # Panics
     /// Unless the server was built with [`Builder::tls`].
@@ -61,7 +61,7 @@ impl RedisServer {
         format!("rediss://{}127.0.0.1:{port}/", self.settings.credentials())
     }
 
-    /// `redis+unix:///path`, with credentials as query parameters.
+    /// Returns `redis+unix:///path`, with credentials as query parameters.
     ///
     /// # Panics
     /// Unless the server was built with [`Builder::unix_socket`].
@@ -71,7 +71,7 @@ impl RedisServer {
         format!("redis+unix://{}{}", path.display(), self.settings.credentials_query())
     }
 
-    /// PEM file of the authority that signed the TLS certificate.
+    /// Returns the PEM file of the authority that signed the TLS certificate.
     ///
     /// # Panics
     /// Unless the server was built with [`Builder::tls`].
@@ -80,7 +80,7 @@ impl RedisServer {
         self.certificates().ca_file()
     }
 
-    /// PEM files with the certificate of a client, signed by that authority, and its key.
+    /// Returns the PEM files of a client certificate, signed by that authority, and of its key.
     ///
     /// # Panics
     /// Unless the server was built with [`Builder::tls`].
@@ -93,96 +93,96 @@ impl RedisServer {
         self.settings.certificates.as_ref().expect("RedisServer::builder().tls()")
     }
 
-    /// The plain TCP port; the same over restarts.
+    /// Returns the plain TCP port. It does not change over restarts.
     #[must_use]
     pub fn port(&self) -> u16 {
         self.port
     }
 
-    /// The TLS port, if there is one; the same over restarts.
+    /// Returns the TLS port, if there is one. It does not change over restarts.
     #[must_use]
     pub fn tls_port(&self) -> Option<u16> {
         self.tls_port
     }
 
-    /// The process id of the current process: another one after a restart.
+    /// Returns the id of the current process. A restart changes it.
     #[must_use]
     pub fn pid(&self) -> u32 {
         self.process().id()
     }
 
-    /// The password of the default user, if the server was built with one.
+    /// Returns the password of the default user, if the server was built with one.
     #[must_use]
     pub fn password(&self) -> Option<&str> {
         self.settings.password.as_deref()
     }
 
-    /// The private directory of this server.
+    /// Returns the private directory of this server.
     #[must_use]
     pub fn dir(&self) -> &Path {
         self.dir.path()
     }
 
-    /// Looks into database 0, past everything under test: as the default user, straight to the port.
+    /// Returns a view of database 0 that bypasses everything under test: as the default user, directly to the port.
     #[must_use]
     pub fn inspect(&self) -> &Inspector {
         &self.inspector
     }
 
-    /// Looks into database `number`.
+    /// Returns a view of database `number`.
     #[must_use]
     pub fn inspect_database(&self, number: i64) -> Inspector {
         Inspector::new(self.port, self.password(), number)
     }
 
-    /// What the server has logged since it was last started.
+    /// Returns the log of the server since its last start.
     #[must_use]
     pub fn log(&self) -> String {
         self.process().log()
     }
 
-    /// Whether the process exists; a frozen one does.
+    /// Returns `true` if the process exists, even if it is frozen.
     #[must_use]
     pub fn is_running(&self) -> bool {
         self.process().is_running()
     }
 
-    /// Stops the process in its tracks (SIGSTOP). Connections stay open, the kernel goes on accepting new ones, and
-    /// nobody is answered. On return not one more command will run.
+    /// Freezes the process (SIGSTOP). Connections stay open and the kernel still accepts new ones, but no command is answered.
+    /// After the return, the server executes no further command.
     pub fn freeze(&self) {
         self.process().freeze();
     }
 
-    /// Lets a frozen server go on (SIGCONT): it then executes what has piled up in its sockets.
+    /// Continues a frozen server (SIGCONT). It then executes the commands that have piled up in its sockets.
     pub fn thaw(&self) {
         self.process().thaw();
     }
 
-    /// Sets the wall clock of the server to `seconds` ahead of the real time; behind, if negative. Blocks until the server's
+    /// Sets the wall clock of the server to `seconds` ahead of the real time, or behind it if negative. Blocks until the server's
     /// commands see it.
     ///
     /// # Panics
-    /// Unless the server was built with [`Builder::own_clock`], or when it runs and does not answer.
+    /// Unless the server was built with [`Builder::own_clock`], or if it is running and does not answer.
     pub fn set_clock(&self, seconds: i64) {
         self.set_clock_millis(seconds * 1000);
     }
 
-    /// As [`set_clock`](Self::set_clock), in milliseconds.
+    /// Sets the wall clock as [`set_clock`](Self::set_clock) does, in milliseconds.
     ///
     /// # Panics
-    /// Unless the server was built with [`Builder::own_clock`], or when it runs and does not answer.
+    /// Unless the server was built with [`Builder::own_clock`], or if it is running and does not answer.
     pub fn set_clock_millis(&self, millis: i64) {
         self.clock.as_ref().expect("RedisServer::builder().own_clock()").set(millis);
-        // Valkey keeps the time that it has read for a while, so that the next command might still see the old one.
+        // Valkey caches the time, so the next command might still see the old one.
         while self.is_running() && !self.inspector.clock_is_ahead_by(millis) {}
     }
 
-    /// Ends the process at once (SIGKILL), as a crash would, also while frozen. Clients see their connections reset.
+    /// Kills the process at once (SIGKILL), as a crash would, even if it is frozen. Clients see a connection reset.
     pub fn kill(&self) {
         self.process().kill();
     }
 
-    /// Ends the process in good order (SIGTERM), thawing it first.
+    /// Ends the process gracefully (SIGTERM). Thaws it first.
     pub async fn stop(&self) {
         let ended = {
             let process = self.process();
@@ -196,7 +196,7 @@ impl RedisServer {
     /// Starts again as [`restart`](Self::restart) does, without the data.
     pub async fn restart_empty(&self) {
         self.kill();
-        // Where a server that appends to files would find it.
+        // A server with an append-only file would find its data here.
         let _ = std::fs::remove_dir_all(self.dir.join("appendonlydir"));
         self.restart().await;
     }
@@ -209,7 +209,7 @@ impl RedisServer {
         self.restart().await;
     }
 
-    /// Copies the append-only files as they are now.
+    /// Copies the append-only files in their present state.
     pub fn back_up(&self) {
         let [files, copies] = ["appendonlydir", "backup"].map(|name| self.dir.join(name));
         std::fs::create_dir(&copies).expect("this is the first backup");
@@ -219,8 +219,7 @@ impl RedisServer {
         }
     }
 
-    /// Starts again on the same ports with the same settings and what data it has on disk, killing the process if it
-    /// still runs.
+    /// Starts again on the same ports, with the same settings and the data on disk. Kills the process first if it still runs.
     pub async fn restart(&self) {
         self.kill();
         let started = self.settings.start(&self.dir, self.clock.as_ref()).await;

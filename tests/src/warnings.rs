@@ -1,4 +1,4 @@
-//! What is said in the log, for tests of that.
+//! Captured log messages, for tests that check them.
 
 use std::fmt;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -7,12 +7,12 @@ use tracing::field::{Field, Visit};
 use tracing::span::{Attributes, Id, Record};
 use tracing::{Event, Level, Metadata, Subscriber};
 
-/// The texts of all warnings and errors that are logged where it is the subscriber.
+/// Subscriber that keeps the texts of all warnings and errors.
 #[derive(Clone, Debug, Default)]
 pub struct Warnings(Arc<Mutex<Vec<String>>>);
 
 impl Warnings {
-    /// What has come since the last time.
+    /// Returns the texts since the last call.
     #[must_use]
     pub fn take(&self) -> Vec<String> {
         std::mem::take(&mut self.texts())

@@ -1,20 +1,20 @@
-//! A real master with replicas, watched by real Sentinels, which put a replica in its place when it is gone.
+//! A real master with replicas, watched by real Sentinels. They promote a replica when the master is gone.
 #![allow(clippy::indexing_slicing, reason = "a test that names a server which does not exist is to fail")]
 
 use std::time::Duration;
 
 use crate::{Builder, PATIENCE, RedisServer, eventually, eventually_eq};
 
-/// What the Sentinels call the master.
+/// Name of the master at the Sentinels.
 pub const MASTER: &str = "orders";
 
-/// How many Sentinels there are: the fewest that agree when one of them is gone.
+/// Number of Sentinels: the smallest number that can agree when one of them is gone.
 const SENTINELS: usize = 3;
 
-/// A master that is silent for so long is replaced. Shorter, and a busy machine replaces one that is well.
+/// Silence after which a master is replaced. Too short: a healthy master is replaced on a busy machine.
 const DOWN_AFTER: Duration = Duration::from_secs(2);
 
-/// A master, its replicas, and Sentinels that know all of them and one another.
+/// Master with its replicas, and Sentinels that know all of them and each other.
 #[derive(Debug)]
 pub struct Watched {
     servers: Vec<RedisServer>,
@@ -22,12 +22,12 @@ pub struct Watched {
 }
 
 impl Watched {
-    /// Starts a master with so many replicas.
+    /// Starts a master with the given number of replicas.
     pub async fn start(replicas: usize) -> Self {
         Self::start_with(replicas, |server| server, |sentinel| sentinel).await
     }
 
-    /// The same with the settings that `configure` returns for each server, and `sentinel` for each Sentinel.
+    /// Starts the servers with the settings that `configure` returns, and the Sentinels with those that `sentinel` returns.
     pub async fn start_with(
         replicas: usize,
         configure: impl Fn(Builder) -> Builder,
@@ -60,7 +60,7 @@ impl Watched {
             .config("sentinel", &["failover-timeout", MASTER, "6000"])
     }
 
-    /// Until each Sentinel knows all others and all replicas.
+    /// Waits until each Sentinel knows all others and all replicas.
     async fn wait_until_known(&self, replicas: usize) {
         let expected = Some(((SENTINELS - 1).to_string(), replicas.to_string()));
         for index in 0..SENTINELS {
@@ -71,13 +71,13 @@ impl Watched {
         }
     }
 
-    /// What Sentinel number `index` says of the master.
+    /// Returns a property of the master, as Sentinel number `index` reports it.
     async fn property(&self, index: usize, name: &str) -> Option<String> {
         let said: Vec<String> = self.sentinels[index].inspect().command(&["SENTINEL", "MASTER", MASTER]).await;
         said.chunks(2).find(|pair| pair[0] == name).map(|pair| pair[1].clone())
     }
 
-    /// The URL, with all Sentinels.
+    /// Returns the URL with all Sentinels.
     #[must_use]
     pub fn url(&self) -> String {
         let others: Vec<_> =
@@ -85,7 +85,7 @@ impl Watched {
         format!("{}?{}", self.url_of_one(0), others.join("&"))
     }
 
-    /// The URL with Sentinel number `index` alone.
+    /// Returns the URL with only Sentinel number `index`.
     #[must_use]
     pub fn url_of_one(&self, index: usize) -> String {
         let login = self.servers[0].password().map(|password| format!(":{password}@")).unwrap_or_default();
@@ -96,20 +96,19 @@ impl Watched {
         format!("127.0.0.1:{}", self.sentinels[index].port())
     }
 
-    /// Server number `index`: the first master, and then its replicas.
+    /// Returns server number `index`: the first master, and then its replicas.
     #[must_use]
     pub fn server(&self, index: usize) -> &RedisServer {
         &self.servers[index]
     }
 
-    /// Sentinel number `index`.
+    /// Returns Sentinel number `index`.
     #[must_use]
     pub fn sentinel(&self, index: usize) -> &RedisServer {
         &self.sentinels[index]
     }
 
-    /// Waits until every Sentinel that runs names the same server, which is another one than number `before` and takes
-    /// writes. Returns its number.
+    /// Waits until all running Sentinels name the same master, which is not number `before` and accepts writes. Returns its number.
     pub async fn replaced(&self, before: usize) -> usize {
         eventually(3 * PATIENCE, "a replica takes over", async || {
             let index = self.named().await?;
@@ -118,7 +117,7 @@ impl Watched {
         .await
     }
 
-    /// Returns the number of the server that all running Sentinels name; otherwise, the numbers that each of them names.
+    /// Returns the number of the server that all running Sentinels name. Otherwise, returns the number that each of them names.
     async fn named(&self) -> Result<usize, Vec<Option<usize>>> {
         let mut named = Vec::new();
         for sentinel in self.sentinels.iter().filter(|sentinel| sentinel.is_running()) {
@@ -151,8 +150,7 @@ impl Watched {
         self.servers[index].inspect().info("replication", "role").await.as_deref() == Some("master")
     }
 
-    /// Lets the Sentinels put a replica in the place of the master, which lives. Returns the number of the new one; `before`
-    /// is that of the master.
+    /// Makes the Sentinels promote a replica while the master, number `before`, is alive. Returns the number of the new master.
     pub async fn fail_over(&self, before: usize) -> usize {
         eventually(PATIENCE, "the failover begins", async || {
             self.sentinels[0].inspect().try_command::<()>(&["SENTINEL", "FAILOVER", MASTER]).await
@@ -161,7 +159,7 @@ impl Watched {
         self.replaced(before).await
     }
 
-    /// Waits until replica number `index` has all that the master, number `master`, has written.
+    /// Waits until replica number `index` has all writes of master number `master`.
     pub async fn wait_until_replicated(&self, master: usize, index: usize) {
         let offset = async |server: usize, field: &str| self.servers[server].inspect().info("replication", field).await;
         eventually(PATIENCE, "the replica has it all", async || {

@@ -1,4 +1,5 @@
-//! Generated code finds `redlock-runtime` under any name that a crate gives to the dependency. If there is none, the error says so.
+//! Generated code finds `redlock-runtime` under any name that a crate gives to the dependency. Without such a dependency, the error
+//! explains it.
 #![allow(clippy::unwrap_used, reason = "helpers of tests are tests too")]
 
 use std::path::{Path, PathBuf};
@@ -8,9 +9,9 @@ use std::{env, fs};
 /// A crate with one annotated function.
 struct Case {
     name: &'static str,
-    /// `RUNTIME` stands for where the crate is and what of it is used.
+    /// Manifest line of the dependency. `RUNTIME` is replaced by the path and features of the crate.
     dependency: &'static str,
-    /// How the code names what it depends on.
+    /// Path of the dependency in the code.
     path: &'static str,
     option: &'static str,
     expected: &'static str,
@@ -57,7 +58,7 @@ fn the_crate_is_found_under_any_name() {
     assert!(errors.is_empty(), "{errors}");
 }
 
-/// What the compiler says of one crate.
+/// Compiles one crate, and returns the messages of the compiler.
 fn check(workspace: &Path, name: &str) -> String {
     let output = Command::new(env!("CARGO"))
         .args(["check", "--quiet", "--offline", "--package", name])
@@ -71,7 +72,7 @@ fn check(workspace: &Path, name: &str) -> String {
     String::from_utf8(output.stderr).unwrap()
 }
 
-/// A workspace with a crate for each case, and one that re-exports the attribute.
+/// Writes a workspace with a crate for each case, and a crate that re-exports the attribute.
 fn write_workspace() -> PathBuf {
     let root = Path::new(env!("CARGO_MANIFEST_DIR")).parent().unwrap();
     let runtime = format!(
@@ -101,7 +102,7 @@ fn write_workspace() -> PathBuf {
     workspace
 }
 
-/// The program of README.md, in which the crate is called `redlock`.
+/// Writes the program of README.md, in which the crate is called `redlock`.
 fn write_quick_start(workspace: &Path, runtime: &str) {
     let dependencies = format!(
         "redlock = {{ package = \"redlock-runtime\", {runtime} }}\n\
@@ -122,7 +123,7 @@ fn write_crate(workspace: &Path, name: &str, dependency: &str, code: &str) {
     fs::write(folder.join("src/lib.rs"), code).unwrap();
 }
 
-/// The workspace's own, which has most dependencies already.
+/// Returns the target folder of the workspace, which contains most dependencies already.
 fn target_dir() -> PathBuf {
     Path::new(env!("CARGO_TARGET_TMPDIR")).parent().unwrap().to_owned()
 }

@@ -1,12 +1,13 @@
-//! Programs that have rustls for other reasons, or not at all: nothing of theirs changes, and TLS works or says what it
-//! needs. Each is built by itself, because features of rustls are shared by everything that is built together.
+//! Programs that use rustls for other reasons, or not at all. Their own TLS does not change, and TLS of locks works or reports the
+//! missing feature.
+//! Each program is built separately, because programs in one build share the features of rustls.
 #![allow(clippy::unwrap_used, reason = "helpers of tests are tests too")]
 
 use redlock_tests::RedisServer;
 use std::path::Path;
 use tokio::process::Command;
 
-/// The features of the program, and what becomes of its lock on a server that speaks TLS.
+/// Features of the program, and the expected outcome of its lock on a server with TLS.
 const NEIGHBOURS: [(&str, &str); 4] = [
     ("rustls-default", "enable a feature of redlock-runtime, `tls-ring` or `tls-aws-lc-rs`, or `tls`"),
     ("rustls-default,tls", "locked"),

@@ -171,7 +171,7 @@ impl Serialize for Mode {
 }
 
 impl Serialize for Holder {
-    /// Writes a `kind`, and the `owner`, the `owners` or the `value` of those that have one.
+    /// Writes a `kind`, and the `owner`, the `owners` or the `value`, if the kind has it.
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         let (kind, fields) = match self {
             Self::Unknown => ("unknown", 1),

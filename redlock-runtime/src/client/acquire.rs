@@ -1,4 +1,4 @@
-//! Acquiring a lock: the line in this process, then one try at all nodes, then the queues of the nodes.
+//! Acquisition of a lock: the local queue of this process, then one try at all nodes, then the queues of the nodes.
 
 mod asked;
 mod attaching;
@@ -42,30 +42,30 @@ use std::sync::atomic::Ordering;
 use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
-/// The least time between two looks at a lease that is about to run out. Smaller, a hot loop: tokio's timers count whole
-/// milliseconds.
+/// Shortest time between two checks of a lease that is about to end. Smaller: a busy loop, because tokio's timers count
+/// whole milliseconds.
 const SHORTEST_LOOK: Duration = Duration::from_millis(1);
-/// The most: whoever has the lock by then may have taken it for less time than the one before. Larger, a guard that was
-/// leaked is succeeded later.
+/// Longest time between two checks. A later owner may have a shorter lease than the present one. Larger: the lock of a
+/// leaked guard is taken over later.
 const LONGEST_LOOK: Duration = Duration::from_secs(1);
 
-/// What a call has of a lock.
+/// Ownership of a lock by a call.
 pub(crate) enum Share {
     Turn(LocalTurn),
-    /// A part in the lock of a call that encloses it.
+    /// Part in the lock of an enclosing call.
     View(View),
 }
 
-/// A lock that is held, and its fencing token if one was asked for.
+/// Acquired lock, with its fencing token if one was requested.
 pub(crate) struct Obtained {
     pub(crate) share: Share,
     pub(crate) fencing_token: Option<FencingToken>,
-    /// Where it was asked for.
+    /// Source location of the request.
     pub(crate) place: Place,
 }
 
 impl Obtained {
-    /// The token that the nodes know.
+    /// Returns the token that the nodes know.
     pub(crate) fn acquisition(&self) -> &Acquisition {
         match &self.share {
             Share::Turn(turn) => turn.acquisition(),
@@ -74,11 +74,12 @@ impl Obtained {
     }
 }
 
-/// Obtains a lock: in the line of this process, by one try at all nodes, or in their queues. The call counts as one that has
-/// `asked` before, if so.
+/// Acquires a lock: in the local queue, by one try at all nodes, or in their queues. `asked` is the metrics record of a
+/// call that was counted before, if it was.
 ///
 /// # Cancel safety
-/// A future that is dropped at any await leaves nothing behind: the [`LocalTurn`] and the [`LocalWait`] see to that.
+/// A future that is dropped at any await leaves nothing behind: [`LocalTurn`] and [`LocalWait`] clean up when they are
+/// dropped.
 pub(crate) async fn acquire<'c>(
     local: &'c Arc<LocalQueue>,
     request: &AcquireRequest,
@@ -90,10 +91,10 @@ pub(crate) async fn acquire<'c>(
         Err(error) => return asked.refuse(error),
     };
     let outcome = if spans::calls_are_wanted() {
-        // Boxed, so that nobody else pays for it with the size of the future.
+        // Boxed, so that the future of other calls stays small.
         Box::pin(call.in_span(call.run())).await
     } else {
-        // The same as `run`, in this place: one more future around these would cost more than all else that is done to be seen.
+        // `run`, inlined here: one more future around these would cost more than all other instrumentation.
         let outcome = match call.enter_the_callers().await {
             Ok(None) => call.take().await,
             Ok(Some(view)) => Ok(view),
@@ -108,40 +109,41 @@ pub(crate) async fn acquire<'c>(
     outcome
 }
 
-/// A request with everything decided.
+/// Request with all defaults filled in.
 struct Call<'c> {
     local: &'c Arc<LocalQueue>,
-    /// What the parts are called together.
+    /// Common name of the parts.
     key: LockKey,
     parts: Parts,
     mode: Mode,
     wanted: Wanted,
     wait: Wait,
-    /// How many may have a permit at a time, if it is one that is wanted.
+    /// Number of permits that may be held at a time, for a permit.
     permits: u32,
-    /// The call for a permit, if this is the one for its turnstile, or for the share of the key by which it waits for exclusive locks.
+    /// Call for the permit, if this is the call for its turnstile, or for the share with which it waits for exclusive
+    /// locks.
     permit: Option<&'c Self>,
     hold: HoldOptions,
-    /// Whether it may share its token with other calls of the process.
+    /// Set if the call may share its token with other calls of the process.
     joins: bool,
-    /// Whether it may enter the lock of a call that encloses it.
+    /// Set if the call may enter the lock of an enclosing call.
     is_reentrant: bool,
-    /// Whether others may wait for it in another order.
+    /// Set if other calls may wait for this lock in another order.
     has_ordered_lock: bool,
     place: Place,
     label: Option<&'static str>,
     site: &'c Known,
     way: Way,
     begun: Instant,
-    /// A lock that is had later than this is of no use.
+    /// Time after which the lock is useless to the call.
     latest: Option<Instant>,
-    /// Set when the call begins to wait, if the number of such calls is limited.
+    /// Set when the call begins to wait, if the number of waiting calls is limited.
     waiting: OnceLock<WaitingCall>,
 }
 
-/// Why a turn has not become a lock.
+/// Reason that an acquisition failed.
 enum Setback {
-    /// Another call of this process has the turn.
+    /// Another call of this process has taken over the key.
     Superseded,
     Failed(LockError),
 }
@@ -153,10 +155,10 @@ impl From<Superseded> for Setback {
 }
 
 impl<'c> Call<'c> {
-    /// A request with the defaults of the manager.
+    /// Creates the call from a request and the defaults of the manager.
     ///
     /// # Errors
-    /// [`LockError::Configuration`] for what is out of range.
+    /// [`LockError::Configuration`] for values that are out of range.
     fn begin(local: &'c Arc<LocalQueue>, request: &AcquireRequest, asked: &Asked<'c>) -> Result<Self, LockError> {
         let (shared, policy) = (local.shared(), &local.shared().policy);
         let parts = request.parts(&shared.namespace)?;
@@ -213,7 +215,7 @@ impl<'c> Call<'c> {
         self.shared().clock.now()
     }
 
-    /// Enters the lock of a caller, or takes one.
+    /// Enters the lock of a caller, or acquires a lock.
     async fn run(&self) -> Result<Obtained, LockError> {
         match self.enter_the_callers().await? {
             Some(view) => Ok(view),
@@ -221,13 +223,13 @@ impl<'c> Call<'c> {
         }
     }
 
-    /// Takes the lock, with a number if one was asked for.
+    /// Acquires the lock, with a fencing number if one was requested.
     async fn take(&self) -> Result<Obtained, LockError> {
         self.may_start().await?;
         if self.joins {
             return self.take_together().await;
         }
-        // Boxed, so that other calls do not pay for it with the size of their futures.
+        // Boxed, so that the futures of other calls stay small.
         let mut turn =
             if self.mode.is_permit() { Box::pin(self.obtain_permit()).await? } else { self.obtain().await? };
         loop {
@@ -252,7 +254,7 @@ impl<'c> Call<'c> {
         Ok(())
     }
 
-    /// The lock is that of this call from now on, and the watchdog looks at it in time.
+    /// Gives the lock to this call, and registers it with the watchdog.
     fn hold(&self, turn: LocalTurn, fencing_token: Option<FencingToken>) -> Obtained {
         let now = self.now();
         let span = self.hold_span(turn.acquisition(), fencing_token);
@@ -264,14 +266,14 @@ impl<'c> Call<'c> {
         Obtained { share: Share::Turn(turn), fencing_token, place: self.place }
     }
 
-    /// Whether it stands in a line of its own, and not in that of its key: others may have that at the same time, or it wants
-    /// several.
+    /// Returns `true` if the call does not use the local queue of its key, because other calls may have the key at the
+    /// same time, or because it wants several keys.
     fn stands_beside(&self) -> bool {
         self.mode.is_shared() || !self.parts.is_single()
     }
 
-    /// Counts the call among those that wait for its key, if their number is limited. A call for a permit waits for its key, even while it
-    /// waits for the turnstile.
+    /// Counts the call among the waiting calls for its key, if their number is limited. A call for a permit waits for
+    /// its key, even while it waits for the turnstile.
     ///
     /// # Errors
     /// [`LockError::TooManyWaiting`] if the limit is reached.
@@ -281,13 +283,13 @@ impl<'c> Call<'c> {
         if call.waits() && call.waiting.get().is_none() {
             let waiting = self.shared().waiting_calls.begin(&call.key, limit);
             let waiting = waiting.ok_or_else(|| LockError::TooManyWaiting { key: call.key.clone(), limit })?;
-            // Set here alone, and the call is one task.
+            // The value is only set here, and the call is one task.
             let _ = call.waiting.set(waiting);
         }
         Ok(())
     }
 
-    /// Takes the turn for the key, waiting for whoever has it.
+    /// Joins the local queue of the key, and waits for the calls ahead.
     async fn enter(&self) -> Result<LocalTurn, LockError> {
         if self.stands_beside() {
             return Ok(self.local.enter_beside((&self.parts, self.mode), self.wanted, self.begun));
@@ -297,7 +299,8 @@ impl<'c> Call<'c> {
             Entered::Behind(place) => {
                 self.begins_to_wait()?;
                 self.way.stands_behind(place.others());
-                // Whoever has the lock passes it on here until it hears of others: so it must be able to hear.
+                // The holder passes the lock on within the process until it is notified of other waiters, so it must
+                // receive notifications.
                 self.shared().listen();
                 self.stand_in_line(place).await
             }
@@ -305,7 +308,7 @@ impl<'c> Call<'c> {
         }
     }
 
-    /// Waits for the turn, and looks now and then whether the lease of whoever has it has run out.
+    /// Waits in the local queue, and regularly checks if the lease of the holder has ended.
     async fn stand_in_line(&self, mut place: LocalWait) -> Result<LocalTurn, LockError> {
         loop {
             let left = self.left().unwrap_or(Duration::MAX);
@@ -322,7 +325,7 @@ impl<'c> Call<'c> {
             if left <= lease {
                 return Err(self.gave_up_in_line());
             }
-            // The late answer to a renewal may have given a caller its lock back.
+            // A late answer to a renewal may have restored the lock of a caller.
             self.caller_that_may_end()?;
             if let Some(refusal) = self.refusal_in_line() {
                 return Err(refusal);
@@ -330,15 +333,15 @@ impl<'c> Call<'c> {
         }
     }
 
-    /// What keeps whoever represents the process from the lock, if it does not pass: the whole line ends by it, and not one
-    /// call after the other.
+    /// Returns the permanent error that keeps the head of the local queue from the lock. The whole queue fails with it
+    /// at once, not one call after the other.
     fn refusal_in_line(&self) -> Option<LockError> {
         let first = self.local.acquisition(self.key.name()).filter(|first| first.is_waiting() && first.is_refused())?;
         let is_silent = self.now().since(self.begun) >= LONGEST_SILENCE;
         is_silent.then(|| first.failure())
     }
 
-    /// Makes the lock of this process that of this call. A turn that another call has by now is waited for once more.
+    /// Acquires the lock for this call. If another call of the process has taken over the key, it waits again.
     async fn obtain(&self) -> Result<LocalTurn, LockError> {
         loop {
             let turn = self.enter().await?;
@@ -350,7 +353,8 @@ impl<'c> Call<'c> {
         }
     }
 
-    /// Makes a lock of a turn, whatever was done for it before.
+    /// Acquires the lock for the call at the head of the local queue. It resumes the state that the previous call has
+    /// left.
     async fn secure(&self, mut turn: LocalTurn) -> Result<LocalTurn, Setback> {
         let mut found = turn.acquisition().take_up(self.wanted);
         if let TakenUp::Held { is_passable } = found {
@@ -370,22 +374,22 @@ impl<'c> Call<'c> {
         }
     }
 
-    /// Asks for a new lease for a lock that was passed on with too little left of it. Whether that is good for a body.
+    /// Extends a passed lock that has too little of its lease left. Returns `true` if a body may begin.
     async fn is_useful_after_extension(&self, acquisition: &Acquisition) -> bool {
         let is_extended = timeout(self.patience(), acquisition.extend()).await.is_ok_and(|extended| extended.is_ok());
-        // What was proven before stays so when too few nodes answer.
-        // But for a key that has to stay taken after the call, claims prove too little.
+        // If too few nodes answer, earlier proofs stay valid. But for a key that has to stay taken after the call,
+        // claims are not sufficient.
         is_extended || acquisition.is_useful() && !(self.wanted.is_kept && acquisition.stands_on_claims())
     }
 
-    /// The fencing token of a lock that is held, if one was asked for.
+    /// Returns the fencing token of a held lock, if one was requested.
     async fn number(&self, turn: &LocalTurn) -> Result<Option<FencingToken>, Unnumbered> {
         if !self.wanted.is_fenced {
             return Ok(None);
         }
         let limit = match self.wait {
             Wait::For(_) => self.left(),
-            // Who does not wait for holders still waits for answers, and those have limits of their own.
+            // A call that does not wait for holders still waits for answers, which have their own time limits.
             Wait::None | Wait::Forever => None,
         };
         let numbered = turn.acquisition().numbered();
@@ -399,7 +403,7 @@ impl<'c> Call<'c> {
         }
     }
 
-    /// Starts anew with another token, because the lease of the one before ran out before it had a number.
+    /// Starts again with another token, because the lease of the previous one ended before it had a number.
     async fn start_again(&self, mut turn: LocalTurn) -> Result<LocalTurn, LockError> {
         let next = turn.acquisition().again();
         let secured = match turn.change(next) {
@@ -413,10 +417,11 @@ impl<'c> Call<'c> {
         }
     }
 
-    /// Stands in the queues until the lock is ours, with another token where the present one cannot win any more.
+    /// Waits in the queues of the nodes until the lock is ours. If the present token cannot win any longer, another one
+    /// replaces it.
     async fn wait(&self, mut turn: LocalTurn) -> Result<LocalTurn, Setback> {
         let limit = self.limit();
-        // The first call of the local queue waits for all calls behind it, and is not one of them.
+        // The first call of the local queue waits for all calls behind it, and is not counted with them.
         if self.waits() && self.stands_beside() {
             self.begins_to_wait().map_err(Setback::Failed)?;
         }
@@ -445,8 +450,10 @@ impl<'c> Call<'c> {
     }
 }
 
+/// Checks that one node command can name all parts.
+///
 /// # Errors
-/// [`LockError::Configuration`] for names that no node can be asked for at once.
+/// [`LockError::Configuration`] if the names are in different slots of a cluster.
 fn may_be_asked_together(shared: &Shared, parts: &Parts) -> Result<(), LockError> {
     if parts.is_single() {
         return Ok(());

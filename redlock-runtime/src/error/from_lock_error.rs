@@ -2,7 +2,7 @@
 
 use crate::error::LockError;
 
-/// A return type that can carry a [`LockError`].
+/// Return type that can carry a [`LockError`].
 ///
 /// Implemented for each `Result<T, E>` with `E: From<LockError>`. Implement it for your own return type if this type can express that
 /// the lock was not acquired. It is not implemented for `()`, `bool` and `Option`, because a caller could not distinguish "not locked"
@@ -44,14 +44,14 @@ pub trait FromLockError {
     fn from_lock_error(error: LockError) -> Self;
 }
 
-// The compiler goes on to the bound of the error type, whose message says what to write.
+// On a missing `From<LockError>`, the compiler reports the bound of the error type: its message names the remedy.
 impl<T, E: CarriesLockError> FromLockError for Result<T, E> {
     fn from_lock_error(error: LockError) -> Self {
         Err(E::carrying(error))
     }
 }
 
-/// An error type with a place for a [`LockError`]: every `E: From<LockError>`.
+/// Error type with a place for a [`LockError`]: every `E: From<LockError>`.
 #[diagnostic::on_unimplemented(
     message = "`{Self}` cannot carry a `LockError`",
     label = "this error type has no place for a lock error",

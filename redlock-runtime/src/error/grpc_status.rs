@@ -1,28 +1,28 @@
 //! A lock error as the status of a tonic service.
 //!
-//! When to try again is a `google.rpc.RetryInfo` in the details of the status, as clients of every language look for it. It
-//! is four messages of one or two fields each, which are written here by hand: a crate that knows them all brings a
-//! protobuf library and its macros into every build.
+//! The details of the status contain a `google.rpc.RetryInfo`, which clients of every language understand. Its four messages have
+//! one or two fields each, so this module encodes them itself. A protobuf crate would add its macros to every build.
 
 use super::lock_error::LockError;
 use super::outward::{Outward, seconds_to_retry};
 use std::sync::Arc;
 use tonic::{Code, Status};
 
-/// With the feature `tonic`, a method of a service that returns `Result<_, Status>` can carry every lock error.
+/// Conversion for methods that return `Result<_, Status>`. Needs the feature `tonic`.
 ///
 /// | error | code |
 /// |---|---|
-/// | [`Contended`](LockError::Contended), [`TimedOut`](LockError::TimedOut) | `ABORTED` |
+/// | [`Contended`](LockError::Contended), [`TimedOut`](LockError::TimedOut), [`TooManyWaiting`](LockError::TooManyWaiting) | `ABORTED` |
 /// | [`WindowTaken`](LockError::WindowTaken) | `ALREADY_EXISTS` |
 /// | [`InvalidKey`](LockError::InvalidKey) | `INVALID_ARGUMENT` |
 /// | [`NoQuorum`](LockError::NoQuorum), [`Closed`](LockError::Closed) | `UNAVAILABLE` |
 /// | all others | `INTERNAL` |
 ///
-/// The details hold a `google.rpc.RetryInfo` where it is known when to try again ([`LockError::retry_after`]), in whole
-/// seconds, and one of 2 s for any other [`NoQuorum`](LockError::NoQuorum). The message is fit for strangers: it names neither key nor node. What the service is to blame for goes to the log
-/// instead, as an event of the level *error*; and the error is the [`source`](std::error::Error::source) of the status,
-/// which stays in the process.
+/// - The details contain a `google.rpc.RetryInfo` in whole seconds if the time of a retry is known ([`LockError::retry_after`]). It
+///   is at most 5 s for `ABORTED`, and 2 s for a [`NoQuorum`](LockError::NoQuorum) without a known time. `ALREADY_EXISTS` has none.
+/// - The message contains no key and no node address, so it can be sent to any client.
+/// - All errors are logged by the event `request_failed`, except `ABORTED` and `ALREADY_EXISTS`.
+/// - The error is the [`source`](std::error::Error::source) of the status. It is not sent to the client.
 ///
 /// # Examples
 /// ```
@@ -57,7 +57,7 @@ const fn code(outward: Outward) -> Code {
     }
 }
 
-/// A `google.rpc.Status` with `code` and `message` once more, and a `google.rpc.RetryInfo` as its one detail.
+/// Encoded `google.rpc.Status` with `code`, `message`, and a `google.rpc.RetryInfo` as its only detail.
 ///
 /// Source: `google/rpc/status.proto`, `google/rpc/error_details.proto`, and the encoding of Protocol Buffers.
 fn retry_details(code: Code, message: &str, seconds: u64) -> Vec<u8> {
@@ -67,17 +67,17 @@ fn retry_details(code: Code, message: &str, seconds: u64) -> Vec<u8> {
     [number(1, code as u64), bytes(2, message.as_bytes()), bytes(3, &any)].concat()
 }
 
-/// A field that is a number.
+/// Encoded field with a number.
 fn number(field: u64, value: u64) -> Vec<u8> {
     [varint(field << 3), varint(value)].concat()
 }
 
-/// A field that is text or another message.
+/// Encoded field with text or with another message.
 fn bytes(field: u64, value: &[u8]) -> Vec<u8> {
     [varint(field << 3 | 2), varint(value.len() as u64), value.to_vec()].concat()
 }
 
-/// Seven bits in each byte, the lowest first, and the highest bit set in all but the last.
+/// Encoded number: seven bits per byte, lowest bits first. The highest bit is set in all bytes but the last.
 fn varint(mut value: u64) -> Vec<u8> {
     let mut out = Vec::new();
     loop {
@@ -121,7 +121,8 @@ mod tests {
         }
     }
 
-    /// What a protobuf library writes; `examples/grpc_service` reads the details with one.
+    /// The expected bytes are those of a protobuf library. A test of `examples/grpc_service` decodes the details with such a
+    /// library.
     #[test]
     fn the_details_are_those_of_the_protocol() {
         let mut expected = b"\x08\x0a\x12\x04busy\x1a\x31\x0a\x28type.googleapis.com/google.rpc.RetryInfo".to_vec();

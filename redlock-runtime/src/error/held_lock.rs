@@ -27,7 +27,7 @@ pub struct HeldLock {
     part: Option<LockKey>,
 }
 
-/// Why a call would wait for its own caller.
+/// Reason for a call to wait for its own caller.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum Why {
     /// The call needs the same lock, and is not reentrant.

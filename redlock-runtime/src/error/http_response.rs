@@ -6,23 +6,24 @@ use axum_core::response::{IntoResponse, Response};
 use http::header::RETRY_AFTER;
 use http::{HeaderValue, StatusCode};
 
-/// With the feature `axum`, a handler may return `Result<_, LockError>`.
+/// Conversion for handlers that return `Result<_, LockError>`. Needs the feature `axum`.
 ///
 /// | error | status |
 /// |---|---|
-/// | [`Contended`](Self::Contended), [`TimedOut`](Self::TimedOut), [`WindowTaken`](Self::WindowTaken) | 409 |
+/// | [`Contended`](Self::Contended), [`TimedOut`](Self::TimedOut), [`TooManyWaiting`](Self::TooManyWaiting) | 409 |
+/// | [`WindowTaken`](Self::WindowTaken) | 409 |
 /// | [`InvalidKey`](Self::InvalidKey) | 400 |
 /// | [`NoQuorum`](Self::NoQuorum), [`Closed`](Self::Closed) | 503 |
 /// | all others | 500 |
 ///
-/// `Retry-After` says in how many seconds to try again where that is known ([`retry_after`](Self::retry_after)), and is 2 for any other
-/// [`NoQuorum`](Self::NoQuorum). The body is a
-/// line of text that is fit for strangers: it names neither key nor node. A failure of the service itself is logged instead, as an event
-/// of the level *error*. The error is in the
-/// [extensions](http::Extensions) of the response as well, for a service that logs or words it by itself.
+/// - `Retry-After` is the time of a retry in seconds, if it is known ([`retry_after`](Self::retry_after)). It is at most 5 for a
+///   held lock, and 2 for a [`NoQuorum`](Self::NoQuorum) without a known time. [`WindowTaken`](Self::WindowTaken) has none.
+/// - The body is a line of text without the key and without node addresses, so it can be sent to any client.
+/// - All errors are logged by the event `request_failed`, except those with the status 409.
+/// - The error is in the [extensions](http::Extensions) of the response, for a service that logs it or changes the text.
 ///
 /// # Examples
-/// The manager is part of the state, or an extension, or it is installed for all functions that name none.
+/// The manager is part of the state or an extension, or it is installed for all functions that name none.
 ///
 /// ```
 /// use axum::extract::{Path, State};

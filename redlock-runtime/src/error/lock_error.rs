@@ -84,7 +84,7 @@ pub enum LockError {
     /// waited.
     #[non_exhaustive]
     TooManyWaiting {
-        /// The key of the call.
+        /// Requested key.
         key: LockKey,
         /// Maximum number of waiting calls for one key.
         limit: usize,
@@ -111,9 +111,9 @@ pub enum LockError {
         /// One cause for each node that did not agree.
         causes: Box<[NodeFailure]>,
     },
-    /// No majority is possible until an operator fixes the cause: too many nodes refuse because of a wrong password, a missing
-    /// permission, an untrusted certificate, or because they are replicas or cluster members. Nodes that are only down are expected
-    /// to come back, and do not count as refusals.
+    /// No majority is possible until an operator fixes the cause. Too many nodes refuse because of a wrong password, a missing
+    /// permission or an untrusted certificate, or because they are replicas or cluster members. A node that is only down is no
+    /// refusal: it may come back.
     #[non_exhaustive]
     Refused {
         /// Requested key. `None` if no key is involved, as in [`LockManager::ready`](crate::LockManager::ready).
@@ -133,9 +133,9 @@ pub enum LockError {
     Lost {
         /// Key that was held.
         key: LockKey,
-        /// How long the lock was provably held.
+        /// Time for which the lock was provably held.
         held_for: Duration,
-        /// Why the lock is not held any more.
+        /// Cause of the loss.
         cause: LossCause,
     },
     /// The call would wait for a lock that its own caller holds, and the caller waits for the call. The error is returned at once, and
@@ -143,6 +143,8 @@ pub enum LockError {
     ///
     /// - A call that does not wait returns [`Contended`](Self::Contended) instead.
     /// - A call that is already waiting fails within a second if a late renewal restores the lock of its caller.
+    /// - A nested call that can share the lock of its caller (readers, permits, paths) asks the nodes first. It fails after up to a
+    ///   second if another call waits in between, or if all permits are taken.
     /// - A caller with access to its guard (`guard = lock`, `with_lock`, [`LockGuard::scope`](crate::LockGuard::scope)) can release
     ///   its lock while the call waits. If this is true for all holders of the lock, the call waits and logs a warning.
     /// - With [`OrderCheck::Deny`](crate::OrderCheck::Deny), a call that takes locks in a different order than other calls also fails
@@ -347,7 +349,7 @@ fn apart_from_data(f: &mut fmt::Formatter<'_>, key: &LockKey) -> fmt::Result {
     f.write_str("; keep locks and data apart: use a namespace that contains only locks")
 }
 
-/// Writes that there is no quorum, and the cause for each node that did not agree.
+/// Writes the number of missing nodes, and the cause for each node that did not agree.
 fn without_quorum(
     f: &mut fmt::Formatter<'_>,
     key: Option<&LockKey>,

@@ -17,13 +17,13 @@ impl LockHolder {
         Self { token, line }
     }
 
-    /// Owner token of the holder.
+    /// Returns the owner token of the holder.
     #[must_use]
     pub const fn token(&self) -> &OwnerToken {
         &self.token
     }
 
-    /// Line at which the holder acquired the lock. `None` if another manager holds it, for example in another process.
+    /// Returns the line at which the holder acquired the lock. `None` if another manager holds it, for example in another process.
     #[must_use]
     pub const fn line(&self) -> Option<SourceLine> {
         self.line

@@ -1,7 +1,7 @@
-//! What can go wrong, and what the caller does next.
+//! Errors of locks and nodes.
 //!
-//! Errors are values: they name keys, nodes and durations, and hold nothing that could be secret. Where an error is
-//! decided stands elsewhere; how a function's own return type carries one is [`FromLockError`].
+//! Error values contain keys, node addresses and durations, and no secrets. [`FromLockError`] converts a [`LockError`] into the
+//! return type of an annotated function.
 
 mod from_lock_error;
 #[cfg(feature = "tonic")]

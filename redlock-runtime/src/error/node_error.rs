@@ -49,7 +49,7 @@ impl ErrorReply {
         Self { text: text.into(), is_raised: true, at: None }
     }
 
-    /// The same error with the address of the server that has replied, unless it has one already.
+    /// Adds the address of the server that replied, unless the error already contains an address.
     pub(crate) fn at(self, address: &str) -> Self {
         Self { at: self.at.or_else(|| Some(address.into())), ..self }
     }
@@ -109,13 +109,13 @@ pub enum NodeError {
     NoReply,
     /// The node did not reply within the node timeout.
     TimedOut(Duration),
-    /// The node has not replied to an earlier command for this time. It gets no more commands until it replies.
+    /// The node has not replied to an earlier command for this time. It receives no further commands until it replies.
     Stalled(Duration),
     /// The node replied with an error.
     Refused(ErrorReply),
     /// The reply does not fit the command. The command may have been executed.
     UnexpectedReply(Box<str>),
-    /// The node granted the lock without a fencing number: the key `redlock:f:{..}` below the namespace, which stores the largest
+    /// The node granted the lock without a fencing number. The key `redlock:f:{..}` below the namespace, which stores the largest
     /// number, holds other data, or the user may not use it.
     FencingUnavailable,
     /// The key holds data that is not a lock: a value without an expiry, or a value that is not a string. Use a
@@ -125,8 +125,8 @@ pub enum NodeError {
     Held,
     /// The reply came too late: the confirmed lease had almost ended.
     TooLate,
-    /// The node may have lost locks, because it restarted, was promoted or got other data recently. Its votes do not count for this
-    /// time. See [`AfterRestart`](crate::tuning::AfterRestart).
+    /// The node may have lost locks, because it restarted, was promoted or got other data recently. It does not vote for this time.
+    /// See [`AfterRestart`](crate::tuning::AfterRestart).
     RecentlyRestarted(Duration),
     /// Too few replicas have confirmed the lock; see
     /// [`confirm_replicas`](crate::NodeConfig::confirm_replicas).

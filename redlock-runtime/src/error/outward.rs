@@ -1,28 +1,29 @@
-//! What those learn of an error who have asked over a network: neither the key nor a node nor how the service works. The
-//! error itself is for the log.
+//! Classes of errors for clients of a service.
+//!
+//! A response names the class only: no key, no node, no internal setting. The log contains the full error.
 
 use super::lock_error::LockError;
 use crate::observe::{events, redaction_of_process};
 
-/// What has become of a request, in as many kinds as its sender can tell apart.
+/// Outcome of a request, as far as its client can distinguish it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Outward {
-    /// Somebody else is at work: a later try may succeed.
+    /// Another request holds the lock. A later retry may succeed.
     Busy,
-    /// Somebody else has done it, or is at it: there is nothing to do.
+    /// Another request has run the job of this window, or is running it. There is nothing to do.
     Done,
-    /// A later try may succeed, when servers are back, or at another process.
+    /// Servers are unavailable or this process is stopping. A later retry, or a retry at another process, may succeed.
     Unavailable,
-    /// What was sent can never be worked on.
+    /// The request contains a value that can never be locked.
     Invalid,
-    /// It was stopped midway: a blind repetition would be wrong.
+    /// The body was stopped halfway. A blind retry would be wrong.
     Interrupted,
-    /// No later try will do better: somebody has to mend the service.
+    /// A retry fails again until an operator changes the service.
     Broken,
 }
 
 impl Outward {
-    /// What to tell of `error`, which goes to the log where the service is to blame: its sender hears nothing of the cause.
+    /// Returns the class of `error`, and logs the error unless another request has caused it.
     pub(super) fn of(error: &LockError) -> Self {
         let outward = match error {
             LockError::Contended { .. } | LockError::TimedOut { .. } | LockError::TooManyWaiting { .. } => Self::Busy,
@@ -35,19 +36,19 @@ impl Outward {
             | LockError::Configuration { .. }
             | LockError::NotInstalled => Self::Broken,
         };
-        // Of which manager an error is, it does not say.
+        // The error does not name its manager, so the redaction of the whole process applies.
         let told = || error.told(redaction_of_process());
         match outward {
             Self::Busy | Self::Done => {}
             Self::Invalid => events::request_invalid(told()),
-            // An orderly end of the process, or servers that come back.
+            // The cause passes by itself: an orderly shutdown, or servers that come back.
             Self::Unavailable => events::request_unavailable(told()),
             Self::Interrupted | Self::Broken => events::request_broken(told()),
         }
         outward
     }
 
-    /// A line for whoever sent the request.
+    /// Returns the text of the response.
     pub(super) const fn message(self) -> &'static str {
         match self {
             Self::Busy => "another request is working on this: try again later",
@@ -60,15 +61,15 @@ impl Outward {
     }
 }
 
-/// The longest that a sender is told to wait for an owner. Smaller, more requests that come too early; larger, a sender waits
-/// for the end of a lease that its owner has given back long before.
+/// Longest `Retry-After` for a held lock, in seconds. Too small: clients retry too early. Too large: a client waits for the end of
+/// a lease that the holder released long before.
 const LONGEST_FOR_AN_OWNER: u64 = 5;
 
-/// Seconds after which a sender tries again if too few nodes agree and nobody knows for how long. Too small: senders add load to a service
-/// that cannot serve them. Too large: they come back long after a short outage.
+/// Retry delay in seconds for a missing quorum without a known end. Too small: clients add load to a service that cannot serve
+/// them. Too large: clients come back long after a short outage.
 const WITHOUT_QUORUM: u64 = 2;
 
-/// Returns in how many whole seconds to try again: 1 at least. `None` if that is not known, or if there is nothing to do.
+/// Returns the retry delay in whole seconds, at least 1. `None` if the delay is unknown, or if there is nothing to do.
 pub(super) fn seconds_to_retry(error: &LockError, outward: Outward) -> Option<u64> {
     let Some(rest) = error.retry_after() else {
         return matches!(error, LockError::NoQuorum { .. }).then_some(WITHOUT_QUORUM);
@@ -88,7 +89,7 @@ pub(super) mod tests {
     use crate::lock::LockPath;
     use std::time::Duration;
 
-    /// One error of each kind, full of what is not for strangers, with what to tell of it and when to try again.
+    /// One error of each kind, full of internal details, with its class and its retry delay.
     pub(in crate::error) fn every_kind() -> Vec<(LockError, Outward, Option<u64>)> {
         let key = || "order:7-secret".into();
         let millis = |millis| Some(Duration::from_millis(millis));
@@ -142,7 +143,7 @@ pub(super) mod tests {
         ]
     }
 
-    /// Nothing that `every_kind` hides in its errors, and nothing that only the service's own people understand.
+    /// Asserts that a text contains no detail of `every_kind` and no internal term.
     #[track_caller]
     pub(in crate::error) fn assert_fit_for_strangers(text: &str) {
         let inside = ["order:7", "secret", "10.0.0", "redis", "637", "6380", "alice", "hunter2", "NOPERM", "error 111"];

@@ -1,8 +1,7 @@
-//! Which errors a server answers with pass by themselves.
+//! Error replies that are transient.
 
-/// How the answers begin that pass: of a server that is busy, full, failing over or on its way back. One that is missing
-/// here makes an outage look like a mistake, so that callers do not try again; one too many makes a mistake look like an
-/// outage, which nobody mends.
+/// First words of transient error replies: the server is busy, full, failing over or starting. If one is missing here, an outage
+/// looks like a mistake, and callers do not retry. With one too many, a mistake looks like an outage, and no operator fixes it.
 ///
 /// Source: the error codes of Redis 7 and Valkey 8, in `server.c`, `cluster.c` and `networking.c`.
 const TRANSIENT: [&str; 11] = [
@@ -19,7 +18,7 @@ const TRANSIENT: [&str; 11] = [
     "UNKILLABLE ",
 ];
 
-/// Whether `answer`, an error that a server gave, may be another one after a while.
+/// Returns `true` if the server may reply differently after a while.
 pub(super) fn is_transient(answer: &str) -> bool {
     TRANSIENT.iter().any(|code| answer.starts_with(code))
 }

@@ -1,18 +1,19 @@
-//! When another try may have another outcome.
+//! Retry delay of an error.
 
 use super::lock_error::LockError;
 use super::node_error::{NodeError, NodeFailure};
 use std::time::Duration;
 
 impl LockError {
-    /// When the same call may have another outcome, as far as is known. Another try before that may have it as well.
+    /// Returns the time after which a retry may have another outcome, if it is known. An earlier retry may succeed, too.
     ///
-    /// - [`Contended`](Self::Contended), [`TimedOut`](Self::TimedOut): when the lease of the owner ends, unless that is
-    ///   renewed. `None` when the nodes have not said.
-    /// - [`WindowTaken`](Self::WindowTaken): when the next window begins.
-    /// - [`NoQuorum`](Self::NoQuorum): when enough nodes count again, if it is nodes that abstain which are missing.
+    /// - [`Contended`](Self::Contended), [`TimedOut`](Self::TimedOut): the remaining lease of the holder. The holder may release
+    ///   the lock earlier, or renew its lease. `None` if the nodes did not report the lease.
+    /// - [`WindowTaken`](Self::WindowTaken): the time until the next window.
+    /// - [`NoQuorum`](Self::NoQuorum): the time until enough restarted nodes vote again. `None` if too few of the missing nodes are
+    ///   restarted ones.
     ///
-    /// `None` for all others: nobody knows when a server comes back, and what has to be mended does not pass.
+    /// `None` for all other errors: the end of an outage cannot be predicted, and a wrong setting does not correct itself.
     ///
     /// # Examples
     /// ```
@@ -39,7 +40,7 @@ impl LockError {
     }
 }
 
-/// When so many more nodes as are `missing` count again, as far as those say that abstain.
+/// Returns the time until `missing` further nodes vote, as far as abstaining nodes have reported it.
 fn enough_after(missing: usize, causes: &[NodeFailure]) -> Option<Duration> {
     let abstains =
         |cause: &NodeFailure| if let NodeError::RecentlyRestarted(left) = cause.error() { Some(*left) } else { None };

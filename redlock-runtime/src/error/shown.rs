@@ -1,10 +1,10 @@
-//! A lock error as `{:?}` shows it: the message, and the fields with `{:#?}`.
+//! `Debug` of a lock error: the message, and the fields with `{:#?}`.
 
 use crate::error::LockError;
 use std::fmt;
 
-/// `{:?}` is the message, as in `{}`: it is what a `main` prints that returns the error, and what `unwrap` and `expect` say. `{:#?}`
-/// and `dbg!` show the variant with its fields.
+/// Writes the message, as `{}` does, so that `unwrap`, `expect` and a `main` that returns the error print it. `{:#?}` and `dbg!`
+/// show the variant with its fields.
 impl fmt::Debug for LockError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         if !f.alternate() {

@@ -1,14 +1,14 @@
-//! Errors as they are told to whoever observes the process, who may not be shown keys.
+//! Redaction of errors for logs and other observers, which may not see keys.
 
 use crate::error::LockError;
 use crate::observe::{Redaction, ToldKey};
 use std::borrow::Cow;
 
-/// What is told of an error whose text may have a key in it.
+/// Replacement for a text that may contain a key.
 const UNTOLD: &str = "what is wrong may have a key in its text, and is told to the caller alone";
 
 impl LockError {
-    /// The same error about what is told in place of its key, if that `is_redacted`.
+    /// Returns the error with its key and texts redacted, or unchanged without a `redaction`.
     pub(crate) fn told(&self, redaction: Redaction) -> Cow<'_, Self> {
         if redaction.is_none() {
             return Cow::Borrowed(self);

@@ -8,7 +8,7 @@ use crate::request::DetachedLock;
 use std::fmt;
 use std::ops::Deref;
 
-/// A held lock with its [`FencingToken`]. Dereferences to the [`LockGuard`]; dropping it releases the lock.
+/// Held lock with its [`FencingToken`]. Dereferences to the [`LockGuard`]; dropping it releases the lock.
 ///
 /// The token does not change while the guard exists, neither by renewal nor by [`downgrade`](LockGuard::downgrade).
 ///
@@ -31,8 +31,11 @@ pub struct FencedGuard {
 }
 
 impl FencedGuard {
+    /// Returns the guard of a fenced acquisition.
+    ///
     /// # Errors
-    /// [`LockError::NoQuorum`] when the lock has no number, which a fenced request does not get.
+    /// [`LockError::NoQuorum`] or [`LockError::Refused`] if the lock has no number. A fenced request never leads here without a
+    /// number.
     pub(crate) fn new(obtained: Obtained) -> Result<Self, LockError> {
         match obtained.fencing_token {
             Some(token) => Ok(Self { guard: LockGuard::new(obtained), token }),

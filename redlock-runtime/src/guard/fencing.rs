@@ -1,15 +1,15 @@
-//! The guard that a request results in.
+//! Types of guards: with and without a fencing token.
 
 use super::{FencedGuard, LockGuard};
 use crate::client::acquire::Obtained;
 use crate::error::LockError;
 use crate::request::{Fenced, Unfenced};
 
-/// Whether a lock is acquired with a fencing token: [`Unfenced`] or [`Fenced`].
+/// Marker of a request with or without a fencing token: [`Fenced`] or [`Unfenced`].
 ///
 /// This trait is sealed: no other type can implement it.
 pub trait Fencing: Sealed<<Self as Fencing>::Guard> {
-    /// The guard of the lock.
+    /// Type of the guard.
     type Guard;
 }
 
@@ -21,20 +21,22 @@ impl Fencing for Fenced {
     type Guard = FencedGuard;
 }
 
-/// A lock before it has its guard. Only this crate can make or use one.
+/// Acquired lock without its guard. Only this crate can create or use it.
 #[expect(missing_debug_implementations, reason = "it cannot be named outside of this crate")]
 pub struct Acquired(pub(crate) Obtained);
 
 /// Conversions that only this crate can name.
 pub trait Sealed<G> {
-    /// Whether a token is requested.
+    /// `true` if a token is requested.
     const IS_FENCED: bool;
 
+    /// Returns the guard of an acquired lock.
+    ///
     /// # Errors
-    /// [`LockError::NoQuorum`] if a token was requested and too few nodes have accepted one.
+    /// [`LockError::NoQuorum`] or [`LockError::Refused`] if a token was requested and too few nodes have accepted one.
     fn guard(acquired: Acquired) -> Result<G, LockError>;
 
-    /// The guard without its token.
+    /// Returns the guard without its token.
     fn unfenced(guard: &G) -> &LockGuard;
 }
 

@@ -1,7 +1,6 @@
-//! What stands behind a guard: the turn of a call, until it ends, or the view of a nested call.
+//! Lock ownership behind a guard: the turn of a call, or the view of a nested reentrant call.
 //!
-//! Bodies and timers ask here whether they may go on. Several turns behind one guard would be put together here, and nobody
-//! else would notice.
+//! Bodies and timers query it. If one guard ever owned several turns, only this module would combine them.
 
 use crate::client::acquire::{Obtained, Share};
 use crate::client::acquisition::{Acquisition, ConfirmedRelease, NO_MEMBER};
@@ -20,7 +19,7 @@ use tracing::Span;
 pub(crate) enum Held {
     Turn {
         turn: LocalTurn,
-        /// Where the lock was asked for.
+        /// Location of the request.
         place: Place,
     },
     View(View),
@@ -41,16 +40,16 @@ impl Held {
         }
     }
 
-    /// Whether the lock is for one call alone or shared with others. That of a view is that of the call which encloses it.
+    /// Returns the mode of the lock. A view has the mode of the enclosing call.
     pub(crate) fn mode(&self) -> Mode {
         self.acquisition().mode()
     }
 
-    /// Gives the lock back. There are answers to wait for only when nobody here has it next. A view leaves the lock with the
-    /// call that encloses it.
+    /// Releases the lock. The result has answers to wait for only if no other call of this process takes the lock over. A view
+    /// leaves the lock to the enclosing call.
     ///
     /// # Errors
-    /// Why a view was lost before. Whether a turn was, the answers say.
+    /// Loss of the lock, if a view was lost before. For a turn, the replies of the nodes report it.
     pub(crate) fn release(&self) -> Result<Option<ConfirmedRelease>, LockError> {
         match self {
             Self::Turn { turn, .. } => Ok(turn.end()),
@@ -64,18 +63,18 @@ impl Held {
         }
     }
 
-    /// The key of a window is free again when the lock is given back. No view is one of a window.
+    /// Marks the window as not run, so that its key is free after the release. A view never belongs to a window.
     pub(crate) fn reopen_window(&self) {
         if let Self::Turn { turn, .. } = self {
             turn.reopen_window();
         }
     }
 
-    /// Leaves the lock with the nodes, under the token that is returned. A view has no lock to leave, and a permit is given back:
-    /// then the token is one that no node knows.
+    /// Leaves the lock on the nodes under the returned token. A view has no lock to leave, and a permit is released: the returned
+    /// token is then unknown to every node.
     pub(crate) fn detach(&self) -> OwnerToken {
         match self {
-            // Whoever took a permit up would not know whether it was proven meanwhile.
+            // A permit is not detached: the next owner could not know whether it was proven meanwhile.
             Self::Turn { turn, .. } if turn.acquisition().mode().is_permit() => {
                 turn.end();
                 let shared = turn.acquisition().shared();
@@ -92,19 +91,19 @@ impl Held {
         }
     }
 
-    /// Shares the lock with others from now on. A view leaves that to the call that encloses it, which relies on having it alone.
+    /// Turns the lock into a shared one. Does nothing for a view, because the enclosing call relies on an exclusive lock.
     pub(crate) fn downgrade(&self) {
         if let Self::Turn { turn, .. } = self {
             turn.lower();
         }
     }
 
-    /// The frame of a body, which may see its guard.
+    /// Returns the frame of a body, which may see its guard.
     pub(crate) fn frame(&self, shows_guard: bool) -> Frame {
         Frame::of_body(self.tenure(), shows_guard)
     }
 
-    /// What calls in a body see of the lock.
+    /// Returns the ownership that nested calls in a body see.
     pub(crate) fn tenure(&self) -> Tenure {
         match self {
             Self::Turn { turn, place } => {
@@ -115,19 +114,19 @@ impl Held {
         }
     }
 
-    /// How much longer the lock is provably held; zero when it was given back.
+    /// Returns how much longer the lock is provably held. Zero after a release.
     pub(crate) fn remaining(&self) -> Duration {
         match self {
             Self::Turn { turn, .. } => {
                 let proven = turn.acquisition().validity();
-                // After that: what is proven may be another call's as soon as the turn has ended.
+                // Checked after the proof: once the turn has ended, the proven lease may belong to another call.
                 if turn.has_ended() { Duration::ZERO } else { proven }
             }
             Self::View(view) => view.remaining(),
         }
     }
 
-    /// Whether it was given back.
+    /// Returns `true` if the lock was released.
     pub(crate) fn is_released(&self) -> bool {
         match self {
             Self::Turn { turn, .. } => turn.has_ended(),
@@ -135,8 +134,10 @@ impl Held {
         }
     }
 
+    /// Checks that the token still belongs to this call. An expired lease of a turn passes: the nodes report it.
+    ///
     /// # Errors
-    /// [`LockError::Lost`] when the token is not this call's any more. A lease that has run out is found so by the nodes.
+    /// [`LockError::Lost`] if the turn has ended, or the view is not held any more.
     pub(crate) fn may_be_extended(&self) -> Result<(), LockError> {
         let is_ours = match self {
             Self::Turn { turn, .. } => !turn.has_ended(),
@@ -145,7 +146,7 @@ impl Held {
         is_ours.then_some(()).ok_or_else(|| self.loss())
     }
 
-    /// Why the lock is not held.
+    /// Returns the error that explains why the lock is not held.
     pub(crate) fn loss(&self) -> LockError {
         match self {
             Self::Turn { turn, .. } if turn.has_ended() => turn.acquisition().released(),
@@ -158,7 +159,7 @@ impl Held {
         }
     }
 
-    /// The span of the call, if anybody wants to see it.
+    /// Returns the span of the call, if a subscriber is interested.
     pub(crate) fn span(&self) -> Option<Arc<Span>> {
         if spans::are_wanted() { self.tenure().span() } else { None }
     }

@@ -12,10 +12,10 @@ use std::task::{Context, Poll, ready};
 use tracing::Span;
 
 pin_project! {
-    /// The future of [`hold`].
+    /// Future of [`hold`].
     #[must_use = "futures do nothing unless polled"]
     pub struct Hold<'g, F> {
-        // Before the guard: fields drop in this order, and the body must be gone before the lock is.
+        // Declared before the guard: fields drop in this order, and the body must end before the lock does.
         #[pin]
         body: Option<F>,
         guard: &'g LockGuard,
@@ -31,16 +31,16 @@ pin_project! {
     }
 }
 
-/// Runs `body` as long as `guard` provably holds its lock.
+/// Runs `body` while `guard` provably holds its lock.
 ///
-/// The deadline is local: whatever the network does, the body is dropped when the lease cannot be proven any more, and
-/// the result is [`LockError::Lost`]. A body that has finished has finished, even if that took too long.
+/// The deadline is local. If the lease cannot be proven any more, the body is dropped, whatever the network does, and the result is
+/// [`LockError::Lost`]. The output of a finished body is returned even if the lease ended before.
 pub const fn hold<F: Future>(guard: &LockGuard, body: F) -> Hold<'_, F> {
     Hold { body: Some(body), guard, watched: Watched::new(guard.held()), shows_guard: false }
 }
 
 impl<F> Hold<'_, F> {
-    /// The body has a name for its guard, and may give the lock back while a call in another branch of it waits.
+    /// Marks the body as one with access to its guard: another branch of it may release the lock while a nested call waits.
     pub fn with_guard(mut self) -> Self {
         self.shows_guard = true;
         self
@@ -70,17 +70,17 @@ impl<F: Future> Future for Hold<'_, F> {
     }
 }
 
-/// Drops a body inside of the span of its call.
+/// Drops a body inside the span of its call.
 fn stop<F>(body: &mut Pin<&mut Option<F>>, guard: &LockGuard) {
     let _span = guard.held().span().map(|span| Span::clone(&span).entered());
     body.set(None);
 }
 
 pin_project! {
-    /// The future of [`hold_through`].
+    /// Future of [`hold_through`].
     #[must_use = "futures do nothing unless polled"]
     pub struct HoldThrough<'g, F> {
-        // Before the guard, as in `Hold`.
+        // Declared before the guard, as in `Hold`.
         #[pin]
         body: Option<F>,
         guard: &'g LockGuard,
@@ -98,17 +98,17 @@ pin_project! {
     }
 }
 
-/// Runs `body` to its end, whatever becomes of the lease; the guard says whether the lock is still held.
+/// Runs `body` to its end, even if the lease ends. The guard reports a loss.
 ///
-/// It does not begin without the lock. That it goes on without it is written to the log and counted, once: nobody else would
-/// ever know.
+/// The body does not begin without the lock. If it continues without the lock, this is logged and counted once: otherwise it would
+/// go unnoticed.
 pub const fn hold_through<F: Future>(guard: &LockGuard, body: F) -> HoldThrough<'_, F> {
     let watched = Watched::new(guard.held());
     HoldThrough { body: Some(body), guard, watched, shows_guard: false, has_begun: false, is_lost: false }
 }
 
 impl<F> HoldThrough<'_, F> {
-    /// As [`Hold::with_guard`].
+    /// Marks the body as one with access to its guard; see [`Hold::with_guard`].
     pub fn with_guard(mut self) -> Self {
         self.shows_guard = true;
         self
@@ -140,7 +140,7 @@ impl<F: Future> Future for HoldThrough<'_, F> {
     }
 }
 
-/// Whether the lock is not held any more. A body that `is_over` needs no timer.
+/// Returns `true` if the lock is not held any more. For a finished body, no timer is set.
 fn is_lost(watched: &mut Watched<'_, Held>, is_over: bool, cx: &mut Context<'_>) -> bool {
     if is_over { loss_timer::check_held(watched.held()).is_err() } else { watched.poll_lost(cx).is_ready() }
 }

@@ -15,14 +15,14 @@ use std::fmt;
 use std::future::Future;
 use std::time::Duration;
 
-/// A held lock. Its lease is renewed while the guard exists. Dropping it releases the lock.
+/// Held lock. Its lease is renewed while the guard exists. Dropping it releases the lock.
 ///
 /// A loss of the lock does not stop the code that has the guard. Call [`is_held`](Self::is_held) before a side effect, or wait for
 /// [`lost`](Self::lost). The bodies of [`with_lock`](crate::LockManager::with_lock) and of the attribute are stopped by a loss.
 ///
-/// `drop` does not block and works anywhere, even while panicking and outside of a runtime. The release is queued on the connection before
-/// `drop` returns, and retried in the background until it is answered. It is written when the runtime of the manager next polls the
-/// connection, or after 20 to 50 ms by a thread of this library if all threads of the runtime are blocked.
+/// `drop` does not block and works anywhere, even while panicking and outside of a runtime. The release is queued on the connection
+/// before `drop` returns, and retried in the background until it is answered. The runtime of the manager writes it when it next
+/// polls the connection. If all threads of that runtime are blocked, a thread of this library writes it after 20 to 50 ms.
 ///
 /// A guard does not prove that the lock is held: the lease ends on the nodes even if this process is suspended. If a hypervisor pauses the
 /// virtual machine, its clocks stand still, and the guard counts as held until the next renewal is answered. Only a
@@ -75,15 +75,15 @@ impl LockGuard {
         self.held.mode()
     }
 
-    /// Turns an exclusive lock into a [shared](crate::LockRequest::shared) one, atomically: waiting readers enter, and no writer can acquire the
-    /// lock in between.
+    /// Turns an exclusive lock into a [shared](crate::LockRequest::shared) one, atomically: waiting readers enter, and no writer
+    /// can acquire the lock in between.
     ///
-    /// Readers that waited behind a writer of another process do not enter; that writer is served when the guard is dropped. A writer that waits
-    /// in this process joins the queue on the nodes when the guard is dropped, behind the readers that arrived by then. The token, the lease, its
-    /// renewal and the limits of the request do not change. A [fencing token](crate::FencingToken) stays the same, but should not be used for
-    /// writes any more: the next writer has a larger one.
+    /// Readers that waited behind a writer of another process do not enter; that writer is served when the guard is dropped. A
+    /// writer that waits in this process joins the queue on the nodes when the guard is dropped, behind readers that arrived
+    /// earlier. The token, the lease, its renewal and the limits of the request do not change. A [fencing
+    /// token](crate::FencingToken) stays the same, but should not be used for writes any more: the next writer has a larger one.
     ///
-    /// There is no upgrade. To get exclusive access again, release and acquire the lock: two readers that both upgraded would deadlock.
+    /// A shared lock cannot be upgraded. Release it and acquire an exclusive one: two readers that both upgraded would deadlock.
     ///
     /// It does nothing if the lock is shared, released or lost, and nothing on the guard of a nested [reentrant](crate::LockRequest::reentrant)
     /// call. Nested calls inside this body share the lock from then on as well.
@@ -105,8 +105,8 @@ impl LockGuard {
         self.held.downgrade();
     }
 
-    /// Returns the owner token: the value of the key on the nodes, followed by a `+` there while others wait. Tokens of shared locks are members
-    /// of a sorted set.
+    /// Returns the owner token: the value of the key on the nodes, followed by a `+` there while others wait. Tokens of shared
+    /// locks are members of a sorted set.
     #[must_use]
     pub fn token(&self) -> &OwnerToken {
         self.held.acquisition().token()
@@ -118,8 +118,8 @@ impl LockGuard {
         self.held.acquisition().ttl()
     }
 
-    /// Returns how much longer the lock is provably held: the rest of the lease on a majority of the nodes, minus the clock drift, and at most
-    /// `max_hold`. Zero after the lease has ended or the lock was released.
+    /// Returns how much longer the lock is provably held. This is the rest of the lease on a majority of the nodes, minus the clock
+    /// drift, and at most `max_hold`. Zero after the lease has ended or the lock was released.
     ///
     /// After a hand-over from another process it is at most one second, until the nodes have confirmed the full `ttl`.
     #[must_use]
@@ -162,8 +162,8 @@ impl LockGuard {
 
     /// Waits until less than a fifth of the `ttl` remains, or until the lock is lost. Use it to save intermediate results.
     ///
-    /// Renewal keeps more than half of the `ttl`. So renewal has been failing for a while, or is off, or `max_hold` is almost over. The short lease
-    /// after a hand-over ([`remaining`](Self::remaining)) does not count.
+    /// Renewal keeps more than half of the `ttl`. So renewal has been failing for a while, or is off, or `max_hold` is almost over.
+    /// The short lease after a hand-over ([`remaining`](Self::remaining)) is ignored.
     ///
     /// # Panics
     /// On a tokio runtime without time enabled.
@@ -180,8 +180,10 @@ impl LockGuard {
     ///
     /// # Errors
     /// - [`LockError::Lost`]: a majority of the nodes does not hold the lock for this token any more.
-    /// - [`LockError::NoQuorum`]: too few nodes answered within one second, or within the node timeout if that is longer. The lock is still held
-    ///   for [`remaining`](Self::remaining), and the call can be repeated.
+    /// - [`LockError::NoQuorum`]: too few nodes answered within one second, or within the node timeout if that is longer. The lock
+    ///   is still held for [`remaining`](Self::remaining), and the call can be repeated.
+    /// - [`LockError::Refused`]: too many nodes rejected the extension, for example after a change of their permissions. The lock
+    ///   is still held for [`remaining`](Self::remaining).
     ///
     /// # Panics
     /// On a tokio runtime without time enabled.
@@ -191,14 +193,14 @@ impl LockGuard {
     pub async fn extend(&self) -> Result<(), LockError> {
         self.held.may_be_extended()?;
         self.held.acquisition().extend().await?;
-        // Once more: what was given back meanwhile may be another call's, whose lease that is.
+        // Checked a second time: after a release in the meantime, the lease may belong to another call.
         self.held.may_be_extended()
     }
 
     /// Releases the lock and waits until a majority of the nodes has confirmed it. Later calls do nothing.
     ///
-    /// The release is queued on the connection when the method is called, before the future is polled. Dropping the guard is enough in most places.
-    /// Use this if the caller must know the outcome, or if the body continues with work that needs no lock.
+    /// The release is queued on the connection when the method is called, before the future is polled. Dropping the guard is enough
+    /// in most places. Use this if the caller must know the outcome, or if the body continues with work that needs no lock.
     ///
     /// If another call of this process waits, the lock may pass to it without a command. A key with a [`min_hold`](crate::LockRequest::min_hold)
     /// stays taken until that time is over.
@@ -207,8 +209,9 @@ impl LockGuard {
     /// The lock is released in every case.
     ///
     /// - [`LockError::Lost`]: the lock was lost before, so another caller may have held it.
-    /// - [`LockError::NoQuorum`]: too few nodes answered within one second, or within the node timeout if that is longer. The release continues in
-    ///   the background until the nodes have answered or the key has expired; nothing needs to be done.
+    /// - [`LockError::NoQuorum`]: too few nodes answered within one second, or within the node timeout if that is longer. The
+    ///   release continues in the background until the nodes have answered or the key has expired; nothing needs to be done.
+    /// - [`LockError::Refused`]: too many nodes rejected the release. The key may stay there until it expires.
     ///
     /// # Panics
     /// When it is awaited outside of a tokio runtime with time enabled.
@@ -221,14 +224,14 @@ impl LockGuard {
         async move {
             match release? {
                 Some(release) => release.confirmed(patience).await,
-                // Another call of this process has it now, which is only given what is still held.
+                // Another call of this process holds the lock now. Only a held lock is passed on.
                 None => Ok(()),
             }
         }
     }
 
-    /// Runs `future` as a body of this guard: calls inside are nested calls, as in the body of [`with_lock`](crate::LockManager::with_lock), and
-    /// [reentrant](crate::LockRequest::reentrant) calls enter the lock.
+    /// Runs `future` as a body of this guard. Calls inside are nested calls, as in the body of
+    /// [`with_lock`](crate::LockManager::with_lock), and [reentrant](crate::LockRequest::reentrant) calls enter the lock.
     ///
     /// Unlike a body of `with_lock`, the future is not stopped if the lock is lost: check the guard.
     ///
@@ -247,14 +250,14 @@ impl LockGuard {
         Scoped::new(Frame::of_body(self.held.tenure(), true), future)
     }
 
-    /// Marks the window of a [`once_per`](crate::LockRequest::once_per) as not run: when the guard is dropped or released, the next call in this
-    /// window can run. Call it if the body has failed, or has found nothing to do. Without a window it has no effect.
+    /// Marks the window of a [`once_per`](crate::LockRequest::once_per) as not run: when the guard is dropped or released, the next
+    /// call in this window can run. Call it if the body has failed, or has found nothing to do. Without a window it has no effect.
     pub fn reopen_window(&self) {
         self.held.reopen_window();
     }
 
-    /// Leaves the lock on the nodes, to be taken over by another worker with [`LockManager::attach`](crate::LockManager::attach). If several
-    /// workers try, at most one gets it.
+    /// Leaves the lock on the nodes. Another worker can take it over with [`LockManager::attach`](crate::LockManager::attach). If
+    /// several workers try, at most one gets it.
     ///
     /// The lock keeps its mode. It is not renewed, and expires after the rest of its `ttl`. A lock that was just handed over keeps at least one
     /// second, or its `ttl` if that is shorter.

@@ -1,4 +1,4 @@
-//! When a body must stop.
+//! Timer that stops a body when its lock is lost.
 
 use crate::client::enclosing::Tenure;
 use crate::client::timers::sleep_until;
@@ -10,10 +10,10 @@ use std::task::{Context, Poll, Waker, ready};
 use std::time::Duration;
 use tokio::time::{Instant, Sleep};
 
-/// How exact tokio's timers are. Smaller, a timer is set anew for nothing at every poll; larger, a body is stopped late.
+/// Precision of tokio's timers: 1 ms. Too small: every poll resets the timer. Too large: a body is stopped late.
 const PRECISION: Duration = Duration::from_millis(1);
 
-/// A lock that a [`LossTimer`] can watch: the lock of a guard, or an inherited one.
+/// Lock that a [`LossTimer`] can watch: the lock of a guard, or an inherited one.
 pub(crate) trait Watchable {
     /// Returns `true` if the watching body has released the lock itself. It then continues without the lock.
     fn is_released_by_body(&self) -> bool;
@@ -34,7 +34,7 @@ pub(crate) trait Watchable {
     fn forget_watcher(&self, watcher: u32);
 }
 
-/// An inherited lock. A task cannot release the lock of its parent. If the parent's guard has ended, the lock is lost for the task.
+/// Inherited lock. A task cannot release the lock of its parent. If the parent's guard has ended, the lock is lost for the task.
 impl Watchable for Tenure {
     fn is_released_by_body(&self) -> bool {
         false
@@ -71,7 +71,7 @@ pub(crate) fn check_held(held: &impl Watchable) -> Result<(), LockError> {
     if held.is_released_by_body() || !held.remaining().is_zero() { Ok(()) } else { Err(held.loss()) }
 }
 
-/// Wakes a task when a lease runs out or is lost before. Made at the first wait: a body that never waits costs no timer.
+/// Timer that wakes a task when a lease ends or is lost. Created at the first wait, so a body that never waits has no timer.
 #[derive(Debug)]
 pub(crate) struct LossTimer {
     timer: Option<Pin<Box<Sleep>>>,
@@ -83,12 +83,12 @@ impl LossTimer {
         Self { timer: None, watcher: None }
     }
 
-    /// Ready when the lease has run out.
+    /// Is ready when the lease has ended.
     pub(crate) fn poll_lost(&mut self, held: &impl Watchable, cx: &mut Context<'_>) -> Poll<LockError> {
         self.poll_ahead(held, Duration::ZERO, cx)
     }
 
-    /// Ready `margin` before the lease ends.
+    /// Is ready `margin` before the lease ends.
     pub(crate) fn poll_ahead(
         &mut self,
         held: &impl Watchable,
@@ -96,12 +96,12 @@ impl LossTimer {
         cx: &mut Context<'_>,
     ) -> Poll<LockError> {
         if held.is_released_by_body() {
-            // The body has given it back on purpose, and goes on without it.
+            // The body released the lock itself, and continues without it.
             return Poll::Pending;
         }
         loop {
             let left = held.watch(&mut self.watcher, cx.waker());
-            // A claim is short by its nature: that says nothing before its extension had time to be answered.
+            // A claim is always short. It means no danger until its extension had time to be answered.
             let is_short = !margin.is_zero() && held.stands_on_claims();
             let remaining = if is_short { left / LOOKS_PER_CLAIM } else { left.saturating_sub(margin) };
             if remaining.is_zero() {
@@ -109,7 +109,7 @@ impl LossTimer {
             }
             let at = Instant::now() + remaining;
             let timer = self.timer.get_or_insert_with(|| Box::pin(sleep_until(at)));
-            // Renewals move the deadline on. That matters only when the timer has fired.
+            // A renewal moves the deadline. The timer is reset only after it has fired.
             if timer.is_elapsed() || timer.deadline() > at + PRECISION {
                 timer.as_mut().reset(at);
             }
@@ -117,8 +117,8 @@ impl LossTimer {
         }
     }
 
-    /// Nobody is to be woken any more. Whoever is done with the lock says so: the acquisition of a nested call is that of its
-    /// caller, and lasts longer.
+    /// Removes the watcher. The user of the lock must call it: a nested call shares the acquisition of its caller, which lasts
+    /// longer.
     pub(crate) fn forget(&mut self, held: &impl Watchable) {
         if let Some(watcher) = self.watcher.take() {
             held.forget_watcher(watcher);
@@ -126,7 +126,7 @@ impl LossTimer {
     }
 }
 
-/// A lock with its [`LossTimer`]. Dropping it removes the watcher.
+/// Lock with its [`LossTimer`]. Dropping it removes the watcher.
 pub(crate) struct Watched<'g, L: Watchable> {
     held: &'g L,
     timer: LossTimer,
@@ -151,12 +151,12 @@ impl<'g, L: Watchable> Watched<'g, L> {
         self.held
     }
 
-    /// As [`LossTimer::poll_lost`].
+    /// Polls for a loss; see [`LossTimer::poll_lost`].
     pub(crate) fn poll_lost(&mut self, cx: &mut Context<'_>) -> Poll<LockError> {
         self.timer.poll_lost(self.held, cx)
     }
 
-    /// As [`LossTimer::poll_ahead`].
+    /// Polls for the end of a lease; see [`LossTimer::poll_ahead`].
     pub(crate) fn poll_ahead(&mut self, margin: Duration, cx: &mut Context<'_>) -> Poll<LockError> {
         self.timer.poll_ahead(self.held, margin, cx)
     }

@@ -1,7 +1,7 @@
-//! Held locks as users have them, and bodies that run while a lock is held.
+//! Guards of held locks, and bodies that run while a lock is held.
 //!
-//! A guard holds a turn in the line of its key, and ends it when it is dropped. When a body must stop is decided by what
-//! `protocol` says of the lease; here is only who is stopped, and how.
+//! A guard owns a turn in the local queue of its key, and ends it when it is dropped. The module `protocol` decides when a lease
+//! ends. This module stops the bodies.
 
 pub(crate) mod fenced_guard;
 pub(crate) mod fencing;

@@ -1,4 +1,4 @@
-//! Futures in which calls find the lock of a guard, in its body or in a task of their own.
+//! Futures in which calls find the lock of a guard: in its body, or in a spawned task.
 
 use crate::client::enclosing::{Frame, Tenure};
 use crate::error::LockError;
@@ -10,7 +10,7 @@ use std::task::{Context, Poll, ready};
 use tracing::Span;
 
 pin_project! {
-    /// A future in which calls find the lock of a guard.
+    /// Future in which calls find the lock of a guard.
     pub(super) struct Scoped<F> {
         // `None` only while the future is polled.
         frame: Option<Frame>,
@@ -30,7 +30,7 @@ impl<F> Scoped<F> {
         Self { frame: Some(frame), future: Some(future) }
     }
 
-    /// Drops the future inside of the span of its call, as a body is dropped.
+    /// Drops the future inside the span of its call, like a body.
     fn stop(self: Pin<&mut Self>) {
         let mut this = self.project();
         let _span = this.frame.as_ref().and_then(|frame| frame.tenure.span()).map(|span| Span::clone(&span).entered());
@@ -51,7 +51,8 @@ impl<F: Future> Future for Scoped<F> {
 }
 
 pin_project! {
-    /// A future in which calls find an inherited lock. It is dropped when the lock is lost, or when the guard of the parent has ended.
+    /// Future in which calls find an inherited lock. It is dropped when the lock is lost, or when the guard of the parent has
+    /// ended.
     pub(crate) struct InheritedScope<F> {
         #[pin]
         scoped: Scoped<F>,

@@ -1,26 +1,26 @@
-//! As what a request has one of its names: alone, with others, or for something below it.
+//! Lock classes: the mode of a request at one of its names.
 
 use crate::lock::Mode;
 
-/// The modes of multi-granularity locking. A name is wanted by itself, or on the way to something below it, which is an
+/// Mode of multi-granularity locking. A request locks a name itself, or passes it on the way to a name below it: that is an
 /// *intent*.
 ///
-/// Source: Gray, Lorie, Putzolu and Traiger, "Granularity of Locks in a Shared Data Base" (1975). Its fifth mode, a share with
-/// the intent to change something below, is `Exclusive` here: that is stricter, and one class less at every node.
+/// Source: Gray, Lorie, Putzolu and Traiger, "Granularity of Locks in a Shared Data Base" (1975). Its fifth mode, a share with the
+/// intent to change something below, is `Exclusive` here. That is stricter, and every node has one class less.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub(crate) enum Class {
-    /// Nobody else has anything of it, nor of what is below. X in the literature.
+    /// One holder, which also excludes all holders of names below. X in the literature.
     Exclusive,
-    /// Others may look at it as well. S.
+    /// Several readers. S.
     Shared,
-    /// Something below it is exclusive. IX.
+    /// A name below is locked exclusively. IX.
     IntentExclusive,
-    /// Something below it is shared. IS.
+    /// A name below is locked shared. IS.
     IntentShared,
 }
 
 impl Class {
-    /// The class of a name that is wanted by itself.
+    /// Returns the class of a name that is requested itself.
     pub(crate) const fn of(mode: Mode) -> Self {
         match mode {
             Mode::Exclusive => Self::Exclusive,
@@ -28,7 +28,7 @@ impl Class {
         }
     }
 
-    /// The class of everything above a name that has this one.
+    /// Returns the class of all ancestors of a name with this class.
     pub(crate) const fn intent(self) -> Self {
         match self {
             Self::Exclusive | Self::IntentExclusive => Self::IntentExclusive,
@@ -36,7 +36,7 @@ impl Class {
         }
     }
 
-    /// What is left of it where others may share what was had alone.
+    /// Returns the class after a downgrade.
     pub(crate) const fn lowered(self) -> Self {
         match self {
             Self::Exclusive | Self::Shared => Self::Shared,
@@ -44,17 +44,17 @@ impl Class {
         }
     }
 
-    /// Whether it, or something below it, is wanted alone.
+    /// Returns `true` if the name, or a name below it, is locked exclusively.
     pub(crate) const fn is_alone(self) -> bool {
         matches!(self, Self::Exclusive | Self::IntentExclusive)
     }
 
-    /// Whether the name is only on the way to another one.
+    /// Returns `true` if the name is only an ancestor of a requested one.
     pub(crate) const fn is_intent(self) -> bool {
         matches!(self, Self::IntentExclusive | Self::IntentShared)
     }
 
-    /// Whether two requests cannot have the name at the same time, one in either class.
+    /// Returns `true` if two requests with these classes cannot hold the name at the same time.
     pub(crate) const fn conflicts_with(self, other: Self) -> bool {
         match self {
             Self::Exclusive => true,
@@ -64,7 +64,7 @@ impl Class {
         }
     }
 
-    /// Whether it keeps out everybody whom the `other` class keeps out.
+    /// Returns `true` if this class excludes every request that the `other` class excludes.
     pub(crate) const fn covers(self, other: Self) -> bool {
         match self {
             Self::Exclusive => true,
@@ -74,7 +74,7 @@ impl Class {
         }
     }
 
-    /// The weakest class that covers both.
+    /// Returns the weakest class that covers both.
     pub(crate) const fn stronger(self, other: Self) -> Self {
         if self.covers(other) {
             self

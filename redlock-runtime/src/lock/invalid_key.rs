@@ -49,7 +49,7 @@ pub(crate) enum Reason {
     TooLong,
     /// The name is reserved for an internal key of a lock.
     Reserved,
-    /// It is the display text of several keys.
+    /// The text is the display text of several keys.
     Several,
     TooManyParts,
     NoSlash,

@@ -31,9 +31,9 @@ use std::sync::Arc;
 /// ```
 #[derive(Clone)]
 pub struct LockKey {
-    /// The name in Redis: the namespace, then the key.
+    /// Name in Redis: the namespace, then the key.
     name: Arc<str>,
-    /// Where the key starts in `name`.
+    /// Start of the key in `name`.
     start: u32,
     kind: Kind,
 }

@@ -1,7 +1,7 @@
-//! What a lock and its owner are called.
+//! Names of locks and owners: the key, the mode and the token.
 //!
-//! Plain values that can be made, compared and written: the key, the mode and the token. What can be wrong with them is found where
-//! a lock is requested; what a lock is asked for stands in `request`.
+//! These are plain values that can be created, compared and written. Their validation runs when a lock is requested. The module
+//! `request` contains the options of a request.
 
 pub(crate) mod beside;
 pub(crate) mod class;

@@ -39,12 +39,12 @@ impl fmt::Display for Mode {
 }
 
 impl Mode {
-    /// Whether others may have the lock at the same time.
+    /// Returns `true` if several calls may hold the lock at the same time.
     pub(crate) const fn is_shared(self) -> bool {
         matches!(self, Self::Shared | Self::Permit)
     }
 
-    /// Whether no more than so many may have it.
+    /// Returns `true` for a permit.
     pub(crate) const fn is_permit(self) -> bool {
         matches!(self, Self::Permit)
     }

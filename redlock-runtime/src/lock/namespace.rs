@@ -1,4 +1,4 @@
-//! Where the keys of a manager stand in Redis: below its namespace, and apart from those of all others.
+//! Namespaces of managers: prefixes that separate their keys in Redis.
 
 use crate::lock::slot::hash_tag;
 use std::fmt::Write as _;
@@ -7,7 +7,7 @@ use std::fmt::Write as _;
 /// become longer than a server accepts before the login.
 pub(crate) const MAX_LEN: usize = 256;
 
-/// Prefix of the names of all keys in `namespace`: the escaped namespace and a colon, or nothing for no namespace.
+/// Returns the prefix of the names of all keys in `namespace`: the escaped namespace and a colon, or nothing for no namespace.
 ///
 /// 1. The only colon is the last character. So no two namespaces share a name: `shop` with `eu:7` is `shop:eu:7`, and `shop:eu` with
 ///    `7` is `shop%3Aeu:7`.
@@ -39,7 +39,7 @@ fn is_plain(character: char) -> bool {
     !(character.is_ascii_control() || " %:*?[]\\'\"`".contains(character))
 }
 
-/// Why it cannot be a namespace, if so.
+/// Returns the error for an invalid namespace.
 pub(crate) fn fault(namespace: &str) -> Option<String> {
     let length = prefix(namespace).len().saturating_sub(1);
     (length > MAX_LEN).then(|| {

@@ -1,14 +1,14 @@
-//! One name of a request, and as what it is wanted.
+//! One name of a request, with its class.
 
 use crate::lock::class::Class;
 use crate::lock::{LockKey, Mode};
 
-/// One name of a request, and as what it is wanted.
+/// One name of a request, with its class.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Part {
     pub(crate) key: LockKey,
     pub(crate) class: Class,
-    /// The same before it was lowered.
+    /// Class before a downgrade.
     before: Class,
 }
 
@@ -17,54 +17,55 @@ impl Part {
         Self { key, class, before: class }
     }
 
-    /// The key, if nobody else may have it or anything of it at the same time.
+    /// Returns the key if it is locked exclusively, with everything below it.
     pub(crate) fn alone(&self) -> Option<&LockKey> {
         (self.class == Class::Exclusive).then_some(&self.key)
     }
 
-    /// A key that is wanted by itself.
+    /// Part for a key that is requested itself.
     pub(crate) const fn of(key: LockKey, mode: Mode) -> Self {
         Self::new(key, Class::of(mode))
     }
 
-    /// The same together with others, which it had alone.
+    /// Returns the part after a downgrade.
     pub(crate) fn lowered(&self) -> Self {
         Self { key: self.key.clone(), class: self.class.lowered(), before: self.before }
     }
 
-    /// The same as the stronger one of two classes.
+    /// Raises the class to the stronger one of the two.
     pub(crate) fn strengthen(&mut self, class: Class) {
         self.class = self.class.stronger(class);
         self.before = self.class;
     }
 
-    /// Whether it is numbered: it is wanted alone, or something below, or was so before it was lowered.
+    /// Returns `true` if the part needs a fencing number: it is exclusive or an exclusive intent, or was so before a downgrade.
     pub(crate) fn is_numbered(&self) -> bool {
         self.before.is_alone()
     }
 
-    /// The name in Redis.
+    /// Returns the name in Redis.
     pub(crate) fn name(&self) -> &str {
         self.key.name()
     }
 
-    /// The same below `namespace`, which is empty or ends in its separator.
+    /// Moves the part below `namespace`, which is empty or ends in its separator.
     pub(crate) fn below(self, namespace: &str) -> Self {
         Self { key: self.key.below(namespace), ..self }
     }
 
-    /// Whether whoever has this part needs no other lock for that one: it is the same name, or a place below this one.
+    /// Returns `true` if a holder of this part needs no further lock for the other part. Both have one name, or the other one is
+    /// below this one.
     pub(crate) fn covers(&self, other: &Self) -> bool {
         self.class.covers(other.class) && (self.name() == other.name() || self.is_above(other))
     }
 
-    /// Whether both are places in a tree, and the other one is below this one. An intent is for nothing that is below.
+    /// Returns `true` if the other part is a place below this place in a tree. An intent covers nothing that is below.
     fn is_above(&self, other: &Self) -> bool {
         let is_place = self.key.is_place() && other.key.is_place() && !self.class.is_intent();
         is_place && other.name().strip_prefix(self.name()).is_some_and(|rest| rest.starts_with('/'))
     }
 
-    /// Whether two requests, one with either part, exclude each other.
+    /// Returns `true` if two requests with these parts exclude each other.
     pub(crate) fn conflicts_with(&self, other: &Self) -> bool {
         self.class.conflicts_with(other.class) && self.name() == other.name()
     }

@@ -1,4 +1,4 @@
-//! What one request wants: several names, all or none of them.
+//! Names of one request, which are acquired together or not at all.
 
 use crate::lock::class::Class;
 use crate::lock::part::Part;
@@ -9,24 +9,24 @@ use std::fmt;
 use std::iter::once;
 use std::sync::Arc;
 
-/// The parts of one request, in the order of their names, each name once. There is at least one.
+/// Parts of one request, ordered by name. Each name occurs once, and there is at least one.
 ///
-/// Two requests exclude each other if and only if they share a name in classes that are in conflict. Nothing else has to be
-/// looked at, whatever was asked for: the names of paths are such that it holds for these, too.
+/// Two requests exclude each other if and only if they share a name in conflicting classes. This rule is sufficient for all
+/// requests, because the names of paths are chosen so that it holds for them, too.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Parts {
     first: Part,
-    /// Those behind it.
+    /// Parts after the first.
     others: Arc<[Part]>,
 }
 
 impl Parts {
-    /// One key that is wanted by itself.
+    /// One key that is requested itself.
     pub(crate) fn single(key: LockKey, mode: Mode) -> Self {
         Self { first: Part::of(key, mode), others: Arc::default() }
     }
 
-    /// All of these, where the stronger class counts of a name that comes more than once. `None` for nothing.
+    /// Merges parts: a repeated name has the stronger class. `None` if there are no parts.
     pub(crate) fn of(parts: impl IntoIterator<Item = Part>) -> Option<Self> {
         let mut sorted: BTreeMap<Arc<str>, Part> = BTreeMap::new();
         for part in parts {
@@ -37,7 +37,7 @@ impl Parts {
                 Entry::Occupied(mut place) => {
                     let found = place.get_mut();
                     found.strengthen(part.class);
-                    // A key and a place of one name are a key: as that, it says nothing of what is below.
+                    // If a key and a place share a name, the result is a key. A key does not cover names below it.
                     if !part.key.is_place() {
                         found.key = part.key;
                     }
@@ -61,22 +61,22 @@ impl Parts {
         self.others.len() + 1
     }
 
-    /// Whether there is one name and no other.
+    /// Returns `true` if the request has exactly one name.
     pub(crate) fn is_single(&self) -> bool {
         self.others.is_empty()
     }
 
-    /// As what the name is wanted, if it is one of these.
+    /// Returns the class of `name`, if it is one of the names.
     pub(crate) fn class_of(&self, name: &str) -> Option<Class> {
         self.iter().find(|part| part.name() == name).map(|part| part.class)
     }
 
-    /// The keys that were asked for, and not what is above them.
+    /// Returns the requested keys, without their ancestors.
     pub(crate) fn keys(&self) -> impl Iterator<Item = &LockKey> + Clone {
         self.iter().filter(|part| !part.class.is_intent()).map(|part| &part.key)
     }
 
-    /// What all of them are called together: the key, if only one was asked for.
+    /// Returns the common name: the key, if only one was requested.
     pub(crate) fn key(&self) -> LockKey {
         let mut keys = self.keys();
         match (keys.next(), keys.next()) {
@@ -86,23 +86,23 @@ impl Parts {
         }
     }
 
-    /// Shared if everything is.
+    /// Returns `Shared` if all parts are shared.
     pub(crate) fn mode(&self) -> Mode {
         let has_exclusive = self.iter().any(|part| part.class.is_alone());
         if has_exclusive { Mode::Exclusive } else { Mode::Shared }
     }
 
-    /// The same, shared where it was exclusive.
+    /// Returns the parts after a downgrade.
     pub(crate) fn lowered(&self) -> Self {
         Self { first: self.first.lowered(), others: self.others.iter().map(Part::lowered).collect() }
     }
 
-    /// Whether whoever has these needs no other lock for the others.
+    /// Returns `true` if a holder of these parts needs no lock for the others.
     pub(crate) fn cover(&self, others: &Self) -> bool {
         others.iter().all(|other| self.iter().any(|part| part.covers(other)))
     }
 
-    /// Whether requests for these and for the others exclude each other: the first part that does.
+    /// Returns the first part that excludes the other request.
     pub(crate) fn conflict_with(&self, others: &Self) -> Option<&Part> {
         self.iter().find(|part| others.iter().any(|other| part.conflicts_with(other)))
     }

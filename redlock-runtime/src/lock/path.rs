@@ -295,7 +295,7 @@ mod tests {
         path.parts(Mode::Exclusive).map(|part| part.name().to_owned()).collect()
     }
 
-    /// All paths of one segment and of two.
+    /// Returns all paths of one segment and of two.
     fn hostile_paths() -> Vec<Vec<&'static str>> {
         let of_two = HOSTILE.iter().flat_map(|tree| HOSTILE.map(|leaf| vec![*tree, leaf]));
         HOSTILE.iter().map(|tree| vec![*tree]).chain(of_two).collect()

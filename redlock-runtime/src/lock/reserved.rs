@@ -1,6 +1,6 @@
-//! Names that no lock may have, because something beside a lock has them: a queue, a fencing register.
+//! Names that no lock may have, because they belong to keys beside a lock: queues, gates and fencing registers.
 //!
-//! `node::redis::side_key` makes these names, and a test there sees to it that they are all known here.
+//! `node::redis::side_key` creates these names. A test there checks that this module knows all of them.
 
 use crate::lock::OwnerToken;
 use std::borrow::Cow;
@@ -9,13 +9,13 @@ use std::borrow::Cow;
 /// not expire.
 pub(crate) const REGISTER: &str = "redlock:f:";
 
-/// What a process calls a token by that stands in the line of no key, because others share its lock. It begins as no name of a
-/// lock does.
+/// Returns the name under which a process lists a token that is in no local queue, because it shares a lock with others. No lock
+/// has a name with this beginning.
 pub(crate) fn line_of(token: &OwnerToken) -> String {
     [REGISTER, token.as_str()].concat()
 }
 
-/// How the names of queues go on behind the first closing brace, those of the counters of such versions, and those of turnstiles.
+/// Endings behind the first closing brace: queues, counters of older versions, and gates.
 pub(crate) const SIDE_KINDS: [&str; 3] = [":q", ":f", ":t"];
 
 /// Returns `true` if something beside a lock may have this `name` in Redis: `{order:7}:q`, `redlock:f:{9}`, or `shop:redlock:f:{9}`.
@@ -27,12 +27,12 @@ pub(crate) fn is_reserved(name: &str) -> bool {
         || behind_tag.is_some_and(|(_, rest)| SIDE_KINDS.iter().any(|kind| is_of(rest, kind)))
 }
 
-/// The part of `name` that is below a namespace, if it has one. Empty if it has none.
+/// Returns the part of `name` below its namespace. Empty without a namespace.
 fn below_namespace(name: &str) -> &str {
     name.split_once(':').map_or("", |(_, rest)| rest)
 }
 
-/// `text` with the first character of `rest`, which is its end, escaped once more if `rest` begins like a register or like an escaped one.
+/// Escapes the first character of `rest`, which is the end of `text`, if `rest` begins like a register or like an escaped register.
 fn unlike_register<'t>(text: &'t str, rest: &str) -> Cow<'t, str> {
     let mut unescaped = rest.strip_prefix('%').unwrap_or_default();
     while let Some(shorter) = unescaped.strip_prefix("25") {
@@ -50,8 +50,8 @@ fn unlike_register<'t>(text: &'t str, rest: &str) -> Cow<'t, str> {
     [start, code, rest.get(1..).unwrap_or_default()].concat().into()
 }
 
-/// The `text` of a template as one that is not reserved: with the first character by its code where it is, or could be taken
-/// for one that was changed. Different texts stay different, because that code says what was there.
+/// Turns the `text` of a template into a name that is not reserved. The first character is escaped if the name is reserved, or if
+/// it could be confused with an escaped name. Different texts stay different, because the escape sequence identifies the character.
 pub(crate) fn unreserved(text: &str) -> Cow<'_, str> {
     let code = match text.as_bytes() {
         [b'{', ..] if is_reserved(text) => "%7B",

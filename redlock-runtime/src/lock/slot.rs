@@ -1,24 +1,24 @@
-//! Which slot of a cluster a key is in: keys of one slot are on one server, and one script may use them together.
+//! Cluster slots. Keys of one slot are on one server, and one script may use them together.
 //!
-//! A cluster takes the slot from the *hash tag*, which is what stands between the first `{` and the first `}` after it,
-//! or from the whole key when nothing does.
+//! The slot follows from the *hash tag*: the text between the first `{` and the first `}` after it. A key without a hash tag is
+//! hashed as a whole.
 
 use crate::time::ballot_clock::SLOTS;
 use std::sync::LazyLock;
 
-/// The slot of the key called `name`.
+/// Returns the slot of the key called `name`.
 pub(crate) fn slot_of(name: &str) -> u16 {
     slot(hash_tag(name).unwrap_or(name).as_bytes())
 }
 
-/// The part of `name` that decides its slot, unless the whole name does.
+/// Returns the hash tag of `name`. Without one, the whole name determines the slot.
 pub(crate) fn hash_tag(name: &str) -> Option<&str> {
     let (_, rest) = name.split_once('{')?;
     let (tag, _) = rest.split_once('}')?;
     (!tag.is_empty()).then_some(tag)
 }
 
-/// The slot of what stands in braces, or of a whole key.
+/// Returns the slot of a hash tag, or of a whole key.
 pub(crate) fn slot(tag: &[u8]) -> u16 {
     let next = |crc: u16, byte: &u8| {
         let [high, low] = crc.to_be_bytes();

@@ -11,7 +11,7 @@ use std::panic::Location;
 use std::pin::Pin;
 use std::time::Duration;
 
-/// An acquisition that begins when it is awaited, returned by [`LockManager::lock`]. Its methods are those of [`LockRequest`].
+/// Acquisition that begins when it is awaited, returned by [`LockManager::lock`]. It has the methods of [`LockRequest`].
 #[must_use = "nothing is acquired until it is awaited"]
 pub struct Acquire<'m, F = Unfenced> {
     manager: &'m LockManager,
@@ -31,13 +31,13 @@ impl LockManager {
     /// [`lost`](crate::LockGuard::lost).
     ///
     /// # Errors
-    /// Those of [`acquire`](Self::acquire).
+    /// The errors of [`acquire`](Self::acquire).
     ///
     /// # Panics
     /// On a tokio runtime without time enabled, when it is awaited.
     ///
     /// # Cancel safety
-    /// As for [`acquire`](Self::acquire).
+    /// Cancel safe, like [`acquire`](Self::acquire).
     ///
     /// # Examples
     /// ```
@@ -57,7 +57,7 @@ impl LockManager {
 }
 
 impl<'m> Acquire<'m> {
-    /// See [`LockRequest::fencing`].
+    /// Requests a fencing token; see [`LockRequest::fencing`].
     pub fn fencing(self) -> Acquire<'m, Fenced> {
         Acquire { manager: self.manager, request: self.request.fencing() }
     }

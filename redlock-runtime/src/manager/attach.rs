@@ -11,30 +11,31 @@ use std::panic::Location;
 impl LockManager {
     /// Takes over a lock that another worker has [detached](crate::LockGuard::detach). Both managers need the same namespace.
     ///
-    /// From then on the nodes store the lock under a token of this manager, in the same mode. A new lease begins, and is renewed. The limits
-    /// of the earlier request (`max_hold`, `min_hold`) do not apply. With [`DetachedLock::fencing`], the guard has a fencing token, which is
-    /// larger than the one that the lock had before.
+    /// The nodes then store the lock under a token of this manager, in the same mode. A new lease begins, and is renewed. The
+    /// limits of the earlier request (`max_hold`, `min_hold`) do not apply. With [`DetachedLock::fencing`], the guard has a fencing
+    /// token that is larger than all earlier ones of the lock.
     ///
-    /// A text can be attached once. If a job is delivered to several workers, one of them gets the lock, and later ones get
-    /// [`Lost`](LockError::Lost). If several workers attach at the same moment, each may win some of the nodes and none a majority: then
-    /// all of them fail, and the lock is free after one `ttl` at the latest. A detached lock is not renewed. If nodes lose their data
-    /// meanwhile, another caller can take the lock.
+    /// A text can be attached once. If a job is delivered to several workers, the first one gets the lock, and later ones get
+    /// [`Lost`](LockError::Lost). If several workers attach at the same moment, each may win some of the nodes and none a majority.
+    /// Then all of them fail, and the lock is free after one `ttl` at the latest. A detached lock is not renewed. If nodes lose
+    /// their data meanwhile, another caller can take the lock.
     ///
     /// # Errors
-    /// If the call fails, start anew: what was taken over is released, and a node that could not be asked keeps the lock until its `ttl` is
-    /// over.
+    /// If the call fails, start anew: the lock is released. A node that did not answer keeps it until its `ttl` is over.
     ///
     /// - [`LockError::Lost`]: the lock has expired, or was attached by another worker.
     /// - [`LockError::NoQuorum`]: too few nodes answered, or, with fencing, too few have accepted a number.
+    /// - [`LockError::Refused`]: too many nodes rejected the call. Retrying does not help.
     /// - [`LockError::Contended`]: another call of this process holds the key.
-    /// - [`LockError::Configuration`]: the `ttl` is too short or too long for this manager, or a shared lock was attached with fencing.
+    /// - [`LockError::InvalidKey`], [`LockError::Configuration`]: the text names a lock that this manager cannot hold. For example,
+    ///   its `ttl` is too short or too long, its keys are in different slots of a cluster, or it is a shared lock with fencing.
     /// - [`LockError::Closed`]: after [`shutdown`](Self::shutdown).
     ///
     /// # Panics
     /// On a tokio runtime without time enabled.
     ///
     /// # Cancel safety
-    /// If the call is dropped, what was taken over is released. Whether the text can be attached again is not known then.
+    /// A dropped call releases the lock. It is not known then if the text can be attached again.
     ///
     /// # Examples
     /// ```

@@ -1,17 +1,17 @@
 //! Breaks a lock: takes it from its holder, because an operator knows more than the nodes.
 //!
-//! 1. At each node, a token of this manager replaces the token of the holder, in one step with the notification of the holder. The key
-//!    keeps its expiry, so nobody else acquires it while the holder may rely on its lease, whatever happens to this process. That is as
-//!    safe as a crash of the holder. The holder is notified a second time when all nodes have replied, because the first notification may
-//!    have come too early.
-//! 2. The holder asks all its nodes, learns that it no longer holds the lock, and stops its body. The notification proves nothing by
-//!    itself, because any client may publish it.
+//! 1. At each node, a token of this manager replaces the token of the holder, in one step with the notification of the holder. The
+//!    key keeps its expiry, so no other call acquires it while the holder may rely on its lease, whatever happens to this process.
+//!    This is as safe as a crash of the holder. The holder is notified a second time when all nodes have replied, because the first
+//!    notification may have come too early.
+//! 2. The holder asks all its nodes, learns that it no longer holds the lock, and stops its body. The notification proves nothing
+//!    by itself, because any client may publish it.
 //! 3. The holder reports when its token is dead. Only then is the token of this manager released everywhere, and the next waiter is
-//!    served. The release also waits until every command that asks for a place is answered or given up: such a command might be sent again
-//!    and be executed after the release. If the holder reports nothing, its lease must end first. The report is not authenticated either:
-//!    a client that can read the key and publish can forge it, and then the next body starts too early.
+//!    served. The release also waits until every command that replaces a token is answered or given up. Otherwise such a command
+//!    could be sent again and be executed after the release. If the holder reports nothing, its lease must end first. The report is
+//!    not authenticated either: a client that can read the key and publish can forge it. Then the next body starts too early.
 //!
-//! By force, the token of the holder is released, and the holder is not notified.
+//! Breaking by force releases the token of the holder, and does not notify the holder.
 
 use super::LockManager;
 use crate::client::gather::gather;
@@ -39,15 +39,15 @@ use std::time::Duration;
 /// frozen.
 const PATIENCE: Duration = Duration::from_secs(1);
 
-/// Timeout for the subscriptions on which the report of the holder arrives: 1 s. Too small: the subscription comes too late for a holder
-/// that stops at once. Too large: breaking a lock takes longer if there are no subscriptions.
+/// Timeout for the subscriptions on which the report of the holder arrives: 1 s. Too small: the subscription comes too late for a
+/// holder that stops at once. Too large: breaking a lock takes longer if subscriptions do not work.
 const LISTENING: Duration = Duration::from_secs(1);
 
 impl LockManager {
-    /// Takes the lock of `key` from the given holder, and serves the next waiter. For an operator, if the work behind a lock hangs.
+    /// Takes the lock of `key` from the given holder, and serves the next waiter. Operators use it if the work behind a lock hangs.
     ///
-    /// `options` names the holder: an [`OwnerToken`] that [`inspect`](Self::inspect) returned, or [`BreakOptions`] with more settings.
-    /// If another token holds the lock by then, nothing happens, so the call can be repeated safely.
+    /// `options` names the holder: an [`OwnerToken`] that [`inspect`](Self::inspect) returned, or [`BreakOptions`] with more
+    /// settings. If another token holds the lock meanwhile, nothing happens, so the call can be repeated safely.
     ///
     /// 1. The holder is notified and loses the lock with [`LossCause::Revoked`](crate::LossCause::Revoked). The attribute and
     ///    [`with_lock`](Self::with_lock) drop the body at its next `.await`; a guard reports it by [`lost`](crate::LockGuard::lost).
@@ -56,11 +56,12 @@ impl LockManager {
     /// 3. Without a report, the key stays locked until the lease of the holder ends, and is not renewed. The holder may be gone, cut off,
     ///    or blocking its thread. So the call is never less safe than a crash of the holder.
     ///
-    /// The holder can be notified if it is connected and subscribed: its manager has called [`ready`](Self::ready) or
-    /// [`check`](Self::check), one of its calls has waited, or a lease was renewed.
+    /// The holder can be notified if it is connected and subscribed. A manager subscribes in [`ready`](Self::ready), in
+    /// [`check`](Self::check), at its first wait and at its first renewal.
     ///
-    /// Calls of one process hand a lock on with its token, so the token may belong to another call by then. Breaking the key of a
-    /// `once_per` window lets the window run a second time. A lock of another program is broken [by force](BreakOptions::by_force) only.
+    /// Calls of one process hand a lock on with its token, so the token may belong to a later call. Breaking the key of a
+    /// `once_per` window lets the window run a second time. A lock of another program is broken [by force](BreakOptions::by_force)
+    /// only.
     ///
     /// Every attempt is logged by the event `broken`, with the token of the holder, a token of this manager, the outcome and the
     /// [reason](BreakOptions::reason).
@@ -257,13 +258,13 @@ struct Places {
     outcomes: Vec<BreakOutcome>,
     /// Time after which the holder cannot rely on its lease.
     until: Instant,
-    /// Whether a client received the notification.
+    /// `true` if a client received the notification.
     is_told: bool,
 }
 
 impl Places {
-    /// Merges the results of a second round. A node that was taken in the first round says in the second one that the holder does not
-    /// hold it.
+    /// Merges the results of a second round. In that round, a node with a replaced token reports that the holder does not hold the
+    /// lock.
     fn and(self, later: Self) -> Self {
         let outcome = |(one, later)| match (&one, &later) {
             (BreakOutcome::Broken, _) | (_, BreakOutcome::Failed(_)) => one,
@@ -274,7 +275,7 @@ impl Places {
     }
 }
 
-/// Round in which the nodes are asked to replace the token. While this value lives, our token is not released: a command of the round may be
+/// Round in which the nodes replace the token. While this value lives, our token is not released. A command of the round may be
 /// sent again, and must not be executed after the release.
 struct Asking<'a> {
     shared: &'a Shared,

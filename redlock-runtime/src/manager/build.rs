@@ -1,4 +1,4 @@
-//! Makes a manager of its description: nodes, clocks, what they share, and the runtime that drives them.
+//! Builds a manager from its settings: nodes, clocks, shared state, and the runtime that drives the connections.
 
 use super::LockManager;
 use super::builder::LockManagerBuilder;
@@ -30,28 +30,30 @@ use std::time::Duration;
 use tokio::runtime::Handle;
 use tokio::sync::Notify;
 
-/// How long replicas have to confirm a lease when no node timeout is set: a third of the usual one, since a command may have to
-/// wait for the replicas of those before it. Smaller, replicas in another building are too slow; larger, whoever asks has given
-/// up before it is known that there are none.
+/// Timeout for the confirmation of a lease by replicas, if no node timeout is set: 16 ms. This is a third of the usual node
+/// timeout, because a command may have to wait for the replicas of the commands before it. Too small: replicas in another building
+/// are too slow. Too large: the caller has given up before a missing replica is noticed.
 const REPLICAS_PATIENCE: Duration = Duration::from_millis(16);
 
-/// How a node is called whose URL is taken apart; it is not connected to.
+/// Returns the label of a node without a connection to it.
 #[cfg(any(test, fuzzing))]
 pub(crate) fn label_of(node: &NodeConfig) -> Result<String, LockError> {
     Place::new(node, 1).map(|place| place.label().to_owned())
 }
 
-/// Where one node is.
+/// Location of one node.
 enum Place {
     Server(Endpoint),
-    /// The server is named by Sentinels.
+    /// Server that Sentinels name.
     Watched(Endpoint, Sentinels),
     Cluster(Seeds),
 }
 
 impl Place {
+    /// Parses the URL of a node.
+    ///
     /// # Errors
-    /// [`LockError::Configuration`] when the URL is wrong.
+    /// [`LockError::Configuration`] if the URL is invalid.
     fn new(node: &NodeConfig, position: usize) -> Result<Self, LockError> {
         if Seeds::are_in(node) {
             Seeds::new(node, position).map(Self::Cluster)
@@ -69,8 +71,8 @@ impl Place {
         }
     }
 
-    /// Starts to connect to it on `thread`. The connections are driven by `host` while that is well, and the program is
-    /// asked there for what it alone knows.
+    /// Starts to connect on `thread`. The runtime `host` drives the connections while it works. Credential providers of the
+    /// program run there, too.
     fn start(self, environment: Environment, thread: &Arc<BackgroundThread>, host: Handle) -> Arc<dyn Node> {
         match self {
             Self::Server(endpoint) => {
@@ -95,7 +97,8 @@ impl Place {
         }
     }
 
-    /// What tells it from the nodes of other managers: the address, or those of all seeds, and the database.
+    /// Returns the name that distinguishes the node from the nodes of other managers: its address, or the addresses of all seeds,
+    /// and the database.
     fn name(&self) -> String {
         match self {
             Self::Server(endpoint) | Self::Watched(endpoint, _) => {
@@ -109,15 +112,20 @@ impl Place {
 impl LockManagerBuilder {
     /// Builds the manager and starts to connect in the background.
     ///
-    /// Call it on a tokio runtime. That runtime drives the connections; if its threads are blocked or it has ended, a thread of this library does.
-    /// So a manager can be used on any runtime, and can outlive the runtime on which it was built.
+    /// Call it on a tokio runtime. That runtime drives the connections. If its threads are blocked or it has ended, a thread of
+    /// this library takes over. So a manager can be used on any runtime, and can outlive the runtime on which it was built.
     ///
-    /// An unreachable node is not an error: connecting is retried forever, and calls report the node. [`LockManager::ready`] waits for the nodes.
+    /// An unreachable node is not an error: connecting is retried forever, and calls report the node. [`LockManager::ready`] waits
+    /// for the nodes.
     ///
     /// # Errors
-    /// [`LockError::Configuration`]: a URL is invalid or needs TLS that is not compiled in, no node or the same server twice was given, a default
-    /// is out of range or needs a [`max_ttl`](crate::tuning::Tuning::max_ttl), more nodes would have to agree than there are, there is no tokio
-    /// runtime, or no thread could be started.
+    /// [`LockError::Configuration`] in these cases:
+    ///
+    /// - A URL is invalid, or needs TLS that is not compiled in.
+    /// - No node was given, or one server twice.
+    /// - A setting is out of range, or the default `ttl` needs a larger [`max_ttl`](crate::tuning::Tuning::max_ttl).
+    /// - More nodes would have to agree than there are.
+    /// - The call is not on a tokio runtime, or the thread cannot be started.
     pub fn build(self) -> Result<LockManager, LockError> {
         let builder = self.of_nodes(None);
         builder.check()?;
@@ -151,7 +159,7 @@ impl LockManagerBuilder {
     /// Builds a manager whose only node is in the memory of this process; see [`LockManager::in_memory`].
     ///
     /// # Errors
-    /// [`LockError::Configuration`] if nodes were given as well, or a default is out of range.
+    /// [`LockError::Configuration`] if nodes were given as well, or a setting is out of range.
     pub fn in_memory(self) -> Result<LockManager, LockError> {
         let builder = self.of_nodes(Some(1));
         builder.check()?;
@@ -160,7 +168,7 @@ impl LockManagerBuilder {
         Ok(builder.build_in_memory())
     }
 
-    /// Applies the policy for so many nodes; for those of the builder, if no number is given.
+    /// Applies the policy for this number of nodes. `None` is the number of nodes of the builder.
     fn of_nodes(self, nodes: Option<usize>) -> Self {
         let nodes = nodes.unwrap_or(self.nodes.len());
         Self { policy: self.policy.of_nodes(nodes), ..self }
@@ -184,10 +192,10 @@ impl LockManagerBuilder {
         manager
     }
 
-    /// Makes a manager of `nodes`, each of which is made for its environment, on the current runtime.
+    /// Builds a manager of `nodes` on the current runtime. Each function creates a node in its environment.
     ///
     /// # Errors
-    /// [`LockError::Configuration`] when nodes were given as well, or a default is out of range.
+    /// [`LockError::Configuration`] if nodes were given as well, or a setting is out of range.
     #[cfg(feature = "testing")]
     pub(crate) fn build_of_nodes(
         self,
@@ -279,26 +287,26 @@ impl LockManagerBuilder {
     }
 }
 
-/// A manager that has all this, and renews its locks on `runtime`, or on that of its first call that holds one.
+/// Creates a manager that renews its locks on `runtime`, or on the runtime of its first call that holds one.
 fn manage(shared: Shared, runtime: Option<Handle>) -> LockManager {
     let local = Arc::new(LocalQueue::new(Arc::new(shared), runtime));
     watch_clocks(&local);
     LockManager::new(local)
 }
 
-/// What a test decides about a manager.
+/// Settings that a test chooses for a manager.
 #[cfg(feature = "testing")]
 pub(crate) struct Made<'m> {
     pub(crate) id: ManagerId,
     pub(crate) clock: Clock,
-    /// What tells its servers from those of others.
+    /// Identity of its set of servers.
     pub(crate) servers_are: &'m str,
-    /// Whether everything has to be the same in every run of a seed.
+    /// `true` if each run of a seed must be identical.
     pub(crate) is_replayed: bool,
     pub(crate) notebook: Option<crate::stats::Notebook>,
 }
 
-/// What tells the servers of a manager from those of others, in any order.
+/// Returns the identity of a set of servers, independent of their order.
 fn servers_are(places: &[Place]) -> Box<str> {
     let mut servers: Vec<_> = places.iter().map(Place::name).collect();
     servers.sort_unstable();

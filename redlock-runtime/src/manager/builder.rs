@@ -147,8 +147,8 @@ impl LockManagerBuilder {
         self
     }
 
-    /// Name of this process among those with the same [`label`](Self::label). It replaces the host and the process id, as in
-    /// `redlock-<id>;order-service;blue-3`. An empty text removes both. Default: the host and the process id.
+    /// Sets the name of this process among those with the same [`label`](Self::label). It replaces the host and the process id, as
+    /// in `redlock-<id>;order-service;blue-3`. An empty text removes both. Default: the host and the process id.
     ///
     /// All clients of a server with `CLIENT LIST` see this name, and `inspect` shows it. At most 64 bytes, printable ASCII without spaces
     /// and semicolons.
@@ -208,7 +208,7 @@ impl LockManagerBuilder {
         self
     }
 
-    /// Maximum number of calls of this manager that wait for one key. One more call fails at once with
+    /// Sets the maximum number of calls of this manager that wait for one key. One more call fails at once with
     /// [`LockError::TooManyWaiting`](crate::LockError::TooManyWaiting). At least 1. Default: no limit.
     ///
     /// The limit protects a service from a crowd that wants one key: without it, each request of the crowd waits for its full `wait`. Not

@@ -16,8 +16,8 @@ use std::task::Poll;
 use std::time::Duration;
 use tokio::time::Instant;
 
-/// Timeout for the replies of a node, and again for its wake-ups, for a repeated measurement of a slow round trip, and for each trial:
-/// 500 ms. Too small: a distant node looks unreachable. Too large: a report about a frozen node takes longer.
+/// Timeout for the replies of a node: 500 ms. It applies again to wake-ups, to a repeated measurement of a slow round trip, and to
+/// each trial. Too small: a distant node looks unreachable. Too large: a report about a frozen node takes longer.
 const PATIENCE: Duration = Duration::from_millis(500);
 
 /// Time limit of [`ready`]: 2 s. Too small: a service that starts together with its servers gives up. Too large: a service without servers
@@ -72,7 +72,7 @@ fn ready_output<T>(poll: Poll<T>) -> Option<T> {
 /// Waits until enough nodes count.
 ///
 /// # Errors
-/// [`LockError::NoQuorum`] if too few nodes count in time, or if too many nodes have a permanent error.
+/// [`LockError::NoQuorum`] if too few nodes count in time; [`LockError::Refused`] if the errors of too many nodes are permanent.
 pub(super) async fn ready(shared: &Shared) -> Result<(), LockError> {
     let mut known = Known { reports: shared.nodes.iter().map(|_| None).collect(), asked: None };
     match timeout(LIMIT, enough_count(shared, &mut known)).await {
@@ -114,7 +114,7 @@ async fn enough_count(shared: &Shared, known: &mut Known) -> bool {
     }
 }
 
-/// Returns the errors of the nodes that do not count, as far as they are known.
+/// Returns the known errors of the nodes that do not count.
 fn failures(shared: &Shared, known: &Known) -> Box<[NodeFailure]> {
     let failures = shared.nodes.iter().zip(&known.reports).filter_map(|(node, report)| {
         let error = match (known_error(node), report, node.status()) {
@@ -165,7 +165,8 @@ fn deployment(shared: &Shared) -> Deployment {
     }
 }
 
-/// Runs all `futures` at the same time. Returns their outputs, or those that are there when `is_enough`.
+/// Runs all `futures` at the same time. Returns when all have completed, or if `is_enough`: some outputs are `None`
+/// then.
 async fn outputs<T>(mut futures: Vec<BoxFuture<'_, T>>, is_enough: impl Fn(&[Option<T>]) -> bool) -> Vec<Option<T>> {
     let mut outputs: Vec<Option<T>> = futures.iter().map(|_| None).collect();
     poll_fn(|cx| {

@@ -1,4 +1,4 @@
-//! What operators set: the variables of the environment that describe a manager.
+//! Environment variables that describe a manager.
 
 use super::LockManager;
 use super::builder::LockManagerBuilder;
@@ -15,25 +15,25 @@ const AFTER_RESTART: &str = "REDLOCK_AFTER_RESTART";
 const TOLERATED_DATA_LOSS: &str = "REDLOCK_TOLERATED_DATA_LOSS";
 
 impl LockManager {
-    /// Builds a manager from environment variables: its nodes ([`nodes_from_env`](LockManagerBuilder::nodes_from_env)) and the settings that are
-    /// present ([`settings_from_env`](LockManagerBuilder::settings_from_env)).
+    /// Builds a manager from environment variables: its nodes ([`nodes_from_env`](LockManagerBuilder::nodes_from_env)) and the
+    /// settings that are present ([`settings_from_env`](LockManagerBuilder::settings_from_env)).
     ///
     /// Call it on a tokio runtime. It does not wait for the connections; see [`ready`](Self::ready).
     ///
     /// # Errors
-    /// [`LockError::Configuration`] if `REDLOCK_NODES` is not set or contains no Redis URLs, or if another variable is invalid. There is no
-    /// fallback to memory, which would exclude no other process.
+    /// [`LockError::Configuration`] if `REDLOCK_NODES` is not set, if a variable is invalid, or if
+    /// [`build`](LockManagerBuilder::build) fails. There is no fallback to memory, which would exclude no other process.
     pub fn from_env() -> Result<Self, LockError> {
         Self::builder().nodes_from_env()?.settings_from_env()?.build()
     }
 }
 
 impl LockManagerBuilder {
-    /// Adds the nodes of the environment variable `REDLOCK_NODES`: URLs separated by commas. A comma that is not followed by a scheme belongs to
-    /// the URL, for example to a password.
+    /// Adds the nodes of the environment variable `REDLOCK_NODES`: URLs separated by commas. A comma that is not followed by a
+    /// scheme belongs to the URL, for example to a password.
     ///
     /// # Errors
-    /// [`LockError::Configuration`] if the variable is not set, empty or not UTF-8.
+    /// [`LockError::Configuration`] if the variable is not set, empty or not UTF-8. [`build`](Self::build) checks the URLs.
     pub fn nodes_from_env(self) -> Result<Self, LockError> {
         let urls = urls(&read(NODES)?.unwrap_or_default());
         if urls.is_empty() {
@@ -71,7 +71,7 @@ impl LockManagerBuilder {
     /// Options of a single node, such as credentials and certificates, are part of its URL; see [`NodeConfig`](crate::NodeConfig).
     ///
     /// # Errors
-    /// [`LockError::Configuration`] if a variable cannot be parsed. [`build`](Self::build) checks the ranges.
+    /// [`LockError::Configuration`] if a variable is not UTF-8 or cannot be parsed. [`build`](Self::build) checks the ranges.
     ///
     /// # Examples
     /// ```
@@ -109,7 +109,7 @@ impl LockManagerBuilder {
     }
 }
 
-/// The value of a variable, unless it is not set or empty.
+/// Returns the value of a variable, unless it is not set or empty.
 fn read(variable: &str) -> Result<Option<String>, LockError> {
     match std::env::var(variable) {
         Err(VarError::NotUnicode(_)) => Err(LockError::configuration(format!(
@@ -137,7 +137,7 @@ fn after_restart(value: &str) -> Result<AfterRestart, LockError> {
     }
 }
 
-/// The URLs in a list with commas: a new one begins behind a comma where a scheme does.
+/// Splits a list of URLs at the commas. A comma ends a URL only if a scheme follows.
 fn urls(list: &str) -> Vec<String> {
     let mut urls: Vec<String> = Vec::new();
     for part in list.split(',') {
@@ -149,7 +149,7 @@ fn urls(list: &str) -> Vec<String> {
     urls.into_iter().map(|url| url.trim().to_owned()).filter(|url| !url.is_empty()).collect()
 }
 
-/// Whether `text` begins with a scheme.
+/// Returns `true` if `text` begins with a scheme.
 fn begins_url(text: &str) -> bool {
     let scheme = text.trim_start().split_once("://").map(|(scheme, _)| scheme);
     scheme.is_some_and(|scheme| {

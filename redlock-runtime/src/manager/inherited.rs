@@ -12,10 +12,10 @@ use std::fmt;
 use std::future::Future;
 use std::time::Duration;
 
-/// The lock of a parent, for a task that the parent spawns. Made by [`LockGuard::inherit`].
+/// Lock of a parent, for a task that the parent spawns. Made by [`LockGuard::inherit`].
 ///
-/// The task shares the lock but does not extend it: the lock ends with the guard of the parent, and is lost for the task at the same
-/// moment. The task learns of a loss in one of two ways:
+/// The task shares the lock but does not extend it. The lock ends with the guard of the parent, and is lost for the task at the
+/// same moment. The task learns of a loss in one of two ways:
 ///
 /// - [`scope`](Self::scope) runs a future and drops it at the loss. Use it for async code.
 /// - [`ensure_held`](Self::ensure_held), [`is_held`](Self::is_held) and [`lost`](Self::lost) report it. Use them before a side effect,
@@ -44,13 +44,13 @@ use std::time::Duration;
 #[must_use = "spawn its `scope`"]
 pub struct Inherited {
     tenure: Tenure,
-    /// The manager of the scope in which the parent ran.
+    /// Manager of the scope in which the parent ran.
     manager: Option<LockManager>,
 }
 
 impl LockGuard {
-    /// Returns the lock for a task that works for this call. In its [`scope`](Inherited::scope), calls find the lock, and annotated
-    /// functions use the manager of the [`LockManager::scope`] that is active here.
+    /// Returns the lock for a task that works for this call. The task runs in its [`scope`](Inherited::scope). Calls there find the
+    /// lock, and annotated functions use the manager of the [`LockManager::scope`] that is active here.
     ///
     /// The lock still ends with the guard, so the body must wait for the task. If the lock is lost or the guard ends first, the scope
     /// drops the future of the task and returns [`LockError::Lost`].
@@ -75,13 +75,14 @@ impl LockGuard {
 }
 
 impl Inherited {
-    /// What is locked.
+    /// Returns the locked key.
     #[must_use]
     pub fn key(&self) -> &LockKey {
         self.tenure.key()
     }
 
-    /// Returns `true` if the parent provably holds the lock now. As [`LockGuard::is_held`], and `false` after the guard has ended.
+    /// Returns `true` if the parent provably holds the lock now. After the guard has ended, it returns `false`. See
+    /// [`LockGuard::is_held`].
     #[must_use]
     pub fn is_held(&self) -> bool {
         self.tenure.is_held()
@@ -97,8 +98,8 @@ impl Inherited {
         check_held(&self.tenure)
     }
 
-    /// Waits until the lock is lost, or until the guard of the parent is released or dropped, and returns the reason. For tasks that
-    /// must clean up before they stop.
+    /// Waits until the lock is lost, or until the guard of the parent is released or dropped, and returns the reason. Use it in
+    /// tasks that must clean up before they stop.
     ///
     /// It is ready when the lease runs out at the latest, whatever the network does.
     ///
@@ -111,12 +112,12 @@ impl Inherited {
         Watched::new(&self.tenure).lost(Duration::ZERO).await
     }
 
-    /// Runs `future` while the parent holds the lock. Calls inside find the lock as in a body of the guard, and annotated functions use
-    /// the manager of the [`LockManager::scope`] in which [`inherit`](LockGuard::inherit) was called.
+    /// Runs `future` while the parent holds the lock. Calls inside find the lock, as in a body of the guard. Annotated functions
+    /// use the manager of the [`LockManager::scope`] in which [`inherit`](LockGuard::inherit) was called.
     ///
-    /// The future is dropped at its next `.await` when the lock is lost, like a body of [`with_lock`](LockManager::with_lock). This also
-    /// happens if the parent itself continues after the loss, with `on_lost = continue` or with a guard of its own: only the parent can
-    /// check its guard.
+    /// The future is dropped at its next `.await` when the lock is lost, like a body of [`with_lock`](LockManager::with_lock). The
+    /// task cannot check the guard, so this also happens if the parent continues after the loss, for example
+    /// with `on_lost = continue`.
     ///
     /// The future is also dropped when the guard is released, dropped or detached. The task holds nothing from then on, so a parent
     /// that needs its result waits for it.

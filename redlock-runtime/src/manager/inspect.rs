@@ -94,7 +94,7 @@ impl LockManager {
         self.look_at(keys, options.looks_up_names).await
     }
 
-    /// Inspects keys that have their namespace. `named` says whether processes are looked up.
+    /// Inspects keys that have their namespace. Processes are looked up if `named` is `true`.
     async fn look_at(&self, keys: Vec<LockKey>, named: bool) -> Vec<Inspection> {
         let shared = self.shared();
         shared.heard_of_all().await;

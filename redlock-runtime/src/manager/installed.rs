@@ -11,7 +11,7 @@ use tokio::task::futures::TaskLocalFuture;
 
 static INSTALLED: OnceLock<LockManager> = OnceLock::new();
 
-/// The manager for whoever has no scope.
+/// Returns the manager of calls outside of a scope.
 fn installed() -> Option<LockManager> {
     #[cfg(feature = "testing")]
     if let Some(replaced) = super::replaced::replaced() {
@@ -30,7 +30,7 @@ impl LockManager {
     /// The manager can be used on every runtime. It is fastest on the one on which it was built: build it on the runtime that lasts.
     ///
     /// # Errors
-    /// [`LockError::Configuration`] if a manager is installed already. Tests that need a manager of their own use [`scope`](Self::scope).
+    /// [`LockError::Configuration`] if a manager is installed already. Tests with separate managers use [`scope`](Self::scope).
     pub fn install(&self) -> Result<(), LockError> {
         INSTALLED.set(self.clone()).map_err(|_| {
             LockError::configuration(
@@ -69,13 +69,13 @@ impl LockManager {
     }
 }
 
-/// The manager of the innermost [`scope`](LockManager::scope) of this task.
+/// Returns the manager of the innermost [`scope`](LockManager::scope) of this task.
 pub(super) fn scoped_manager() -> Option<LockManager> {
     SCOPED.try_with(Clone::clone).ok()
 }
 
 pin_project! {
-    /// A future with the scoped manager of another task, or with that of its own task if the other one has none.
+    /// Future that runs in the scoped manager of another task, if that task has one.
     #[project = InManagerProjection]
     pub(super) enum InManager<F> {
         Other { #[pin] future: TaskLocalFuture<LockManager, F> },

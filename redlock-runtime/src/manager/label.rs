@@ -1,12 +1,12 @@
-//! What a process is called, for people who look for it at a server.
+//! Name of a process, which operators find in the client list of a server.
 
-/// The longest label, in bytes. It is part of the name of a client, which a server repeats in each look at its clients.
+/// Longest label in bytes. It is part of the client name, which a server repeats in each entry of its client list.
 const LONGEST: usize = 64;
 
-/// What stands in for what could not be found out.
+/// Replacement for an unknown name.
 const UNKNOWN: &str = "unknown";
 
-/// Why it cannot be a label, if so.
+/// Returns the error for a label that a server does not accept in the name of a client.
 pub(super) fn fault(label: &str) -> Option<String> {
     let is_fit = !label.is_empty() && label.len() <= LONGEST && label.bytes().all(is_fit);
     (!is_fit).then(|| {
@@ -28,8 +28,8 @@ pub(super) fn instance_fault(instance: &str) -> Option<String> {
     })
 }
 
-/// Name of a process: the label, or the name of the program, and behind it the instance, or the host and the process id, as in
-/// `order-service;host7;1234`. Only the label if the instance is empty.
+/// Returns the name of a process: the label, or the name of the program, and behind it the instance. Without an instance, the host
+/// and the process id follow, as in `order-service;host7;1234`. Only the label if the instance is empty.
 pub(super) fn full(label: Option<&str>, instance: Option<&str>) -> String {
     let program = || std::env::current_exe().ok()?.file_stem()?.to_str().map(fitted);
     let label = label.map(str::to_owned).or_else(program).unwrap_or_else(|| UNKNOWN.to_owned());
@@ -43,13 +43,13 @@ pub(super) fn full(label: Option<&str>, instance: Option<&str>) -> String {
     }
 }
 
-/// `name` as a part of a label.
+/// Turns `name` into a valid part of a label.
 fn fitted(name: &str) -> String {
     let fitted = |c: char| u8::try_from(c).ok().filter(|byte| is_fit(*byte)).map_or('_', char::from);
     name.chars().take(LONGEST).map(fitted).collect()
 }
 
-/// Whether a server takes it in a name, and it does not end the label.
+/// Returns `true` if a server accepts this byte in a client name, and it does not end the label.
 const fn is_fit(byte: u8) -> bool {
     byte.is_ascii_graphic() && byte != b';'
 }

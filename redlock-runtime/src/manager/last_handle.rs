@@ -1,10 +1,10 @@
-//! What happens when the last handle of a manager is dropped.
+//! Cleanup after the last handle of a manager.
 
 use crate::client::local_queue::LocalQueue;
 use std::sync::{Arc, Weak};
 
-/// Shared by all handles. Dropped with the last one, it gives back the locks that no call has: nobody can ask for them any
-/// more, although guards may still keep the lines of the manager alive.
+/// Shared by all handles. When the last one is dropped, it releases the idle locks: no call can request them any more, although
+/// guards may still keep the local queues of the manager alive.
 pub(super) struct LastHandle(Weak<LocalQueue>);
 
 impl LastHandle {
@@ -15,7 +15,7 @@ impl LastHandle {
 
 impl Drop for LastHandle {
     fn drop(&mut self) {
-        // Without guards, the locks have gone together with the manager.
+        // If there are no guards either, the queues and their locks are gone already.
         if let Some(local) = self.0.upgrade() {
             local.without_handle();
         }

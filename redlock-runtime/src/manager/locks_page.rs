@@ -1,7 +1,7 @@
-//! A page for people: held locks, waiting calls and nodes of one manager, as HTML.
+//! HTML page with held locks, waiting calls and nodes of one manager.
 //!
-//! One text without a script or anything to load, which reloads itself every two seconds. Keys come from requests, so every text is escaped:
-//! line breaks and bidirectional marks by [`single_line`], then what HTML interprets.
+//! The page is one text without scripts and external resources. It reloads itself every two seconds. Keys come from requests, so
+//! every text is escaped: [`single_line`] escapes line breaks and bidirectional marks, then the characters of HTML are escaped.
 
 use super::held::LocalLock;
 use super::{LockManager, Stats};
@@ -48,7 +48,7 @@ pub struct LocksPage {
 }
 
 impl LockManager {
-    /// Returns a page for people with the state of this manager. `service` is its title. No command is sent.
+    /// Returns a page with the state of this manager. `service` is its title. No command is sent.
     #[must_use]
     pub fn page(&self, service: impl Into<String>) -> LocksPage {
         LocksPage {
@@ -60,7 +60,7 @@ impl LockManager {
     }
 }
 
-/// The HTML document.
+/// Writes the HTML document.
 impl Display for LocksPage {
     fn fmt(&self, f: &mut Formatter<'_>) -> fmt::Result {
         let Self { service, stats, held, at } = self;
@@ -100,19 +100,19 @@ impl axum_core::response::IntoResponse for LocksPage {
     }
 }
 
-/// Name of this machine, from Linux or the environment.
+/// Returns the name of this machine, from Linux or the environment.
 fn host() -> String {
     let host = std::fs::read_to_string("/proc/sys/kernel/hostname").or_else(|_| std::env::var("HOSTNAME"));
     host.map_or_else(|_| "an unknown host".to_owned(), |host| host.trim().to_owned())
 }
 
-/// `17:04:09`.
+/// Returns a time of day: `17:04:09`.
 fn time_of_day(time: SystemTime) -> String {
     let seconds = time.duration_since(UNIX_EPOCH).unwrap_or_default().as_secs();
     format!("{:02}:{:02}:{:02}", seconds / 3600 % 24, seconds / 60 % 60, seconds % 60)
 }
 
-/// A text in a form that is safe anywhere in a page.
+/// Text that is safe anywhere in a page.
 struct Escaped<T>(T);
 
 impl<T: Display> Display for Escaped<T> {
@@ -131,7 +131,7 @@ impl<T: Display> Display for Escaped<T> {
     }
 }
 
-/// Upper bound of the bucket with the quantile, such as `≤ 8.4s`; a dash if nothing was measured.
+/// Returns the upper bound of the bucket with the quantile, such as `≤ 8.4s`; a dash if nothing was measured.
 fn quantile(histogram: &Histogram, part: f64) -> String {
     match histogram.quantile(part) {
         _ if histogram.count() == 0 => "–".to_owned(),
@@ -140,7 +140,7 @@ fn quantile(histogram: &Histogram, part: f64) -> String {
     }
 }
 
-/// Place in the source, such as `src/api.rs:88`.
+/// Returns the source line, such as `src/api.rs:88`.
 fn place(site: &LockSite) -> Escaped<String> {
     Escaped(site.line.map(|line| line.to_string()).unwrap_or_default())
 }
@@ -150,7 +150,7 @@ fn card(f: &mut Formatter<'_>, title: &str, count: u64, is_bad: bool) -> fmt::Re
     write!(f, "<div{class}><b>{count}</b>{title}</div>")
 }
 
-/// Writes a table, or that there is nothing to show. The title of a column of numbers begins with a space.
+/// Writes a table, or a note that it is empty. The title of a column of numbers begins with a space.
 fn table(
     f: &mut Formatter<'_>,
     title: &str,
@@ -182,7 +182,7 @@ fn held_locks(f: &mut Formatter<'_>, held: &[LocalLock]) -> fmt::Result {
     })
 }
 
-/// The sites with the most calls first.
+/// Returns the sites, those with the most calls first.
 fn by_calls(stats: &Stats) -> Vec<&SiteStats> {
     let mut sites: Vec<_> = stats.sites.iter().collect();
     sites.sort_by_key(|site| std::cmp::Reverse(site.acquired + site.contended + site.timed_out + site.waiting_now));
@@ -219,7 +219,7 @@ fn templates(f: &mut Formatter<'_>, stats: &Stats) -> fmt::Result {
     })
 }
 
-/// Waiting times of a site. The title has the place, because functions can share a template.
+/// Writes the waiting times of a site. The title has the source line, because functions can share a template.
 fn histogram(f: &mut Formatter<'_>, site: &SiteStats) -> fmt::Result {
     let most = site.wait.buckets().map(|(_, count)| count).max().unwrap_or_default();
     if most == 0 {

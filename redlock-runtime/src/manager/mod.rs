@@ -78,15 +78,18 @@ use std::sync::Arc;
 /// ```
 ///
 /// # Blocked threads
-/// A task that blocks its thread, with a long computation or `std::thread::sleep`, does not stop the renewal of its lock or of other locks.
-/// But it cannot be stopped before its next `.await`, even if its lock is lost. One thread named `redlock`, shared by all managers, renews leases, retries releases and opens connections. The connections are driven by
-/// the runtime on which the manager was built. If that runtime has ended, or does not poll for 20 to 50 ms although
-/// commands are pending, the thread drives the connections, too. An acquisition and its release by a single task then take about 1.4 times as long, those of many
-/// tasks at most 1.1 times. The runtime takes over again when it polls, after one second at the earliest.
+/// A task that blocks its thread, with a long computation or `std::thread::sleep`, does not stop the renewal of its lock or of
+/// other locks. But it cannot be stopped before its next `.await`, even if its lock is lost.
+///
+/// One thread named `redlock`, shared by all managers, renews leases, retries releases and opens connections. The connections are
+/// driven by the runtime on which the manager was built. If that runtime has ended, or does not poll for 20 to 50 ms although
+/// commands are pending, the thread drives the connections, too. An acquisition and its release then take about 1.4 times as long
+/// for a single task, and at most 1.1 times as long for many tasks. The runtime takes over again when it polls, after one second at
+/// the earliest.
 #[derive(Clone)]
 pub struct LockManager {
     pub(crate) local: Arc<LocalQueue>,
-    /// Shared by all handles, and by nobody else.
+    /// Shared by all handles, and only by them.
     _last: Arc<LastHandle>,
 }
 
@@ -113,8 +116,8 @@ impl LockManager {
     ///   other processes wait. A call whose `ttl` differs from that of the previous holder cannot take over the lock locally. It waits at the
     ///   end of the queues of the nodes.
     /// - [Shared](LockRequest::shared) calls do not use the local queue. All readers that wait between two writers enter together.
-    /// - Between processes, the order is by the time of the first attempt (a logical clock). A call that finds the lock free takes it, even
-    ///   if others wait, unless its manager has seen waiters for this key in the last two seconds.
+    /// - Between processes, the order is by the time of the first attempt (a logical clock). A call that finds the lock free takes
+    ///   it, even if others wait. It waits only if its manager has seen waiters for this key in the last two seconds.
     /// - A waiting manager sends about one command per second and node.
     /// - If a holder crashes, the next waiter gets the lock when the `ttl` is over. If a key was deleted by another program, the next
     ///   waiter notices within about a second. Crashed waiters are skipped.
@@ -122,11 +125,12 @@ impl LockManager {
     /// # Errors
     /// - [`LockError::TimedOut`]: another caller held the lock during the whole wait. [`LockError::Contended`]: the same, without a wait.
     /// - [`LockError::NoQuorum`]: too few nodes answered. Retrying can help.
-    /// - [`LockError::Refused`]: so many nodes rejected the call that retrying does not help.
+    /// - [`LockError::Refused`]: too many nodes rejected the call. Retrying does not help.
     /// - [`LockError::InvalidKey`], [`LockError::Configuration`]: the request is invalid.
     /// - [`LockError::WindowTaken`]: another call has taken the window of [`once_per`](LockRequest::once_per).
     /// - [`LockError::TooManyWaiting`]: more calls than [`max_waiting`](LockManagerBuilder::max_waiting) allows wait for the key.
-    /// - [`LockError::WouldDeadlock`]: the call would wait for its own caller.
+    /// - [`LockError::WouldDeadlock`]: the call would wait for its own caller. With [`OrderCheck::Deny`](crate::OrderCheck::Deny), also
+    ///   a call that acquires locks in a contradicting order.
     /// - [`LockError::Lost`]: a [reentrant](LockRequest::reentrant) call entered a lock that has ended.
     /// - [`LockError::Closed`]: after [`shutdown`](Self::shutdown).
     ///
@@ -134,8 +138,8 @@ impl LockManager {
     /// On a tokio runtime without time enabled.
     ///
     /// # Cancel safety
-    /// A dropped call leaves nothing behind once the nodes answer: each command that may have taken the lock or a place in a queue is
-    /// followed by a release, and a lock that was granted meanwhile passes to the next waiter.
+    /// A dropped call leaves nothing behind once the nodes answer. Each command that may have taken the lock or a place in a queue
+    /// is followed by a release. A lock that was granted meanwhile passes to the next waiter.
     #[track_caller]
     pub fn acquire<F: Fencing>(
         &self,
@@ -146,19 +150,24 @@ impl LockManager {
 
     /// Acquires a lock that is free now, whatever `wait` the request or the manager has.
     ///
-    /// If a majority of the nodes answers "held", it returns at once. Nodes that do not answer are waited for, for about one second, and the
-    /// first call of a manager waits for its connections for up to two seconds. If the lock may [linger](LockManagerBuilder::linger), its
-    /// process is asked to release it and has one node timeout to answer.
+    /// If a majority of the nodes answers "held", it returns at once. It waits about one second for nodes that do not answer. The
+    /// first call of a manager also waits up to two seconds for its connections. If the lock may
+    /// [linger](LockManagerBuilder::linger), its process is asked to release it and has one node timeout to answer.
     ///
     /// # Errors
-    /// [`LockError::Contended`] if another caller holds the lock; otherwise those of [`acquire`](Self::acquire). A request with
-    /// [`once_per`](LockRequest::once_per) is invalid here, because it needs a wait.
+    /// - [`LockError::Contended`]: another caller holds the lock.
+    /// - [`LockError::NoQuorum`]: too few nodes answered. Retrying can help.
+    /// - [`LockError::Refused`]: too many nodes rejected the call. Retrying does not help.
+    /// - [`LockError::InvalidKey`], [`LockError::Configuration`]: the request is invalid. A request with
+    ///   [`once_per`](LockRequest::once_per) is invalid here, because it needs a wait.
+    /// - [`LockError::Lost`]: a [reentrant](LockRequest::reentrant) call entered a lock that has ended.
+    /// - [`LockError::Closed`]: after [`shutdown`](Self::shutdown).
     ///
     /// # Panics
     /// On a tokio runtime without time enabled.
     ///
     /// # Cancel safety
-    /// As for [`acquire`](Self::acquire).
+    /// Cancel safe, like [`acquire`](Self::acquire).
     #[track_caller]
     pub fn try_acquire<F: Fencing>(
         &self,
@@ -182,10 +191,10 @@ impl LockManager {
     /// Write an async closure: `async |guard| { .. }`. A closure that returns an async block does not compile.
     ///
     /// # Errors
-    /// Those of [`acquire`](Self::acquire), and [`LockError::Lost`] if the body was stopped, converted to the error type of the body
-    /// ([`FromLockError`]). After
-    /// [`LockError::NoQuorum`] the body has not run; the key may stay on some nodes until they have answered the release or the key has
-    /// expired. A failed release after the body is not an error; [`Stats::releases`](crate::admin::Stats::releases) counts it.
+    /// The errors of [`acquire`](Self::acquire), and [`LockError::Lost`] if the body was stopped, converted to the error type of
+    /// the body ([`FromLockError`]). After [`LockError::NoQuorum`] the body has not run; the key may stay on some nodes until they
+    /// have answered the release or the key has expired. A failed release after the body is not an error;
+    /// [`Stats::releases`](crate::admin::Stats::releases) counts it.
     ///
     /// # Panics
     /// On a tokio runtime without time enabled, and if the body panics.
@@ -227,14 +236,14 @@ impl LockManager {
 
     /// Waits until locks work on a majority of the nodes, for at most two seconds.
     ///
-    /// Optional: calls work without it. Use it when a service starts, to fail early with the reason. Like [`check`](Self::check), it queries each
-    /// node and tries a lock there, but it ignores mere risks. A restarted node that is still ignored does not count; see
-    /// [`AfterRestart`](crate::tuning::AfterRestart).
+    /// Optional: calls work without it. Use it when a service starts, to fail early with the reason. Like [`check`](Self::check),
+    /// it queries each node and tries a lock there, but it ignores mere risks. A restarted node that does not vote yet is missing;
+    /// see [`AfterRestart`](crate::tuning::AfterRestart).
     ///
     /// # Errors
-    /// - [`LockError::NoQuorum`]: too few nodes work. It has one cause for each node that does not count.
-    /// - [`LockError::Refused`]: waiting does not help, because of a wrong setting or a missing permission. It returns at once, and its causes
-    ///   contain the remedy.
+    /// - [`LockError::NoQuorum`]: too few nodes work. It contains one cause for each missing node.
+    /// - [`LockError::Refused`]: waiting does not help, because of a wrong setting or a missing permission. It returns at once, and
+    ///   its causes contain the remedy.
     ///
     /// # Panics
     /// On a tokio runtime without time enabled.
@@ -245,21 +254,24 @@ impl LockManager {
         check::ready(self.shared()).await
     }
 
-    /// Queries the state and the settings of every node, and tries a lock there. For the log of a starting service, and for operators.
+    /// Queries the state and the settings of every node, and tries a lock there. Use it for the log of a starting service, and as
+    /// an operator.
     ///
     /// The trial acquires, extends, waits for, hands over, attaches and releases one lock, and then a fenced one. The report contains
     ///
-    /// - the reason why a node does not count: it is unreachable, a replica, a Sentinel, a member of a cluster, recently restarted, too slow for
-    ///   the node timeout, or rejects a command that locks need. [`ready`](Self::ready) fails if too few nodes are left;
-    /// - risks: eviction, replicas that may be promoted, a single server without persistence, a wrong clock, one node too many, and missing
-    ///   permissions that make waiting slow or fencing impossible.
+    /// - the reason why a node is missing for a majority. It is unreachable, a replica, a Sentinel, a member of a cluster, recently
+    ///   restarted or too slow for the node timeout, or it rejects a command that locks need. [`ready`](Self::ready) fails if too
+    ///   few nodes are left;
+    /// - risks of the servers: eviction, replicas that may be promoted, a single server without persistence, a wrong clock, one
+    ///   node too many;
+    /// - missing permissions that make waiting slow or fencing impossible.
     ///
-    /// The lock is named `redlock:check:` and a fresh token, below the [namespace](LockManagerBuilder::namespace). If the user may not access that
-    /// name, the report says that no lock was tried, and which pattern to grant.
+    /// The lock is named `redlock:check:` and a fresh token, below the [namespace](LockManagerBuilder::namespace). If the user may
+    /// not access that name, the report contains the pattern to grant, and no lock was tried.
     ///
-    /// The call takes at most five seconds, and far less if all nodes answer. Facts that the user may not query are left open. It cannot compare
-    /// the nodes and settings of different processes, and does not notice that a node with `appendonly yes` and `appendfsync always` has come back
-    /// without its data.
+    /// The call takes at most five seconds, and far less if all nodes answer. Facts that the user may not query are left open. It
+    /// cannot compare the nodes and settings of different processes. It does not notice if a node with `appendonly yes` and
+    /// `appendfsync always` has come back without its data.
     ///
     /// # Panics
     /// On a tokio runtime without time enabled.
@@ -288,9 +300,9 @@ impl LockManager {
     /// Call it before the process ends, so that the last releases are not lost. Guards that are still held stay valid and release their locks as
     /// usual. [Reentrant](crate::LockRequest::reentrant) calls in their bodies still enter them.
     ///
-    /// Returns `false` if a node did not answer a release before its key had expired. That limits the wait to the longest `ttl` in use; to end
-    /// sooner, wrap it in `tokio::time::timeout`. The future of a [`LockGuard::release`] counts as a pending release until it is finished or
-    /// dropped.
+    /// Returns `false` if a node did not answer a release before its key had expired. This limits the wait to the longest `ttl` in
+    /// use; to end sooner, wrap it in `tokio::time::timeout`. The future of a [`LockGuard::release`] is a pending release until it
+    /// is finished or dropped.
     ///
     /// # Panics
     /// On a tokio runtime without time enabled.

@@ -21,7 +21,7 @@ fn to(server: &RedisServer) -> Answer {
     Some(vec![at(server)])
 }
 
-/// A manager with one node, whose name leads to `server`.
+/// Returns a manager with one node, whose name leads to `server`.
 async fn manager_of_name(name: &str, server: &RedisServer) -> LockManager {
     lead(name, [to(server)]);
     let manager = LockManager::builder().node(format!("redis://{name}:{}", server.port())).build().unwrap();
@@ -47,7 +47,7 @@ fn reconnections(manager: &LockManager) -> u64 {
 
 #[tokio::test]
 async fn server_whose_name_moves_is_left_while_it_lives() {
-    // Without RESP3, wake-ups come on a connection of their own.
+    // Without RESP3, wake-ups come on a separate connection.
     for (name, has_hello) in [("moved-3.test", true), ("moved-2.test", false)] {
         let builder = || {
             let builder = RedisServer::builder();

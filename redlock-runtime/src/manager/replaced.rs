@@ -1,17 +1,17 @@
-//! The managers that tests have put in the place of the installed one, each in its own runtime.
+//! Managers that tests use in place of the installed one, one per runtime.
 
 use super::LockManager;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{PoisonError, RwLock};
 use tokio::runtime::{Handle, Id};
 
-/// Whether there has ever been one: whoever has none pays for no mutex.
+/// `true` once a manager was replaced. Programs without such tests never lock `REPLACED`.
 static IS_USED: AtomicBool = AtomicBool::new(false);
 
-/// By the runtime whose tasks use it, so that tests that run at the same time do not meet.
+/// Replacements by runtime, so that concurrent tests do not affect each other.
 static REPLACED: RwLock<Vec<(Id, LockManager)>> = RwLock::new(Vec::new());
 
-/// Puts `manager` in the place of the installed one for everything that runs in `runtime`. `false` when another one is there.
+/// Replaces the installed manager for all tasks of `runtime`. Returns `false` if the runtime already has a replacement.
 pub(crate) fn replace(runtime: Id, manager: LockManager) -> bool {
     IS_USED.store(true, Ordering::Release);
     // No code that can panic runs under this lock.
@@ -23,14 +23,14 @@ pub(crate) fn replace(runtime: Id, manager: LockManager) -> bool {
     true
 }
 
-/// The installed manager is in its place again. What was there is returned.
+/// Removes and returns the replacement.
 pub(crate) fn restore(runtime: Id) -> Option<LockManager> {
     let mut replaced = REPLACED.write().unwrap_or_else(PoisonError::into_inner);
     let position = replaced.iter().position(|(present, _)| *present == runtime)?;
     Some(replaced.swap_remove(position).1)
 }
 
-/// The manager in the place of the installed one, in the runtime that this is called in.
+/// Returns the replacement in the current runtime.
 pub(super) fn replaced() -> Option<LockManager> {
     if !IS_USED.load(Ordering::Acquire) {
         return None;

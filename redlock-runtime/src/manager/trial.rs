@@ -12,12 +12,12 @@ use crate::protocol::trial::{Outcome, Step, TRIAL_TTL, Trial};
 use std::sync::Arc;
 use std::time::Duration;
 
-/// How often a lock is tried that was not answered as it should be. Fewer, a server that pauses or is told to forget its
-/// scripts in the midst of it looks broken; more, one that is broken is found out later.
+/// Number of attempts if a reply is wrong. Too small: a server looks broken if it pauses or loses its scripts during the trial. Too
+/// large: the report about a broken server takes longer.
 const TRIES: usize = 2;
 
-/// What node number `index` is like, and whether a lock works there. Each answer is waited for in `patience`. The `deployment`
-/// is looked at when the node has answered: it follows the distance.
+/// Returns the report about node number `index`, after a trial of a lock. `patience` is the timeout of each reply. The `deployment`
+/// is queried after the node has answered, because it depends on the measured distance.
 pub(super) async fn report(
     shared: &Shared,
     index: usize,
@@ -38,10 +38,10 @@ pub(super) async fn report(
     report
 }
 
-/// Tries a lock until it works, a few times.
+/// Tries a lock until it works, up to `TRIES` times.
 ///
 /// # Errors
-/// When there was no answer.
+/// [`NodeError`] if a reply did not come.
 async fn attempts(
     shared: &Shared,
     index: usize,
@@ -60,12 +60,12 @@ async fn attempts(
     Ok(outcome)
 }
 
-/// A lock that nobody has tried.
+/// Returns a trial with a fresh lock.
 fn trial(shared: &Shared) -> Trial {
     Trial::new(&shared.namespace, || shared.new_token())
 }
 
-/// A trial under way. When it is dropped before it has gone well, whatever it has left is released.
+/// Trial in progress. If it is dropped before it has succeeded, everything that it left at the node is released.
 struct Attempt<'a> {
     shared: &'a Shared,
     index: usize,
@@ -78,8 +78,8 @@ impl<'a> Attempt<'a> {
     /// Sends all commands, so that the whole trial takes one round trip.
     fn begin(shared: &'a Shared, index: usize, node: &dyn Node, trial: Trial) -> Self {
         let now = shared.clock.now();
-        // No call has these tokens. What the node says of them must not be taken for what a dead call has left behind,
-        // or they would be released in the midst of the trial.
+        // No call holds these tokens. Without this, a wake-up about them would look like the remains of a dead call, and they would
+        // be released during the trial.
         for subject in trial.subjects() {
             shared.kept_tokens.keep(subject.token, now.after(QUEUE_EXPIRY), now);
         }
@@ -90,8 +90,10 @@ impl<'a> Attempt<'a> {
         attempt
     }
 
+    /// Waits for all replies.
+    ///
     /// # Errors
-    /// When an answer does not come.
+    /// [`NodeError`] if a reply does not come.
     async fn outcome(mut self) -> Result<Outcome, NodeError> {
         let mut outcome = Outcome::default();
         for (step, answer) in &mut self.answers {
@@ -112,7 +114,7 @@ impl Drop for Attempt<'_> {
         if self.is_clean {
             return;
         }
-        // The answers first: what takes the lock is not sent again for nobody, behind its release.
+        // The pending replies are dropped first: an acquisition without a receiver is not sent again behind its release.
         self.answers.clear();
         let last = LastCommand::release(CLAIM, TRIAL_TTL, self.shared.clock.now());
         for subject in self.trial.subjects() {
@@ -129,10 +131,10 @@ mod tests {
     use std::sync::atomic::{AtomicUsize, Ordering};
 
     const PATIENCE: Duration = Duration::from_millis(100);
-    /// How many commands a trial has.
+    /// Number of commands in a trial.
     const LENGTH: usize = 13;
 
-    /// A node whose connection breaks after so many commands, and is there again when the trial is over.
+    /// Returns a node whose connection breaks after `cut_at` commands, and works again after the trial.
     fn cut_node(cut_at: usize, answers: bool) -> (Arc<HookedNode>, Arc<AtomicUsize>) {
         let commands = Arc::new(AtomicUsize::new(0));
         let counter = Arc::clone(&commands);

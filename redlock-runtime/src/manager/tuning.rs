@@ -35,12 +35,13 @@ impl Tuning {
     /// Sets how long a restarted node that may have lost its locks is ignored, which is also the upper limit of every `ttl`. From 13 ms to 30
     /// days. Default: 60 s; 30 days with one node that is trusted after a restart.
     ///
-    /// All managers of the same keys need the same value. The event `settings_differ` and [`check`](crate::LockManager::check) report a
-    /// different one. A longer `ttl` fails with [`LockError::Configuration`](crate::LockError::Configuration), also in
-    /// [`attach`](crate::LockManager::attach). The value limits the `ttl`, not the time for which a renewed lock is held.
+    /// All managers of the same keys need the same value. The event `settings_differ` and [`check`](crate::LockManager::check)
+    /// report a different one. A longer `ttl` of a request or of a detached lock fails with
+    /// [`LockError::Configuration`](crate::LockError::Configuration). The value limits the `ttl`, not the time for which a renewed
+    /// lock is held.
     ///
-    /// A node does not vote for this time after it was restarted, after its data was replaced, and if its uptime is shorter than this when a
-    /// process first connects; see [`AfterRestart::Abstain`].
+    /// A node does not vote for this time after it was restarted, or after its data was replaced. The same applies if its uptime is
+    /// shorter than this when a process first connects; see [`AfterRestart::Abstain`].
     pub const fn max_ttl(mut self, ttl: Duration) -> Self {
         self.policy.max_ttl = Some(ttl);
         self
@@ -57,8 +58,8 @@ impl Tuning {
     /// Sets the number of nodes that may lose their data at any time without a second holder. All managers of the same keys need the same
     /// value. Default: 0; restarted nodes then abstain, see [`after_restart`](Self::after_restart).
     ///
-    /// More nodes must agree: ceil((N + d + 1) / 2) of N nodes if d may lose their data, which is 4 of 5 for one or two. Fewer nodes may be
-    /// down at the same time, and a restarted node votes at once.
+    /// More nodes must agree: ceil((N + d + 1) / 2) of N nodes if d may lose their data. That is 4 of 5 for one or two. Fewer nodes
+    /// may be down at the same time, and a restarted node votes at once.
     pub const fn tolerated_data_loss(mut self, nodes: usize) -> Self {
         self.policy.tolerated_data_loss = nodes;
         self
@@ -73,11 +74,12 @@ impl Tuning {
         self
     }
 
-    /// Sets how many times, and for how long, calls of this manager may pass a lock to each other while callers of other processes wait for
-    /// it. The first limit that is reached ends it. Default: 16 times, 20 ms, counted from the first notice of a waiter.
+    /// Limits how often, and for how long, calls of this manager pass a lock to each other while callers of other processes wait.
+    /// The first limit that is reached ends it. Default: 16 times, 20 ms, counted from the first notice of a waiter.
     ///
-    /// Passing a lock within a process needs no command; handing it to another process takes two round trips or more. Larger limits increase
-    /// the throughput, smaller limits keep closer to the order of arrival. With zero passes or zero time, other processes come first.
+    /// Passing a lock within a process needs no command; handing it to another process takes two round trips or more. Larger limits
+    /// increase the throughput, smaller limits keep closer to the order of arrival. Zero passes or zero time put other processes
+    /// first.
     ///
     /// If no other process is known to wait, the lock is passed on for at most one `ttl`. Then it is released and acquired again.
     pub const fn local_handover(mut self, passes: u32, time: Duration) -> Self {

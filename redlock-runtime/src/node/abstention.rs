@@ -1,24 +1,25 @@
-//! Decides whether a node abstains, and what its answers prove meanwhile.
+//! Decides if a node abstains, and what its answers prove while it does.
 //!
-//! A server that was restarted, or whose data was replaced, may have forgotten locks that it had granted, and grants them
-//! again while their holders go on. So its grants do not count before the leases that it may have forgotten have ended:
+//! A server that was restarted, or whose data was replaced, may have forgotten locks that it had granted. It grants them again while their
+//! holders continue. Its grants are therefore ignored until the leases that it may have forgotten have ended:
 //!
-//! 1. Each connection reads the identity of the server and a marker in its data ([`Marker`]), and compares both with the [`KnownServer`]
-//!    at the same address. A connection whose server loses its data ends (`node::redis::verification`).
-//! 2. The node votes at once in three cases. The server is the same process as before, with the same data. Or the old and the new
-//!    process are configured to write each command to disk before they answer, and the data has the marker and the receipt of the last
-//!    connection of this process: the data directory is neither empty nor an older copy. Or the manager trusts restarted servers ([`AfterRestart::Trust`]).
-//! 3. Otherwise the node abstains for as long as the longest lease that may have been given there, with the drift of the
-//!    clocks. After a restart that is counted from the earliest moment at which the new process was running for certain,
-//!    because it has forgotten nothing that was granted later. After a promotion or a replacement it is counted from now:
-//!    until when the server before has granted anything, nobody knows.
-//! 4. A server is *young* if the age of its process or of its data is below that when the manager first connects to it: the manager does
-//!    not know which locks had been granted before. A young process counts as young even if it writes every command to disk: nothing proves
-//!    that its predecessor did. A young node abstains for the remaining time if a quorum of other nodes is older by the same measure or has not
-//!    been reached yet. Otherwise it votes, so that a cold start of all nodes does not wait. Young nodes that started within [`SAME_START`] of each
-//!    other have the same age. So a node that restarts once after a cold start is not trusted, unless it restarts within that time.
-//! 5. Meanwhile the node executes commands as ever: [`worth`] turns what would prove a lease into an error, and an
-//!    extension into [`Reply::Found`], which counts for whoever can prove that nobody else has had the lock there since.
+//! 1. Each connection reads the identity of the server and a marker in its data ([`Marker`]), and compares both with the [`KnownServer`] at
+//!    the same address. A connection whose server loses its data ends (`node::redis::verification`).
+//! 2. The node votes at once in three cases:
+//!    - The server is the same process as before, with the same data.
+//!    - The old and the new process are configured to write each command to disk before they answer, and the data has the marker and the
+//!      receipt of the last connection of this process. The data directory is then neither empty nor an older copy.
+//!    - The manager trusts restarted servers ([`AfterRestart::Trust`]).
+//! 3. Otherwise the node abstains for the longest lease that may have been granted there, plus the drift of the clocks. After a restart,
+//!    this time starts at the earliest moment at which the new process was certainly running: the process has forgotten no later grant.
+//!    After a promotion or a replacement, it starts now: the time of the last grant of the previous server is unknown.
+//! 4. A server is *young* if the age of its process or of its data is below this time when the manager first connects to it: the manager
+//!    does not know the earlier grants. A process that writes every command to disk can be young, too: its predecessor may not have done
+//!    so. A young node abstains for the remaining time if a quorum of other nodes is older by the same measure or has not been reached yet.
+//!    Otherwise it votes, so that a cold start of all nodes does not wait. Young nodes that started within [`SAME_START`] of each other
+//!    have the same age. A node that restarts once after a cold start is therefore not trusted, unless it restarts within that time.
+//! 5. An abstaining node executes commands as usual. [`worth`] turns the proof of a lease into an error, and an extension into
+//!    [`Reply::Found`]. The latter is a vote only for a holder that can prove that no other token has held the lock there since.
 
 use crate::error::NodeError;
 use crate::node::server_identity::{Identity, KnownServer, MEASURES};
@@ -28,37 +29,37 @@ use crate::request::AfterRestart;
 use crate::time::clock::Instant;
 use std::time::Duration;
 
-/// Servers count their uptime in whole seconds, from a start in whole seconds, so that it may be too long by this much.
-/// With less, a node could count again while a lease still runs that it has forgotten.
+/// Precision of the uptime: servers count it in whole seconds, from a start in whole seconds, so that it may be too long by this much. Too
+/// small: a node could vote again during a lease that it has forgotten.
 pub(super) const UPTIME_PRECISION: Duration = Duration::from_secs(1);
 
 /// Servers that start within this time of each other have started together. Too small: after a cold start in which one server is slow,
 /// that server abstains. Too large: a server that restarts without its data that soon after a cold start is trusted.
 pub(super) const SAME_START: Duration = Duration::from_secs(10);
 
-/// What counts when a server may have forgotten something.
+/// Policy for servers that may have forgotten data.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Caution {
     pub(crate) after_restart: AfterRestart,
     pub(crate) rules: Rules,
 }
 
-/// Until when the commands of one connection prove nothing, if so.
+/// Times until which the commands of one connection prove nothing.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Abstention {
-    /// The server may have forgotten leases until then.
+    /// The server may have forgotten leases until this time.
     pub(super) until: Option<Instant>,
-    /// The server was young by these measures when the manager first connected to it, and is so until then.
+    /// The server was young by these measures when the manager first connected to it, and stays young until these times.
     pub(super) young_until: [Option<Instant>; MEASURES],
 }
 
 impl Abstention {
-    /// Whether the connection was made while the node abstained.
+    /// Returns `true` if the connection was made while the node abstained.
     pub(crate) const fn is_any(self) -> bool {
         matches!(self, Self { until: Some(_), .. } | Self { young_until: [Some(_), _] | [_, Some(_)], .. })
     }
 
-    /// Whether the node may abstain after `now`: only then does it matter when a command was sent.
+    /// Returns `true` if the node may abstain after `now`: only then does it matter when a command was sent.
     pub(crate) fn is_any_after(self, now: Instant) -> bool {
         self.young_until.iter().chain([&self.until]).flatten().any(|until| now < *until)
     }
@@ -77,8 +78,7 @@ impl Abstention {
     }
 }
 
-/// What `answer` proves when the node abstained at the time at which its command was sent, for as long as is `left`:
-/// nothing of a lease.
+/// Removes the proof from `answer`, if the node abstained for `left` at the time at which its command was sent.
 pub(crate) fn worth(answer: Answer, left: Option<Duration>) -> Answer {
     match (answer, left) {
         (Ok(Reply::Granted { .. } | Reply::Entered { .. } | Reply::Kept), Some(left)) => {
@@ -89,8 +89,8 @@ pub(crate) fn worth(answer: Answer, left: Option<Duration>) -> Answer {
     }
 }
 
-/// Until when a node abstains whose server says that it is `identity`, where `before` was before. `longest_lease` is
-/// the longest that may have been granted, with the drift.
+/// Returns the time until which a node abstains. Its server reports `identity`, and `before` was the previous server. `longest_lease` is
+/// the longest lease that may have been granted, with the drift.
 pub(super) fn abstains_until(
     before: &KnownServer,
     identity: &Identity,
@@ -109,7 +109,7 @@ pub(super) fn abstains_until(
     before.abstains_until.max(restarted)
 }
 
-/// Returns the times until which a server is young that the manager connects to for the first time, by each measure.
+/// Returns the times until which a server is young at the first connection of the manager, by each measure.
 pub(super) fn young_until(
     identity: &Identity,
     Caution { after_restart, rules }: Caution,
@@ -126,11 +126,11 @@ pub(super) fn young_until(
     })
 }
 
-/// For how long, at least, the server that says that it is `identity` has been the only one at its address.
+/// Returns the minimum time for which the server with this `identity` has been the only one at its address.
 ///
-/// A process that was restarted has been for as long as it is running, which was not before the connection to its
-/// predecessor broke. One that ran before that was not restarted but took the place of the other, as a replica that was
-/// promoted does; and where the data was replaced, or the server `before` did not count, nothing is known of the time.
+/// A restarted process has been alone for its uptime, which began after the connection to its predecessor broke. A process that started
+/// earlier was not restarted but took the place of the other one, like a promoted replica. The time is then unknown. It is also unknown if
+/// the data was replaced, or if the server `before` had no vote.
 fn running_for(before: &KnownServer, identity: &Identity, rules: Rules, now: Instant) -> Duration {
     let since_lost = before.lost_at.map_or(Duration::ZERO, |lost_at| now.since(lost_at));
     let took_its_place = identity.uptime > since_lost + UPTIME_PRECISION || identity.data.previous.is_some();
@@ -150,7 +150,7 @@ mod tests {
     use AfterRestart::{Abstain, Trust};
 
     const LONGEST: Duration = Duration::from_millis(30_302);
-    /// What is left of it after five seconds.
+    /// The remaining lease after five seconds.
     const REST: Duration = Duration::from_millis(25_302);
 
     fn caution(after_restart: AfterRestart) -> Caution {
@@ -175,19 +175,19 @@ mod tests {
     #[test]
     fn a_server_with_another_identity_abstains() {
         let now = Instant::from_origin(Duration::from_secs(1000));
-        // Durable before and after, its uptime, how long ago the connection broke; how much longer it abstains.
+        // Durable before and after, its uptime, the time since the connection broke; the remaining abstention.
         let table = [
             (Abstain, false, false, 0, 0, Some(LONGEST)),
             (Abstain, false, false, 1, 5, Some(LONGEST)),
             (Abstain, false, false, 6, 5, Some(REST)),
             (Abstain, false, false, 6, 20, Some(REST)),
             (Abstain, false, false, 32, 40, None),
-            // It ran before: another one has its address now, or its clock was set after the start.
+            // The process is older: another one has its address now, or its clock was set after the start.
             (Abstain, false, false, 7, 5, Some(LONGEST)),
             (Abstain, false, false, 9999, 31, Some(LONGEST)),
             (Abstain, true, false, 0, 0, Some(LONGEST)),
             (Abstain, false, true, 0, 0, Some(LONGEST)),
-            // Nothing proves that the data is the same: see `only_the_marker_proves_that_data_was_kept`.
+            // Without a proof that the data is the same: see `only_the_marker_proves_that_data_was_kept`.
             (Abstain, true, true, 0, 0, Some(LONGEST)),
             (Trust, false, false, 0, 0, None),
         ];
@@ -208,7 +208,8 @@ mod tests {
     #[test]
     fn only_the_marker_proves_that_data_was_kept() {
         let now = Instant::from_origin(Duration::from_secs(1000));
-        // The process, whether its settings are durable, its marker. It was the first process before, with the marker `m` and the receipt 5.
+        // The process, `true` for durable settings, its marker. The previous process was the first one, with the marker `m` and the receipt
+        // 5.
         let table = [
             ("restarted with its data", "2", true, marker("m", 6, Some(5)), None),
             ("restarted empty", "2", true, marker("n", 1, None), Some(LONGEST)),
@@ -232,7 +233,7 @@ mod tests {
     #[test]
     fn replaced_data_and_a_promoted_replica_abstain_for_the_whole_lease() {
         let now = Instant::from_origin(Duration::from_secs(1000));
-        // Whether the server before counted, the process, its uptime, its data.
+        // `true` if the previous server had a vote, the process, its uptime, its data.
         let table = [
             ("nothing has happened", true, "1", 20, ["a", ""], None),
             ("it has got a replica", true, "1", 20, ["b", ""], None),
@@ -271,7 +272,7 @@ mod tests {
     fn what_is_left_of_an_abstention() {
         let at = |seconds: u64| Instant::from_origin(Duration::from_secs(seconds));
         let second = |seconds: u64| Some(Duration::from_secs(seconds));
-        // Until when for certain, and until when as a young one; whether older nodes are a quorum.
+        // End of the certain abstention, end as a young server, `true` if older nodes are a quorum.
         let table = [
             (None, None, true, None),
             (Some(9), None, false, second(4)),
@@ -299,7 +300,7 @@ mod tests {
         let table = [
             (Reply::Kept, Some(left), abstains.clone()),
             (Reply::Granted { smaller: false, number: None }, Some(left), abstains),
-            // The number is not taken over: the register may have been lost.
+            // The number is not used: the register may have been lost.
             (extended.clone(), Some(left), Ok(Reply::Found { waiters: 3, left })),
             (extended.clone(), None, Ok(extended)),
             (Reply::Kept, None, Ok(Reply::Kept)),

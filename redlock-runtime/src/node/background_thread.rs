@@ -1,12 +1,11 @@
-//! The thread of this library: it does what must not wait for the threads of the application.
+//! The thread of this library, for work that must not wait for the threads of the application.
 //!
-//! A task of the application that blocks its thread takes others with it: those that were woken there and that no other
-//! thread may steal, and sometimes all sockets and timers of its runtime. If the connections and renewals of a manager were
-//! such tasks, one blocked thread would cost every lock of the process. So they run on a thread of their own, with a runtime
-//! of its own, on which nothing runs that could block.
+//! A task of the application that blocks its thread delays other tasks: tasks that were woken there and cannot be stolen by another thread,
+//! and sometimes all sockets and timers of its runtime. If the connections and renewals of a manager were such tasks, one blocked thread
+//! could cost every lock of the process. They therefore run on a separate thread with a separate runtime, on which no task may block.
 //!
-//! All managers of a process share it: what it does for one takes microseconds, and a thread for each would only cost more.
-//! It ends when the last of their nodes is gone.
+//! All managers of a process share this thread: the work for each takes microseconds, and more threads would only cost more. The thread
+//! ends when the last of their nodes is gone.
 
 use std::convert::Infallible;
 use std::fmt;
@@ -18,10 +17,10 @@ use std::thread;
 use tokio::runtime::{Builder, Handle};
 use tokio::sync::oneshot;
 
-/// What the thread is called in a debugger and in the list of threads.
+/// Name of the thread in a debugger and in the list of threads.
 const NAME: &str = "redlock";
 
-/// The one that runs, if one does.
+/// The running thread, if there is one.
 static RUNNING: Mutex<Weak<BackgroundThread>> = Mutex::new(Weak::new());
 
 pub(crate) struct BackgroundThread {
@@ -31,10 +30,10 @@ pub(crate) struct BackgroundThread {
 }
 
 impl BackgroundThread {
-    /// The thread of this process, started if it does not run.
+    /// Returns the thread of this process, and starts it if it does not run.
     ///
     /// # Errors
-    /// When the system gives no thread, or no descriptors for its runtime.
+    /// If the system provides no thread, or no descriptors for its runtime.
     pub(crate) fn shared() -> io::Result<Arc<Self>> {
         // No code that can panic runs under this mutex.
         let mut running = RUNNING.lock().unwrap_or_else(PoisonError::into_inner);
@@ -56,13 +55,13 @@ impl BackgroundThread {
         Ok(Self { handle, _end: end })
     }
 
-    /// Where to spawn tasks, which must never block.
+    /// Returns the handle to spawn tasks, which must never block.
     pub(crate) const fn handle(&self) -> &Handle {
         &self.handle
     }
 
-    /// Polls `future` in the context of this thread's runtime, on whichever thread and executor. Its sockets and timers belong to this
-    /// runtime: the caller may have none, or one without sockets.
+    /// Polls `future` in the context of this thread's runtime, on any thread and executor. Its sockets and timers belong to this runtime:
+    /// the caller may have none, or one without sockets.
     pub(crate) async fn within<F: Future>(&self, future: F) -> F::Output {
         let mut future = pin!(future);
         poll_fn(|cx| {

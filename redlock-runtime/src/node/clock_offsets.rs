@@ -1,19 +1,19 @@
-//! By how much the clocks of the nodes of a manager are ahead of ours: what the most of them show.
+//! Offsets between the clocks of the nodes of a manager and ours: the offset that most of them show.
 
 use crate::time::ballot_clock::{Ahead, Believed};
 use std::collections::BTreeMap;
 
-/// How far each clock is ahead, `None` for one that may not be asked; by node, and by address for each of its parts.
+/// Offset of each clock, `None` for one that may not be queried; by node, and by address for each of its parts.
 #[derive(Debug, Default)]
 pub(crate) struct ClockOffsets(BTreeMap<Box<str>, BTreeMap<Box<str>, Option<Ahead>>>);
 
 impl ClockOffsets {
-    /// The clock of the server at `address`, which is `node` or a part of it, is so much ahead.
+    /// Records the offset of the server at `address`, which is `node` or a part of it.
     pub(crate) fn told(&mut self, node: &str, address: &str, ahead: Option<Ahead>) {
         self.0.entry(node.into()).or_default().insert(address.into(), ahead);
     }
 
-    /// Forgets the parts of `node` that are not there any more.
+    /// Forgets the parts of `node` that are gone.
     pub(crate) fn retain(&mut self, node: &str, are_there: impl Fn(&str) -> bool) {
         if let Some(parts) = self.0.get_mut(node) {
             parts.retain(|address, _| are_there(address));
@@ -21,9 +21,9 @@ impl ClockOffsets {
         self.0.retain(|_, parts| !parts.is_empty());
     }
 
-    /// The one in the middle, and of two that are there the one that is less ahead, once so many nodes are known as are `needed`: a minority
-    /// that is far ahead or behind does not move it. A node that has parts is one, however many these are. Ours, where that many are
-    /// known, and too few of them may be asked.
+    /// Returns the median of the offsets once `needed` nodes are known; of two in the middle, the smaller one. A minority that is far ahead
+    /// or behind does not move it. A node with several parts is one node. Returns our clock if `needed` nodes are known, and too few of
+    /// them may be queried.
     pub(crate) fn middle(&self, needed: usize) -> Option<Believed> {
         let nodes: Vec<_> = self.0.values().filter_map(|parts| middle(parts.values().copied().flatten())).collect();
         let servers = (nodes.len() >= needed).then(|| middle(nodes.into_iter()).map(Believed::Servers)).flatten();

@@ -1,7 +1,7 @@
-//! The memory node and a real Redis node answer, publish and store alike, whatever the sequence of commands.
+//! Comparison of the memory node with a real Redis node: both must answer, publish and store the same for any sequence of commands.
 //!
-//! Redis runs in real time and the memory node in virtual time. Both are moved by the same hours or seconds, next to which
-//! the time that a test takes is nothing: on the server by shortening the expiry of every key.
+//! Redis runs in real time and the memory node in virtual time. Both advance by the same hours or seconds, which are far longer than the
+//! duration of a test. On the server, the expiry of every key is shortened.
 
 #![allow(
     clippy::expect_used,
@@ -43,23 +43,23 @@ use std::ops::RangeInclusive;
 use std::sync::Arc;
 use std::time::Duration;
 
-/// Runs the one sequence that this seed makes.
+/// Environment variable that selects a single sequence by its seed.
 const SEED: &str = "REDLOCK_DIFFERENTIAL_SEED";
 const SEQUENCES: u64 = 400;
 const STEPS: usize = 80;
 const KEYS: [&str; 4] = ["order:7", "order:{8}", "a}\n9", "{order:7}:t"];
-/// Which of them is the turnstile of the first one.
+/// Index of the turnstile of the first key.
 const TURNSTILE: usize = 3;
 const MANAGERS: usize = 3;
 const TOKENS: usize = 5;
-/// More than a sequence takes.
+/// More than the duration of a sequence.
 const TOLERANCE: Duration = Duration::from_secs(5);
-/// More than one takes in which many wait, on a machine that has much to do: no time passes in memory meanwhile.
+/// More than the duration of a sequence with many waiters, on a busy machine: no time passes in memory in the meantime.
 const TOLERANCE_OF_CROWDS: Duration = Duration::from_secs(60);
-/// Ends what was published so far.
+/// Channel of a message after all earlier ones.
 const MARK: &str = "mark";
 
-/// One of the two, with what it has published so far.
+/// The memory node, with its messages so far.
 struct Memory {
     clock: Clock,
     state: NodeState,
@@ -83,11 +83,11 @@ impl Memory {
     }
 }
 
-/// The other.
+/// The Redis node.
 struct Redis {
     node: Arc<RedisNode>,
     token_clock: Arc<TokenClock>,
-    /// Block, since nothing but the virtual clock may move tokio's timers.
+    /// These connections block: only the virtual clock may move tokio's timers.
     server: redis::Connection,
     subscriber: PubSub<'static>,
 }
@@ -106,7 +106,7 @@ impl Redis {
         Self { node, token_clock, server: client.get_connection().unwrap(), subscriber }
     }
 
-    /// What was published since the last time.
+    /// Returns the messages since the last call.
     fn published(&mut self) -> Vec<Wakeup> {
         let _: i64 = self.server.publish(MARK, "").unwrap();
         let mut published = Vec::new();
@@ -121,7 +121,7 @@ impl Redis {
         }
     }
 
-    /// The tokens that have `key` in one of these classes, in their order.
+    /// Returns the tokens that hold `key` in one of these classes, sorted.
     fn readers(&mut self, key: &str, kind: &str, classes: RangeInclusive<u64>) -> Vec<String> {
         if kind != "zset" {
             return Vec::new();
@@ -138,7 +138,7 @@ impl Redis {
         live
     }
 
-    /// The tokens that wait for `key`, and as what; behind each that was heard of stands its heartbeat.
+    /// Returns the tokens that wait for `key` with their classes; each token that has asked is followed by its heartbeat.
     fn waiting(&mut self, key: &str) -> Vec<(String, &'static str)> {
         let queue = queue_name(key);
         let waiting: Vec<(String, f64)> = self.server.zrange_withscores(queue, 0, -1).unwrap();
@@ -157,7 +157,7 @@ impl Redis {
         waiting
     }
 
-    /// Whoever waits was heard of just now: a sequence may take longer than they may be silent, and no time passes in memory.
+    /// Refreshes the heartbeats of all waiters: a sequence may take longer than the maximum silence, and no time passes in memory.
     fn hear_all(&mut self) {
         let hear = "local time = redis.call('TIME')
         local now = time[1] * 1000 + math.floor(time[2] / 1000)
@@ -174,7 +174,7 @@ impl Redis {
     }
 
     fn pass(&mut self, time: Duration) {
-        // In the past, Redis expires the key at once.
+        // Redis expires a key with a negative time at once.
         let shorten = "for _, key in ipairs(redis.call('KEYS', '*')) do
             local left = redis.call('PTTL', key)
             if left >= 0 and redis.call('TYPE', key).ok == 'zset' then
@@ -201,13 +201,13 @@ pub(crate) struct Pair {
     managers: [ManagerId; MANAGERS],
     tokens: Vec<OwnerToken>,
     seen: BTreeSet<&'static str>,
-    /// Whether names that are only reserved are compared, and leases to a few seconds: not where a sequence may take longer than that.
+    /// `true` if reservations are compared, and leases to a few seconds: not for sequences that may take longer.
     is_brief: bool,
 }
 
 impl Pair {
     async fn start(url: &str) -> Self {
-        // One is of an older version, and is not told of the times of claims.
+        // One manager has an older version, and does not receive the times of claims.
         let managers = [ManagerId::random(), ManagerId::random(), ManagerId::of_old(fastrand::u128(..))];
         let memory = Memory {
             clock: Clock::tokio(),
@@ -230,13 +230,13 @@ impl Pair {
         other: Option<OwnerToken>,
     ) {
         let subject = Subject { other: other.map(Box::new), ..Subject::new(KEYS[key].into(), token) };
-        // Who shares its lock has a number if it had the lock alone before.
+        // A holder that shares its lock has a number if it held the lock exclusively before.
         let is_lowered = mode == Mode::Shared && fence.is_some();
         let subject = if is_lowered { subject.lowered() } else { Arc::new(subject.of_mode(mode)) };
         self.ask_about(verb, fence, subject).await;
     }
 
-    /// The same about several keys.
+    /// Sends a command for several keys.
     async fn ask_several(
         &mut self,
         verb: Verb,
@@ -295,7 +295,7 @@ impl Pair {
         }));
     }
 
-    /// Sends what the watchdog sends when many locks are due, which goes out together.
+    /// Sends the renewals of the watchdog for many locks, which are sent together.
     async fn extend_all(&mut self, ttl: Duration) {
         let subject = |key: &str, token| Arc::new(Subject::new(key.into(), token));
         let all = KEYS.iter().flat_map(|key| self.tokens.iter().map(move |token| subject(key, *token)));
@@ -310,7 +310,7 @@ impl Pair {
         self.seen.extend((extended > 1).then_some("several were extended at once"));
     }
 
-    /// Compares the owner with its mark, those who share the lock, and those who wait, with what they wait for.
+    /// Compares the owner with its mark, the readers, and the waiters with their classes.
     fn have_the_same_stored(&mut self, key: &str) {
         let (state, now, server) = (&self.memory.state, self.memory.clock.now(), &mut self.redis.server);
         let kind: String = redis::cmd("TYPE").arg(key).query(server).unwrap();
@@ -349,7 +349,7 @@ impl Pair {
         self.redis.pass(time);
     }
 
-    /// The tokens of one sequence, later than those of the sequence before, so that the clocks start anew.
+    /// Creates the tokens of one sequence, later than those of the previous sequence, so that the clocks start anew.
     fn begin(&mut self, sequence: u64) {
         let millis = (sequence + 1) * 1000;
         let tokens = (0..).map(|i| OwnerToken::new(self.managers[i % MANAGERS], TokenTime::new(millis + i as u64, 0)));
@@ -383,8 +383,8 @@ impl Pair {
         }
     }
 
-    /// Both empty again: whatever is there belongs to one of the tokens, or counts on. Twice, because a token that has
-    /// waited and takes the lock by a plain `SET` all the same, as no client does, leaves its queue with a second release.
+    /// Empties both nodes: all their keys belong to one of the tokens, or are registers. Releases twice: a token that has waited and then
+    /// takes the lock by a plain `SET` leaves its queue only with a second release. No client does this.
     async fn clear(&mut self) {
         let all = (0..KEYS.len()).flat_map(|key| (0..TOKENS).map(move |token| (key, token)));
         for (key, token) in all.clone().chain(all) {
@@ -398,7 +398,7 @@ impl Pair {
     }
 }
 
-/// A clock that shows nothing but what it sees.
+/// Returns a clock that shows only the times it has seen.
 fn at_the_beginning() -> TokenClock {
     let error = ClockError { skew_ms: i64::MIN, ..ClockError::default() };
     TokenClock::new(Clock::Tokio { origin: tokio::time::Instant::now(), error })
@@ -429,7 +429,7 @@ fn are_alike(memory: &Reply, redis: &Reply, tolerance: Duration) -> bool {
     }
 }
 
-/// The same, whenever claims began: the clocks differ.
+/// Removes the times of claims, because the clocks differ.
 fn without_times(published: Vec<Wakeup>) -> Vec<Wakeup> {
     let without = |notice| match notice {
         Notice::Claimed(Claim { length, begun }) => {
@@ -441,8 +441,8 @@ fn without_times(published: Vec<Wakeup>) -> Vec<Wakeup> {
     published.into_iter().map(|Wakeup { subject, notice }| Wakeup { subject, notice: without(notice) }).collect()
 }
 
-/// Those who share a lock are told in the order in which their leases end, which may do so in the same millisecond: notices that
-/// follow each other are put in the order of their tokens.
+/// Sorts adjacent notices by their tokens. Readers are notified in the order in which their leases end, and several may end in the same
+/// millisecond.
 fn in_order(mut published: Vec<Wakeup>) -> Vec<Wakeup> {
     let is_notice = |wakeup: &Wakeup| matches!(wakeup.notice, Notice::Contended { .. } | Notice::Wanted { .. });
     published.chunk_by_mut(|one, other| is_notice(one) && is_notice(other)).for_each(|notices| {
@@ -451,11 +451,11 @@ fn in_order(mut published: Vec<Wakeup>) -> Vec<Wakeup> {
     published
 }
 
-/// Every kind, what an adoption and a break find, what a holder gets and a yield that names a token, extensions that go out
-/// together, what those get who want several names, all kinds of wake-ups, and all ends of a fenced command.
+/// Number of kinds: every kind of reply, the results of an adoption and a break, of a vote for a holder and of a yield to a named token,
+/// combined extensions, results of requests for several keys, all kinds of wake-ups, and all results of a fenced command.
 const KINDS: usize = 71;
 
-/// Both nodes, in a time of their own, for what a fuzzer writes.
+/// Both nodes, in a separate virtual time, for the input of a fuzzer.
 #[cfg(any(test, fuzzing))]
 pub(crate) struct Compared {
     runtime: tokio::runtime::Runtime,
@@ -475,7 +475,7 @@ impl Compared {
         Self { runtime, pair, sequence: 0 }
     }
 
-    /// Gives the same commands to both; a panic says where they differ.
+    /// Sends the same commands to both nodes. Panics if they differ.
     pub(crate) fn run(&mut self, mut bytes: &[u8]) {
         let Self { runtime, pair, sequence } = self;
         *sequence += 1;
@@ -499,7 +499,7 @@ impl Compared {
 async fn memory_and_redis_answer_alike() {
     let server = RedisServer::start().await;
     let mut pair = Pair::start(&server.url()).await;
-    // From here on nothing waits for a timer, so that the virtual time moves only when it is told to.
+    // No task waits for a timer from here on, so that the virtual time moves only on request.
     tokio::time::pause();
     let one = std::env::var(SEED).ok().map(|seed| seed.parse().unwrap());
     for seed in one.map_or(0..SEQUENCES, |seed: u64| seed..seed + 1) {

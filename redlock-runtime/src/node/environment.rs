@@ -1,4 +1,4 @@
-//! What the nodes of one manager share: who it is, and what it wants to be told.
+//! State that the nodes of one manager share: its identity, and the receivers of events.
 
 use crate::lock::owner_token::ManagerId;
 #[cfg(any(test, fuzzing))]
@@ -18,37 +18,37 @@ use std::sync::Arc;
 use std::time::Duration;
 use tokio::sync::Notify;
 
-/// Takes note of a new connection. Called in the task of the connection, so it must neither block nor panic.
+/// Handles a new connection. Called in the task of the connection, so it must neither block nor panic.
 pub(crate) type Connected = Arc<dyn Fn() + Send + Sync>;
 
-/// What a node knows of the manager it belongs to.
+/// State of the manager that a node needs.
 #[derive(Clone)]
 pub(crate) struct Environment {
     pub(crate) manager: ManagerId,
     /// Prefix of the keys, channels and fencing registers of the manager: empty, or the namespace with its separator.
     pub(crate) namespace: Arc<str>,
-    /// What the process is called, for whoever looks at the clients of a server.
+    /// Name of the process in the server's list of clients.
     pub(crate) label: Arc<str>,
-    /// Takes in the times of the tokens that answers mention.
+    /// Observes the times of the tokens in replies.
     pub(crate) token_clock: Arc<TokenClock>,
     /// Notified at every change of any node of the manager.
     pub(crate) changed: Arc<Notify>,
-    /// Takes in the wake-ups of one node, so that each node has an environment of its own.
+    /// Receives the wake-ups of one node, so that each node has a separate environment.
     pub(crate) deliver: Deliver,
-    /// Called when there is a new connection to the node, as soon as it can be asked.
+    /// Called for each new connection to the node, as soon as it is usable.
     pub(crate) connected: Connected,
-    /// What the nodes find out about their servers.
+    /// Facts about the servers of the nodes.
     pub(crate) servers: Arc<ServerRegister>,
-    /// The replicas that have to confirm every lease of one node, if any have to.
+    /// The replicas that must confirm every lease of one node, if there are any.
     pub(crate) replicas: Option<Replicas>,
 }
 
-/// Replicas that have to have what a lease rests on.
+/// Replicas that must confirm the writes of a lease.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Replicas {
-    /// How many of them.
+    /// Number of these replicas.
     pub(crate) wanted: NonZeroU32,
-    /// How long they have for it.
+    /// Time limit of the confirmation.
     pub(crate) patience: Duration,
 }
 
@@ -60,7 +60,7 @@ impl fmt::Debug for Environment {
 
 #[cfg(any(test, fuzzing))]
 impl Environment {
-    /// That of a manager which has one node, trusts it, and wants to be told nothing.
+    /// Returns the environment of a manager with one trusted node, without receivers of events.
     pub(crate) fn of_lone_node(manager: ManagerId, clock: Clock) -> Self {
         let caution = Caution { after_restart: AfterRestart::Trust, rules: Rules::default() };
         Self {

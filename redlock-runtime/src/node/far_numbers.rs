@@ -1,8 +1,8 @@
 //! Fencing numbers that are further ahead of the servers' clocks than any clock explains.
 //!
-//! A register may hold such a number because the clocks of all servers were set back, or because one server is damaged or somebody has
-//! written to its register. In the second case, a ballot above the number would raise the registers of all other nodes, and the
-//! numbers would run out soon. A far number therefore counts only if a quorum of nodes has returned it or a larger one. Until then,
+//! There are two reasons for such a number in a register: the clocks of all servers were set back, or one server is damaged or another
+//! program has written to its register. In the second case, a ballot above the number would raise the registers of all other nodes, and the
+//! numbers would run out soon. A far number is therefore used only if a quorum of nodes has returned it or a larger one. Before that,
 //! ballots follow the clock: the other nodes accept them, and one node that refuses does not matter.
 
 use std::collections::{BTreeMap, HashMap};

@@ -1,8 +1,8 @@
-//! The embedded node: the commands of a Redis node on state in memory, in virtual time when tokio's clock is paused.
+//! The embedded node: executes the commands of a Redis node on state in memory, in virtual time if tokio's clock is paused.
 //!
-//! All who wait for it are in this process. What it has to say to them is kept until somebody asks for it who has no mutex of
-//! an acquisition, as whoever sends a command has: it may be about any other one. So those who wait are woken, and the first of
-//! them brings it to all ([`deliver`](Node::deliver)).
+//! All its waiters are in this process. The sender of a command may hold the mutex of an acquisition, and a notification may concern any
+//! other acquisition. Notifications are therefore stored until a caller without such a mutex delivers them: the waiters are woken, and the
+//! first of them delivers the notifications to all ([`deliver`](Node::deliver)).
 
 use crate::error::NodeError;
 use crate::lock::{LockKey, OwnerToken};
@@ -18,7 +18,7 @@ use std::future::ready;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
-/// What the node is called: there is one in a manager.
+/// Label of the node: a manager has at most one.
 const LABEL: &str = "memory";
 
 #[derive(Debug)]
@@ -26,7 +26,7 @@ pub(crate) struct MemoryNode {
     clock: Clock,
     state: Mutex<NodeState>,
     environment: Environment,
-    /// What was said, and not delivered yet.
+    /// Notifications that are not delivered yet.
     said: Mutex<Vec<Wakeup>>,
 }
 
@@ -92,7 +92,7 @@ impl Node for MemoryNode {
 
     fn deliver(&self) {
         loop {
-            // Under no mutex: whoever is told may send commands, by which others are to be told.
+            // Without a mutex: the receiver may send commands that cause further notifications.
             let said = std::mem::take(&mut *self.said());
             if said.is_empty() {
                 return;
@@ -103,7 +103,7 @@ impl Node for MemoryNode {
         }
     }
 
-    /// There are no wake-ups to miss: they are kept until they are delivered.
+    /// Always `true`: wake-ups are stored until they are delivered, and cannot be missed.
     fn is_listening_for(&self, _key: &LockKey) -> bool {
         true
     }

@@ -1,15 +1,15 @@
 //! Agreed fencing numbers that nodes of one manager have yet to learn.
 //!
-//! A number counts when a quorum has accepted it. If only that quorum knew it, the loss of one server's data could leave the next quorum
+//! A number is agreed when a quorum has accepted it. If only that quorum knew it, the loss of one server's data could leave the next quorum
 //! without any node that knows it, and the next number could be smaller. Therefore:
 //!
-//! 1. A node that has not accepted an agreed number *owes* it, until it replies that its register is not lower. Most replies are in
-//!    flight when the number is agreed: the reply to the proposal settles the debt.
-//! 2. A node that may have other data than before is *taught* every number that this process knows: from the beginning of the slots,
-//!    in batches.
-//! 3. Learning is not accepting. A learnt number raises the register, and is never counted for a quorum.
+//! 1. A node that has not accepted an agreed number *owes* it, until it replies that its register is not lower. Most replies are in flight
+//!    when the number is agreed: the reply to the proposal settles the debt.
+//! 2. A node that may have other data than before is *taught* every number that this process knows: from the beginning of the slots, in
+//!    batches.
+//! 3. Learning is not accepting. A learnt number raises the register, and is never part of a quorum.
 //!
-//! `client/number_delivery` sends what is listed here. Only nodes with a delivery are listed.
+//! `client/number_delivery` sends the listed numbers. Only nodes with a delivery are listed.
 
 use crate::protocol::command::Number;
 use crate::time::ballot_clock::{BallotClock, SLOTS};
@@ -20,8 +20,8 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 use tokio::sync::Notify;
 
-/// How long the reply to a proposal may take before the number is sent once more. Too short: numbers are sent twice over long
-/// distances. Too long: a loss of data within that time makes a number unknown.
+/// Time limit for the reply to a proposal, after which the number is sent once more. Too short: numbers are sent twice over long distances.
+/// Too long: a loss of data within that time makes a number unknown.
 pub(crate) const PATIENCE: Duration = Duration::from_millis(500);
 
 /// Maximum number of registers that are raised together. Too small: many slots take many round trips. Too large: commands of locks
@@ -36,7 +36,7 @@ pub(crate) struct OwedNumbers {
     nodes: Mutex<Vec<Debtor>>,
 }
 
-/// What one node has yet to learn.
+/// The numbers that one node has yet to learn.
 #[derive(Debug)]
 struct Debtor {
     node: Box<str>,
@@ -48,7 +48,7 @@ struct Debtor {
     losses: u64,
     /// Wakes the delivery.
     changed: Arc<Notify>,
-    /// The delivery waits for the first debt.
+    /// `true` if the delivery waits for the first debt.
     is_idle: bool,
     is_closed: bool,
 }
@@ -56,18 +56,18 @@ struct Debtor {
 #[derive(Clone, Copy, Debug)]
 struct Debt {
     number: u64,
-    /// Since when the node has owed a number of the slot, or when the last attempt failed.
+    /// Time since when the node has owed a number of the slot, or of the last failed attempt.
     since: Instant,
 }
 
-/// What the delivery of a node does next.
+/// Next action of the delivery of a node.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) enum Next {
-    /// Sends these.
+    /// Sends these numbers.
     Send(Batch),
-    /// Waits until then or until it is woken.
+    /// Waits until this time or until it is woken.
     Wait(Option<Instant>),
-    /// Sends these and ends: the manager is gone.
+    /// Sends these numbers and ends: the manager is gone.
     End(Batch),
 }
 
@@ -75,7 +75,7 @@ pub(crate) enum Next {
 #[derive(Debug, Default, PartialEq, Eq)]
 pub(crate) struct Batch {
     pub(crate) numbers: Vec<(u16, u64)>,
-    /// They are a part of what the node is taught.
+    /// The position, if the batch is a part of the numbers that the node is taught.
     lesson: Option<Lesson>,
 }
 
@@ -87,7 +87,7 @@ struct Lesson {
 }
 
 impl OwedNumbers {
-    /// Lists `node`, whose delivery begins. Returns what wakes the delivery.
+    /// Lists `node`, whose delivery begins. Returns the notifier for the delivery.
     pub(crate) fn open(&self, node: &str) -> Arc<Notify> {
         let changed = Arc::new(Notify::new());
         let debtor = Debtor {
@@ -133,7 +133,7 @@ impl OwedNumbers {
         }
     }
 
-    /// Returns `true` if any node owes a number. Every reply to a proposal looks at this.
+    /// Returns `true` if any node owes a number. Every reply to a proposal checks this.
     pub(crate) fn are_any(&self) -> bool {
         self.debts.load(Ordering::Relaxed) > 0
     }
@@ -143,7 +143,7 @@ impl OwedNumbers {
         match (reply, slots) {
             (Number::Accepted(number), slots) => slots.iter().for_each(|slot| self.settle(node, *slot, number)),
             (Number::Refused { largest }, [slot]) => self.settle(node, *slot, largest),
-            // Which of the registers is that large is not known.
+            // The reply does not tell which of the registers has this number.
             (Number::Refused { .. }, _) => {}
         }
     }
@@ -168,7 +168,7 @@ impl OwedNumbers {
         });
     }
 
-    /// Returns what the delivery of `node` does at `now`. `known` has every number that this process knows.
+    /// Returns the next action of the delivery of `node` at `now`. `known` has every number that this process knows.
     pub(crate) fn next(&self, node: &str, known: &BallotClock, now: Instant) -> Next {
         loop {
             let begun = self.with(node, |debtor| Some((debtor.lesson.filter(|_| !debtor.is_closed)?, debtor.losses)));
@@ -192,7 +192,7 @@ impl OwedNumbers {
         }
     }
 
-    /// Records that `node` has not answered for `slot`: it is asked again later.
+    /// Records that `node` has not answered for `slot`: the number is sent again later.
     pub(crate) fn postpone(&self, node: &str, slot: u16, now: Instant) {
         self.with(node, |debtor| {
             if let Some(debt) = debtor.debts.get_mut(&slot) {
@@ -221,7 +221,7 @@ impl OwedNumbers {
 }
 
 impl Debtor {
-    /// Returns what is done about the debts at `now`.
+    /// Returns the next action for the debts at `now`.
     fn next_debts(&mut self, now: Instant) -> Next {
         let numbers = |is_due: &dyn Fn(&Debt) -> bool| {
             let due = self.debts.iter().filter(|(_, debt)| is_due(debt)).map(|(slot, debt)| (*slot, debt.number));
@@ -250,7 +250,7 @@ mod tests {
         Instant::from_origin(Duration::from_millis(millis))
     }
 
-    /// One node, and the numbers that the process knows.
+    /// Returns one node, and the numbers that the process knows.
     fn one_node() -> (OwedNumbers, BallotClock) {
         let owed = OwedNumbers::default();
         owed.open(NODE);

@@ -1,4 +1,4 @@
-//! Answers that are still to come, and who gets them.
+//! Pending answers to commands, and their recipients.
 
 use crate::error::NodeError;
 use crate::protocol::command::Answer;
@@ -8,18 +8,18 @@ use std::pin::Pin;
 use std::task::{Context, Poll, ready};
 use tokio::sync::oneshot::{self, error::TryRecvError};
 
-/// The answer to a command that was sent, given out once.
+/// The answer to a command that was sent. It can be taken once.
 #[derive(Debug)]
 pub(crate) struct Pending(Source);
 
-/// Where the answer comes from.
+/// Source of the answer.
 #[derive(Debug)]
 enum Source {
-    /// It was taken, or there is none.
+    /// The answer was taken, or there is none.
     Gone,
-    /// It is here. Boxed: every held lock keeps room for one answer of each node, and most of them come later.
+    /// An answer that has arrived. Boxed: every held lock reserves space for one answer of each node, and most of them come later.
     Here(Box<Answer>),
-    /// From a [`Recipient::task`].
+    /// The channel of a [`Recipient::task`].
     Later(oneshot::Receiver<Answer>),
 }
 
@@ -28,7 +28,7 @@ impl Pending {
         Self(Source::Here(Box::new(answer)))
     }
 
-    /// No answer, as of a command that was not sent yet.
+    /// Returns a pending answer that never comes, as for a command that was not sent yet.
     pub(crate) const fn none() -> Self {
         Self(Source::Gone)
     }
@@ -37,18 +37,18 @@ impl Pending {
         Self(Source::Later(answer))
     }
 
-    /// The answer, once. Whoever polls is woken when it comes.
+    /// Polls for the answer, which is returned once. The last poller is woken when it arrives.
     pub(crate) fn poll_answer(&mut self, cx: &mut Context<'_>) -> Poll<Answer> {
         if let Source::Later(answer) = &mut self.0 {
             let answer = ready!(Pin::new(answer).poll(cx));
             *self = Self::none();
-            // A connection that is gone has answered nothing.
+            // A connection that is gone has not answered.
             return Poll::Ready(answer.unwrap_or(Err(NodeError::Disconnected)));
         }
         self.take().map_or(Poll::Pending, Poll::Ready)
     }
 
-    /// The answer, if it is here. Whoever has polled for it before is still woken when it comes.
+    /// Returns the answer, if it has arrived. A task that has polled for it before is still woken when it arrives.
     pub(crate) fn try_answer(&mut self) -> Option<Answer> {
         let Source::Later(answer) = &mut self.0 else { return self.take() };
         let answer = match answer.try_recv() {
@@ -60,7 +60,7 @@ impl Pending {
         Some(answer)
     }
 
-    /// The answer that is here.
+    /// Takes an answer that has arrived.
     fn take(&mut self) -> Option<Answer> {
         match mem::replace(&mut self.0, Source::Gone) {
             Source::Here(answer) => Some(*answer),
@@ -69,36 +69,35 @@ impl Pending {
     }
 }
 
-/// Who gets the answer to a command.
+/// Recipient of the answer to a command.
 pub(crate) struct Recipient(Receive);
 
 enum Receive {
     /// Passes the answer to a [`Pending`].
     Task(oneshot::Sender<Answer>),
-    /// Does the same, and drops something then. Boxed: few do.
+    /// Passes the answer to a [`Pending`], and then drops a value. Boxed because it is rare.
     Watched(Box<(oneshot::Sender<Answer>, Box<dyn Send>)>),
     Background(Box<dyn FnOnce(Answer) + Send>),
 }
 
 impl Recipient {
-    /// A task that may wait for the answer, and what it waits with.
+    /// Creates a recipient for a task, and the pending answer that the task can wait for.
     pub(crate) fn task() -> (Self, Pending) {
         let (answer, pending) = oneshot::channel();
         (Self(Receive::Task(answer)), Pending::later(pending))
     }
 
-    /// The same as [`task`](Self::task), and `watch` is dropped when there is an answer, or will be none. As of a function in the
-    /// background, that must neither block nor panic.
+    /// Like [`task`](Self::task). The `watch` is dropped when the answer arrives or can no longer arrive. Its `drop` must neither block nor
+    /// panic, like a function in the background.
     pub(crate) fn watched(watch: impl Send + 'static) -> (Self, Pending) {
         let (answer, pending) = oneshot::channel();
         (Self(Receive::Watched(Box::new((answer, Box::new(watch))))), Pending::later(pending))
     }
 
-    /// A function that is called with the answer.
+    /// Creates a recipient that calls a function with the answer.
     ///
-    /// It is called in the task of the connection, or by whoever sends the command when there is no connection, with
-    /// every mutex that the sender has locked. So `receive` must neither block nor panic, send anything to a node, or
-    /// look at a lock.
+    /// The function is called in the task of the connection. Without a connection, the sender of the command calls it, with every mutex
+    /// that it has locked. `receive` must therefore neither block nor panic, send a command to a node, or read the state of a lock.
     pub(crate) fn background(receive: impl FnOnce(Answer) + Send + 'static) -> Self {
         Self(Receive::Background(Box::new(receive)))
     }
@@ -107,12 +106,12 @@ impl Recipient {
     pub(crate) fn answer(self, answer: Answer) {
         match self.0 {
             Receive::Task(task) => {
-                // Whoever asked may be gone.
+                // The caller may be gone.
                 let _ = task.send(answer);
             }
             Receive::Watched(watched) => {
                 let (task, watch) = *watched;
-                // Before the task, which may ask again at once.
+                // Before the task, which may send another command at once.
                 drop(watch);
                 let _ = task.send(answer);
             }
@@ -120,7 +119,7 @@ impl Recipient {
         }
     }
 
-    /// Whether nobody wants the answer any more.
+    /// Returns `true` if no caller waits for the answer any more.
     pub(crate) fn is_gone(&self) -> bool {
         match &self.0 {
             Receive::Task(task) => task.is_closed(),

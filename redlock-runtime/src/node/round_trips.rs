@@ -1,4 +1,4 @@
-//! How far away the nodes of a manager are, as far as that is known: far enough for a majority of them to be waited for.
+//! Known round trips to the nodes of a manager: how long the answers of a majority take.
 
 use std::collections::BTreeMap;
 use std::fmt;
@@ -6,35 +6,34 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
-/// By how much a longer round trip than before is believed, as a part of what was known (an eighth). Smaller, a network
-/// that became slower is noticed later; larger, one answer that took its time makes all calls wait longer for nodes that are
-/// dead.
+/// Divisor of the maximum growth of a known round trip by one longer measurement (an eighth). Too large: a slower network is noticed later.
+/// Too small: one slow answer makes all calls wait longer for dead nodes.
 const BELIEVED: u32 = 8;
 
-/// The least by which it is believed. Smaller, what was known as nearly nothing never grows.
+/// Minimum of this growth. Too small: a known round trip of nearly zero never grows.
 const LEAST_BELIEVED: Duration = Duration::from_micros(50);
 
-/// By node, and by address for each of its parts.
+/// Round trips by node, and by address for each of its parts.
 type Shortest = BTreeMap<Box<str>, BTreeMap<Box<str>, Duration>>;
 
 /// The round trips to the nodes of one manager.
 ///
-/// What counts is the shortest one of each node lately: the distance, and not how busy somebody was. A node that has parts is
-/// as far away as the farthest of those that are connected, because any of them may have the key.
+/// The shortest recent round trip of each node is used: it measures the distance, and not the load. The distance of a node with several
+/// parts is that of the farthest connected part, because any of them may have the key.
 pub(crate) struct RoundTrips {
     needed: usize,
     shortest: Mutex<Shortest>,
-    /// The longest of the shortest majority, in microseconds; zero when it is not known.
+    /// The longest round trip in the nearest majority, in microseconds; zero if it is unknown.
     to_quorum: AtomicU64,
 }
 
 impl RoundTrips {
-    /// For a manager that needs so many nodes.
+    /// Creates the round trips of a manager that needs this many nodes.
     pub(crate) fn new(needed: usize) -> Self {
         Self { needed, shortest: Mutex::default(), to_quorum: AtomicU64::new(0) }
     }
 
-    /// The server at `address`, which is `node` or a part of it, has answered after so long.
+    /// Records that the server at `address`, which is `node` or a part of it, has answered after this `round_trip`.
     pub(crate) fn measured(&self, node: &str, address: &str, round_trip: Duration) {
         let mut shortest = self.shortest();
         match shortest.get_mut(node).and_then(|parts| parts.get_mut(address)) {
@@ -44,7 +43,7 @@ impl RoundTrips {
         self.decide(&shortest);
     }
 
-    /// The connection to `address` broke: a node of which no part is left does not count among those that are near.
+    /// Records that the connection to `address` broke: a node without remaining parts is no longer among the near ones.
     pub(crate) fn disconnected(&self, node: &str, address: &str) {
         let mut shortest = self.shortest();
         if let Some(parts) = shortest.get_mut(node) {
@@ -54,7 +53,7 @@ impl RoundTrips {
         self.decide(&shortest);
     }
 
-    /// How long the answers of a majority take at least, of those nodes that answer; zero when it is not known.
+    /// Returns the minimum time for the answers of a majority of the nodes that answer; zero if it is unknown.
     pub(crate) fn to_quorum(&self) -> Duration {
         Duration::from_micros(self.to_quorum.load(Ordering::Relaxed))
     }
@@ -65,8 +64,8 @@ impl RoundTrips {
         let micros = |distance: Duration| u64::try_from(distance.as_micros()).unwrap_or(u64::MAX);
         match self.needed.checked_sub(1).and_then(|index| sorted.get(index)) {
             Some(last) => self.to_quorum.store(micros(*last), Ordering::Relaxed),
-            // With fewer, a majority is no nearer than the last of those. And what was known stays: the others may be back
-            // soon, and are where they were.
+            // With fewer nodes, a majority is not nearer than the last of them. The previous value stays: the others may soon be back, at
+            // the same distance.
             None => drop(self.to_quorum.fetch_max(sorted.last().copied().map_or(0, micros), Ordering::Relaxed)),
         }
     }

@@ -1,15 +1,15 @@
-//! Notices that the clock of a server was stepped, or that ours has stood still; and says when it was what it has shown.
+//! Detects steps of a server's clock and pauses of ours, and converts times of the server to our clock.
 //!
-//! Redis expires keys by the wall clock of its machine. When that is set forward, keys that were given before end earlier
-//! than whoever holds them thinks.
+//! Redis expires keys by the wall clock of its machine. If this clock is set forward, existing keys expire earlier than their holders
+//! expect.
 //!
-//! A server announces a claim with the time at which that began ([`ServerClock::earliest`]). The last answer has told how far
-//! its clock was ahead of ours at the most, which says when it was by ours at the earliest. That may not be later than now:
+//! A server announces a claim with the time at which the claim began ([`ServerClock::earliest`]). The last answer gives an upper bound of
+//! the offset between its clock and ours, and so the earliest time of the begin by our clock. This time must not be later than now:
 //! otherwise the clock was set forward in between.
 //!
-//! Two steps stay hidden. An announcement hides a step that is at most as long as the announcement was on its way, until the next answer.
-//! The allowance for the drift of healthy clocks hides a step that is smaller: 2 ms and 200 ppm of the time since the last answer. While locks
-//! are taken, that time is at most about 10 s ([`FRESH`](super::server_facts::FRESH)). What a lease proves allows for the larger drift factor.
+//! Two steps stay hidden. An announcement hides a step that is at most as long as its delay, until the next answer. The allowance for the
+//! drift of healthy clocks hides a smaller step: 2 ms and 200 ppm of the time since the last answer. While locks are taken, this time is at
+//! most about 10 s ([`FRESH`](super::server_facts::FRESH)). The proof of a lease allows for the larger drift factor.
 
 use crate::protocol::lease;
 use crate::protocol::rules::{Rule, Rules};
@@ -18,24 +18,24 @@ use crate::time::ballot_clock::{Ahead, USUAL_DRIFT};
 use crate::time::clock::Instant;
 use std::time::Duration;
 
-/// How old an answer may be by which a claim is proven. Larger, a step of the clock has more time to be hidden; smaller, those
-/// who wait, and ask once in a second, prove less often.
+/// Maximum age of an answer that can prove a claim. Too small: waiters, which ask once a second, prove claims less often. Too large: a step
+/// of the clock can stay hidden for longer.
 const OLDEST: Duration = Duration::from_secs(10);
 
-/// What is known of how far the clock of a server is ahead of ours.
+/// Known bounds of the offset of a server's clock.
 #[derive(Clone, Debug)]
 pub(crate) struct ServerClock {
     drift_factor: f64,
     last: Option<Offset>,
-    /// What the last answer on the present connection says by itself.
+    /// Bounds from only the last answer on the present connection.
     latest: Option<Offset>,
-    /// How far it is ahead at least, by the answer on the present connection that was the soonest here.
+    /// Lower bound of the offset, from the fastest answer on the present connection.
     least: Option<Ahead>,
-    /// The same when it was last told.
+    /// Lower bound at the last report.
     told: Option<Ahead>,
 }
 
-/// The bounds of the difference between the two clocks, in microseconds, and since when they hold.
+/// Bounds of the difference between the two clocks, in microseconds, and the time since when they hold.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 struct Offset {
     least: i64,
@@ -48,7 +48,7 @@ impl ServerClock {
         Self { drift_factor, last: None, latest: None, least: None, told: None }
     }
 
-    /// How far it is ahead of ours at least, if that is by so many microseconds more or less than what this has told before.
+    /// Returns the lower bound of the offset, if it differs from the last reported one by at least this many microseconds.
     pub(crate) fn news(&mut self, difference: u64) -> Option<Ahead> {
         let ahead = self.least?;
         if self.told.is_some_and(|told| told.differs_by(ahead) < difference) {
@@ -58,24 +58,24 @@ impl ServerClock {
         Some(ahead)
     }
 
-    /// Something else is known of it than what this has told.
+    /// Forgets the last report: another value is used instead.
     pub(crate) const fn untold(&mut self) {
         self.told = None;
     }
 
-    /// An answer says how far it is ahead `now`. Of several, the one counts that was the soonest here, until clocks may have drifted
-    /// apart by more than another one was later.
+    /// Updates the lower bound by an answer. The bound of the fastest answer is kept, until the clocks may have drifted apart by more than
+    /// the extra delay of a later answer.
     fn compare(&mut self, now: Offset) {
         let ahead = Ahead::new(now.least, now.seen);
-        // The second: it was set back.
+        // The second condition: the clock was set back.
         if self.least.is_none_or(|least| least <= ahead || now.most < least.at(now.seen)) {
             self.least = Some(ahead);
         }
     }
 
-    /// Takes in the `time` of the server, since 1970, from an answer that was `received` to what was `sent`.
+    /// Evaluates the `time` of the server, since 1970, from an answer that was `received` to a query that was `sent`.
     ///
-    /// When its clock has gone ahead by more than the drift of healthy clocks can explain, the result is by how much at the most.
+    /// If its clock has advanced by more than the drift of healthy clocks can explain, the result is the maximum size of this step.
     pub(crate) fn observe(&mut self, time: Duration, sent: Instant, received: Instant) -> Option<Duration> {
         let now = Offset::between(time, sent, received);
         self.latest = Some(now);
@@ -86,31 +86,31 @@ impl ServerClock {
             return u64::try_from(now.most.saturating_sub(last.least)).ok().map(Duration::from_micros);
         }
         if last.least <= now.most {
-            // Both are true: an answer that took long makes what was known before no less precise.
+            // Both bounds are valid: a slow answer makes the earlier knowledge no less precise.
             self.last = Some(Offset { least: last.least.max(now.least), most: last.most.min(now.most), ..now });
         }
         None
     }
 
-    /// The next connection may be to another server.
+    /// Forgets the connection: the next one may be to another server.
     pub(crate) const fn disconnected(&mut self) {
         (self.latest, self.least) = (None, None);
     }
 
-    /// When the clock of the server has shown `time`, of which a message has told that is here at `now`: at the earliest, by our
-    /// clock. `None` when that cannot be said.
+    /// Returns the earliest time, by our clock, at which the server's clock has shown `time`. A message that arrives `now` contains this
+    /// time. Returns `None` if it is unknown.
     pub(crate) fn earliest(&self, time: Duration, now: Instant, rules: Rules) -> Option<Instant> {
         if !rules.apply(Rule::ProofNeedsATime) {
             return Some(now);
         }
-        // Not what is left of several answers: a step that one of them has shown would be hidden by those before.
+        // Not the intersection of several answers: it would hide a step that one of them has revealed.
         let latest = self.latest.filter(|latest| now.since(latest.seen) <= OLDEST)?;
         let age = now.since(latest.seen);
         let at_earliest = |drift| {
             let since_origin = u64::try_from(micros(time).saturating_sub(latest.widened(drift).most)).ok()?;
             Some(Instant::from_origin(Duration::from_micros(since_origin)))
         };
-        // A step is more than healthy clocks drift apart. What is proven allows for clocks that are worse.
+        // A step is more than the drift of healthy clocks. The proof allows for worse clocks.
         let is_stepped = at_earliest(self.usual_drift(age)).is_some_and(|earliest| earliest > now);
         let earliest = at_earliest(micros(lease::drift(age, self.drift_factor)))?;
         (!is_stepped || !rules.apply(Rule::StepVoidsProof)).then_some(earliest)
@@ -124,7 +124,7 @@ impl ServerClock {
 }
 
 impl Offset {
-    /// What `time` says, which the server read from its clock after `sent` and before `received`.
+    /// Returns the bounds from a `time` that the server read from its clock after `sent` and before `received`.
     fn between(time: Duration, sent: Instant, received: Instant) -> Self {
         let (time, microsecond) = (micros(time), 1);
         let least = time.saturating_sub(micros(received.since_origin()).saturating_add(microsecond));
@@ -132,13 +132,13 @@ impl Offset {
         Self { least, most, seen: sent }
     }
 
-    /// What is left of the knowledge after the clocks may have drifted apart by `drift` microseconds.
+    /// Returns the bounds after the clocks may have drifted apart by `drift` microseconds.
     const fn widened(self, drift: i64) -> Self {
         Self { least: self.least.saturating_sub(drift), most: self.most.saturating_add(drift), ..self }
     }
 }
 
-/// Microseconds. What is longer than 290 000 years counts as that.
+/// Converts to microseconds. Durations above 290 000 years are cut to this value.
 fn micros(duration: Duration) -> i64 {
     i64::try_from(duration.as_micros()).unwrap_or(i64::MAX)
 }
@@ -153,7 +153,7 @@ mod tests {
         Instant::from_origin(Duration::from_millis(millis))
     }
 
-    /// Observations as (time of the server, sent, received), in milliseconds; the steps that they show.
+    /// Returns the steps that are found in observations of (time of the server, sent, received), in milliseconds.
     fn steps(observations: &[(u64, u64, u64)]) -> Vec<Option<u64>> {
         let mut clock = ServerClock::new(0.01);
         let observe = |(time, sent, received): &(u64, u64, u64)| {
@@ -163,7 +163,7 @@ mod tests {
         observations.iter().map(observe).collect()
     }
 
-    /// A name, what is seen, and what it shows.
+    /// A name, the observations, and the results.
     type Case<T> = (&'static str, &'static [(u64, u64, u64)], &'static [Option<T>]);
 
     #[test]
@@ -191,8 +191,8 @@ mod tests {
         }
     }
 
-    /// An answer, and what is told of a claim, as (time of the server, sent, received); how long after the first answer was sent
-    /// the claim began.
+    /// Returns the begin of a claim, relative to the time at which the first answer was sent. The answer is (time of the server, sent,
+    /// received); the announcement is (time of the server, arrived).
     fn begun(answer: (u64, u64, u64), (time, arrived): (u64, u64), rules: Rules) -> Option<u64> {
         let mut clock = ServerClock::new(0.01);
         let (told, sent, received) = answer;
@@ -203,7 +203,7 @@ mod tests {
 
     #[test]
     fn a_time_was_shown_at_the_earliest_when_the_clock_is_as_far_ahead_as_it_can_be() {
-        // Less the drift, 1 % of the age of the answer, 2 ms and a microsecond.
+        // Without the drift, 1 % of the age of the answer, 2 ms and a microsecond.
         let table = [
             ("at once", (1000, 1000, 1001), (1100, 1100), Some(96)),
             ("later", (1000, 1000, 1001), (2000, 2000), Some(987)),
@@ -234,7 +234,7 @@ mod tests {
         let mut clock = ServerClock::new(0.01);
         let of = |millis| Duration::from_millis(START + millis);
         clock.observe(of(0), at(0), at(1));
-        // It took longer than the step, so that both can be true.
+        // The answer took longer than the step, so that both can be true.
         assert_eq!(clock.observe(of(3000), at(1000), at(9000)), None);
         let earliest = clock.earliest(of(11_000), at(9100), Rules::default()).unwrap();
         assert!(earliest <= at(9000), "{earliest:?}");
@@ -242,7 +242,7 @@ mod tests {
 
     #[test]
     fn the_soonest_answer_says_how_far_a_clock_is_ahead_at_least() {
-        // Of answers as (time of the server, sent, received); how far it is ahead of `START` at least, where that is news, in ms.
+        // Answers as (time of the server, sent, received); the reported lower bound of the offset from `START`, in ms.
         let table: [Case<i64>; 7] = [
             ("as soon", &[(0, 0, 5), (1000, 1000, 1005)], &[Some(-5); 2]),
             ("sooner", &[(0, 0, 50), (1000, 1000, 1005)], &[Some(-50), Some(-5)]),
@@ -271,7 +271,7 @@ mod tests {
         clock.disconnected();
         assert_eq!(clock.earliest(Duration::from_millis(START), at(7), Rules::default()), None);
         assert_eq!(clock.news(100), None);
-        // Another server, by a slower answer: both could be of one clock.
+        // Another server, with a slower answer: both could have one clock.
         clock.observe(Duration::from_millis(START + 2), at(7), at(50));
         assert!(clock.news(100).is_some_and(|now| now < before));
     }

@@ -1,4 +1,4 @@
-//! What all connections to one address share: what is known of the server there, and how its clock goes.
+//! State that all connections to one address share: known facts about the server, and its clock.
 
 use crate::error::NodeError;
 use crate::node::abstention::Abstention;
@@ -15,20 +15,21 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
-/// So many microseconds more or less between the clocks of a server and ours matter to fencing numbers. Smaller, and each answer
-/// that tells the time would be compared with those of the other servers; larger, and owners that take turns faster than that are refused.
+/// Minimum change of the offset between a server's clock and ours that is reported for fencing numbers, in microseconds. Too small: each
+/// answer with the time causes a comparison with the other servers. Too large: fencing numbers are refused if the lock changes hands faster
+/// than this.
 const NEWS: u64 = 100;
 
-/// Age from which the last time of a server is too old: the next ballot, or the next command that takes a lock, asks for it. Too small: more
-/// commands. Too large: clocks that run apart make ballots smaller than those of others, and a step of the clock is noticed later if no lock
-/// is renewed.
+/// Age from which the last time of a server is too old: the next ballot, or the next command that takes a lock, queries it. Too small: more
+/// commands. Too large: drifting clocks make ballots smaller than those of other processes. A step of the clock is also noticed later if no
+/// lock is renewed.
 pub(crate) const FRESH: Duration = Duration::from_secs(10);
 
-/// For so long it is not told again that a server refuses the subscription. Smaller, a server whose connections break says it with
-/// each; larger, whoever looks into the log misses it.
+/// Minimum time between two log events for a refused subscription. Too small: an unstable server causes an event for each connection. Too
+/// large: a reader of the log misses it.
 const SAME_REFUSAL: Duration = Duration::from_secs(60);
 
-/// Time between two comparisons of the settings with those of other processes. Too small: more commands. Too large: a line is older than its
+/// Time between two comparisons of the settings with other processes. Too small: more commands. Too large: a line is older than its
 /// lifetime before it is written again.
 pub(crate) const COMPARED_EVERY: Duration = Duration::from_secs(20);
 
@@ -36,29 +37,30 @@ pub(crate) const COMPARED_EVERY: Duration = Duration::from_secs(20);
 /// permission that was granted has no effect for longer.
 const COMPARISON_REFUSED: Duration = Duration::from_secs(3600);
 
-/// What is known of the server at one address.
+/// Known facts about the server at one address.
 #[derive(Debug)]
 pub(crate) struct ServerFacts {
     address: Box<str>,
-    /// The cluster that the server is a member of, as its node is called.
+    /// The label of the node of the cluster that the server belongs to.
     cluster: Option<Box<str>>,
     servers: Arc<ServerRegister>,
     clock: Mutex<ServerClock>,
-    /// When it is asked for its time.
+    /// Time of the next query for its time.
     time_due: DueTime,
-    /// When a command that takes a lock asks for it. In contrast to a ballot, that command is served by the answer of the handshake.
+    /// Time of the next query by a command that takes a lock. The answer of the handshake is sufficient for this command, but not for a
+    /// ballot.
     step_check_due: DueTime,
     pub(crate) counters: NodeCounters,
-    /// Whether a member of a cluster has channels of its own.
+    /// `true` if a member of a cluster has separate channels.
     has_own_channels: AtomicBool,
     older_quorums: Mutex<OlderQuorums>,
-    /// How often it has refused to say when a lock is free.
+    /// Throttle for the event that it refuses the subscription.
     refusals: Throttle,
-    /// When the settings are compared.
+    /// Time of the next comparison of settings.
     comparison_due: DueTime,
-    /// The line of settings that this process has left there last.
+    /// The line of settings that this process last left there.
     left_settings: Mutex<Box<str>>,
-    /// How often other settings were found there.
+    /// Throttle for the event that other settings were found there.
     differences: Throttle,
 }
 
@@ -82,47 +84,47 @@ impl ServerFacts {
         }
     }
 
-    /// Of a member of the cluster that is the node called `cluster`.
+    /// Creates the facts about a member of the cluster that is the node called `cluster`.
     pub(crate) fn of_member(address: &str, cluster: &str, servers: Arc<ServerRegister>) -> Self {
         Self { cluster: Some(cluster.into()), ..Self::new(address, servers) }
     }
 
-    /// Whether the server is known to be a member of a cluster.
+    /// Returns `true` if the server is known to be a member of a cluster.
     pub(crate) const fn is_member(&self) -> bool {
         self.cluster.is_some()
     }
 
-    /// Whether the member of a cluster has channels of its own.
+    /// Records if the member of a cluster has separate channels.
     pub(crate) fn has_channels(&self, are_own: bool) {
         self.has_own_channels.store(are_own, Ordering::Release);
     }
 
-    /// Whether what the member of a cluster publishes comes from nobody else.
+    /// Returns `true` if the channels of the member are used by no other member.
     pub(crate) fn has_own_channels(&self) -> bool {
         self.has_own_channels.load(Ordering::Acquire)
     }
 
-    /// The node that the server is, or whose part it is.
+    /// Returns the label of the node that the server is, or belongs to.
     pub(crate) fn node(&self) -> &str {
         self.cluster.as_deref().unwrap_or(&self.address)
     }
 
-    /// The server has refused the subscription, by `error`. That is told now and then.
+    /// Records that the server has refused the subscription, by `error`. This is logged from time to time.
     pub(crate) fn does_not_tell(&self, error: &NodeError) {
         if let Some(times) = self.refusals.times(self.now(), SAME_REFUSAL) {
             events::not_listening(&self.address, error, times);
         }
     }
 
-    /// The time by our clock.
+    /// Returns the time by our clock.
     pub(crate) fn now(&self) -> Instant {
         self.servers.clock.now()
     }
 
-    /// There is a connection to a server that says that it is `identity`. Returns whether the node abstains on it.
+    /// Records a connection to a server with this `identity`. Returns its abstention.
     ///
     /// # Errors
-    /// [`NodeError::SameServer`] when it counts already, under another address.
+    /// [`NodeError::SameServer`] if it has a vote already, under another address.
     pub(crate) fn connected(&self, identity: Option<Identity>) -> Result<Abstention, NodeError> {
         self.servers.connected(&self.address, self.node(), identity)
     }
@@ -132,12 +134,12 @@ impl ServerFacts {
         self.servers.receipt(&self.address)
     }
 
-    /// The server says that it is `identity`, and a replica.
+    /// Records that the server is a replica with this `identity`.
     pub(crate) fn is_replica(&self, identity: Identity) {
         self.servers.is_replica(&self.address, self.node(), identity);
     }
 
-    /// Whether it matters that the server has forgotten something.
+    /// Returns `true` if a loss of data by the server would matter.
     pub(crate) fn is_distrusted(&self) -> bool {
         self.servers.distrusts()
     }
@@ -147,17 +149,17 @@ impl ServerFacts {
         self.servers.has_markers()
     }
 
-    /// Whether the server, which says that its data is `data`, still has what it had.
+    /// Returns `true` if the server, which reports the data set `data`, still has its previous data.
     pub(crate) fn has_kept(&self, data: DataSet) -> bool {
         self.servers.has_kept(&self.address, data)
     }
 
-    /// Records that the server has thrown data away, although its process and its connection are the same.
+    /// Records that the server has discarded data, although its process and its connection are the same.
     pub(crate) fn has_thrown_data_away(&self) {
         self.servers.may_have_other_data(self.node());
     }
 
-    /// For how much longer than `at` the node abstains, if so.
+    /// Returns how long the node abstains after `at`, if it does.
     pub(crate) fn abstains_for(&self, abstention: Abstention, at: Instant) -> Option<Duration> {
         abstention.left(at, || {
             // No code that can panic runs under this mutex.
@@ -167,18 +169,18 @@ impl ServerFacts {
         })
     }
 
-    /// A connection is about to be made. What was heard on the one before may have come after that was said to be broken.
+    /// Records that a connection is about to be made. Messages on the previous one may have arrived after its end was reported.
     pub(crate) fn connecting(&self) {
         self.clock().disconnected();
     }
 
-    /// The connection broke.
+    /// Records that the connection broke.
     pub(crate) fn disconnected(&self) {
         self.clock().disconnected();
         self.servers.disconnected(&self.address, self.node());
     }
 
-    /// The name of the node leads to another server, and the connection to this one has ended.
+    /// Records that the name of the node leads to another server, and that the connection to this one has ended.
     pub(crate) fn was_left(&self) {
         self.servers.leave(&self.address, self.node());
     }
@@ -188,24 +190,24 @@ impl ServerFacts {
         self.servers.run_id(&self.address)
     }
 
-    /// The server, which votes, has answered to what was `sent`.
+    /// Records a reply of the server, which has a vote, to a command that was `sent`.
     pub(crate) fn answered(&self, sent: Instant, received: Instant) {
         self.servers.round_trips.measured(self.node(), &self.address, received.since(sent));
     }
 
-    /// A notice that is here now and has come on the connection on which the server tells its time, with what it proves.
+    /// Adds the proof to a notice that arrives now, on the connection on which the server also reports its time.
     pub(crate) fn proven(&self, notice: Notice) -> Notice {
         let Notice::Claimed(claim) = notice else { return notice };
         if self.is_member() && !self.has_own_channels() {
-            // A cluster passes messages on, so that this one may be of another member: of its clock and its data, and behind
-            // answers of that member which say that the claim is over.
+            // A cluster forwards messages. This one may come from another member. It then depends on the clock and the data of that member,
+            // and may be older than replies of that member which end the claim.
             return Notice::Granted;
         }
         let earliest = self.clock().earliest(claim.begun, self.now(), self.servers.rules());
         earliest.map_or(Notice::Granted, |from| Notice::Proven(ProvenClaim { length: claim.length, from }))
     }
 
-    /// The server has told its `time`, since 1970, in the answer that is here to what was `sent`.
+    /// Records the `time` of the server, since 1970, in a reply that arrives now to a query that was `sent`.
     pub(crate) fn told(&self, time: Duration, sent: Instant) {
         let received = self.now();
         self.time_due.done(received, FRESH);
@@ -213,8 +215,8 @@ impl ServerFacts {
         self.told_at(received, time, sent);
     }
 
-    /// The same, in an answer that was `received` among the many with which a connection begins. It is slower than a short one, for which
-    /// the server is asked with the next ballot.
+    /// Like [`told`](Self::told), for a reply that was `received` among the many replies of a handshake. It is slower than a short one; the
+    /// next ballot requests a short one.
     pub(crate) fn told_first(&self, received: Instant, time: Duration, sent: Instant) {
         self.time_due.reset();
         self.step_check_due.done(received, FRESH);
@@ -234,24 +236,24 @@ impl ServerFacts {
         }
     }
 
-    /// Whether the server is to be asked for its time `now`. Who is told so asks.
+    /// Returns `true` if the server must be queried for its time `now`. The caller then does so.
     pub(crate) fn is_time_due(&self, now: Instant) -> bool {
         self.time_due.is_now(now, FRESH)
     }
 
-    /// Returns `true` if a command that takes a lock asks the server for its time `now`, since its clock was last compared too long ago. The
-    /// caller asks then.
+    /// Returns `true` if a command that takes a lock must query the time of the server `now`: its clock was last compared too long ago. The
+    /// caller then does so.
     pub(crate) fn is_step_check_due(&self, now: Instant) -> bool {
         self.step_check_due.is_now(now, FRESH)
     }
 
-    /// Returns `true` if the settings are to be compared with those of other processes `now`. The caller does so then.
+    /// Returns `true` if the settings must be compared with other processes `now`. The caller then does so.
     pub(crate) fn is_comparison_due(&self, now: Instant) -> bool {
         self.comparison_due.is_now(now, COMPARED_EVERY)
     }
 
-    /// Returns the line of settings to leave at the server, and the line to remove: that of this process before, if it was another one.
-    /// `None` for a member of a cluster, where the key would move with its slot, and if there are no settings to compare.
+    /// Returns the line of settings to leave at the server, and the previous line of this process to remove, if it differs. Returns `None`
+    /// for a member of a cluster, where the key would move with its slot, and without settings to compare.
     pub(crate) fn settings_to_leave(&self) -> Option<(String, Box<str>)> {
         let line = self.servers.settings().filter(|_| !self.is_member())?;
         let before = self.left_settings().clone();
@@ -259,7 +261,7 @@ impl ServerFacts {
         Some((line, before))
     }
 
-    /// Records that the server has the `line` of this process, and those of `others`, which differ. That is logged now and then.
+    /// Records that the server has the `line` of this process, and the differing lines of `others`. This is logged from time to time.
     pub(crate) fn has_left_settings(&self, line: String, others: &[OtherSettings]) {
         let now = self.now();
         self.comparison_due.done(now, COMPARED_EVERY);
@@ -272,7 +274,7 @@ impl ServerFacts {
         }
     }
 
-    /// The user may not leave the settings at the server.
+    /// Records that the user may not leave the settings at the server.
     pub(crate) fn refuses_settings(&self) {
         self.comparison_due.done(self.now(), COMPARISON_REFUSED);
     }
@@ -292,13 +294,13 @@ impl ServerFacts {
         self.servers.has_left_receipt(&self.address, marker);
     }
 
-    /// Records that the server does not write every command to disk any more.
+    /// Records that the server no longer writes every command to disk.
     pub(crate) fn is_not_durable(&self) {
         self.servers.is_not_durable(&self.address);
     }
 
-    /// The user may not ask for the time of the server, which counts as if that were ours. It is asked again on the next connection: the
-    /// server notes each refusal.
+    /// Records that the user may not query the time of the server. Our clock is used in its place. It is queried again on the next
+    /// connection: the server logs each refusal.
     pub(crate) fn tells_no_time(&self, now: Instant) {
         self.time_due.done(now, Duration::MAX);
         self.step_check_due.done(now, Duration::MAX);
@@ -327,7 +329,7 @@ mod tests {
     use crate::time::clock::{Clock, ClockError};
     use tokio::time::advance;
 
-    /// What the server's clock shows all the time.
+    /// The constant time of the server's clock.
     const TIME: Duration = Duration::from_secs(1_800_000_000);
 
     #[tokio::test(start_paused = true)]
@@ -344,7 +346,7 @@ mod tests {
         assert!(proves());
         facts.disconnected();
         assert!(!proves());
-        // The last answers are handed out when it is known that the connection is broken.
+        // The last replies are dispatched after the end of the connection is known.
         told();
         facts.connecting();
         assert!(!proves());
@@ -352,8 +354,7 @@ mod tests {
         assert!(proves());
     }
 
-    /// A process of one server whose clock shows [`TIME`] at the origin, and for how long what it sends and what it hears is on its
-    /// way.
+    /// A process of one server whose clock shows [`TIME`] at the origin, and the delays of its messages in both directions.
     struct Process {
         facts: ServerFacts,
         servers: Arc<ServerRegister>,
@@ -367,7 +368,7 @@ mod tests {
             Self::drifting(0, way)
         }
 
-        /// Its clock runs too fast by so many parts in a million.
+        /// The clock of the process runs too fast by this many parts in a million.
         fn drifting(drift_ppm: i32, [there, back]: [u64; 2]) -> Self {
             let ([there, back], origin) = ([there, back].map(Duration::from_micros), tokio::time::Instant::now());
             let clock = Clock::Tokio { origin, error: ClockError { drift_ppm, skew_ms: 0 } };
@@ -379,7 +380,7 @@ mod tests {
             TIME + self.origin.elapsed()
         }
 
-        /// The server tells its time, and what is said is on its way for that much longer, there and back.
+        /// Delivers the time of the server, with these additional delays in both directions.
         async fn hears_the_time(&self, [there, back]: [u64; 2]) {
             let sent = self.facts.now();
             advance(self.there + Duration::from_millis(there)).await;
@@ -395,7 +396,7 @@ mod tests {
         }
     }
 
-    /// The time of a server as a ballot.
+    /// Converts the time of a server to a ballot.
     fn in_ballots(time: Duration) -> u64 {
         let clock = Environment::of_lone_node(ManagerId::random(), Clock::tokio()).servers;
         clock
@@ -408,7 +409,7 @@ mod tests {
     async fn who_hears_that_a_lock_is_free_draws_more_than_the_owner_before() {
         let paths = [[50, 50], [5000, 200], [200, 5000], [40_000, 40_000], [90, 30]];
         let processes = paths.map(Process::new);
-        // The first answers were slow, in one direction or the other: the server was frozen, or the process.
+        // The first replies were slow, in one direction or the other: the server was frozen, or the process.
         for (process, slow) in processes.iter().zip([[0, 0], [10_000, 0], [0, 20], [0, 0], [300, 0]]) {
             process.hears_the_time(slow).await;
             process.hears_the_time([0, 0]).await;
@@ -421,17 +422,17 @@ mod tests {
                     process.hears_the_time([turn as u64 * 30, 0]).await;
                     process.hears_the_time([0, turn as u64]).await;
                 }
-                // What was heard long ago counts less.
+                // An old reply has less weight.
                 for process in &processes {
                     process.hears_the_time([0, 0]).await;
                 }
             }
-            // It was told that the lock is free by a message that was on its way when its draws were accepted last.
+            // The message that the lock is free was on its way when the process's last ballots were accepted.
             advance(owner.back).await;
             let ballot = owner.draws();
             assert!(ballot > accepted, "refused in turn {turn}");
             accepted = ballot;
-            // It takes the lock, and gives it back.
+            // It takes the lock, and releases it.
             advance(2 * owner.there + owner.back).await;
         }
     }
@@ -441,7 +442,7 @@ mod tests {
         for drift_ppm in [-100, 0, 100] {
             let process = Process::drifting(drift_ppm, [50, 50]);
             for pause in [0, 1, 60, 3600, 24 * 3600] {
-                // The first answer is slow in one direction, and the next one in the other.
+                // The first reply is slow in one direction, and the next one in the other.
                 process.hears_the_time([3000, 0]).await;
                 process.draws();
                 process.hears_the_time([0, 3000]).await;
@@ -494,7 +495,7 @@ mod tests {
         assert!(!process.facts.is_time_due(process.facts.now()), "nor is it asked again");
         let ours = Duration::from_micros(process.servers.clock.wall_micros());
         assert_eq!(process.servers.ballots.draw(7).unwrap().number, in_ballots(ours));
-        // On the next connection it may be.
+        // The next connection may allow it.
         for _ in 0..2 {
             let now = process.facts.now();
             process.facts.told_first(now, process.time_there(), now);
@@ -505,7 +506,7 @@ mod tests {
         }
     }
 
-    /// Two members answer soon, and are no majority of three nodes.
+    /// Two members answer soon, and are not a majority of three nodes.
     #[tokio::test(start_paused = true)]
     async fn the_members_of_a_cluster_are_one_node() {
         let caution = Caution { after_restart: AfterRestart::Trust, rules: Rules::default() };

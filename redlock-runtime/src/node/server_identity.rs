@@ -1,13 +1,13 @@
-//! What a server says of itself, and what is remembered of it.
+//! Identity of a server as it reports it, and the facts remembered about it.
 
 use crate::protocol::rules::{Rule, Rules};
 use crate::time::clock::Instant;
 use std::time::Duration;
 
-/// What a server says of itself when a connection to it is made.
+/// Identity of a server at the time of a connection.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Identity {
-    /// Another one after every start.
+    /// Changes with every start.
     pub(crate) run_id: Box<str>,
     pub(crate) uptime: Duration,
     /// `true` if its settings promise that its data survives a crash. They do not prove that the data directory is the old one.
@@ -18,27 +18,28 @@ pub(crate) struct Identity {
 }
 
 impl Identity {
-    /// Returns the ages of the process and of its data. The data may be younger, if it was deleted or replaced while the process went on.
+    /// Returns the ages of the process and of its data. The data may be younger, if it was deleted or replaced while the process continued.
     pub(crate) fn ages(&self) -> Ages {
         let of_data = self.marker.as_ref().and_then(|marker| marker.age);
         [self.uptime, of_data.unwrap_or(self.uptime)]
     }
 
-    /// It has been the one that takes locks for so long, if that is known: before, it was a replica and may have missed some.
+    /// Limits the uptime to the time for which the server has been the master, if this is known: before that, it was a replica and may have
+    /// missed locks.
     pub(crate) fn in_office_for(self, time: Option<Duration>) -> Self {
         Self { uptime: time.map_or(self.uptime, |time| time.min(self.uptime)), ..self }
     }
 
-    /// That of a server about which nothing is known but its address.
+    /// Returns the identity of a server with a known address and no other facts.
     pub(crate) fn unknown() -> Self {
         Self { run_id: "".into(), uptime: Duration::ZERO, is_durable: false, data: DataSet::default(), marker: None }
     }
 }
 
-/// What a connection finds in the data of a server: a marker that all processes share, and the receipt of the last connection of this
-/// process. Both are lost with the data, and an older copy of the data has an older receipt.
+/// Proof in the data of a server: a marker that all processes share, and the receipt of the last connection of this process. Both are lost
+/// with the data, and an older copy of the data has an older receipt.
 ///
-/// Settings cannot prove that: a server that writes every command to disk may come back on an empty disk, or on a backup.
+/// Settings cannot prove this: a server that writes every command to disk may come back on an empty disk, or on a backup.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Marker {
     /// Chosen at random by the process that found no marker.
@@ -52,34 +53,34 @@ pub(crate) struct Marker {
 }
 
 impl Marker {
-    /// Returns `true` if the data includes all that was written before `earlier` was read.
+    /// Returns `true` if the data includes all writes from before `earlier` was read.
     fn continues(&self, earlier: &Self, rules: Rules) -> bool {
         let has_receipt = self.follows == Some(earlier.receipt) || !rules.apply(Rule::OlderDataIsForgotten);
         self.id == earlier.id && has_receipt
     }
 }
 
-/// Times for which a server may have remembered what it granted, each by a measure of its own. Ages of different servers are compared by
-/// the same measure: a marker may have been written long after the process started, when the servers were first used.
+/// Times for which a server may have remembered its grants, by different measures. Ages of different servers are compared by the same
+/// measure: a marker may have been written long after the process started, when the servers were first used.
 pub(crate) type Ages = [Duration; MEASURES];
 
 /// The age of the process, and of the marker in its data.
 pub(crate) const MEASURES: usize = 2;
 
-/// Which data a server has: the replication ids that it gives to it. One that does not tell them has always the same.
+/// Data set of a server, by its replication ids. It never changes for a server that does not report them.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(crate) struct DataSet {
     pub(crate) id: Option<Box<str>>,
-    /// What the data was called before: by this server, or by the master from which it came.
+    /// Previous id of the data: at this server, or at the master from which it was copied.
     pub(crate) previous: Option<Box<str>>,
 }
 
 impl DataSet {
-    /// Whether this is the data that a process had when it was `earlier`, with what was written since.
+    /// Returns `true` if this is the data of the `earlier` observation, with later writes.
     ///
-    /// A replica that becomes a master gives its data another id and keeps the one before: that of its last master, whose
-    /// data it took over in place of its own. A master that gets its first replica, or loses its last one for an hour
-    /// (`repl-backlog-ttl`), gives its data another id as well, and then there is none before.
+    /// A replica that becomes a master gives its data another id. It keeps the previous one: the id of its last master, whose data has
+    /// replaced its earlier data. A master that gets its first replica, or has no replica for an hour (`repl-backlog-ttl`), also changes
+    /// the id. There is no previous id in this case.
     pub(super) fn continues(&self, earlier: &Self) -> bool {
         self.id == earlier.id || self.previous.is_none() || self.previous == earlier.id
     }
@@ -88,26 +89,25 @@ impl DataSet {
 /// The last server at one address.
 #[derive(Debug)]
 pub(super) struct KnownServer {
-    /// The node that it is, or whose part it is.
+    /// The node that it is, or belongs to.
     pub(super) node: Box<str>,
     pub(super) run_id: Box<str>,
     pub(super) is_durable: bool,
     pub(super) data: DataSet,
     pub(super) marker: Option<Marker>,
-    /// Whether its votes count. They do not when another address leads to the same server and counts, or when it is a
-    /// replica.
+    /// `true` if it has a vote. It has none if another address leads to the same server and has the vote, or if it is a replica.
     pub(super) counts: bool,
-    /// When the last connection broke.
+    /// Time at which the last connection broke.
     pub(super) lost_at: Option<Instant>,
     pub(super) abstains_until: Option<Instant>,
-    /// When each of its ages reaches the longest lease, if it had not when this process first connected.
+    /// Times at which its ages reach the longest lease, if they had not at the first connection of this process.
     pub(super) young_until: [Option<Instant>; MEASURES],
     /// Its ages at the time of the last connection.
     pub(super) ages: (Ages, Instant),
 }
 
 impl KnownServer {
-    /// A server that connected `now` and is `identity`.
+    /// Creates the record of a server with this `identity` that connected `now`.
     pub(super) fn new(node: &str, identity: Identity, counts: bool, now: Instant) -> Self {
         let ages = (identity.ages(), now);
         let Identity { run_id, is_durable, data, marker, .. } = identity;

@@ -1,7 +1,7 @@
-//! The register of the servers behind the nodes of one manager: who was last at which address, and which addresses lead
-//! to one and the same server.
+//! The register of the servers behind the nodes of one manager: the last server at each address, and addresses that lead to the same
+//! server.
 //!
-//! Whether a server abstains that was restarted, promoted or is new is decided in `abstention`.
+//! `abstention` decides if a server abstains that was restarted, promoted or is new.
 
 use crate::error::NodeError;
 use crate::node::abstention::{Abstention, Caution, SAME_START, UPTIME_PRECISION, abstains_until, young_until};
@@ -25,7 +25,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Mutex, MutexGuard, OnceLock, PoisonError};
 use std::time::Duration;
 
-/// What the nodes of one manager find out about their servers.
+/// Facts about the servers behind the nodes of one manager.
 pub(crate) struct ServerRegister {
     pub(crate) clock: Clock,
     pub(crate) drift_factor: f64,
@@ -37,13 +37,13 @@ pub(crate) struct ServerRegister {
     on_cut: OnceLock<OnCut>,
     /// The settings that other processes must have as well, if they are compared.
     shared_settings: OnceLock<SharedSettings>,
-    /// Longest lease that a server may have granted before it was restarted, in milliseconds: the `max_ttl` that all managers share.
-    /// The time of a `min_hold` or of a window is no lease: no body runs in it, and every restart would stop locks for as long.
+    /// Longest lease that a server may have granted before it was restarted, in milliseconds: the `max_ttl` that all managers share. The
+    /// time of a `min_hold` or of a window is not a lease: no body runs in it, and every restart would stop locks for that time.
     longest_lease: AtomicU64,
     far_numbers: FarNumbers,
     /// The agreed numbers that nodes have yet to learn.
     pub(crate) owed_numbers: OwedNumbers,
-    /// By how much each clock is ahead of ours.
+    /// Offset of each clock from ours.
     ahead: Mutex<ClockOffsets>,
     /// By address.
     known: Mutex<Known>,
@@ -53,16 +53,16 @@ pub(crate) struct ServerRegister {
     clusters: Mutex<HashMap<Box<str>, Box<str>>>,
 }
 
-/// What is known of servers, by their addresses.
+/// Known servers, by their addresses.
 type Known = HashMap<Box<str>, KnownServer>;
 
-/// The measures by which a quorum of nodes is older than one young server. Most answers of a young server need it, so it is kept.
+/// The measures by which a quorum of nodes is older than one young server. Most replies of a young server need it, so it is cached.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct OlderQuorums {
     pub(crate) are_there: [bool; MEASURES],
-    /// Number of the last change of the servers when this was found out.
+    /// Number of the last change of the servers when this was computed.
     changes: Option<u64>,
-    /// Time at which the next server ceases to be young.
+    /// Time at which the next server is no longer young.
     until: Option<Instant>,
 }
 
@@ -71,16 +71,16 @@ pub(crate) struct OlderQuorums {
 pub(crate) enum LeaseCut {
     /// The clock of the node, or of a part of it, was set forward by at most this.
     ClockStep(Duration),
-    /// The name of the node leads to another server: no vote of the server before counts.
+    /// The name of the node leads to another server: all votes of the previous server are void.
     ServerLeft,
 }
 
-/// Shortens the leases of the node that is named.
+/// Shortens the leases of the named node.
 pub(crate) type OnCut = Box<dyn Fn(&str, LeaseCut) + Send + Sync>;
 
-/// Age of a marker from which on it is a part of the settings that are compared. Too small: a server that comes back empty, with a new marker,
-/// looks like another server to processes that still know the old one, until their lines have expired. Too large: lists that differ are
-/// reported late.
+/// Minimum age of a marker that is included in the compared settings. Too small: a server that comes back empty has a new marker, and looks
+/// like another server to processes that still know the old one, until their lines have expired. Too large: differing lists are reported
+/// late.
 const SETTLED: Duration = Duration::from_secs(90);
 
 impl ServerRegister {
@@ -107,7 +107,7 @@ impl ServerRegister {
         }
     }
 
-    /// Sets what shortens leases. Only the first call has an effect.
+    /// Sets the function that shortens leases. Only the first call has an effect.
     pub(crate) fn on_cut(&self, on_cut: OnCut) {
         let _ = self.on_cut.set(on_cut);
     }
@@ -118,13 +118,13 @@ impl ServerRegister {
         }
     }
 
-    /// The clock of `node`, or of a part of it, went ahead by at most `step`.
+    /// Records that the clock of `node`, or of a part of it, was set forward by at most `step`.
     pub(crate) fn stepped(&self, node: &str, step: Duration) {
         self.cut(node, LeaseCut::ClockStep(step));
     }
 
     /// Records a server's reply to a command that proposed a ballot. If the server refused it, the next ballot is larger in all registers
-    /// of the command, because the reply does not tell which of them has refused.
+    /// of the command: the reply does not tell which register has refused.
     pub(crate) fn on_proposal_reply(&self, Proposal { subject, ballot }: &Proposal, node: &str, reply: &Reply) {
         let Some(number) = reply.number() else { return };
         if self.owed_numbers.are_any() {
@@ -143,15 +143,15 @@ impl ServerRegister {
         self.ballots.refused_for(&slots, *ballot, largest);
     }
 
-    /// The clock of the server at `address`, which is `node` or a part of it, is so much ahead of ours; `None` for one that may not be
-    /// asked. Ballots come from what most nodes show.
+    /// Records the offset of the clock of the server at `address`, which is `node` or a part of it. It is `None` for a server that may not
+    /// be queried. Ballots use the time of most nodes.
     pub(crate) fn is_ahead(&self, address: &str, node: &str, offset: Option<Ahead>) {
         let mut ahead = self.ahead();
         ahead.told(node, address, offset);
         self.believe(&ahead);
     }
 
-    /// Draws ballots by what most nodes show, while nobody else changes what that is.
+    /// Sets the time for ballots to that of most nodes, while the mutex prevents other changes.
     fn believe(&self, ahead: &MutexGuard<'_, ClockOffsets>) {
         if let Some(believed) = ahead.middle(self.quorum.needed) {
             self.ballots.believe(believed);
@@ -162,12 +162,13 @@ impl ServerRegister {
         self.caution.rules
     }
 
-    /// Whether it matters that a server has forgotten something.
+    /// Returns `true` if a loss of data by a server would matter.
     pub(crate) fn distrusts(&self) -> bool {
         self.caution.after_restart == AfterRestart::Abstain
     }
 
-    /// Returns `true` if connections keep a marker in the data of servers. It shows lost data, and which servers the nodes are.
+    /// Returns `true` if connections keep a marker in the data of servers. The marker reveals lost data, and identifies the servers of the
+    /// nodes.
     pub(crate) fn has_markers(&self) -> bool {
         self.distrusts() || self.quorum.nodes > 1
     }
@@ -198,8 +199,9 @@ impl ServerRegister {
         self.known().get(address).is_some_and(|known| known.is_durable)
     }
 
-    /// Records that `marker` has the new receipt of this process in the data of the server at `address`, unless another connection has left
-    /// one meanwhile or the last one was not found: then the old one stays, and the data is not trusted after a restart.
+    /// Records that `marker` has the new receipt of this process in the data of the server at `address`. Nothing changes if another
+    /// connection has left a receipt in the meantime or the last one was not found: the old receipt stays, and the data is not trusted
+    /// after a restart.
     pub(crate) fn has_left_receipt(&self, address: &str, marker: Marker) {
         let mut known = self.known_mut();
         let stored = known.get_mut(address).and_then(|known| known.marker.as_mut());
@@ -208,29 +210,29 @@ impl ServerRegister {
         }
     }
 
-    /// Records that the server at `address` does not write every command to disk any more. It may lose commands in its next restart, whatever
-    /// it is set to afterwards.
+    /// Records that the server at `address` no longer writes every command to disk. It may lose commands in its next restart, even if its
+    /// settings are changed again.
     pub(crate) fn is_not_durable(&self, address: &str) {
         if let Some(known) = self.known_mut().get_mut(address) {
             known.is_durable = false;
         }
     }
 
-    /// Leases of length `ttl` may be given.
+    /// Records that leases of length `ttl` may be granted.
     pub(crate) fn lease_of(&self, ttl: Duration) {
         let millis = u64::try_from(ttl.as_millis()).unwrap_or(u64::MAX);
-        // Nearly always it is no longer than before, and a load is cheap.
+        // Nearly always it is not longer than before, and a load is cheap.
         if self.longest_lease.load(Ordering::Relaxed) < millis {
             self.longest_lease.fetch_max(millis, Ordering::Relaxed);
         }
     }
 
-    /// There is a connection to `address`, which is `node` or a part of it. Returns whether the node abstains on it.
+    /// Records a connection to `address`, which is `node` or a part of it. Returns the abstention of the node.
     ///
-    /// Without an `identity`, because the user may not ask for it, the register stays as it is.
+    /// The register stays unchanged without an `identity`, which the user may lack the permission to query.
     ///
     /// # Errors
-    /// [`NodeError::SameServer`] when the server counts already, under another address.
+    /// [`NodeError::SameServer`] if the server has a vote already, under another address.
     pub(crate) fn connected(
         &self,
         address: &str,
@@ -253,8 +255,8 @@ impl ServerRegister {
         let current = KnownServer::new(node, identity, twin.is_none(), now);
         let current = KnownServer { abstains_until, young_until, ..current };
         let abstention = abstention(&current);
-        // Of an abstention, the beginning is told, and not each further connection. A server that counts under another address
-        // is told of as that.
+        // An abstention is logged when it begins, and not for each further connection. A server with a vote under another address is logged
+        // under that address.
         let begins = before.as_ref().map_or(young_until.into_iter().max().flatten(), |before| {
             abstains_until.filter(|_| abstains_until > before.abstains_until)
         });
@@ -272,7 +274,7 @@ impl ServerRegister {
         self.known().get(address)?.marker.as_ref().map(|marker| marker.receipt)
     }
 
-    /// Has `node` taught all known fencing numbers, unless the server at `address` is the same process as before with the same data.
+    /// Teaches `node` all known fencing numbers, unless the server at `address` is the same process as before with the same data.
     fn teach_unless_unchanged(&self, address: &str, node: &str, identity: Option<&Identity>) {
         let rules = self.rules();
         let is_unchanged = |before: &KnownServer, identity: &Identity| {
@@ -293,18 +295,17 @@ impl ServerRegister {
         }
     }
 
-    /// The server at `address` says that it is `identity`, and a replica. Once it is promoted, it may not have all that
-    /// its master had.
+    /// Records that the server at `address` is a replica with this `identity`. Once it is promoted, it may lack some data of its master.
     pub(crate) fn is_replica(&self, address: &str, node: &str, identity: Identity) {
-        // Of a server that is known, what it was as a master is compared with what it will be.
+        // The identity of a known former master is kept: it is compared with the next one.
         let now = self.clock.now();
         self.known_mut().entry(address.into()).or_insert_with(|| KnownServer::new(node, identity, false, now));
     }
 
-    /// The members of the cluster that is `node` have these ids.
+    /// Records the ids of the members of the cluster that is `node`.
     ///
     /// # Errors
-    /// [`NodeError::SameServer`] when another node is that cluster. Nothing is changed then.
+    /// [`NodeError::SameServer`] if another node is that cluster. The register is then unchanged.
     pub(crate) fn is_cluster<'a>(
         &self,
         node: &str,
@@ -320,8 +321,7 @@ impl ServerRegister {
         Ok(())
     }
 
-    /// Whether the server at `address`, on the connection that there is, still has what it had: it says that this is
-    /// `data`.
+    /// Returns `true` if the server at `address`, on its present connection, still has its previous data: it reports the data set `data`.
     pub(crate) fn has_kept(&self, address: &str, data: DataSet) -> bool {
         let mut known = self.known_mut();
         let Some(known) = known.get_mut(address) else { return true };
@@ -332,8 +332,8 @@ impl ServerRegister {
         has_kept
     }
 
-    /// Returns the measures by which a quorum of nodes is older than the young server at `address`, or has not been reached yet. `before` is
-    /// an earlier result; it is returned if it still holds, without a look at the servers.
+    /// Returns the measures by which a quorum of nodes is older than the young server at `address`, or has not been reached yet. `before`
+    /// is an earlier result; it is returned if it still holds, without reading the servers.
     pub(crate) fn older_quorums(&self, address: &str, before: OlderQuorums, at: Instant) -> OlderQuorums {
         if before.changes == Some(self.changes.load(Ordering::Acquire)) && before.until.is_none_or(|until| at < until) {
             return before;
@@ -358,14 +358,14 @@ impl ServerRegister {
         let is_older = |other: &KnownServer| is_old(other) || compares_ages && started_before(other);
         let may_be_as_young = |other: &&KnownServer| other.counts && !is_older(other);
         let mut nodes: Vec<&str> = known.values().filter(may_be_as_young).map(|known| &*known.node).collect();
-        // A node that has parts counts once.
+        // A node with several parts is one node.
         nodes.sort_unstable();
         nodes.dedup();
         self.quorum.nodes.saturating_sub(nodes.len()) >= self.quorum.needed
             || !self.rules().apply(Rule::ColdStartsAreTrusted)
     }
 
-    /// The connection to `address`, which is `node` or a part of it, broke.
+    /// Records that the connection to `address`, which is `node` or a part of it, broke.
     pub(crate) fn disconnected(&self, address: &str, node: &str) {
         self.round_trips.disconnected(node, address);
         let now = self.clock.now();
@@ -374,8 +374,8 @@ impl ServerRegister {
         }
     }
 
-    /// The name `address` of `node` leads to another server, and the connection to the server before has ended. The votes of that server
-    /// are void. Whichever server is connected there next is a replacement, as a promoted replica is.
+    /// Records that the name `address` of `node` leads to another server, and that the connection to the previous server has ended. The
+    /// votes of that server are void. The next server at this address is a replacement, like a promoted replica.
     pub(crate) fn leave(&self, address: &str, node: &str) {
         if let Some(known) = self.known_mut().get_mut(address) {
             known.counts = false;
@@ -388,13 +388,13 @@ impl ServerRegister {
         self.known().get(address).map(|known| known.run_id.clone())
     }
 
-    /// The parts of `node` are at the addresses that `are_there`. What is known of others is forgotten when every lease that
-    /// they may have granted has ended.
+    /// Records that the parts of `node` are at the addresses for which `are_there` returns `true`. Other parts are forgotten when every
+    /// lease that they may have granted has ended.
     pub(crate) fn parts_are(&self, node: &str, are_there: impl Fn(&str) -> bool) {
         let (now, longest) = (self.clock.now(), self.longest_lease());
         self.known_mut().retain(|address, known| {
             let is_there = *known.node != *node || are_there(address);
-            // Of one that is back later, the time counts from when it was last missed.
+            // If a part comes back later, the time starts when it was last missed.
             is_there || now.since(*known.lost_at.get_or_insert(now)) <= longest
         });
         let mut ahead = self.ahead();
@@ -402,12 +402,12 @@ impl ServerRegister {
         self.believe(&ahead);
     }
 
-    /// Until when what a server has granted that nobody can ask any more may still be a lease, where that matters.
+    /// Returns the time until which grants of an unreachable server may still be leases, if this matters.
     pub(crate) fn leases_of_the_lost_end(&self) -> Option<Instant> {
         self.distrusts().then(|| self.clock.now().after(self.longest_lease()))
     }
 
-    /// The longest lease that a server may have granted, with the drift of the clocks.
+    /// Returns the longest lease that a server may have granted, with the drift of the clocks.
     fn longest_lease(&self) -> Duration {
         let longest = Duration::from_millis(self.longest_lease.load(Ordering::Relaxed));
         longest + lease::drift(longest, self.drift_factor)
@@ -428,8 +428,8 @@ impl ServerRegister {
         self.known.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// The servers, to be changed. The change is counted under the mutex, so that a result of [`older_quorums`](Self::older_quorums) with
-    /// the new number has seen it.
+    /// Returns the servers for a change. The change is counted under the mutex, so that a result of [`older_quorums`](Self::older_quorums)
+    /// with the new number includes it.
     fn known_mut(&self) -> MutexGuard<'_, Known> {
         let known = self.known();
         self.changes.fetch_add(1, Ordering::Release);
@@ -437,15 +437,15 @@ impl ServerRegister {
     }
 }
 
-/// Takes out what is known of the server that is `identity`, when it was a part of the same `node` under another address: a
-/// cluster that calls its members by other names than before.
+/// Removes the record of the server with this `identity`, if it was a part of the same `node` under another address: a cluster may rename
+/// its members.
 fn renamed(known: &mut HashMap<Box<str>, KnownServer>, node: &str, identity: &Identity) -> Option<KnownServer> {
     let is_same = |other: &KnownServer| *other.node == *node && other.run_id == identity.run_id;
     let address = known.iter().find(|(_, other)| is_same(other)).map(|(address, _)| address.clone())?;
     known.remove(&address)
 }
 
-/// Whether the node of a server that is `known` abstains.
+/// Returns the abstention of the node of a `known` server.
 const fn abstention(known: &KnownServer) -> Abstention {
     Abstention { until: known.abstains_until, young_until: known.young_until }
 }
@@ -478,21 +478,21 @@ mod tests {
         DataSet { id: Some(id.into()), previous: previous.map(Into::into) }
     }
 
-    /// A server with data that was written to it.
+    /// Returns the identity of a server with written data.
     #[expect(clippy::unnecessary_wraps, reason = "as it is when the server may be asked")]
     fn identity(run_id: &str, uptime: u64, is_durable: bool) -> Option<Identity> {
         let data = data(run_id, None);
         Some(Identity { run_id: run_id.into(), uptime: Duration::from_secs(uptime), is_durable, data, marker: None })
     }
 
-    /// A durable server in whose data this connection has left the receipt of that number.
+    /// Returns the identity of a durable server in whose data this connection has left the receipt with this number.
     fn marked(run_id: &str, uptime: u64, receipt: u64) -> Option<Identity> {
         let marker = Some(Marker { id: "m".into(), age: None, receipt, follows: receipt.checked_sub(1) });
         identity(run_id, uptime, true).map(|identity| Identity { marker, ..identity })
     }
 
     impl ServerRegister {
-        /// There is a connection; for how much longer the node abstains.
+        /// Connects, and returns the remaining abstention of the node.
         fn left(&self, address: &str, identity: Option<Identity>) -> Result<Option<Duration>, NodeError> {
             let now = self.clock.now();
             Ok(self
@@ -501,7 +501,7 @@ mod tests {
         }
     }
 
-    /// What is left of the longest lease after `seconds`.
+    /// Returns the remaining longest lease after `seconds`.
     #[expect(clippy::unnecessary_wraps, reason = "as the register says it")]
     fn rest_after(seconds: u64) -> Result<Option<Duration>, NodeError> {
         Ok(WINDOW.checked_sub(Duration::from_secs(seconds)))
@@ -639,7 +639,7 @@ mod tests {
         let promoted = Identity { data: data("2", Some("1")), ..replica };
         assert_eq!(servers.left("a", Some(promoted.clone())), Ok(Some(WINDOW)));
         pass(31).await;
-        // Connected to nobody, it has lost nothing.
+        // Without a connection, it has lost nothing.
         servers.is_replica("a", "a", promoted.clone());
         let again = Identity { data: data("3", Some("2")), ..promoted };
         assert_eq!(servers.left("a", Some(again)), Ok(None));
@@ -653,7 +653,7 @@ mod tests {
         assert_eq!(servers.left("b", identity("1", OLD, false)), twin);
         servers.disconnected("a", "a");
         assert_eq!(servers.left("b", identity("1", OLD, false)), twin, "its leases still count");
-        // It is restarted, and the other name is connected first: what was granted under the first is still in force.
+        // It is restarted, and the other name is connected first: grants under the first name are still in force.
         pass(5).await;
         assert_eq!(servers.left("b", identity("2", 9999, false)), Ok(Some(WINDOW)));
         assert_eq!(servers.left("a", identity("2", 0, false)), Err(NodeError::SameServer("b".into())));

@@ -1,13 +1,13 @@
 //! The settings on which all processes of the same locks must agree, as one line of text.
 //!
-//! Each process leaves its line in the data of its servers, and compares the lines of other processes with its own
-//! (`node::redis::settings`). A line is `n=3 q=2 d=0 restart=abstain ttl=60000 nodes=1f2e3d4c`:
+//! Each process leaves its line in the data of its servers, and compares it with the lines of other processes (`node::redis::settings`). A
+//! line is `n=3 q=2 d=0 restart=abstain ttl=60000 nodes=1f2e3d4c`:
 //!
 //! 1. `n`, `q`, `d` and `restart` are the number of nodes, the quorum, and the settings `tolerated_data_loss` and `after_restart`.
-//! 2. `ttl` is the setting `max_ttl` in milliseconds. It is left out for a single node that is trusted after a restart: nobody waits
-//!    for its leases.
-//! 3. `nodes` is a digest of the markers in the data of all nodes ([`Marker`]). Addresses would differ for one server. It is left out until
-//!    the markers of all nodes are known and have been there for 90 s, and where nodes have no marker.
+//! 2. `ttl` is the setting `max_ttl` in milliseconds. It is missing for a single node that is trusted after a restart, where no abstention
+//!    depends on it.
+//! 3. `nodes` is a digest of the markers in the data of all nodes ([`Marker`]). Addresses would differ for one server. It is missing until
+//!    the markers of all nodes are known and have existed for 90 s, and for nodes without a marker.
 //!
 //! A setting that one of two lines lacks is not compared.
 //!

@@ -1,8 +1,8 @@
-//! Whether a node can be asked.
+//! Status of a node.
 
 use crate::error::NodeError;
 
-/// Whether a node can be asked.
+/// Status of a node: up, or the reason why it cannot be asked.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum Status {
     /// The first connection is being made, as the error describes.
@@ -11,12 +11,12 @@ pub(crate) enum Status {
     Down(NodeError),
 }
 
-/// Why a node cannot be asked whose status this is.
+/// Converts to the reason why the node cannot be asked.
 impl From<Status> for NodeError {
     fn from(status: Status) -> Self {
         match status {
             Status::Down(error) | Status::Starting(error) => error,
-            // It was not when the caller looked.
+            // The status was different when the caller checked it.
             Status::Up => Self::Disconnected,
         }
     }

@@ -83,7 +83,7 @@ pub(crate) fn slow_hold(lock: Named<'_>, held: Duration, ttl: Duration) {
     }, "the lock was held for longer than its ttl");
 }
 
-/// Outcome of an attempt to break a lock. With force, the token `by` only names the breaker and is stored at no node.
+/// Outcome of an attempt to break a lock. A forced release stores the token `by` at no node: it only names the breaker.
 pub(crate) fn broken(key: ToldKey<'_>, (holder, by): (&str, &OwnerToken), outcome: &'static str, reason: Option<&str>) {
     let reason = reason.map(line).map(tracing::field::display);
     tell!(WARN, "broken", { key = %key, holder = %line(holder), by = %by, outcome, reason },
@@ -125,7 +125,7 @@ pub(crate) fn nested_wait(key: ToldKey<'_>, asked_at: impl Display, taken_at: im
          guard, it waits for itself: run it in the `scope` of the guard, or drop the guard first");
 }
 
-/// Locks were taken in different orders.
+/// Locks were acquired in different orders.
 pub(crate) fn lock_order(key: ToldKey<'_>, held: impl Display) {
     tell!(WARN, "lock_order", { key = %key }, "the lock {held}");
 }
@@ -181,7 +181,7 @@ pub(crate) fn name_moved(node: &str, address: impl Display) {
         "the name leads to another server: the old connection is closed, and its votes do not count");
 }
 
-/// A node answers with a new process, or with one that was started recently.
+/// A node answers with a new process, or with a process that was started recently.
 pub(crate) fn node_restarted(node: &str, abstains_for: Duration) {
     tell!(WARN, "node_restarted", { node = %line(node), abstains_ms = millis(abstains_for) },
         "the server was restarted and may have forgotten locks");
@@ -216,7 +216,7 @@ pub(crate) fn request_unavailable(error: impl Display) {
     tell!(WARN, "request_failed", { error = %line(error) }, "a request failed because of its lock");
 }
 
-/// A request of a service fails because of what was sent.
+/// A request of a service fails because it contains an invalid value.
 #[cfg(any(feature = "axum", feature = "tonic"))]
 pub(crate) fn request_invalid(error: impl Display) {
     tell!(INFO, "request_failed", { error = %line(error) }, "a request failed because of its lock");

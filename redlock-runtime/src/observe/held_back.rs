@@ -1,17 +1,17 @@
-//! What is told of a release, which may be answered or given up while it is sent: under the mutex of whoever sends it.
+//! Events of releases, delayed until the sender has released its mutex.
 //!
-//! Whoever sends under a mutex does so in [`hold_back`], and tells what has come of it when the mutex is free. Everybody else
-//! tells it at once.
+//! A release may be answered or given up while its sender holds a mutex. Such a sender calls [`hold_back`], and the events are
+//! written when the mutex is free. All other code writes its events at once.
 
 use std::cell::RefCell;
 use std::fmt;
 
 thread_local! {
-    /// What is held back on this thread, if anything is to be.
+    /// Delayed events of this thread. `None` if events are not delayed.
     static HELD_BACK: RefCell<Option<Vec<Untold>>> = const { RefCell::new(None) };
 }
 
-/// Something to tell. It is told when this is dropped.
+/// Delayed event, which is written when this value is dropped.
 #[must_use = "it is told when this is dropped"]
 pub(crate) struct Untold(Option<Box<dyn FnOnce() + Send>>);
 
@@ -29,7 +29,7 @@ impl fmt::Debug for Untold {
     }
 }
 
-/// Tells, or leaves that to whoever holds back what is told on this thread.
+/// Writes an event, or delays it if [`hold_back`] runs on this thread.
 pub(crate) fn tell(tell: impl FnOnce() + Send + 'static) {
     let untold = Untold(Some(Box::new(tell)));
     let left = HELD_BACK.try_with(|held_back| match &mut *held_back.borrow_mut() {
@@ -39,11 +39,11 @@ pub(crate) fn tell(tell: impl FnOnce() + Send + 'static) {
         }
         None => Some(untold),
     });
-    // Not in there, since whoever is told may come back.
+    // Dropped outside of the closure, because the subscriber may call this library again.
     drop(left);
 }
 
-/// Runs `act`, and returns what is to be told of it.
+/// Runs `act`, and returns its delayed events.
 pub(crate) fn hold_back(act: impl FnOnce()) -> Vec<Untold> {
     let set = |all| HELD_BACK.try_with(|held_back| held_back.replace(all)).ok().flatten();
     let before = set(Some(Vec::new()));

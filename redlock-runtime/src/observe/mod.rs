@@ -1,11 +1,10 @@
-//! What is told to whoever observes the process: the names, fields and levels of all spans and events.
+//! Names, fields and levels of all spans and events.
 //!
-//! Nothing else in the library says one. Whoever has something to tell calls a function of [`events`], or opens a span of
-//! [`spans`]; when that is called is decided there. `docs/observability.md` lists the same for users.
+//! All other modules call the functions of [`events`] and [`spans`]. `docs/observability.md` lists the events and spans for users.
 //!
-//! A subscriber is code of others: it may block, it may come back to us, and it may panic. So nothing is told under the mutex of
-//! a line or of an acquisition, which it may want to look at ([`held_back`]), and a panic ends here: it would end the watchdog, or a
-//! call that has its lock.
+//! A subscriber is foreign code. It may block, call this library again, or panic. So no event is written under the mutex of a local
+//! queue or of an acquisition, which the subscriber may need ([`held_back`]). A panic of the subscriber is caught here: it would
+//! end the watchdog, or a call that holds its lock.
 
 pub(crate) mod events;
 pub(crate) mod held_back;
@@ -23,16 +22,16 @@ pub(crate) use self::told_key::{Redaction, ToldKey, redact};
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::time::Duration;
 
-/// What a filter names: `RUST_LOG=redlock=debug`.
+/// Target of all spans and events, for filters such as `RUST_LOG=redlock=debug`.
 const TARGET: &str = "redlock";
 
-/// Tells, whatever becomes of whoever is told.
+/// Runs `tell`, and catches a panic of the subscriber.
 fn shielded<T: Default>(tell: impl FnOnce() -> T) -> T {
-    // Nothing of ours changes meanwhile.
+    // No state of the library changes inside.
     catch_unwind(AssertUnwindSafe(tell)).unwrap_or_default()
 }
 
-/// Whole milliseconds, as all durations are told.
+/// Returns whole milliseconds, the unit of all durations in spans and events.
 fn millis(duration: Duration) -> u64 {
     u64::try_from(duration.as_millis()).unwrap_or(u64::MAX)
 }

@@ -1,28 +1,28 @@
-//! A lock as it is called in what is told.
+//! Lock as it is named in spans and events.
 
 use super::ToldKey;
 use crate::lock::Mode;
 use std::fmt;
 
-/// A lock as it is called in what is told, and where it was asked for.
+/// Lock as it is named in spans and events, with its call site.
 #[derive(Clone, Copy)]
 pub(crate) struct Named<'a> {
     pub(crate) key: ToldKey<'a>,
-    /// The key as it was written, with its placeholders, or the label of a call by hand.
+    /// Key of the attribute with its placeholders, or the label of a request.
     pub(crate) template: Option<&'static str>,
-    /// As what it is asked for. What is told of a lock for one call alone does not say so.
+    /// Mode of the request. Spans and events omit it for an exclusive lock.
     pub(crate) mode: Mode,
     pub(crate) file: &'static str,
     pub(crate) line: u32,
 }
 
 impl<'a> Named<'a> {
-    /// The key. Where keys are not to be told it is the template, or a hash if there is none.
+    /// Returns the key. A redacted key is replaced by its template, or by a hash if it has no template.
     pub(super) const fn key(self) -> KeyText<'a> {
         KeyText(self)
     }
 
-    /// `shared` or `permit`, if the lock is.
+    /// Returns `shared` or `permit`, and `None` for an exclusive lock.
     pub(super) const fn mode(self) -> Option<&'static str> {
         match self.mode {
             Mode::Exclusive => None,
@@ -31,13 +31,13 @@ impl<'a> Named<'a> {
         }
     }
 
-    /// The line of the source.
+    /// Returns the source line.
     pub(super) const fn site(self) -> SiteText<'a> {
         SiteText(self)
     }
 }
 
-/// Writes the key, or what is told in its place.
+/// Writes the key, or its replacement.
 pub(super) struct KeyText<'a>(Named<'a>);
 
 impl fmt::Display for KeyText<'_> {
@@ -50,7 +50,7 @@ impl fmt::Display for KeyText<'_> {
     }
 }
 
-/// Writes `src/orders.rs:7`.
+/// Writes a source line: `src/orders.rs:7`.
 pub(super) struct SiteText<'a>(Named<'a>);
 
 impl fmt::Display for SiteText<'_> {

@@ -1,4 +1,4 @@
-//! The two spans: a call on its way to its lock, and a lock that is held.
+//! Spans of a call that acquires a lock, and of a held lock.
 
 use super::{Named, TARGET, millis, shielded};
 use crate::lock::OwnerToken;
@@ -8,21 +8,21 @@ use tracing::field::Empty;
 use tracing::span::Id;
 use tracing::{Level, Span};
 
-/// How a call came to its lock.
+/// Path by which a call acquired its lock.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[repr(u8)]
 pub(crate) enum Path {
-    /// It has none yet.
+    /// Not acquired yet.
     None,
-    /// From another call of the process, without a command.
+    /// Handed over by another call of this process, without a command.
     Local,
-    /// By one try at all nodes.
+    /// One attempt at all nodes.
     Fast,
-    /// From the queues of the nodes.
+    /// Queues of the nodes.
     Queued,
-    /// In the lock of a call that encloses it.
+    /// Lock of the enclosing call.
     Nested,
-    /// From another worker, which has left it at the nodes.
+    /// Taken over from another worker, which detached it.
     Attached,
 }
 
@@ -39,18 +39,18 @@ impl Path {
     }
 }
 
-/// Whether anybody wants to see spans. Without a subscriber, this is a load and a comparison.
+/// Returns `true` if a subscriber records spans. Without a subscriber, this is a load and a comparison.
 pub(crate) fn are_wanted() -> bool {
     tracing::span_enabled!(target: TARGET, Level::DEBUG)
 }
 
-/// Whether anybody wants to be told what becomes of each call, by spans or by events. Without a subscriber, this is a load and a
-/// comparison.
+/// Returns `true` if a subscriber records the outcome of each call, by spans or by events. Without a subscriber, this is a load and
+/// a comparison.
 pub(crate) fn calls_are_wanted() -> bool {
     are_wanted() || tracing::event_enabled!(target: TARGET, Level::DEBUG)
 }
 
-/// A call is on its way to its lock.
+/// Opens the span of a call that acquires a lock.
 pub(crate) fn acquire(lock: Named<'_>, ttl: Duration) -> Span {
     tracing::span!(
         target: TARGET,
@@ -67,7 +67,7 @@ pub(crate) fn acquire(lock: Named<'_>, ttl: Duration) -> Span {
     )
 }
 
-/// The call has its lock, or has failed.
+/// Records the outcome of an acquisition.
 pub(crate) fn acquired(span: &Span, outcome: &'static str, path: Path, rank: Option<u64>) {
     shielded(|| {
         span.record("outcome", outcome).record("path", path.name());
@@ -77,7 +77,7 @@ pub(crate) fn acquired(span: &Span, outcome: &'static str, path: Path, rank: Opt
     });
 }
 
-/// A lock is held, by a call that was made in the span `outer`.
+/// Opens the span of a held lock. `outer` is the span in which the call was made.
 pub(crate) fn hold(outer: Option<Id>, lock: Named<'_>, token: &OwnerToken, fencing_token: Option<u64>) -> Span {
     tracing::span!(
         target: TARGET,
@@ -94,25 +94,25 @@ pub(crate) fn hold(outer: Option<Id>, lock: Named<'_>, token: &OwnerToken, fenci
     )
 }
 
-/// The lock is held no more.
+/// Records the end of a held lock.
 pub(crate) fn ended(span: &Span, outcome: &'static str) {
     shielded(|| {
         span.record("outcome", outcome);
     });
 }
 
-/// Nobody has the span any more, unless somebody is in it still.
+/// Drops a reference to a span. The last reference closes it.
 pub(crate) fn close(span: Arc<Span>) {
     shielded(|| drop(span));
 }
 
-/// What follows on this thread is inside of `span`, until [`leave`]. For a value that cannot keep a guard of the span,
-/// because it may be sent to another thread at other times.
+/// Enters `span` on this thread, until [`leave`]. Used by values that cannot keep the guard of a span, because they may move to
+/// another thread in between.
 pub(crate) fn enter(span: &Span) {
     shielded(|| span.with_subscriber(|(id, subscriber)| subscriber.enter(id)));
 }
 
-/// The end of an [`enter`].
+/// Leaves a span that [`enter`] has entered.
 pub(crate) fn leave(span: &Span) {
     shielded(|| span.with_subscriber(|(id, subscriber)| subscriber.exit(id)));
 }

@@ -1,24 +1,24 @@
-//! What happens often is told now and then, with how often it has happened.
+//! Limits the rate of events, and counts the omitted ones.
 
 use crate::time::clock::Instant;
 use crate::time::due_time::DueTime;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
-/// How often something has happened that is told now and then.
+/// Counter of occurrences between two events.
 #[derive(Debug, Default)]
 pub(crate) struct Throttle {
     times: AtomicU64,
-    /// When it is to be told again.
+    /// Earliest time of the next event.
     next: DueTime,
 }
 
 impl Throttle {
-    /// It has happened, `now`. Returns how often since it was told the last time, if it is to be told now; then not again
-    /// for a `pause`.
+    /// Records an occurrence at `now`. Returns the number of occurrences since the last event, if an event is due. The next event
+    /// is due after `pause`.
     pub(crate) fn times(&self, now: Instant, pause: Duration) -> Option<u64> {
         self.times.fetch_add(1, Ordering::Relaxed);
-        // Of those who come at the same moment, one tells it.
+        // Of concurrent calls, one writes the event.
         self.next.is_now(now, pause).then(|| self.times.swap(0, Ordering::Relaxed))
     }
 }

@@ -1,7 +1,7 @@
-//! A key as it is told: its text, or a hash where keys are kept from whoever observes the process.
+//! Key in spans and events: its text, or a hash if keys are redacted.
 //!
-//! Whether they are is known to whoever tells, and not to the key: a key that came from elsewhere, as from a node, would not
-//! know. So the functions of [`events`](super::events) take a [`ToldKey`], and no key.
+//! The manager of a call determines the redaction. The key itself cannot, because it may come from elsewhere, for example from a
+//! node. So the functions of [`events`](super::events) take a [`ToldKey`] instead of a key.
 //!
 //! A client may have chosen the key, with any characters in it. Unsafe ones are escaped ([`SingleLine`]).
 
@@ -11,8 +11,8 @@ use hmac_sha256::{HMAC, Hash as Sha256};
 use std::fmt;
 use std::sync::{PoisonError, RwLock};
 
-/// So many bytes of the hash stand for a key that is not told. Fewer, and two keys of one service look like one; more, and it is
-/// harder to read.
+/// Number of bytes of the hash that replaces a key. Too small: two keys of one service get the same hash. Too large: the hash is
+/// hard to read.
 const HASH_BYTES: usize = 6;
 
 /// Representation of keys in spans, events and logs.
@@ -37,7 +37,7 @@ impl Redaction {
         self == Self::None
     }
 
-    /// The redaction that reveals less.
+    /// Returns the redaction that reveals less.
     const fn stronger(self, other: Self) -> Self {
         match (self, other) {
             (Self::Keyed(_), _) | (Self::Hash, Self::None | Self::Hash) | (Self::None, Self::None) => self,
@@ -45,7 +45,7 @@ impl Redaction {
         }
     }
 
-    /// The hash of `text`.
+    /// Returns the hash of `text`.
     fn digest(self, text: &str) -> [u8; 32] {
         match self {
             Self::None | Self::Hash => Sha256::hash(text.as_bytes()),
@@ -64,16 +64,16 @@ impl fmt::Debug for Redaction {
     }
 }
 
-/// The strongest redaction of the managers of this process.
+/// Strongest redaction of the managers of this process.
 static OF_PROCESS: RwLock<Redaction> = RwLock::new(Redaction::None);
 
-/// A manager with this `redaction` was built.
+/// Records the `redaction` of a new manager.
 pub(crate) fn redact(redaction: Redaction) {
     let mut of_process = OF_PROCESS.write().unwrap_or_else(PoisonError::into_inner);
     *of_process = of_process.stronger(redaction);
 }
 
-/// Redaction for a key of an unknown manager.
+/// Returns the redaction for a key of an unknown manager.
 #[cfg(any(feature = "axum", feature = "tonic"))]
 pub(crate) fn redaction_of_process() -> Redaction {
     *OF_PROCESS.read().unwrap_or_else(PoisonError::into_inner)
@@ -95,7 +95,7 @@ impl<'k> ToldKey<'k> {
         !self.redaction.is_none()
     }
 
-    /// A key that consists of what is told.
+    /// Returns a key whose text is the representation.
     pub(crate) fn into_key(self) -> LockKey {
         if self.is_redacted() { self.to_string().into() } else { self.key.clone() }
     }

@@ -10,19 +10,19 @@ use std::fmt;
 use std::future::Future;
 use std::pin::Pin;
 
-/// The future of one acquisition: boxed and not generic, so that it adds one pointer to the caller's future.
+/// Future of one acquisition: boxed and not generic, so that it adds one pointer to the caller's future.
 pub type Acquire = Pin<Box<dyn Future<Output = Result<LockGuard, LockError>> + Send>>;
 
 /// Acquires `key` with `manager`, or with the manager that is installed at the first poll.
 ///
-/// Not an `async fn`: the key is formatted before the future exists, because `fmt::Arguments` held across an await
-/// would make the caller's future `!Send`.
+/// This is not an `async fn`: the key is formatted before the future exists. Otherwise `fmt::Arguments` would be held across an
+/// await, and the caller's future would be `!Send`.
 #[must_use]
 pub fn acquire(manager: Option<&LockManager>, key: fmt::Arguments<'_>, settings: Settings) -> Acquire {
     begin(manager, request(key_of(key), settings))
 }
 
-/// As [`acquire`], for several keys, or for paths.
+/// Acquires several keys, or paths; see [`acquire`].
 #[must_use]
 pub fn acquire_all<const N: usize>(manager: Option<&LockManager>, all: [Listed; N], settings: Settings) -> Acquire {
     begin(manager, request(parts_of(all), settings))
@@ -36,16 +36,16 @@ fn begin(manager: Option<&LockManager>, request: AcquireRequest) -> Acquire {
     })
 }
 
-/// The future of one fenced acquisition.
+/// Future of one fenced acquisition.
 pub type AcquireFenced = Pin<Box<dyn Future<Output = Result<FencedGuard, LockError>> + Send>>;
 
-/// As [`acquire`], for `fencing`.
+/// Acquires a key with `fencing`; see [`acquire`].
 #[must_use]
 pub fn acquire_fenced(manager: Option<&LockManager>, key: fmt::Arguments<'_>, settings: Settings) -> AcquireFenced {
     begin_fenced(manager, request(key_of(key), settings))
 }
 
-/// As [`acquire_fenced`], for several keys, or for paths.
+/// Acquires several keys, or paths, with `fencing`; see [`acquire_fenced`].
 #[must_use]
 pub fn acquire_all_fenced<const N: usize>(
     manager: Option<&LockManager>,

@@ -1,15 +1,15 @@
-//! `on_failure = reopen`: whether a body has failed.
+//! Failure of a body, for `on_failure = reopen`.
 
 use crate::{LockError, LockGuard};
 
-/// A return type that says whether the function has failed: a `Result`.
+/// Return type that shows if the function has failed: a `Result`.
 #[diagnostic::on_unimplemented(
     message = "`{Self}` cannot report whether the function has failed",
     label = "`on_failure = reopen` needs a `Result`",
     note = "return a `Result`, or write `guard = lock` and call `lock.reopen_window()` in the body"
 )]
 pub trait Failed {
-    /// Whether it has.
+    /// Returns `true` if the function has failed.
     fn has_failed(&self) -> bool;
 }
 
@@ -20,7 +20,7 @@ impl<T, E> Failed for Result<T, E> {
     }
 }
 
-/// Gives the window back when the body has ended, and has failed.
+/// Reopens the window if the body has ended with a failure.
 pub fn reopen_if_failed<R: Failed>(guard: &LockGuard, outcome: &Result<R, LockError>) {
     if outcome.as_ref().is_ok_and(Failed::has_failed) {
         guard.reopen_window();

@@ -3,7 +3,7 @@
 use std::fmt;
 use std::num::NonZero;
 
-/// An integer. Formatted with zeros in front, or in another base, different ones stay different.
+/// Integer in a key. Different integers have different texts in each format, such as leading zeros or another base.
 #[diagnostic::on_unimplemented(
     message = "`{Self}` cannot have a format in a lock key",
     label = "this part is not an integer",
@@ -25,11 +25,11 @@ integers!(u8 u16 u32 u64 u128 usize i8 i16 i32 i64 i128 isize);
 #[diagnostic::do_not_recommend]
 impl<T: KeyInteger + ?Sized> KeyInteger for &T {}
 
-/// An integer in a template, which formats itself as the template says.
+/// Integer in a template, which writes itself in the format of its placeholder.
 #[derive(Debug)]
 pub struct Integer<'a, T: ?Sized>(&'a T);
 
-/// Puts an integer into a key. What `T` must be is asked where it is formatted, which is inside the user's string.
+/// Wraps an integer for a key. The bound of `T` is checked where the integer is formatted, which is inside the user's string.
 pub const fn integer<T: ?Sized>(value: &T) -> Integer<'_, T> {
     Integer(value)
 }

@@ -1,4 +1,4 @@
-//! The whole of an ordinary call: acquire, then run the body while the lock is held.
+//! Complete call: acquires the lock, and runs the body while the lock is held.
 
 use super::Acquire;
 use crate::client::enclosing::{Frame, Inside};
@@ -14,10 +14,10 @@ use std::task::{Context, Poll, ready};
 use tracing::Span;
 
 pin_project! {
-    /// The future of [`locked`].
+    /// Future of [`locked`].
     #[must_use = "futures do nothing unless polled"]
     pub struct Locked<F, R> {
-        // Before the lease: fields drop in this order, and the body must be gone before the lock is.
+        // Declared before the lease: fields drop in this order, and the body must end before the lock does.
         #[pin]
         body: F,
         lease: Lease,
@@ -37,10 +37,10 @@ enum Lease {
     Held(Holding),
 }
 
-/// A lock that is held, and its body is run.
+/// Held lock of a running body.
 struct Holding {
     timer: LossTimer,
-    /// The span in which the body is dropped, and which is left after that.
+    /// Span in which the body is dropped. It is left after that.
     span: Option<Arc<Span>>,
     guard: LockGuard,
 }
@@ -52,12 +52,12 @@ impl Drop for Holding {
     }
 }
 
-/// Acquires the lock, then runs `body` as long as it is provably held. An error becomes the output by way of `failed`.
+/// Acquires the lock, then runs `body` while the lock is provably held. `failed` converts an error into the output.
 ///
-/// `failed` makes the output while body and guard still are there; both are dropped right after, in this order.
+/// `failed` runs while the body and the guard still exist. Both are dropped right after, in this order.
 ///
-/// One await in the caller instead of two, and as little code as possible that depends on the body's type: both are
-/// compiled anew for every annotated function.
+/// The caller has one await instead of two, and little code depends on the type of the body. Both are compiled again for every
+/// annotated function.
 pub fn locked<R, F: Future<Output = R>>(acquire: Acquire, body: F, failed: fn(LockError) -> R) -> Locked<F, R> {
     Locked { body, lease: Lease::Acquiring(acquire), failed }
 }
@@ -76,14 +76,14 @@ impl<R, F: Future<Output = R>> Future for Locked<F, R> {
         drop(inside);
         match polled {
             Poll::Ready(output) => Poll::Ready(output),
-            // After this, the caller drops the body, and the guard after it.
+            // The caller then drops the body, and the guard after it.
             Poll::Pending => this.lease.poll_lost(cx).map(this.failed),
         }
     }
 }
 
 impl Lease {
-    /// Whether the body may go on.
+    /// Is ready when the body may run, or with the error that stops it.
     fn poll_held(&mut self, cx: &mut Context<'_>) -> Poll<Result<(), LockError>> {
         if let Self::Acquiring(acquire) = self {
             let guard = ready!(acquire.as_mut().poll(cx))?;
@@ -95,9 +95,9 @@ impl Lease {
         }
     }
 
-    /// The body is polled until what is returned is dropped. It does not see its guard.
+    /// Enters the body until the result is dropped. The body does not see its guard.
     ///
-    /// The frame is made at each poll, since it would make the future of every annotated function larger.
+    /// The frame is created at each poll. Stored in the future, it would enlarge the future of every annotated function.
     fn enter<'f>(&self, home: &'f mut Option<Frame>) -> Option<Inside<'f>> {
         match self {
             Self::Held(Holding { guard, .. }) => Some(Frame::enter(home, || guard.held().frame(false))),
@@ -105,7 +105,7 @@ impl Lease {
         }
     }
 
-    /// What follows on this thread is inside of the span of the call, until the lease is dropped.
+    /// Enters the span of the call on this thread, until the lease is dropped.
     fn enter_span(&mut self) {
         if let Self::Held(Holding { guard, span, .. }) = self {
             *span = guard.held().span();

@@ -1,8 +1,8 @@
-//! What generated code does with a lock error.
+//! Error handlers of generated code.
 
 use crate::LockError;
 
-/// A handler of a function that returns `R`. The bound gives the argument of a closure its type.
+/// Handler for a function that returns `R`. The bound gives the argument of a closure its type.
 #[diagnostic::on_unimplemented(
     message = "`{Self}` cannot handle the error of a function that returns `{R}`",
     label = "does not take a `LockError`, or does not return `{R}`",
@@ -13,7 +13,7 @@ pub trait Handler<R>: FnOnce(LockError) -> R {}
 #[diagnostic::do_not_recommend]
 impl<R, H: FnOnce(LockError) -> R> Handler<R> for H {}
 
-/// `on_error = handler`. The type of the handler is no parameter that generated code would have to name by `_`: the
+/// Calls the handler of `on_error`. The type of the handler is not a parameter that generated code would name by `_`. Otherwise the
 /// compiler would report a mistake there and at the handler.
 pub fn handle_lock_error<R>(handler: impl Handler<R>, error: LockError) -> R {
     handler(error)

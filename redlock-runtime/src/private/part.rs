@@ -5,7 +5,7 @@ use std::ops::Deref;
 use std::rc::Rc;
 use std::sync::Arc;
 
-/// A value that can be used in a key template.
+/// Value that can be used in a key template.
 ///
 /// Implemented for every type with [`Display`](fmt::Display).
 #[diagnostic::on_unimplemented(
@@ -55,8 +55,8 @@ impl Escaped {
 
 /// Wraps a value of a key template.
 ///
-/// The bound of `T` is checked where the part is formatted, which is inside the user's string. Only types that are rejected with a
-/// message of their own are rejected by the next call.
+/// The bound of `T` is checked where the part is formatted, which is inside the user's string. The next call rejects only types
+/// with a special message.
 pub const fn part<T: ?Sized>(value: &T) -> Value<'_, T> {
     Value(AnyValue(value))
 }
@@ -91,7 +91,8 @@ impl<'a, T: ?Sized> AnyValue<'a, T> {
         Part { value: self.0, escaped: Escaped::One(escaped) }
     }
 
-    /// Same as [`escaped`](Self::escaped), for a value that is followed by several different texts.
+    /// Percent-encodes `%` and several characters; see [`escaped`](Self::escaped). For a value that is followed by several
+    /// different texts.
     #[must_use]
     pub const fn escaped_all(&self, escaped: &'static [char]) -> Part<'a, T> {
         Part { value: self.0, escaped: Escaped::Several(escaped) }
@@ -108,7 +109,7 @@ impl<T: Refused> Value<'_, T> {
         ""
     }
 
-    /// As [`escaped`](Self::escaped).
+    /// Never compiles; see [`escaped`](Self::escaped).
     #[must_use]
     pub const fn escaped_all(&self, _: &'static [char]) -> &'static str
     where

@@ -1,10 +1,10 @@
-//! The parts of a path: values that stand in its template, encoded as [`LockPath`](crate::LockPath) does it.
+//! Values in the template of a path, encoded as [`LockPath`](crate::LockPath) encodes them.
 
 use super::part::{AnyValue, LockKeyPart, NotAFloat, NotAnOption, Refused, Value};
 use crate::lock::path::code;
 use std::fmt::{self, Write};
 
-/// A value in the template of a path.
+/// Value in the template of a path.
 #[derive(Debug)]
 pub struct PathPart<'a, T: ?Sized> {
     value: &'a T,
@@ -15,27 +15,27 @@ pub struct PathPart<'a, T: ?Sized> {
 enum Place {
     /// The value is a segment.
     Segment,
-    /// It is in a segment, in which these follow it somewhere.
+    /// The value is a part of a segment. These characters follow it in the segment.
     Within(&'static [char]),
-    /// It is a path itself, and stands for all of its segments.
+    /// The value is a path, and replaces all of its segments.
     Path,
 }
 
 impl<'a, T: ?Sized> AnyValue<'a, T> {
-    /// The value as one segment of a path.
+    /// Returns the value as one segment of a path.
     #[must_use]
     pub const fn segment(&self) -> PathPart<'a, T> {
         PathPart { value: self.get(), place: Place::Segment }
     }
 
-    /// The value as a part of a segment. Inside of it, `escaped` are percent-encoded as well, which are the first characters of
-    /// the literal texts after its placeholder.
+    /// Returns the value as a part of a segment. The characters of `escaped` are percent-encoded, too: they are the first
+    /// characters of the literal texts after its placeholder.
     #[must_use]
     pub const fn in_segment(&self, escaped: &'static [char]) -> PathPart<'a, T> {
         PathPart { value: self.get(), place: Place::Within(escaped) }
     }
 
-    /// The value as several segments, where it has `/` between them. One in front of it is not counted.
+    /// Returns the value as several segments, separated by `/`. A leading `/` is ignored.
     #[must_use]
     pub const fn subpath(&self) -> PathPart<'a, T> {
         PathPart { value: self.get(), place: Place::Path }
@@ -43,7 +43,7 @@ impl<'a, T: ?Sized> AnyValue<'a, T> {
 }
 
 impl<T: Refused> Value<'_, T> {
-    /// As [`escaped`](Self::escaped).
+    /// Never compiles; see [`escaped`](Self::escaped).
     #[must_use]
     pub const fn segment(&self) -> &'static str
     where
@@ -52,7 +52,7 @@ impl<T: Refused> Value<'_, T> {
         ""
     }
 
-    /// As [`escaped`](Self::escaped).
+    /// Never compiles; see [`escaped`](Self::escaped).
     #[must_use]
     pub const fn in_segment(&self, _: &'static [char]) -> &'static str
     where
@@ -61,7 +61,7 @@ impl<T: Refused> Value<'_, T> {
         ""
     }
 
-    /// As [`escaped`](Self::escaped).
+    /// Never compiles; see [`escaped`](Self::escaped).
     #[must_use]
     pub const fn subpath(&self) -> &'static str
     where
@@ -82,9 +82,9 @@ impl<T: LockKeyPart + ?Sized> fmt::Display for PathPart<'_, T> {
 struct Encoding<'a, W> {
     out: &'a mut W,
     place: Place,
-    /// Whether the value had a character that was not kept back.
+    /// `true` if a character was written that is not a leading dot.
     is_begun: bool,
-    /// So many dots are all that the value had by now.
+    /// Number of leading dots that are not written yet.
     dots: usize,
 }
 
@@ -95,7 +95,7 @@ impl<W: Write> Write for Encoding<'_, W> {
 
     fn write_char(&mut self, c: char) -> fmt::Result {
         match self.place {
-            // A segment of one dot or two is none, unless it is a value: what else follows tells.
+            // The segments `.` and `..` are escaped. The following characters decide if the segment is one of them.
             Place::Segment if !self.is_begun && c == '.' && self.dots < 2 => {
                 self.dots += 1;
                 return Ok(());
@@ -124,7 +124,7 @@ impl<W: Write> Write for Encoding<'_, W> {
 }
 
 impl<W: Write> Encoding<'_, W> {
-    /// The value goes on, or has ended, after the dots that were kept back.
+    /// Writes the leading dots before the next character, or at the end of the value.
     fn begin(&mut self, dot: &str) -> fmt::Result {
         self.is_begun = true;
         let dots = std::mem::take(&mut self.dots);
@@ -156,7 +156,7 @@ mod tests {
     fn a_value_is_the_segment_that_a_path_makes_of_it() {
         for value in HOSTILE {
             assert_eq!(format!("/{}", part(value).segment()), LockPath::of([value]).as_str());
-            // Whatever writes it in pieces.
+            // A value that is written in pieces.
             let in_pieces = LockPath::of([value.replace('a', "")]);
             let pieces: Vec<_> = value.chars().filter(|c| *c != 'a').map(String::from).collect();
             assert_eq!(format!("/{}", part(&Pieces(pieces)).segment()), in_pieces.as_str());

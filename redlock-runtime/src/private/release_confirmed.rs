@@ -1,4 +1,4 @@
-//! `release = confirmed`: the call ends when the nodes have confirmed the release.
+//! Confirmed release, for `release = confirmed`: the call ends when the nodes have confirmed the release.
 
 use crate::LockGuard;
 use crate::observe::events;
@@ -7,8 +7,8 @@ use std::pin::Pin;
 
 /// Releases the lock and waits for the answer.
 ///
-/// The body has done its work, and its result is what the caller must know, so a release that failed is written to the
-/// log and changes nothing else. Boxed, so that it adds one pointer to the caller's future.
+/// The body has ended, and its result is what the caller needs. So a failed release is only logged. The future is boxed, so that it
+/// adds one pointer to the caller's future.
 #[must_use]
 pub fn release_confirmed(guard: impl Into<LockGuard>) -> Pin<Box<dyn Future<Output = ()> + Send>> {
     confirmed(guard.into())

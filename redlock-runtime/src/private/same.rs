@@ -1,23 +1,23 @@
-//! A warning that depends on what only the compiler knows: whether two types are one.
+//! Warning that depends on the equality of two types, which only the compiler knows.
 
 use std::marker::PhantomData;
 use std::ops::Deref;
 
-/// Two types. Where they are one, the method of `Same` itself is found; otherwise that of what it derefs to.
+/// Pair of types. For equal types, the method of `Same` is found; otherwise that of its `Deref` target.
 #[derive(Debug)]
 pub struct Same<A: ?Sized, B: ?Sized>(Different, PhantomData<(*const A, *const B)>);
 
-/// Any two types.
+/// Target of `Deref` for two different types.
 #[derive(Debug)]
 pub struct Different;
 
 impl<A: ?Sized, B: ?Sized> Same<A, B> {
-    /// The types themselves.
+    /// Value for the pair of types.
     pub const TYPES: Self = Self(Different, PhantomData);
 }
 
 impl<T: ?Sized> Same<T, T> {
-    /// Warns.
+    /// Causes the warning.
     #[deprecated(note = "this call needs the lock that its caller already holds, so it can never acquire it: write \
                          `reentrant`, or move the repeated code into a function without `#[distributed_lock]`")]
     pub const fn distributed_lock(&self) {}
@@ -32,7 +32,7 @@ impl<A: ?Sized, B: ?Sized> Deref for Same<A, B> {
 }
 
 impl Different {
-    /// Has nothing to say.
+    /// Causes no warning.
     #[expect(clippy::unused_self, reason = "it is found where the other one is not")]
     pub const fn distributed_lock(&self) {}
 }

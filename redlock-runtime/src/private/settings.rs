@@ -1,4 +1,4 @@
-//! What an attribute says beside its key, and where it stands.
+//! Options of an attribute beside its key, and its source line.
 
 use crate::protocol::hold_options::HoldOptions;
 use crate::protocol::window::Windows;
@@ -6,7 +6,7 @@ use crate::request::site::Site;
 use crate::{Mode, Wait};
 use std::time::Duration;
 
-/// What an attribute says beside its key, and where it stands.
+/// Options of an attribute beside its key, and its source line.
 #[derive(Clone, Copy, Debug)]
 pub struct Settings {
     pub(super) site: &'static Site,
@@ -22,7 +22,7 @@ pub struct Settings {
 }
 
 impl Settings {
-    /// The settings of an attribute that says nothing beside its key: the manager decides.
+    /// Settings of an attribute without options: the defaults of the manager apply.
     #[must_use]
     pub const fn of(site: &'static Site) -> Self {
         Self {
@@ -39,118 +39,118 @@ impl Settings {
         }
     }
 
-    /// `mode = shared`
+    /// Sets `mode = shared`.
     #[must_use]
     pub const fn shared(self) -> Self {
         Self { mode: Mode::Shared, ..self }
     }
 
-    /// `permits = expression`
+    /// Sets `permits = expression`.
     #[must_use]
     pub const fn permits(self, permits: u32) -> Self {
         Self { mode: Mode::Permit, permits: Some(permits), ..self }
     }
 
-    /// `ttl = expression`
+    /// Sets `ttl = expression`.
     #[must_use]
     pub const fn ttl(self, ttl: Duration) -> Self {
         Self { ttl: Some(ttl), ..self }
     }
 
-    /// `ttl = literal`, in milliseconds.
+    /// Sets `ttl = literal`, in milliseconds.
     #[must_use]
     pub const fn ttl_millis(self, ttl: u64) -> Self {
         self.ttl(Duration::from_millis(ttl))
     }
 
-    /// `wait = expression`, for a [`Duration`] or a [`Wait`].
+    /// Sets `wait = expression`, for a [`Duration`] or a [`Wait`].
     #[must_use]
     pub fn wait(self, wait: impl Into<Wait>) -> Self {
         Self { wait: Some(wait.into()), ..self }
     }
 
-    /// `wait = literal`, in milliseconds; none for zero.
+    /// Sets `wait = literal`, in milliseconds. Zero is [`Wait::None`].
     #[must_use]
     pub fn wait_millis(self, wait: u64) -> Self {
         self.wait(Duration::from_millis(wait))
     }
 
-    /// `wait = forever`
+    /// Sets `wait = forever`.
     #[must_use]
     pub fn wait_forever(self) -> Self {
         self.wait(Wait::Forever)
     }
 
-    /// `renew = literal`
+    /// Sets `renew = literal`.
     #[must_use]
     pub const fn renew(mut self, renew: bool) -> Self {
         self.hold.renew = renew;
         self
     }
 
-    /// `max_hold = expression`
+    /// Sets `max_hold = expression`.
     #[must_use]
     pub const fn max_hold(mut self, longest: Duration) -> Self {
         self.hold.max_hold = Some(longest);
         self
     }
 
-    /// `max_hold = literal`, in milliseconds.
+    /// Sets `max_hold = literal`, in milliseconds.
     #[must_use]
     pub const fn max_hold_millis(self, longest: u64) -> Self {
         self.max_hold(Duration::from_millis(longest))
     }
 
-    /// `min_hold = expression`
+    /// Sets `min_hold = expression`.
     #[must_use]
     pub const fn min_hold(mut self, least: Duration) -> Self {
         self.hold.min_hold = Some(least);
         self
     }
 
-    /// `min_hold = literal`, in milliseconds.
+    /// Sets `min_hold = literal`, in milliseconds.
     #[must_use]
     pub const fn min_hold_millis(self, least: u64) -> Self {
         self.min_hold(Duration::from_millis(least))
     }
 
-    /// `linger = expression`
+    /// Sets `linger = expression`.
     #[must_use]
     pub const fn linger(self, linger: Duration) -> Self {
         Self { linger: Some(linger), ..self }
     }
 
-    /// `linger = literal`, in milliseconds.
+    /// Sets `linger = literal`, in milliseconds.
     #[must_use]
     pub const fn linger_millis(self, linger: u64) -> Self {
         self.linger(Duration::from_millis(linger))
     }
 
-    /// `reentrant`
+    /// Sets `reentrant`.
     #[must_use]
     pub const fn reentrant(self) -> Self {
         Self { is_reentrant: true, ..self }
     }
 
-    /// `order_check = off`
+    /// Sets `order_check = off`.
     #[must_use]
     pub const fn order_unchecked(self) -> Self {
         Self { has_ordered_lock: false, ..self }
     }
 
-    /// `once_per = expression`
+    /// Sets `once_per = expression`.
     #[must_use]
     pub const fn once_per(self, period: Duration) -> Self {
         Self { windows: Some(Windows::around_multiples(period)), ..self }
     }
 
-    /// `once_per = literal`, in milliseconds.
+    /// Sets `once_per = literal`, in milliseconds.
     #[must_use]
     pub const fn once_per_millis(self, period: u64) -> Self {
         self.once_per(Duration::from_millis(period))
     }
 
-    /// `window_start = expression`, after `once_per`.
+    /// Sets `window_start = expression`, after `once_per`.
     #[must_use]
     pub const fn window_start(mut self, start: Duration) -> Self {
         if let Some(windows) = self.windows {
@@ -159,7 +159,7 @@ impl Settings {
         self
     }
 
-    /// `window_start = literal`, in milliseconds.
+    /// Sets `window_start = literal`, in milliseconds.
     #[must_use]
     pub const fn window_start_millis(self, start: u64) -> Self {
         self.window_start(Duration::from_millis(start))

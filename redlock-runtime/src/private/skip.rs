@@ -1,6 +1,6 @@
-//! `on_contended = skip`: the value that says that nothing was done.
+//! Return value of a skipped call, for `on_contended = skip`.
 
-/// A return type with a value for "not done": `()`, `Option<T>`, and a `Result` of those.
+/// Return type with a value for "not done": `()`, `Option<T>`, and a `Result` of those.
 #[diagnostic::on_unimplemented(
     message = "`{Self}` has no value for a skipped call",
     label = "`on_contended = skip` cannot return this type",
@@ -8,7 +8,7 @@
             return"
 )]
 pub trait Skip {
-    /// The value of a call that did nothing.
+    /// Returns the value of a call that did nothing.
     fn skipped() -> Self;
 }
 

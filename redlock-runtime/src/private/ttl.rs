@@ -1,12 +1,12 @@
-//! `ttl = CONSTANT`, checked while the program is compiled.
+//! Check of `ttl = CONSTANT` at compile time.
 
 use std::time::Duration;
 
-/// `ttl` itself.
+/// Returns `ttl` itself.
 ///
 /// # Panics
-/// It is zero, too short for any answer with the default settings, or longer than the runtime allows. Only constants come here, so this is a compile
-/// error at the user's token.
+/// If it is zero, too short for any answer with the default settings, or longer than the runtime allows. The function is only
+/// called for constants, so this is a compile error at the user's token.
 #[must_use]
 #[track_caller]
 pub const fn checked_ttl(ttl: Duration) -> Duration {

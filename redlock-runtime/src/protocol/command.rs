@@ -1,4 +1,4 @@
-//! What a node is asked, what it answers, and what it says unasked.
+//! Commands to a node, their replies, and the messages that a node sends unasked.
 
 use crate::error::NodeError;
 use crate::lock::LockKey;
@@ -17,10 +17,10 @@ use std::time::Duration;
 #[derive(Clone, Debug)]
 pub(crate) struct Command {
     pub(crate) verb: Verb,
-    /// Is proposed as the fencing number when the token owns the lock after an `Acquire`, `Extend` or `Adopt`; and with a
-    /// `SetNx` in any case, because that is no script.
+    /// Ballot that is proposed as the fencing number if the token owns the lock after an `Acquire`, `Extend` or
+    /// `Adopt`. A `SetNx` always proposes it, because `SetNx` is not a script.
     pub(crate) fence: Option<Ballot>,
-    /// Shared by all commands of one acquisition, to all nodes.
+    /// Key and token of the command. All commands of one acquisition share it, for all nodes.
     pub(crate) subject: Arc<Subject>,
 }
 
@@ -31,26 +31,26 @@ impl Command {
     }
 }
 
-/// A ballot that was sent with a command. It is kept until the reply arrives.
+/// Ballot that was sent with a command. It is kept until the reply arrives.
 #[derive(Debug)]
 pub(crate) struct Proposal {
     pub(crate) subject: Arc<Subject>,
     pub(crate) ballot: Ballot,
 }
 
-/// What a command is about: a key, and the token that wants it or has it.
+/// Subject of a command: a key, and the token that wants it or holds it.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) struct Subject {
-    /// What it is called. Of several names, that is none of theirs.
+    /// Name of the key. A request for several names has a name of its own here.
     pub(crate) key: LockKey,
     pub(crate) token: OwnerToken,
-    /// As what the token wants the lock. A release gives back whatever the token has, so that it may say anything there.
+    /// Mode in which the token wants the lock. A release gives back all that the token holds, so it may carry any mode.
     pub(crate) mode: Mode,
-    /// The token that an `Adopt` takes the place of, because the lock was left with it, or a `Revoke`, because somebody breaks
-    /// its lock; or that a `Yield` names. Boxed: it is rare, and there are many subjects.
+    /// Second token. An `Adopt` takes its place, because the lock was left with it. A `Revoke` takes its place, because
+    /// its lock is being broken. A `Yield` hands the lock to it. Boxed: it is rare, and there are many subjects.
     pub(crate) other: Option<Box<OwnerToken>>,
-    /// The names, if there are several; and as what each is wanted, which `mode` is the strongest of. Boxed, because most locks
-    /// have one name.
+    /// Names of a request for several names, each with its class; `mode` is the strongest class. Boxed, because most
+    /// locks have one name.
     pub(crate) parts: Option<Arc<Parts>>,
 }
 
@@ -59,36 +59,36 @@ impl Subject {
         Self { key, token, mode: Mode::Exclusive, other: None, parts: None }
     }
 
-    /// The names of a request, which may be several.
+    /// Creates the subject of a request, which may have several names.
     pub(crate) fn of(parts: &Parts, token: OwnerToken) -> Self {
         let several = (!parts.is_single()).then(|| Arc::new(parts.clone()));
         Self { parts: several, ..Self::new(parts.key(), token) }.of_mode(parts.mode())
     }
 
-    /// Each name, and as what it is wanted.
+    /// Returns each name with the class in which it is wanted.
     pub(crate) fn wanted(&self) -> impl Iterator<Item = (&LockKey, Class)> {
         let several = self.parts.as_deref().into_iter().flat_map(Parts::iter);
         let single = self.parts.is_none().then(|| (&self.key, Class::of(self.mode)));
         single.into_iter().chain(several.map(|part| (&part.key, part.class)))
     }
 
-    /// Whether it is about several names.
+    /// Returns `true` if the subject has several names.
     pub(crate) const fn has_several(&self) -> bool {
         self.parts.is_some()
     }
 
-    /// Whether it is about one name that is wanted alone.
+    /// Returns `true` if the subject is one name that is wanted exclusively.
     pub(crate) const fn is_plain(&self) -> bool {
         !self.mode.is_shared() && !self.has_several()
     }
 
-    /// Whether one of its names is called `name` in Redis.
+    /// Returns `true` if one of the names is called `name` in Redis.
     pub(crate) fn concerns(&self, name: &str) -> bool {
         self.wanted().any(|(key, _)| key.name() == name)
     }
 
-    /// The slots of the names that it wants alone, or something below, each slot once: the registers of all of them number it.
-    /// What it has shared since then keeps its number.
+    /// Returns the slots of the names that are wanted exclusively, or with an exclusive intent, each slot once. The
+    /// registers of all of them number the lock. A downgraded lock keeps its number.
     pub(crate) fn numbered_slots(&self) -> Slots {
         let Some(parts) = &self.parts else { return Slots::One([slot_of(self.key.name())]) };
         let numbered = parts.iter().filter(|part| part.is_numbered());
@@ -98,43 +98,43 @@ impl Subject {
         Slots::Several(slots)
     }
 
-    /// A name that stands for all of them where it matters which server has them.
+    /// Returns one name that represents all of them in decisions about the server that stores them.
     pub(crate) fn route(&self) -> &LockKey {
         self.parts.as_deref().map_or(&self.key, |parts| &parts.first().key)
     }
 
-    /// The same names for another token.
+    /// Returns the same names for another token.
     pub(crate) fn under(&self, token: OwnerToken) -> Self {
         let Self { key, mode, parts, .. } = self;
         Self { key: key.clone(), token, mode: *mode, other: None, parts: parts.clone() }
     }
 
-    /// The same in this mode.
+    /// Returns the subject with the given mode.
     pub(crate) fn of_mode(self, mode: Mode) -> Self {
         Self { mode, ..self }
     }
 
-    /// The same token, and another one.
+    /// Returns the same subject with a second token.
     pub(crate) fn naming(&self, other: OwnerToken) -> Arc<Self> {
         let Self { key, token, mode, parts, .. } = self;
         let other = Some(Box::new(other));
         Arc::new(Self { key: key.clone(), token: *token, mode: *mode, other, parts: parts.clone() })
     }
 
-    /// The same as one of those who share the lock, which the token had alone.
+    /// Returns the subject of the downgraded lock: the same token as one of several readers.
     pub(crate) fn lowered(&self) -> Arc<Self> {
         let Self { key, token, other, parts, .. } = self;
         let parts = parts.as_ref().map(|parts| Arc::new(parts.lowered()));
         Arc::new(Self { key: key.clone(), token: *token, mode: Mode::Shared, other: other.clone(), parts })
     }
 
-    /// Whether the lock is wanted together with others.
+    /// Returns `true` if the lock is wanted in shared mode.
     pub(crate) const fn is_shared(&self) -> bool {
         self.mode.is_shared()
     }
 }
 
-/// The slots that are numbered together. Nearly always there is one.
+/// Slots that are numbered together. Nearly always there is one.
 #[derive(Debug)]
 pub(crate) enum Slots {
     One([u16; 1]),
@@ -153,7 +153,7 @@ impl Deref for Slots {
 }
 
 impl Command {
-    /// The name of the key in Redis, or of one that stands for several.
+    /// Returns the name of the key in Redis, or of one key that represents several.
     pub(crate) fn key(&self) -> &str {
         self.subject.route().name()
     }
@@ -162,60 +162,64 @@ impl Command {
         self.subject.token.as_str()
     }
 
-    /// The other token that this is about; empty, which no owner is called, when there is none.
+    /// Returns the second token; an empty text, which is never a token, if there is none.
     pub(crate) fn other(&self) -> &str {
         self.subject.other.as_ref().map_or("", |other| other.as_str())
     }
 }
 
-/// `claim` is the lifetime of what is handed to the next waiter: a vote, which it must turn into a lease by then.
+/// Kind of a command. `claim` is the lifetime of a node that is handed to the next waiter: a vote, which the waiter
+/// must turn into a lease within that time.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Verb {
-    /// `SET L token NX PX ttl`: take a free lock. The plain command, so that every Redlock client is excluded. A shared lock
-    /// is taken as it can be together with others, by a script: and only if nobody who wants it alone has come before.
+    /// `SET L token NX PX ttl`: takes a free lock. It is the plain command, so that every Redlock client is excluded. A
+    /// script takes a shared lock, and only if no earlier writer waits.
     SetNx { ttl: Duration },
-    /// Take the lock when it is free and nobody waits for longer, or else wait for it in the queue.
+    /// Takes the lock if it is free and no earlier token waits; otherwise waits for it in the queue.
     ///
-    /// `holds`: the token holds the lock, by enough other nodes, and wants the vote of this one as well. It comes before
-    /// all who wait, because none of them can have the lock before it ends; and who has the node is told of it.
+    /// `holds`: the token holds the lock on enough other nodes and wants the vote of this node as well. It comes before
+    /// all waiters, because none of them can have the lock before the token ends. The present owner of the node is
+    /// notified of it.
     ///
-    /// Who releases the token must have dropped the answer to this: a server that has lost its scripts executes what is
-    /// sent again behind the release, and it is sent again only for those who wait for the answer.
+    /// A release of the token must first have discarded the reply to this command. A server that has lost its scripts
+    /// executes the repeated command behind the release, and the command is repeated only for a caller that waits for
+    /// the reply.
     Acquire { ttl: Duration, claim: Duration, holds: bool },
-    /// Start the lease anew if the token owns the lock; never creates it.
+    /// Restarts the lease if the token owns the lock; never creates the lock.
     Extend { ttl: Duration },
-    /// The same for a lock that nobody else is known to want, and whose call waits for nothing: it may be sent together with
-    /// others.
+    /// Extends a lock that no other token is known to want, and whose call waits for nothing. It may be sent together
+    /// with other renewals.
     Renew { ttl: Duration },
-    /// Let the key end after this time if the token owns the lock, and not before: the last command about a token whose key has to
-    /// stay. It alone may make a lease shorter.
+    /// Sets the end of the key to this time from now if the token owns the lock. It is the last command about a token
+    /// whose key has to stay taken, and the only command that may shorten a lease.
     Keep { ttl: Duration },
-    /// Take the place of the token that the lock was left with, and start the lease anew; never creates it. Where the
-    /// token owns the lock already, it is an `Extend`: it may be sent again, and instead of one.
+    /// Takes the place of the token that the lock was left with, and restarts the lease; never creates the lock. If the
+    /// token owns the lock already, this is an `Extend`: it may be repeated, and may replace one.
     ///
-    /// Who releases the token must have dropped the answer to this, as for `Acquire`.
+    /// A release of the token must first have discarded the reply to this command, just like that of `Acquire`.
     Adopt { ttl: Duration },
-    /// Take a permit if the token that the subject names owns the turnstile of the lock, whose lease starts anew for `turn`; and tell
-    /// who else has one. Where the token has its permit already, its lease starts anew as well.
+    /// Takes a permit if the second token of the subject owns the turnstile of the lock, and restarts the turnstile's
+    /// lease for `turn`. The reply lists the other permit holders. If the token has its permit already, its lease
+    /// restarts as well.
     Enter { ttl: Duration, turn: Duration },
-    /// Pass the lock on to a smaller token, if one waits, and wait for it in the queue. With another token in the subject:
-    /// to that one, if it waits, whichever is smaller.
+    /// Passes the lock to a smaller waiting token, if there is one, and joins the queue. With a second token in the
+    /// subject, passes the lock to that token if it waits, whichever of the two is smaller.
     Yield { claim: Duration },
-    /// Leave the queue, and pass the lock on if the token owns it.
+    /// Leaves the queue, and passes the lock on if the token owns it.
     Release { claim: Duration },
-    /// Take the place of the token whose lock somebody breaks, for as long as that one would have had it, and tell it. Where the
-    /// token has its place already, tell it once more.
+    /// Takes the place of the token whose lock is being broken, for the rest of its lease, and notifies its manager. If
+    /// the token is already in that place, the manager is notified again.
     ///
-    /// Who releases the token must have dropped the answer to this, as for `Acquire`.
+    /// A release of the token must first have discarded the reply to this command, just like that of `Acquire`.
     Revoke,
-    /// Raise the register of the key's slot to `number` if it is lower. The number was agreed on by a quorum of other nodes. The reply
-    /// proves nothing about the number: a node accepts a number only together with its vote. The key and the token are not used
-    /// otherwise.
+    /// Raises the register of the key's slot to `number` if it is lower. A quorum of other nodes agreed on the number.
+    /// The reply proves nothing about the number: a node accepts a number only together with its vote. The key and the
+    /// token are not used otherwise.
     Raise { number: u64 },
 }
 
 impl Verb {
-    /// For how long it takes the lock, or makes its lease.
+    /// Returns the duration for which the command takes the lock or extends its lease.
     pub(crate) const fn ttl(self) -> Option<Duration> {
         match self {
             Self::SetNx { ttl }
@@ -234,34 +238,35 @@ impl Verb {
         matches!(self, Self::SetNx { .. } | Self::Acquire { .. })
     }
 
-    /// Whether the answer may tell the time of the server.
+    /// Returns `true` if the reply may contain the time of the server.
     pub(crate) const fn tells_time(self) -> bool {
         matches!(self, Self::Acquire { .. }) || self.is_extension()
     }
 
-    /// Whether a node may execute it behind a command that was sent after it. Behind the last command about a token nothing is sent.
+    /// Returns `true` if a node may execute the command behind one that was sent after it. Nothing is sent behind the
+    /// last command about a token.
     pub(crate) const fn may_be_late(self) -> bool {
         !matches!(self, Self::Keep { .. } | Self::Release { .. })
     }
 
-    /// Whether it starts the lease of an owner anew.
+    /// Returns `true` if the command restarts the lease of an owner.
     pub(crate) const fn is_extension(self) -> bool {
         matches!(self, Self::Extend { .. } | Self::Renew { .. } | Self::Keep { .. } | Self::Adopt { .. })
     }
 }
 
-/// What a node says to a ballot.
+/// Reply of a node to a ballot.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Number {
-    /// It has accepted the ballot with this number, which was larger than all before.
+    /// Ballot with this number was accepted; it was larger than all accepted before.
     Accepted(u64),
-    /// It has accepted this one before, which is not smaller.
+    /// Ballot was refused, because `largest` was accepted before and is not smaller.
     Refused { largest: u64 },
 }
 
 impl Number {
-    /// What several registers of a node say together. Something refuses, and nothing is accepted, unless each has said so; and
-    /// where one says nothing, nothing is said.
+    /// Combines the replies of several registers of one node. The ballot is accepted only if every register has
+    /// accepted it. If one register gave no reply, the result is `None`.
     pub(crate) fn of_all(said: impl IntoIterator<Item = Option<Self>>) -> Option<Self> {
         said.into_iter().reduce(|one, other| Some(one?.and(other?))).flatten()
     }
@@ -281,43 +286,47 @@ impl Number {
     }
 }
 
-/// `left` is what is left of the present holder's lease; `None` when the key has no expiry, which no lock of ours lacks.
+/// Reply of a node. `left` is the rest of the present holder's lease; `None` if the key has no expiry, which every lock
+/// of ours has.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum Reply {
-    /// `SetNx`, `Acquire`: the lock is ours. `smaller`: it was ours before, and a smaller token waits for it. `number`:
-    /// what the node says to the ballot, if there was one and its register could be used.
+    /// `SetNx`, `Acquire`: the token owns the lock. `smaller`: the token owned it before, and a smaller token waits for
+    /// it. `number`: reply to the ballot, if one was sent and its register could be used.
     Granted { smaller: bool, number: Option<Number> },
-    /// `SetNx`: somebody has it. `Enter`: somebody has it alone, or waits for that.
+    /// `SetNx`: another token owns the lock. `Enter`: a writer owns the lock or waits for it.
     Taken,
-    /// `Enter`: the token has a permit, and so have others, of which the first loses it after so much time. `strangers` have shares
-    /// under names that are no tokens: other programs, of which nobody can tell whether they are the same elsewhere.
+    /// `Enter`: the token has a permit, and so have `others`; the first of those permits ends after `left`. `strangers`
+    /// have shares under names that are not tokens: they belong to other programs, and cannot be identified across
+    /// nodes.
     Entered { others: Arc<[OwnerToken]>, strangers: u32, left: Option<Duration> },
-    /// `Acquire`: somebody has it, and `rank` others are before us in the queue.
+    /// `Acquire`: another token owns the lock, and `rank` other waiters are ahead in the queue.
     Queued { left: Option<Duration>, rank: u32 },
-    /// `Extend`, `Adopt`: the lease starts anew, and `waiters` wait for its end. `number` as for `Granted`.
+    /// `Extend`, `Adopt`: the lease restarts, and `waiters` tokens wait for its end. `number`: see `Granted`.
     Extended { waiters: u32, number: Option<Number> },
-    /// As `Extended`, at a node that abstains for as long as is `left`: it has found the token, which proves a lease only to
-    /// whom the node had proven one before that has not ended yet. Nobody else can have had the lock there since.
+    /// Variant of `Extended` from a node that abstains for `left`. The node has found the token, which proves a lease
+    /// only if the node had proven one before that has not ended yet. No other token can have had the lock there since.
     Found { waiters: u32, left: Duration },
-    /// `Yield`: nobody who waits comes first, and the lock stays ours; its expiry is what it was.
+    /// `Yield`: no waiter comes first, and the token keeps the lock; its expiry is unchanged.
     Kept,
-    /// `Yield`: somebody else has it now, and we are in the queue.
+    /// `Yield`: another token now owns the lock, and this token is in the queue.
     Yielded { left: Option<Duration> },
-    /// `Release`: given back.
+    /// `Release`: the lock was released.
     Released,
-    /// `Release`: executed, and too many waiters are absent for one command. A further release hands the lock to the next one that is
-    /// present. `was_owner`: the token owned the lock.
+    /// `Release`: executed, but too many waiters are absent for one command. A further release hands the lock to the
+    /// next present waiter. `was_owner`: the token owned the lock.
     Unfinished { was_owner: bool },
-    /// `Revoke`: the token has the place of the other one for so long, and whether anybody has received what that was told.
+    /// `Revoke`: the token has the place of the other token for `left`. `is_told`: a subscriber has received the
+    /// notification.
     Revoked { left: Duration, is_told: bool },
-    /// `Raise`: the register is not lower than the number.
+    /// `Raise`: the register is at least the number.
     Raised,
-    /// `Enter`: the turnstile is another's. `Extend`, `Adopt`, `Yield`, `Release`: the token does not own the lock. `Revoke`: neither does the other one.
+    /// `Enter`: another token owns the turnstile. `Extend`, `Adopt`, `Yield`, `Release`: the token does not own the
+    /// lock. `Revoke`: neither token owns it.
     NotOwner,
 }
 
 impl Reply {
-    /// What the node says to a ballot, if it says anything.
+    /// Returns the reply to a ballot, if there is one.
     pub(crate) const fn number(&self) -> Option<Number> {
         match self {
             Self::Granted { number, .. } | Self::Extended { number, .. } => *number,
@@ -328,77 +337,77 @@ impl Reply {
 
 pub(crate) type Answer = Result<Reply, NodeError>;
 
-/// What stands under a key at a node, as far as its expiry tells.
+/// Content of a key on a node, as far as its expiry shows.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Occupant {
-    /// The node has not said.
+    /// Not reported by the node.
     Unknown,
-    /// The key is free.
+    /// Key is free.
     Nobody,
-    /// A value without an expiry, or of another type than text: no lock of anybody.
+    /// Value without an expiry, or of another type than text: not a lock.
     Data,
-    /// A lock, of whose lease so much is left.
+    /// Lock, with the rest of its lease.
     Lock(Duration),
 }
 
-/// What a node says unasked to the manager of a token.
+/// Message that a node sends unasked to the manager of a token.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) struct Wakeup {
-    /// The key as it is named in Redis, and the token that this is about.
+    /// Key, by its name in Redis, and the token that the message is about.
     pub(crate) subject: Subject,
     pub(crate) notice: Notice,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Notice {
-    /// The lock was handed to the token, as a claim.
+    /// Lock was handed to the token, as a claim.
     Granted,
-    /// The same, with the times of the claim.
+    /// Lock was handed to the token, as a claim with the given times.
     Claimed(Claim),
-    /// The same, as a claim whose beginning is known.
+    /// Lock was handed to the token, as a claim whose start is known.
     Proven(ProvenClaim),
-    /// A name may be free for the token, which wants several: it asks for all of them.
+    /// One of several wanted names may be free for the token, which then asks for all of them.
     Free,
-    /// The token owns the lock, and `by` waits for it.
+    /// Token owns the lock, and `by` waits for it.
     Contended { by: OwnerToken },
-    /// The token owns the lock at this node, and `by`, which holds it by the others, wants it here, too.
+    /// Token owns the lock at this node, and `by`, which holds it on the other nodes, wants this node as well.
     Wanted { by: OwnerToken },
-    /// Somebody breaks the lock of the token, and `by` has its place at this node. It proves nothing, because anybody may
-    /// publish it, and makes whoever has the lock ask.
+    /// Lock of the token is being broken, and `by` has its place at this node. The message proves nothing, because
+    /// anyone may publish it. It makes the holder ask the nodes.
     Revoked { by: OwnerToken },
-    /// The token has taken the place of another one, whose lock somebody breaks, and the body that ran under that has stopped:
-    /// so says its manager, through the node.
+    /// Token has replaced the holder of a broken lock, and that holder's body has stopped. The holder's manager reports
+    /// this through the node.
     Stopped,
-    /// Somebody has given a permit back, while the token owns the turnstile. It proves nothing, and makes whoever waits ask. Or the token
-    /// has a permit, and somebody has waited for one for a while.
+    /// Permit was given back while the token owns the turnstile. The message proves nothing; it makes a waiting call
+    /// ask. If the token has a permit itself, the message means that another call has waited for a permit for a while.
     Freed,
-    /// A body runs under the lock that the token waits for: so says the manager of that body, through the node.
+    /// Body is running under the lock that the token waits for. The manager of that body reports this through the node.
     Busy,
 }
 
 impl Notice {
-    /// Whether it says more than that there is something to ask about.
+    /// Returns `true` if the message carries more than a reason to ask the node.
     pub(crate) const fn is_proof(self) -> bool {
         matches!(self, Self::Claimed(_) | Self::Proven(_))
     }
 }
 
-/// What a node tells of a claim.
+/// Times of a claim, as the node reports them.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Claim {
-    /// For how long the node keeps the lock for the token: that is up to the token before.
+    /// Lifetime of the claim, which the previous token has chosen.
     pub(crate) length: Duration,
-    /// When that began, by the clock of the server, since 1970.
+    /// Start of the claim by the clock of the server, since 1970.
     pub(crate) begun: Duration,
 }
 
-/// A claim that began at a time that we know.
+/// Claim whose start is known by the local clock.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct ProvenClaim {
     pub(crate) length: Duration,
-    /// When it began at the earliest, by our clock.
+    /// Earliest start of the claim by the local clock.
     pub(crate) from: Instant,
 }
 
-/// Takes a [`Wakeup`] in. Called in the task of the connection, so it must neither block nor panic.
+/// Receives a [`Wakeup`]. The task of the connection calls it, so it must neither block nor panic.
 pub(crate) type Deliver = Arc<dyn Fn(Wakeup) + Send + Sync>;

@@ -1,21 +1,21 @@
-//! For how long a call has the lock, whatever its body does.
+//! Limits for the time that a call holds a lock.
 
 use crate::error::LockError;
 use crate::protocol::timing::MAX_TTL;
 use std::time::Duration;
 
-/// For how long a call has the lock, whatever its body does.
+/// Limits for the time that a call holds a lock.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct HoldOptions {
     pub(crate) renew: bool,
     pub(crate) max_hold: Option<Duration>,
     pub(crate) min_hold: Option<Duration>,
-    /// What `min_hold` is to a key, to the key of a window: other than that one, it may be taken back.
+    /// Time for which the key of a window stays taken, like that of `min_hold`. Unlike `min_hold`, it may be withdrawn.
     pub(crate) window_rest: Option<Duration>,
 }
 
 impl HoldOptions {
-    /// Between the call that had the lock before and the one that has it next.
+    /// Options between the call that held the lock before and the next call.
     pub(crate) const UNTIL_BEGUN: Self = Self { renew: false, max_hold: None, min_hold: None, window_rest: None };
 }
 

@@ -1,61 +1,62 @@
-//! Which locks are worth keeping when nobody here needs them any more: what became of those that were kept before.
+//! Decides which unused locks are worth keeping idle, from the outcome of earlier idle locks.
 //!
-//! An idle lock saves its process a round trip for each call that takes it over, and costs every other process one that
-//! has to ask for it. So a key is kept only where calls come in quick succession, and not again for a while where others
-//! came first ([`Habit`]). A manager that saves too little by all its idle locks keeps no new ones for a while ([`Breaker`]).
+//! An idle lock saves its process a round trip for each call that reuses it. It costs every other process that wants it
+//! one round trip. So a key is kept only if its calls come in quick succession, and not for a while after other
+//! processes wanted it first ([`Habit`]). A manager whose idle locks save too little in total keeps no new ones for a
+//! while ([`Breaker`]).
 
 use crate::time::clock::Instant;
 use std::time::Duration;
 
-/// Releases of a key that are no further apart count as quick succession. Smaller, keys that are used steadily are never
-/// kept; larger, keys are kept whose next call comes when the idle time is over.
+/// Largest distance of releases of a key that count as quick succession. Smaller: steadily used keys are never kept.
+/// Larger: keys are kept whose next call comes after the idle time.
 const LATELY: Duration = Duration::from_secs(2);
-/// So many releases in quick succession make a key worth keeping. At 1, each key that is used once is kept in vain; larger,
-/// a key that is used often is kept later.
+/// Number of releases in quick succession that make a key worth keeping. At 1: each key that is used once is kept
+/// without benefit. Larger: a frequently used key is kept later.
 const LEAST_TOUCHES: u32 = 2;
-/// So many times as many are asked for after each recall that did not pay. Smaller, a key that is used once in a second by
-/// two processes in turns is kept in vain more often, since the times for which it is not kept are over after a few
-/// releases; larger, a key that its process uses often is not kept for long after a few unlucky recalls.
+/// Factor on the required number of releases after each recall that did not pay. Smaller: a key that two processes use
+/// in turns once a second is kept without benefit more often, since its block is over after a few releases. Larger: a
+/// key that its process uses often is not kept for long after a few unlucky recalls.
 const MORE_TOUCHES: u32 = 4;
-/// The most that are asked for: about a minute of a key that is used once in a second. Larger, a key whose use has changed is
-/// kept again later.
+/// Largest required number of releases: about a minute of a key that is used once a second. Larger: a key whose use has
+/// changed is kept again later.
 const MOST_TOUCHES: u32 = 64;
-/// A lock that was taken over so often before others wanted it has paid for the round trip that it cost them. Smaller, keys
-/// that several processes use in turns are kept at the expense of all; larger, keys are given up that are worth it.
+/// Number of reuses before a recall that pay for its round trip. Smaller: keys that several processes use in turns are
+/// kept at the expense of all. Larger: keys are given up although keeping them pays.
 const PAYS_FROM: u32 = 2;
-/// For how long a key is not kept after the first recall that did not pay; twice as long after each that follows. Smaller,
-/// a key that several processes use in turns costs more of them; larger, one unlucky recall is regretted for longer.
+/// Time for which a key is not kept after the first recall that did not pay; it doubles with each further one. Smaller:
+/// a key that several processes use in turns costs more of them. Larger: one unlucky recall has a longer effect.
 const SHORTEST_BLOCK: Duration = Duration::from_secs(2);
-/// The longest, so that a key whose use has changed is kept again within about a minute.
+/// Longest such time, so that a key whose use has changed is kept again within about a minute.
 const LONGEST_BLOCK: Duration = Duration::from_secs(64);
 
-/// So many recalls are judged together. Fewer, and chance decides; more, and it takes longer to find out.
+/// Number of recalls that are judged together. Fewer: chance decides. More: the judgement takes longer.
 const RECALLS: u32 = 64;
-/// No recall counts for more round trips saved than this. Smaller, keys that are used steadily do not make up for others that
-/// are kept in vain; larger, one key that is used all the time hides that all others are.
+/// Most saved round trips that one recall contributes. Smaller: steadily used keys do not make up for others that are
+/// kept without benefit. Larger: one permanently used key hides that all others are.
 const MOST_SAVED: u32 = 16;
-/// For how long nothing new is kept when they did not pay. Smaller, the next sixty-four cost others more often;
-/// larger, a manager whose work has changed keeps nothing for longer.
+/// Time for which no new lock is kept after recalls that did not pay. Smaller: the next sixty-four cost others more
+/// often. Larger: a manager whose work has changed keeps nothing for longer.
 const PAUSE: Duration = Duration::from_secs(10);
 
-/// Whether a lock that was taken over so often was worth what keeping it costs others.
+/// Returns `true` if the given number of reuses was worth the cost to other processes.
 pub(crate) const fn has_paid(retakes: u32) -> bool {
     retakes >= PAYS_FROM
 }
 
-/// How one key is used here.
+/// Recent use of one key in this process.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Habit {
     released_at: Option<Instant>,
-    /// How many releases have followed each other quickly, the last one included.
+    /// Number of releases that have followed each other quickly, including the last one.
     touches: u32,
-    /// How many recalls in a row did not pay.
+    /// Number of consecutive recalls that did not pay.
     unpaid: u32,
     blocked_until: Option<Instant>,
 }
 
 impl Habit {
-    /// A call has no use for the lock any more. Whether it is worth keeping for the next one.
+    /// Records that a call no longer needs the lock. Returns `true` if the lock is worth keeping for the next call.
     pub(crate) fn released(&mut self, now: Instant) -> bool {
         let is_quick = self.released_at.is_some_and(|at| now.since(at) <= LATELY);
         self.touches = if is_quick { self.touches.saturating_add(1) } else { 1 };
@@ -64,7 +65,7 @@ impl Habit {
         self.touches >= needed && !self.is_blocked(now)
     }
 
-    /// Others wanted the lock while it was idle, and keeping it `had_paid` or not.
+    /// Records that others wanted the idle lock, and whether keeping it `had_paid`.
     pub(crate) fn recalled(&mut self, had_paid: bool, now: Instant) {
         let unpaid = self.unpaid;
         *self = Self::default();
@@ -74,29 +75,28 @@ impl Habit {
         }
     }
 
-    /// Whether the key is not to be kept for a while.
+    /// Returns `true` if the key must not be kept for a while.
     fn is_blocked(&self, now: Instant) -> bool {
         self.blocked_until.is_some_and(|until| now < until)
     }
 }
 
-/// So many keys whose hashes meet are told apart. Fewer, and keys that are used at the same time displace each other and are
-/// never kept; more, and each look takes longer.
+/// Number of keys with colliding hashes that are tracked separately. Fewer: keys that are used at the same time
+/// displace each other and are never kept. More: each lookup takes longer.
 const WAYS: usize = 4;
 
-/// The habits of a bounded number of keys, by a hash. A key takes the place of the one that was used least lately, which costs
-/// no more than speed.
+/// Habits of a bounded number of keys, by a hash. A new key displaces the least recently used key, at the cost of some speed.
 #[derive(Debug)]
 pub(crate) struct Habits(Box<[[(u64, Habit); WAYS]]>);
 
 impl Habits {
-    /// For so many keys.
+    /// Creates a table for the given number of keys.
     pub(crate) fn of_keys(keys: usize) -> Self {
         Self(std::iter::repeat_n(<[_; WAYS]>::default(), keys.div_ceil(WAYS)).collect())
     }
 
-    /// The habit of the key with this `hash`; `None` when it would take the place of one that is not to be kept for a
-    /// while, which must not be forgotten.
+    /// Returns the habit of the key with this `hash`. Returns `None` if the key would displace a blocked one, which
+    /// must not be forgotten.
     pub(crate) fn of(&mut self, hash: u64, now: Instant) -> Option<&mut Habit> {
         let sets = u64::try_from(self.0.len()).ok().filter(|sets| *sets > 0)?;
         let set = self.0.get_mut(usize::try_from(hash % sets).ok()?)?;
@@ -110,20 +110,21 @@ impl Habits {
     }
 }
 
-/// Whether keeping locks pays at all, for a manager whose keys others use as well.
+/// Circuit breaker that decides if keeping locks pays at all, for a manager whose keys other processes use as well.
 ///
-/// What counts is how many round trips were saved for each that it cost others, and not how many keys paid: a few that are
-/// used all the time may be worth what many others cost.
+/// It compares the saved round trips with the round trips of other processes, not the number of keys that paid. A few permanently
+/// used keys may be worth the cost of many others.
 #[derive(Debug, Default)]
 pub(crate) struct Breaker {
-    /// How many recalls there were since the last judgement.
+    /// Number of recalls since the last judgement.
     recalls: u32,
-    /// How many times those locks had been taken over.
+    /// Total number of reuses of those locks.
     saved: u32,
 }
 
 impl Breaker {
-    /// Others wanted an idle lock, which had been taken over so often. Until when nothing new is to be kept, if it did not pay.
+    /// Records the recall of an idle lock that was reused `retakes` times. If keeping locks did not pay, returns the
+    /// time until which no new lock is kept.
     pub(crate) fn recalled(&mut self, retakes: u32, now: Instant) -> Option<Instant> {
         (self.recalls, self.saved) = (self.recalls + 1, self.saved + retakes.min(MOST_SAVED));
         if self.recalls < RECALLS {
@@ -168,7 +169,7 @@ mod tests {
     #[test]
     fn keys_that_meet_displace_the_one_that_was_used_least_lately_and_never_one_that_is_blocked() {
         let (mut habits, ways) = (Habits::of_keys(2 * WAYS), u64::try_from(WAYS).unwrap());
-        // Even hashes meet in one set. A key is kept with its second release, if it was not forgotten in between.
+        // Even hashes collide in one set. A key is kept with its second release, if it was not forgotten in between.
         let is_kept = |habits: &mut Habits, hash, now| habits.of(hash, at(now)).unwrap().released(at(now));
         for now in [0, 10] {
             let kept = (0..ways).map(|key| is_kept(&mut habits, 2 * key + 2, now + key)).collect::<Vec<_>>();
@@ -186,7 +187,7 @@ mod tests {
 
     #[test]
     fn the_breaker_opens_when_recalled_locks_have_saved_too_little() {
-        // How often the locks of three recalls in a row had been taken over, and which recall opens it.
+        // Number of reuses of the locks of three consecutive recalls, and the recall that opens the breaker.
         let table = [
             ([0, 0, 0], Some(64)),
             ([2, 2, 2], None),

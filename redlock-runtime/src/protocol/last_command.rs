@@ -1,12 +1,15 @@
-//! The last command about a token at a node, and what its answer settles.
+//! Last command about a token at a node, and the meaning of its answer.
 //!
-//! 1. It is a release; or, while a least hold is not over, an extension that keeps the key taken until then.
-//! 2. It is *settled* when its answer is conclusive: it was executed. A broken connection leaves that open, and a server that
-//!    answers with an error may execute it later: it is sent again until the key has expired by itself.
-//! 3. A repeated one may find that the first was executed: that the lock is not ours any more says nothing then.
-//! 4. A release of a lock with many absent waiters may be unfinished: it is followed by another one, at once.
-//! 5. An extension that finds no key to keep is followed by a release, because a command before it may have been executed
-//!    late and have put the token into the queue.
+//! 1. The last command is a release. While a `min_hold` is not over, it is an extension that keeps the key taken until
+//!    then.
+//! 2. The command is *settled* when its answer is conclusive: it was executed. A broken connection leaves that open,
+//!    and a server that replies with an error may execute the command later. So it is sent again until the key has
+//!    expired by itself.
+//! 3. A repeated command may find that the first one was executed. The reply that the token does not own the lock means
+//!    nothing in that case.
+//! 4. A release of a lock with many absent waiters may be unfinished. Another release follows at once.
+//! 5. If an extension finds no key to keep, a release follows: an earlier command may have been executed late and have
+//!    put the token into the queue.
 
 use super::command::{Answer, Reply, Verb};
 use super::lease;
@@ -20,43 +23,44 @@ use std::time::Duration;
 /// messages with made-up tokens take memory and server time.
 pub(crate) const MOST_STRAYS: usize = 256;
 
-/// The last command about a token at a node.
+/// Last command about a token at a node.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[expect(clippy::struct_excessive_bools, reason = "each is a fact of its own")]
 pub(crate) struct LastCommand {
     pub(crate) verb: Verb,
-    /// The key has expired by then, so that the command has nothing left to do.
+    /// Time at which the key has expired in any case, so that the command has nothing left to do.
     pub(crate) matters_until: Instant,
-    /// Until when the key is to stay taken: what is sent by then keeps it, and what is sent later gives it back.
+    /// End of the time for which the key must stay taken. A command sent before that time keeps the key; a later one
+    /// releases it.
     pub(crate) keeps_until: Option<Instant>,
-    /// Whether the node is known to hold the lock for the token, and was asked only once to give it back.
+    /// Set if the node is known to hold the lock for the token, and was asked to release it only once.
     pub(crate) is_expected: bool,
-    /// Whether the node may have something to say about the token on its way, which the command makes an end of: it is a release
+    /// Set if a message about the token may still be on its way that this command makes obsolete: it is a release
     /// behind everything that was sent about the token.
     pub(crate) ends_messages: bool,
-    /// Whether it answers a message about a token that this process does not know. Others may have made the token up. Such a release is not
-    /// repeated after an error that retries cannot heal, and [few](MOST_STRAYS) are in flight at a time.
+    /// Set if the command answers a message about a token that this process does not know, and that others may have
+    /// made up. Such a release is not repeated after a permanent error, and [few](MOST_STRAYS) are in flight at a time.
     pub(crate) is_stray: bool,
-    /// Whether messages about the token are to be heard once it was sent again: what was sent before, over a connection that broke, may
-    /// be executed behind it.
+    /// Set if messages about the token must be received after the command was sent again. Earlier commands, over a
+    /// connection that broke, may be executed behind it.
     pub(crate) is_heard_about: bool,
 }
 
-/// What an answer means for the last command.
+/// Meaning of an answer for the last command.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Settlement {
-    /// It was executed.
+    /// Command was executed.
     Settled,
-    /// There was no key to keep; the queue is to be left.
+    /// No key was found that could be kept; the token must leave the queue.
     LeavesQueue,
-    /// It was executed, and another one has to find the next waiter.
+    /// Command was executed, and another one has to find the next waiter.
     Unfinished,
-    /// It may not have been executed: it is to be sent again.
+    /// Command may not have been executed, and must be sent again.
     Open,
 }
 
 impl LastCommand {
-    /// Gives back whatever the node has of a token, or takes it out of the queue.
+    /// Creates a release that removes the token from the node, as owner and from the queue.
     pub(crate) fn release(claim: Duration, ttl: Duration, now: Instant) -> Self {
         let matters_until = now.after(ttl.max(QUEUE_EXPIRY));
         Self {
@@ -70,12 +74,13 @@ impl LastCommand {
         }
     }
 
-    /// Releases a token that this process does not know: its call has ended, its release was lost, or others have made it up.
+    /// Creates a release of a token that this process does not know: its call has ended, its release was lost, or
+    /// others have made it up.
     pub(crate) fn of_unknown_token(now: Instant) -> Self {
         Self { is_stray: true, ..Self::release(CLAIM, QUEUE_EXPIRY, now) }
     }
 
-    /// Keeps the key for `rest` instead.
+    /// Replaces the release by a command that keeps the key for `rest`.
     pub(crate) fn keeping(self, rest: Duration, now: Instant) -> Self {
         let end = now.after(rest);
         let matters_until = self.matters_until.max(end);
@@ -83,7 +88,7 @@ impl LastCommand {
         Self { verb, keeps_until: Some(end), matters_until, ends_messages: false, ..self }
     }
 
-    /// What is to be done after `answer`.
+    /// Returns the meaning of `answer` for this command.
     pub(crate) fn settled_by(&self, answer: &Answer) -> Settlement {
         if self.keeps_until.is_some() && matches!(answer, Ok(Reply::NotOwner)) {
             Settlement::LeavesQueue
@@ -96,18 +101,18 @@ impl LastCommand {
         }
     }
 
-    /// Becomes a release that leaves the queue, when there was no key to keep.
+    /// Changes the command into a release that leaves the queue, after it found no key to keep.
     pub(crate) const fn leave_queue(&mut self) {
         self.keeps_until = None;
         self.verb = Verb::Release { claim: CLAIM };
     }
 
-    /// Becomes a release that finds the next waiter.
+    /// Changes the command into a release that finds the next waiter.
     pub(crate) const fn find_next(&mut self) {
         self.is_expected = false;
     }
 
-    /// Is sent once more at `now`.
+    /// Updates the command for another send at `now`.
     pub(crate) fn repeat(&mut self, now: Instant) {
         self.is_expected = false;
         if let Some(until) = self.keeps_until {
@@ -117,10 +122,11 @@ impl LastCommand {
     }
 }
 
-/// Whether an answer says what has become of a command.
+/// Returns `true` if an answer shows that the command was executed.
 ///
-/// No error of a command that may not have been executed does, whatever its reason: a server that was busy executes the next one, and so does one that refuses a user
-/// when somebody gives him the permission. Until then the key would stay taken.
+/// An error never does if the command may not have been executed, whatever its reason. A server that was busy may
+/// execute the next command; so may a server that denied a permission, once that permission is granted. Meanwhile, the
+/// key would stay taken.
 pub(crate) const fn is_conclusive(answer: &Answer) -> bool {
     matches!(answer, Ok(_) | Err(NodeError::RecentlyRestarted(_) | NodeError::NotReplicated { .. }))
 }

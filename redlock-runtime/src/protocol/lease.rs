@@ -1,15 +1,16 @@
-//! Lease arithmetic: until when a node's answer proves that the lock is ours.
+//! Lease arithmetic: the time until which a node's answer proves that the token owns the lock.
 //!
-//! Source: "Distributed Locks with Redis", the Redis documentation. Where that text subtracts the elapsed time and
-//! the drift once for the whole round, each node has its own lease end here, so that a late or lost answer changes
-//! only what that node proves.
+//! Source: "Distributed Locks with Redis", the Redis documentation. That text subtracts the elapsed time and the drift
+//! once for the whole round. Here each node has its own lease end, so that a late or lost answer changes only the proof
+//! of its node.
 
 use crate::protocol::quorum::Quorum;
 use crate::protocol::timing::{CLAIM, EXPIRY_PRECISION, LEAST_USEFUL_PER_TTL};
 use crate::time::clock::Instant;
 use std::time::Duration;
 
-/// `time` in whole milliseconds, in which servers count: never less, because an expiry of nothing deletes the key.
+/// Rounds `time` up to whole milliseconds, the unit of servers. It never rounds down, because an expiry of zero deletes
+/// the key.
 pub(crate) const fn whole_millis(time: Duration) -> Duration {
     match time.subsec_nanos() % 1_000_000 {
         0 => time,
@@ -17,23 +18,23 @@ pub(crate) const fn whole_millis(time: Duration) -> Duration {
     }
 }
 
-/// The claim that a node gives on the way from one holder to the next.
+/// Returns the lifetime of the claim that a node sets between one holder and the next.
 pub(crate) fn claim(ttl: Duration) -> Duration {
     ttl.min(CLAIM)
 }
 
-/// How far a server's clock may run ahead of ours during a lease of length `ttl`.
+/// Returns the time by which a server's clock may run ahead of ours during a lease of length `ttl`.
 pub(crate) fn drift(ttl: Duration, factor: f64) -> Duration {
     ttl.mul_f64(factor) + EXPIRY_PRECISION
 }
 
-/// The time for which a lease is provable when the answer costs nothing, counted from the send: the server starts
-/// its clock after that.
+/// Returns the provable duration of a lease, counted from the moment of sending. The server starts its clock after that
+/// moment.
 pub(crate) fn provable(ttl: Duration, drift_factor: f64) -> Duration {
     ttl.saturating_sub(drift(ttl, drift_factor))
 }
 
-/// The shortest `ttl`, in whole milliseconds, by which a lease is provable for `time`.
+/// Returns the shortest `ttl`, in whole milliseconds, with which a lease is provable for `time`.
 pub(crate) fn that_proves(time: Duration, drift_factor: f64) -> Duration {
     let (drift, one) = (EXPIRY_PRECISION, Duration::from_millis(1));
     let ttl = whole_millis((time + drift).div_f64(1.0 - drift_factor));
@@ -41,20 +42,19 @@ pub(crate) fn that_proves(time: Duration, drift_factor: f64) -> Duration {
     if provable(ttl, drift_factor) < time { ttl + one } else { ttl }
 }
 
-/// The least of a lease of length `ttl` that is worth entering a body for.
+/// Returns the shortest rest of a lease of length `ttl` with which a body may begin.
 pub(crate) fn least_useful(ttl: Duration) -> Duration {
     ttl / LEAST_USEFUL_PER_TTL
 }
 
-/// The moment until which enough nodes provably hold the lock for us: the q-th largest of the lease `ends` that are
-/// known.
+/// Returns the time until which enough nodes provably hold the lock for us: the q-th largest of the known lease `ends`.
 pub(crate) fn valid_until(ends: &(impl Iterator<Item = Instant> + Clone), quorum: Quorum) -> Option<Instant> {
     let reached = |end: Instant| ends.clone().filter(|other| *other >= end).count() >= quorum.needed;
     ends.clone().filter(|end| reached(*end)).max()
 }
 
-/// The moment from which enough nodes are free, if no lease is renewed: the q-th smallest of the lease `ends` of others that
-/// are known.
+/// Returns the time from which enough nodes are free, if no lease is renewed: the q-th smallest of the known lease
+/// `ends` of other tokens.
 pub(crate) fn free_from(ends: &(impl Iterator<Item = Instant> + Clone), quorum: Quorum) -> Option<Instant> {
     let reached = |end: Instant| ends.clone().filter(|other| *other <= end).count() >= quorum.needed;
     ends.clone().filter(|end| reached(*end)).min()

@@ -1,8 +1,8 @@
-//! How often, and for how long, the calls of one process go first while others wait.
+//! Limits for the precedence of local calls while other processes wait.
 
 use std::time::Duration;
 
-/// How much the calls of one process may go on among themselves while others wait.
+/// Limits for passing a lock among the calls of one process while other processes wait.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct LocalBudget {
     pub(crate) passes: u32,
@@ -10,14 +10,14 @@ pub(crate) struct LocalBudget {
 }
 
 impl LocalBudget {
-    /// Whether one more call may go first, when so many `passes` have gone first since others are known to wait, which is
-    /// `waited` ago.
+    /// Returns `true` if one more local call may go first. `passes` local calls have gone first since the first known
+    /// waiter, which appeared `waited` ago.
     pub(crate) fn allows(self, passes: u32, waited: Duration) -> bool {
         passes < self.passes && waited < self.time
     }
 }
 
-/// Smaller, callers are served nearer to the order in which they came; larger, more calls get through in all, because a
+/// Smaller: callers are served closer to the order of their arrival. Larger: more calls succeed in total, because a
 /// local pass sends nothing.
 impl Default for LocalBudget {
     fn default() -> Self {

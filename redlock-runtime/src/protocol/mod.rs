@@ -1,12 +1,15 @@
-//! The protocol: what is decided about locks, without sockets, clocks, tasks or wakers.
+//! The lock protocol: every decision about locks, without sockets, clocks, tasks or wakers.
 //!
-//! Two state machines make it up, and both are driven from outside: the client's half is [`candidate`], whose head says how
-//! to drive it and why it is safe; the node's half is [`node_state`], which does what the scripts of `node/redis` do. What
-//! travels between them is in [`command`] and [`wakeup`]; what they count and calculate in [`quorum`] and [`lease`]; the
-//! times in [`timing`]; the rules that look as if one could do without them in [`rules`].
+//! Two state machines make up the protocol, and callers drive both from outside:
 //!
-//! Nothing here depends on tokio or reads a clock: the time comes in with every event. `docs/protocol.md` has the protocol
-//! on one page.
+//! - [`candidate`] is the client's half. Its module docs explain how to drive it and why it is safe.
+//! - [`node_state`] is the node's half. It does in memory what the Lua scripts of `node/redis` do on a server.
+//!
+//! [`command`] and [`wakeup`] define the messages between them. [`quorum`] and [`lease`] count votes and calculate
+//! lease ends. [`timing`] holds the durations. [`rules`] lists the rules that look optional and are not.
+//!
+//! Nothing here depends on tokio or reads a clock: each event carries its time. `docs/protocol.md` describes the whole
+//! protocol.
 
 pub(crate) mod candidate;
 pub(crate) mod command;

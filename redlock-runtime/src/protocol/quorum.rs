@@ -1,10 +1,10 @@
-//! Counting votes: how many nodes are enough, and when a round is decided.
+//! Vote counting: the required number of nodes, and the moment at which a round is decided.
 //!
 //! Source: "Distributed Locks with Redis", the Redis documentation.
 
 use crate::error::NodeError;
 
-/// How many of how many nodes must agree.
+/// Number of nodes, and number of nodes that must agree.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Quorum {
     pub(crate) nodes: usize,
@@ -12,58 +12,58 @@ pub(crate) struct Quorum {
 }
 
 impl Quorum {
-    /// The smallest number of `nodes` of which any two choices have one node more in common than `forgetful` ones, that
-    /// is ceil((N + d + 1) / 2): a majority when no node forgets.
+    /// Returns the smallest quorum that tolerates `forgetful` nodes without memory. Any two such quorums share more
+    /// than `forgetful` nodes. Its size is ceil((N + d + 1) / 2), which is a majority when no node forgets.
     pub(crate) const fn of(nodes: usize, forgetful: usize) -> Self {
         Self { nodes, needed: nodes.saturating_add(forgetful) / 2 + 1 }
     }
 
-    /// Whether there are as many nodes as must agree.
+    /// Returns `true` if there are at least as many nodes as must agree.
     pub(crate) const fn is_possible(self) -> bool {
         self.needed <= self.nodes
     }
 
-    /// Whether so many nodes fail for reasons that do not pass that the others are too few.
+    /// Returns `true` if the nodes that fail for permanent reasons leave too few others for a quorum.
     pub(crate) fn is_refused<'e>(self, failures: impl Iterator<Item = &'e NodeError>) -> bool {
         failures.filter(|failure| !failure.is_transient()).count() > self.spare()
     }
 
-    /// The most nodes that can refuse without deciding the outcome.
+    /// Returns the largest number of nodes that can refuse without deciding the outcome.
     const fn spare(self) -> usize {
         self.nodes.saturating_sub(self.needed)
     }
 }
 
-/// The answers of one round so far.
+/// Answers of one round so far.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Tally {
     /// Nodes that may still answer.
     pub(crate) open: usize,
     /// Nodes that gave their vote.
     pub(crate) granted: usize,
-    /// Nodes on which somebody else holds the key.
+    /// Nodes on which another token holds the key.
     pub(crate) taken: usize,
     /// Nodes that failed to answer at all.
     pub(crate) failed: usize,
 }
 
-/// What a [`Tally`] means.
+/// Meaning of a [`Tally`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Verdict {
-    /// More answers are needed and can still decide it.
+    /// More answers are needed, and they can still decide the round.
     Open,
-    /// Enough nodes voted for us.
+    /// Enough nodes have voted for this token.
     Reached,
-    /// So many nodes are taken by others that no quorum was possible, whatever failed.
+    /// Other tokens hold nodes in such a number that a quorum was impossible, whatever failed.
     Contended,
     /// Too few nodes answered.
     OutOfReach,
 }
 
 impl Tally {
-    /// Decides as early as the answers allow: the slowest node is never waited for when it cannot
-    /// change the outcome. Whether a lock is taken or the nodes are silent is one outcome or the other to the caller,
-    /// so that a missing answer which decides between these two is waited for.
+    /// Decides as early as the answers allow. It never waits for the slowest node if that node cannot change the
+    /// outcome. "Taken" and "no answer" are different outcomes for the caller, so it waits for an answer that decides
+    /// between them.
     pub(crate) const fn verdict(self, quorum: Quorum) -> Verdict {
         let Quorum { needed, .. } = quorum;
         if self.granted >= needed {

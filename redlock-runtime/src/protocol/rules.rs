@@ -1,237 +1,262 @@
-//! The rules of the protocol that look as if one could do without them.
+//! Rules of the protocol that look optional, but are required for safety, progress or fairness.
 //!
-//! All of them apply, always. Only a simulation can switch one off, to prove that it would be missed.
+//! All of them always apply. Only a simulation can switch one off, to prove that something fails without it.
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Rule {
-    /// New tokens are later than every token that a node has told of: otherwise a slow clock is always served first.
+    /// A new token has a later time than every token that a node has reported. Otherwise a process with a slow clock is
+    /// always served first.
     TokensFollowTheLatest,
-    /// A token that was released is never used again: its release may be executed late.
+    /// A released token is never used again, because its release may be executed late.
     ReleasedTokensAreDead,
-    /// Whoever hands the lock to itself gets the `ttl` it asked for, not that of a claim.
+    /// A command that hands the lock to its own token sets the requested `ttl`, not the shorter lifetime of a claim.
     OwnTurnIsALease,
-    /// Queues expire: where nobody hands the lock over, nobody else removes the entries of dead processes.
+    /// Queues expire. If no release hands the lock over, nothing else removes the entries of dead processes.
     QueuesExpire,
-    /// The holder hears of a waiter at every call: the first notice may be lost.
+    /// Every queued `ACQUIRE` notifies the holder of the waiter, because the first notification may be lost.
     HolderHearsOfEveryCall,
-    /// An extension never creates the lock: somebody else may have held it in between.
+    /// An extension never creates the lock: another token may have held it since.
     ExtensionNeverCreates,
-    /// Whoever adopts a lock takes the place of the token that it was left with: with that one, others could go on as well.
+    /// A process that adopts a detached lock replaces its token. With the old token, several processes could adopt the
+    /// lock.
     AdopterReplaces,
-    /// Whoever comes to wait marks the value of the holder: whose value has no mark gives it back without a look at the
-    /// queue.
+    /// A waiter marks the value of the holder. The release of an unmarked value does not look at the queue.
     WaitersMarkTheHolder,
-    /// The next holder is marked while others remain in the queue: they have come to wait for the one before.
+    /// The next holder is marked while waiters remain in the queue, because those waiters marked only the previous
+    /// holder.
     HandOverKeepsTheMark,
-    /// Whoever adopts a lock takes its mark over: those who wait do so for the one before.
+    /// A process that adopts a lock keeps its mark, because the waiters marked the old token.
     AdoptionKeepsTheMark,
-    /// Only the owner gives a lock back.
+    /// Only the owner of a lock can release it.
     ReleaseChecksTheOwner,
-    /// A claim is a vote, unless it is proven: nobody knows when its expiry was set.
+    /// A claim is only a vote unless it is proven: its start is not known, so its expiry is not known either.
     ClaimIsNoLease,
-    /// A claim is proven by the times that its server tells, and not by when its announcement came.
+    /// A claim is proven by the times that its server reports, not by the arrival of its announcement.
     ProofNeedsATime,
-    /// A claim that began later than its announcement came shows a step of the server's clock, and proves nothing.
+    /// A claim that began later than its announcement arrived shows a step of the server's clock, and proves nothing.
     StepVoidsProof,
-    /// A claim that is announced behind a yield proves nothing: the yield gives it away.
+    /// A claim that is announced after a yield was sent proves nothing, because the yield gives the claim away.
     YieldVoidsProof,
-    /// A claim of a node that abstains proves nothing: the node may have forgotten who has the lock.
+    /// A claim from a node that abstains proves nothing: the node may have forgotten the present holder.
     AbstentionVoidsProof,
-    /// What was granted before a yield does not count after it.
+    /// A grant that was requested before a yield is void after it.
     YieldVoids,
-    /// A yield waits for no other node: everybody else waits for it.
+    /// A yield does not wait for other nodes, because other waiters depend on it.
     YieldAtOnce,
-    /// A yield that was cut off may be executed at any time, so that its node never counts again.
+    /// A yield that was cut off may be executed at any time. Its node never counts again for this token.
     CutYieldTaints,
-    /// Releases are kept until they are answered, and sent again.
+    /// Releases are kept and sent again until they are answered.
     ReleasesAreSeenThrough,
-    /// Wake-ups about tokens that nobody here has are answered by a release.
+    /// A wake-up for a token that this process does not know is answered with a release.
     UnknownTokensAreReleased,
-    /// A message about a token of another manager is ignored: acting on it would change a lock that this process does not own.
+    /// A message about a token of another manager is ignored. Acting on it would change a lock that this process does
+    /// not own.
     ForeignTokensAreIgnored,
-    /// Whoever gives back what was cut off hears wake-ups from then on: it may be executed behind that.
+    /// A process that releases a token after a command was cut off listens for wake-ups from then on. The command may
+    /// be executed behind the release.
     WhoWasCutListens,
-    /// A lease is counted from when it was asked for, not from the answer.
+    /// A lease counts from the moment at which the request was sent, not from the answer.
     ValidityFromTheSend,
-    /// A waiter asks again when the lease of the holder runs out: a crashed one tells nobody.
+    /// A waiter asks again when the lease of the holder ends, because a crashed holder notifies no waiter.
     TtlTimer,
-    /// A lock passes on within a process only for a while when others wait for it.
+    /// If other processes wait, a lock is passed on within one process only for a limited time.
     PassesAreLimited,
-    /// A node accepts a ballot only if it is larger than all that it has accepted.
+    /// A node accepts a ballot only if it is larger than every ballot that it has accepted before.
     BallotsOnlyRise,
-    /// A number that no clock explains counts only if a quorum of nodes returns it: one damaged register must not raise the others.
+    /// A number that no clock explains counts only if a quorum of nodes returns it. One damaged register must not raise
+    /// the others.
     FarNumbersNeedAQuorum,
-    /// A node accepts the ballot for several names only if the registers of all of them do: each orders the owners of its own.
+    /// A node accepts a ballot for several names only if the registers of all names accept it. Each register orders the
+    /// owners of its own name.
     EveryRegisterAccepts,
-    /// A majority has accepted the same ballot: the largest of different ones may be that of somebody else, too.
+    /// A fencing number needs a majority that has accepted the same ballot. The largest of different ballots may also
+    /// belong to another holder.
     AcceptsAreOfOneRound,
-    /// A ballot that was refused is no number, however many votes came with the refusals.
+    /// A refused ballot is not a fencing number, even if a quorum of votes came with the refusals.
     RefusedIsNotIssued,
-    /// What a node has accepted counts only together with the vote that came with it: it may have had another owner since.
+    /// An accepted ballot counts only as long as the vote that came with it. Afterwards, the node may have had another
+    /// owner.
     AcceptsEndWithTheVote,
-    /// A lock that is renewed ends all the same when it was held for as long as it may be.
+    /// A renewed lock ends when its `max_hold` is over.
     HoldsAreCapped,
-    /// A key that has to stay taken for a while is not given back before.
+    /// A key with a `min_hold` is not released before that time is over.
     WindowsAreKept,
-    /// Nothing is known here of a token that only keeps its key taken, and yet it is not given back.
+    /// A token that only keeps its key taken is not released, although this process has no call for it.
     KeptTokensStay,
-    /// A holder asks for the votes that it lacks: a lock on a bare majority is lost with the next node that fails.
+    /// A holder asks for missing votes. A lock on a bare majority is lost with the next node that fails.
     VotesAreWonBack,
-    /// A waiter that has a node gives it to the token that holds the lock: nobody else can have it before that one ends.
+    /// A waiter that owns a node yields it to the token that holds the lock. No other token can get the lock before the
+    /// holder releases it.
     WaitersYieldToTheHolder,
-    /// A vote that is granted anew counts only while the others prove the lock: after a gap, somebody else may have had it.
+    /// A re-granted vote counts only while the other votes still prove the lock. After a gap, another token may have
+    /// held it.
     LapsedLocksStayLost,
-    /// A vote is won back when those who have voted have said that they still have the lock: keys may have ended at several
-    /// nodes at once.
+    /// A vote is won back only after the present voters have confirmed that they still have the lock. Keys may have
+    /// ended at several nodes at once.
     VotersAreAskedFirst,
-    /// A vote that is won back comes with the fencing number of the token: the node may have lost its register.
+    /// A vote is won back together with the fencing number of the token, because the node may have lost its register.
     WonVotesCarryTheNumber,
-    /// A node that has not accepted an agreed number is sent it: a node that has accepted it may lose its data.
+    /// A node that has not accepted an agreed number is sent that number, because a node that has accepted it may lose
+    /// its data.
     NodesLearnAgreedNumbers,
-    /// A node that comes back with other data is sent every number that the process knows: its register may be lost.
+    /// A node that returns with other data is sent every number that the process knows, because its register may be
+    /// lost.
     ReturningNodesLearnNumbers,
-    /// So does one of a lock that is shared by now, and was not when it got its number: the next writer has a larger one.
+    /// A downgraded lock keeps its number, and that number is also sent to returning nodes. The next writer then gets a
+    /// larger number.
     LoweredKeepTheirNumber,
-    /// A lock that is not renewed wins votes back for the rest of its lease only.
+    /// Without renewal, a lock wins votes back only for the rest of its lease.
     UnrenewedLeasesEnd,
-    /// A holder asks at once when a connection is new: what the node knew may be gone.
+    /// A holder asks a node as soon as its connection is new, because the node may have lost its data.
     ReconnectsAsk,
-    /// Who waits does not count on a node that gave no answer: another one may be free.
+    /// A waiter does not count on a node that did not answer, because another node may be free.
     SilentVotesAreOpen,
-    /// Who has waited enters by leases that were heard of just now: the clock of a server may have been set forward since.
+    /// A waiter acquires the lock only with leases that were confirmed just now. A server's clock may have been set
+    /// forward since.
     OldLeasesAreConfirmed,
-    /// Leases are renewed in time.
+    /// Held leases are renewed in time.
     LeasesAreRenewed,
-    /// The answers to a renewal are looked for, and not only at the next one: they may say that the lock is lost.
+    /// The replies to a renewal are examined soon, not only at the next renewal. They may show that the lock is lost.
     LossesAreLookedFor,
-    /// What one lock shows of the clock of a server counts for all others.
+    /// A clock step of a server that one lock detects applies to all other locks.
     StepsShortenLeases,
-    /// A node that abstains goes on with the leases that it has proven before: otherwise a fail-over that kept the data
+    /// A node that abstains still extends the leases that it has proven before. Otherwise, a failover without data loss
     /// would lose every lock.
     ProvenLeasesGoOn,
-    /// Where a node that abstains has proven no lease before, its extension proves none: another may have had the lock.
+    /// If a node that abstains has not proven a lease before, its extension proves nothing. Another token may have held
+    /// the lock.
     FindingProvesNothing,
-    /// A server with the data of another one may have forgotten leases, although its process and its connections are the
-    /// same.
+    /// A server with other data may have forgotten leases, even if its process and its connections are unchanged.
     ReplacedDataIsForgotten,
-    /// A promoted replica abstains from its promotion on, and not from the end of a connection: until when its master has
-    /// granted something to others, nobody knows.
+    /// A promoted replica abstains from its promotion on, not from the end of a connection. The time of the last grant
+    /// by its old master is unknown.
     PromotionsAreNoRestarts,
-    /// A server abstains that was started shortly before the process that asks it: its predecessor may have granted
-    /// leases.
+    /// A server abstains if it started shortly before the process that asks it. The server's predecessor may have
+    /// granted leases.
     YoungServersAbstain,
-    /// A young server votes unless a quorum of other servers is older or unknown: a cold start would never be quick.
+    /// A young server votes unless a quorum of other servers is older or unknown. Otherwise, a cold start would never
+    /// be quick.
     ColdStartsAreTrusted,
-    /// Young servers are compared by age, and do not all vote because they are many: one that restarts soon after a cold start has
-    /// forgotten what it granted since.
+    /// Young servers are compared by age; their number alone does not let all of them vote. A server that restarts soon
+    /// after a cold start has forgotten its later grants.
     OlderServersOutvoteYoung,
-    /// A server that writes every command to disk remembers only if its marker is still there: it may come back on an empty disk.
+    /// A server that writes every command to disk remembers its grants only if its marker is still present. It may
+    /// return with an empty disk.
     DurabilityIsProven,
     /// A marker that has counted fewer connections than before belongs to an older copy of the data.
     OlderDataIsForgotten,
-    /// The settings of a young server do not prove to a newcomer that its predecessor kept its data.
+    /// The settings of a young server do not prove to a new client that the server's predecessor kept its data.
     NewcomersTrustNoSettings,
-    /// A manager that is shut down ends the waits in its lines at once.
+    /// Shutting down a manager ends the waits in its local queues at once.
     ClosingEndsTheLines,
     /// A shutdown waits until the releases are answered.
     ShutdownWaitsForReleases,
-    /// A lock that others want is given back when its token knows of them, and not before: the call that has it could leave
-    /// it idle in between, and nobody would ask for it again.
+    /// A wanted idle lock is released only after its token knows of the waiter. Otherwise its call could leave it idle
+    /// in between, and no further message would release it.
     RecallAfterKnown,
-    /// A lock that others want does not become idle.
+    /// A lock that other processes want does not become idle.
     WantedIsNotKept,
-    /// An idle lock is given back when its time is over.
+    /// An idle lock is released when its time is over.
     IdleEnds,
-    /// A manager that was shut down or has no handle any more gives back what is idle.
+    /// A manager releases its idle locks when it is shut down or its last handle is dropped.
     HandlesReturnIdle,
-    /// Where locks linger, a call that does not wait asks whoever has the lock whether a body runs: it may be idle.
+    /// If locks linger, a call that does not wait asks the holder whether a body runs, because the lock may be idle.
     WhoDoesNotWaitAsks,
-    /// Only a lock that a call really had becomes idle: a call that was dropped leaves nothing behind.
+    /// Only a lock that a call has really acquired becomes idle. A dropped call leaves nothing behind.
     OnlyUsedIsKept,
-    /// Whoever breaks a lock puts a token of its own in the place of the holder's, and gives it to nobody: the holder relies on
-    /// it still.
+    /// A process that breaks a lock replaces the holder's token with its own and does not hand the lock on. The holder
+    /// still relies on its lease.
     BreakersTakeThePlace,
-    /// Only the lock of the token that was named is broken: meanwhile it may be another one's.
+    /// Only the lock of the named token is broken, because the lock may meanwhile belong to another token.
     BreakersNameTheHolder,
-    /// The key of a lock that is broken is taken for as long as it was: until then, its holder counts on it.
+    /// The key of a broken lock stays taken for the rest of its lease. The holder relies on it until that time.
     BrokenLeasesKeepTheirEnd,
-    /// A lock that is broken is served to others before its lease is over only when its holder has said that it has stopped.
+    /// A broken lock is served to waiters before the end of its lease only if the holder has reported that it stopped.
     BreakersWait,
-    /// A holder that is told that its lock is broken asks every node: the others may not get through to it.
+    /// A holder that receives a break message asks every node, because the break may not reach the others.
     RevokedAskAll,
-    /// Who is told before its body begins does not begin it by what it was granted before.
+    /// A call that receives a break message before its body begins does not use earlier grants to begin it.
     RevokedGrantsAreVoid,
-    /// What a holder is told ends nothing: anybody may publish it. The answers of the nodes do.
+    /// A message to a holder ends nothing, because anyone may publish one. Only the replies of the nodes end a lock.
     NodesAreBelieved,
-    /// A holder says that it has stopped when its token is dead, and not when it knows of the loss: its body may be at work.
+    /// A holder reports that it has stopped when its token is dead, not when it learns of the loss. Its body may still
+    /// be running.
     StoppedIsSaidByTheEnd,
-    /// A token that is dead when somebody breaks its lock says so: its end is over, and nobody else would.
+    /// A token that is already dead when its lock is broken reports that. Its end has passed, so no other event would
+    /// report it.
     DeadTokensSaySo,
-    /// A token that another call of its process has superseded is not dead before its body has stopped.
+    /// A token that another call of its process has superseded is dead only after its body has stopped.
     SupersededMayWork,
-    /// All who share a lock hear of a waiter: each may have to give way.
+    /// All tokens that share a lock are notified of a waiter, because each may have to give way.
     AllHoldersHear,
-    /// Who lets in those that wait leaves those alone that share the name, whoever of them came first.
+    /// Promoting waiters does not change the tokens that already share the name, whichever of them came first.
     HoldersAreLeftAlone,
-    /// Who leaves the queue unblocks those behind, whether or not it had the lock.
+    /// A token that leaves the queue unblocks the waiters behind it, whether or not it held the lock.
     LeavingUnblocks,
-    /// Who cannot share a lock because of an earlier waiter asks after that one, and passes it over when its process is gone.
+    /// A reader that is blocked by an earlier waiter pings that waiter, and passes it over if its process is gone.
     BlockersArePinged,
-    /// A waiter that was not heard of for a while is passed over by those who can share the lock meanwhile.
+    /// Readers pass over a waiter that has not been heard of for a while, as long as they can share the lock.
     SilentWaitersLeave,
-    /// Those who share a lock enter together, as long as nobody between them wants it alone.
+    /// Queued readers enter together if no writer waits between them.
     ReadersTogether,
-    /// Who shares a lock with others that it had alone never has it alone again: they count on their shares.
+    /// A holder that has downgraded its lock never holds it exclusively again, because the other readers rely on their
+    /// shares.
     DowngradeNeverRises,
-    /// Who shares a lock does not overtake those who have come to have it alone.
+    /// A reader does not overtake a waiting writer.
     WaitersComeFirst,
-    /// What is wanted below a name keeps those out who want all of it, and the other way round.
+    /// A request below a name keeps out requests for the whole name, and the other way round.
     IntentsKeepOut,
-    /// Who leaves a name tells those of whoever wants several names that it was in the way of, and not all who wait.
+    /// A token that leaves a name notifies only those waiters for several names that it blocked, not all waiters.
     OnlyConcernedAreTold,
-    /// Of a crowd that waits for several names, who is told that one is free tells the next ones: one command does not tell all.
+    /// If many tokens wait for several names, a notified waiter notifies the next ones. One command does not notify all
+    /// of them.
     ThoseLeftAreTold,
-    /// A name that could be had by who waits for several is kept for it: a plain `SET` would take it again and again.
+    /// A free name is reserved for a waiter that wants several names. Otherwise a plain `SET` would take the name again
+    /// and again.
     FreeNamesAreReserved,
-    /// A release that has found too many absent waiters is followed by another one: otherwise the next waiter would find out by itself.
+    /// A release that met too many absent waiters is followed by another release. Otherwise the next waiter would only
+    /// find the lock by polling.
     UnfinishedReleasesAreRepeated,
-    /// A release of a token that has nothing hands over what is free: it may be the repetition of an unfinished one.
+    /// A release of a token that holds nothing still hands over what is free, because it may repeat an unfinished
+    /// release.
     RepeatedReleasesGoOn,
-    /// A node whose script failed halfway is sent a release: the script may have written before.
+    /// A node whose script failed halfway is sent a release, because the script may already have written.
     FailedScriptsAreReleased,
-    /// A node that says that not all names are the token's is sent a release as well: it may have the others.
+    /// A node that reports that a token does not own all of its names is also sent a release, because the token may own
+    /// some of them.
     PartsLeftAreReleased,
-    /// Calls of one process join those that share a lock only for a while when others wait to have it alone.
+    /// If a writer waits elsewhere, calls of one process join a shared lock only for a limited time.
     JoinsAreLimited,
-    /// Calls join only who has the lock and can prove it: a lease that has run out is good for nobody.
+    /// Calls join only a token that holds the lock and can prove it. An expired lease is useless to every call.
     HeldIsJoined,
-    /// Of those who share one token, the last to leave gives it back: the others count on it.
+    /// The last of the calls that share one token releases it, because the others rely on it.
     TheLastOneReleases,
-    /// What a node has told of those who have permits counts for as long as the turnstile provably is the token's there.
+    /// A node's list of permit holders counts only while the turnstile provably belongs to the token at that node.
     RollsEndWithTheTurnstile,
-    /// What several nodes tell of those who have permits is put together: each of them knows of some only.
+    /// The lists of permit holders of several nodes are united, because each node knows only some of them.
     ListsAreUnited,
-    /// Who wants a permit gives back what some nodes have given, when somebody else has the lock alone at others: that one may need
-    /// them.
+    /// A call for a permit gives back the permits of some nodes if a writer holds the lock at others. The writer may
+    /// need those nodes.
     PermitsGiveWay,
-    /// A permit is passed on within a process to a call for which all who have one are few enough, as they were counted in the turnstile:
-    /// others may have come since it was admitted, and each call applies its own number.
+    /// A permit passes to another local call only if few enough calls held permits when they were counted under the
+    /// turnstile. More calls may have entered since its admission, and each call applies its own limit.
     PassedPermitsAreCounted,
-    /// What was asked behind the question for a turnstile, in the hope that it is free, is given back when it is not.
+    /// A permit request that was sent right behind the optimistic turnstile request is given up if the turnstile is not
+    /// free.
     AskedAheadEndsWithTheTry,
-    /// Whoever finds all permits taken for a while tells those who have them, so that those that nobody has are given back.
+    /// A call that finds all permits taken for a while notifies their holders, so that abandoned permits are released.
     PermitsAreAskedAfter,
-    /// A call that has found all permits taken asks for entries that last no longer than its turnstile: the process may die while it
-    /// waits.
+    /// A call that has found all permits taken asks for entries that last no longer than its turnstile. Its process may
+    /// die while it waits.
     WaitersEnterBriefly,
-    /// A call for a permit keeps the share by which it has waited for exclusive locks until it has asked for the permit: otherwise the
-    /// next exclusive lock comes in between.
+    /// A call for a permit keeps the share with which it has waited for exclusive locks until it has asked for the
+    /// permit. Otherwise the next exclusive lock enters in between.
     SharesAreKeptUntilAsked,
-    /// The share by which a call for a permit has waited is not counted as a permit.
+    /// The share with which a call for a permit has waited is not counted as a permit.
     OwnSharesAreNotCounted,
 }
 
-/// Which rules apply.
+/// Set of rules that apply.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Rules {
     #[cfg(test)]

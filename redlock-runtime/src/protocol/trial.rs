@@ -1,14 +1,15 @@
-//! A lock that is tried once at one node: which commands, in which order, and what a node answers where locks work.
+//! Trial of one lock at one node: its commands, their order, and the replies of a working node.
 //!
-//! 1. The first token takes the lock and extends it. The second one waits for it in the queue.
-//! 2. The first one gives it back, which hands it to the second, if that can be woken: so an extension by the second one
-//!    tells whether it was.
-//! 3. The second one asks again, as whoever waits does, and has the lock in either case. It offers to yield; nobody waits.
-//! 4. The third one adopts the lock from the second, and gives it back.
-//! 5. The fourth one does the same with fencing. Its ballot is looked at like any other, and never accepted: a register that
-//!    is made once stays for ever.
+//! 1. The first token takes the lock and extends it. The second token waits for it in the queue.
+//! 2. The first token releases the lock, which hands it to the second if that can be woken. An extension by the second
+//!    token shows the outcome.
+//! 3. The second token asks again, as every waiter does, and owns the lock in either case. It offers to yield; no other
+//!    token waits.
+//! 4. The third token adopts the lock from the second, and releases it.
+//! 5. The fourth token takes and releases the lock with fencing. Its ballot is compared like any other, and never
+//!    accepted: a register that was created once stays forever.
 //!
-//! The commands can be sent together. When each is answered as it should be, nothing is left at the node.
+//! The commands can be sent together. If each gets the expected reply, nothing is left at the node.
 
 use super::command::{Answer, Command, Reply, Subject, Verb};
 use super::timing::CLAIM;
@@ -18,11 +19,12 @@ use std::fmt;
 use std::sync::Arc;
 use std::time::Duration;
 
-/// The `ttl` of the lock. Smaller, a server that pauses in the midst of the trial lets it expire; larger, a server that
-/// takes a lock and refuses to give it back keeps it for longer.
+/// Lease of the trial lock. Smaller: the lock expires when a server pauses in the middle of the trial. Larger: a server
+/// that grants locks and refuses releases keeps the lock for longer.
 pub(crate) const TRIAL_TTL: Duration = Duration::from_secs(2);
 
-/// The begin of the name, after the namespace. What follows is a token, so that no other lock and no other trial has it.
+/// Beginning of the name, after the namespace. A token follows, so that no other lock and no other trial has the same
+/// name.
 pub(crate) const TRIAL_NAME: &str = "redlock:check:";
 
 /// One lock with the tokens that want it.
@@ -34,7 +36,7 @@ pub(crate) struct Trial {
     fenced: Arc<Subject>,
 }
 
-/// What a command of the trial is for.
+/// Purpose of one command of the trial.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Step {
     Take,
@@ -52,19 +54,20 @@ pub(crate) enum Step {
     GiveBackFenced,
 }
 
-/// What has come of a trial.
+/// Result of a trial.
 #[derive(Debug, Default, PartialEq, Eq)]
 pub(crate) struct Outcome {
-    /// The first step that was not answered as it should be, of those that every lock needs.
+    /// First step with an unexpected answer, among the steps that every lock needs.
     pub(crate) failed: Option<(Step, Answer)>,
-    /// The same, of those that only fenced locks need.
+    /// First step with an unexpected answer, of those that only fenced locks need.
     pub(crate) failed_fenced: Option<(Step, Answer)>,
-    /// Whether the lock was handed to the token that waited, because that could be woken.
+    /// Set if the lock was handed to the waiting token, because that token could be woken.
     pub(crate) is_handed_over: bool,
 }
 
 impl Trial {
-    /// A lock below `namespace`, which is empty or ends in its separator. Every call of `token` makes a later one.
+    /// Creates a lock below `namespace`, which is empty or ends in its separator. Every call of `token` creates a later
+    /// token.
     pub(crate) fn new(namespace: &str, token: impl Fn() -> OwnerToken) -> Self {
         let first = token();
         let key = LockKey::from([TRIAL_NAME, first.as_str()].concat()).below(namespace);
@@ -82,12 +85,12 @@ impl Trial {
         &self.first.key
     }
 
-    /// What a node may know after a trial that went wrong.
+    /// Returns the subjects that a node may know after a failed trial.
     pub(crate) const fn subjects(&self) -> [&Arc<Subject>; 4] {
         [&self.first, &self.second, &self.adopter, &self.fenced]
     }
 
-    /// What is sent, in this order.
+    /// Returns the commands in the order of sending.
     pub(crate) fn commands(&self) -> [(Step, Command); 13] {
         const TTL: Duration = TRIAL_TTL;
         let (extend, release) = (Verb::Extend { ttl: TTL }, Verb::Release { claim: CLAIM });
@@ -119,13 +122,13 @@ impl Step {
         matches!(self, Self::TakeFenced | Self::AskFenced | Self::ExtendFenced | Self::GiveBackFenced)
     }
 
-    /// Whether `reply` is what a node answers where locks work.
+    /// Returns `true` if `reply` is the reply of a working node.
     const fn expects(self, reply: &Reply) -> bool {
         match self {
             Self::Take | Self::AskAgain | Self::TakeFenced | Self::AskFenced => matches!(reply, Reply::Granted { .. }),
             Self::Extend | Self::Adopt | Self::ExtendFenced => matches!(reply, Reply::Extended { .. }),
             Self::Wait => matches!(reply, Reply::Queued { .. }),
-            // Whoever cannot be woken is passed over, and the lock is free.
+            // A waiter that cannot be woken is passed over, and the lock is free.
             Self::HandOver => matches!(reply, Reply::Extended { .. } | Reply::NotOwner),
             Self::Yield => matches!(reply, Reply::Kept),
             Self::GiveBack | Self::GiveBackAdopted | Self::GiveBackFenced => matches!(reply, Reply::Released),
@@ -134,7 +137,7 @@ impl Step {
 }
 
 impl Outcome {
-    /// Takes in the `answer` to a step.
+    /// Records the `answer` to a step.
     pub(crate) fn answered(&mut self, step: Step, answer: Answer) {
         match &answer {
             Ok(reply) if step.expects(reply) => {
@@ -145,7 +148,7 @@ impl Outcome {
         }
     }
 
-    /// Whether the node has been left as it was found.
+    /// Returns `true` if the trial has left nothing at the node.
     pub(crate) const fn is_clean(&self) -> bool {
         self.failed.is_none() && self.failed_fenced.is_none()
     }
@@ -184,8 +187,8 @@ mod tests {
         Trial::new("shop:", || OwnerToken::new(manager, TokenTime::new(1, count.replace(count.get() + 1))))
     }
 
-    /// The outcome at a well node, where so many listen to each message; `change` may change the answers. The second is
-    /// whether anything was left there.
+    /// Runs the trial at a healthy node with this number of listeners to each message; `change` may change the answers.
+    /// The second value is `true` if anything was left at the node.
     fn outcome(listeners: usize, change: impl Fn(Step, Answer) -> Answer) -> (Outcome, bool) {
         let (mut node, mut outcome) = (NodeState::default(), Outcome::default());
         let now = Instant::from_origin(Duration::from_secs(1));

@@ -1,13 +1,20 @@
-//! Wake-ups as they travel: on one channel for each manager, as a line of text. The names of the channels contain the namespace, and at
-//! a member of a cluster its id (`node/redis/channels.rs`).
+//! Wake-up messages: one channel for each manager, one line of text for each message. The channel name contains the
+//! namespace, and at a member of a cluster its id (`node/redis/channels.rs`).
 //!
-//! `granted <token> <key>`, `contended <token> <by> <key>` and `wanted <token> <by> <key>` come from the node, and
-//! `claimed <milliseconds> <seconds>.<microseconds> <token> <key>` in place of `granted` to managers that can read it: for how
-//! long the token has the lock, and since when by the clock of the server. `busy <token> <key>` is published by the manager
-//! that has the lock. `revoked <token> <by> <key>` comes from the node as well, when somebody breaks the lock of the token, and
-//! `stopped <by> <key>` is published by its manager when the body has stopped. `free <token> <key>` comes from the node, to a token
-//! that waits for several names. `freed <token> <key>` comes from the node, to a token that stands in a turnstile, and from a manager that has
-//! waited for a permit for a while, to one that has a permit. The key comes last because it may hold anything.
+//! | message | publisher | meaning |
+//! |---|---|---|
+//! | `granted <token> <key>` | node | the lock was handed to the token |
+//! | `claimed <milliseconds> <seconds>.<microseconds> <token> <key>` | node | `granted`, with duration and start |
+//! | `contended <token> <by> <key>` | node | `by` waits for the lock of the token |
+//! | `wanted <token> <by> <key>` | node | `by` holds the lock elsewhere, and wants this node as well |
+//! | `free <token> <key>` | node | one of the names that the token waits for may be free |
+//! | `busy <token> <key>` | manager of the holder | a body runs under the lock |
+//! | `revoked <token> <by> <key>` | node | the lock of the token is being broken |
+//! | `stopped <by> <key>` | manager of the broken lock | its body has stopped |
+//! | `freed <token> <key>` | node | a permit was given back; the token owns the turnstile |
+//! | `freed <token> <key>` | manager that waits for a permit | the token has a permit, and another call has waited for one for a while |
+//!
+//! `claimed` replaces `granted` for managers that can read it. The key comes last because it may contain any text.
 
 use crate::lock::OwnerToken;
 use crate::protocol::command::{Claim, Notice, Subject, Wakeup};
@@ -16,22 +23,24 @@ use std::time::Duration;
 /// Beginning of the names of all channels. The namespace, a colon, and the id of the manager follow.
 pub(crate) const CHANNEL: &str = "redlock:";
 
-/// The channel that a manager without a namespace listens to. `manager` is the text of its id.
+/// Returns the channel of a manager without a namespace. `manager` is the text of its id.
 pub(crate) fn channel(manager: &str) -> String {
     [CHANNEL, ":", manager].concat()
 }
 
-/// What tells the manager of the token in `subject` that a body runs under the lock.
+/// Returns the message that a body runs under the lock, for the manager of the token in `subject`.
 pub(crate) fn busy(subject: &Subject) -> String {
     ["busy ", subject.token.as_str(), " ", subject.key.name()].concat()
 }
 
-/// What tells the manager of the token in `subject`, which has broken a lock, that the holder before it has stopped.
+/// Returns the message that the previous holder of a broken lock has stopped, for the manager of the token in
+/// `subject`.
 pub(crate) fn stopped(subject: &Subject) -> String {
     ["stopped ", subject.token.as_str(), " ", subject.key.name()].concat()
 }
 
-/// What tells the manager of the token in `subject`, which has a permit or waits for one, of those who wait or have waited for one.
+/// Returns the message about waiting calls for permits, for the manager of the token in `subject`, which has a permit
+/// or waits for one.
 pub(crate) fn freed(subject: &Subject) -> String {
     ["freed ", subject.token.as_str(), " ", subject.key.name()].concat()
 }
@@ -40,7 +49,8 @@ pub(crate) fn freed(subject: &Subject) -> String {
 const MAX_LEN: usize = 2048;
 
 impl Wakeup {
-    /// Parses a message. Returns `None` for anything that no node and no manager sends, which includes every longer text.
+    /// Parses a message. Returns `None` for any text that neither a node nor a manager sends, which includes every
+    /// longer text.
     pub(crate) fn parse(payload: &str) -> Option<Self> {
         if payload.len() > MAX_LEN {
             return None;
@@ -71,7 +81,7 @@ impl Wakeup {
         Some(Self { subject: Subject::new(key.into(), OwnerToken::parse(token)?), notice })
     }
 
-    /// What follows `claimed`.
+    /// Parses the text after `claimed`.
     fn claimed(rest: &str) -> Option<Self> {
         let (length, rest) = rest.split_once(' ')?;
         let (begun, rest) = rest.split_once(' ')?;

@@ -1,21 +1,21 @@
-//! Windows of time, in each of which a job runs once: which one it is, and for how long its key stays taken.
+//! Time windows in which a job runs once: the index of a window, and the time for which its key stays taken.
 
 use crate::error::LockError;
 use crate::protocol::timing::MAX_TTL;
 use std::time::Duration;
 
-/// Below this, the clocks of servers and the delays of timers are no longer small beside a window.
+/// Shortest allowed period. In shorter windows, the clock errors of servers and the delays of timers are not small.
 const SHORTEST_PERIOD: Duration = Duration::from_millis(100);
 
 /// Time since 1970, cut into windows of equal length.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Windows {
     period: Duration,
-    /// When one of them begins; `None` for half a period before each multiple of the period.
+    /// Start of one of the windows; `None` for half a period before each multiple of the period.
     start: Option<Duration>,
 }
 
-/// One window, and where in it the time is.
+/// One window, and the position of the present time in it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Window {
     pub(crate) index: i64,
@@ -24,12 +24,12 @@ pub(crate) struct Window {
 }
 
 impl Windows {
-    /// Around the multiples of `period`, so that a tick at one of them may come too early or too late.
+    /// Creates windows around the multiples of `period`, so that a tick at a multiple may come too early or too late.
     pub(crate) const fn around_multiples(period: Duration) -> Self {
         Self { period, start: None }
     }
 
-    /// One of them begins at `start`.
+    /// Moves the windows so that one of them begins at `start`.
     pub(crate) const fn beginning_at(self, start: Duration) -> Self {
         Self { start: Some(start), ..self }
     }
@@ -51,7 +51,7 @@ impl Windows {
         Ok(())
     }
 
-    /// The window at `time`. The period is not zero.
+    /// Returns the window at `time`. The period is not zero.
     pub(crate) fn at(&self, time: Duration) -> Window {
         let (time, period) = (nanos(time), nanos(self.period).max(1));
         let start = self.start.map_or(-period / 2, nanos);
@@ -63,13 +63,14 @@ impl Windows {
 }
 
 impl Window {
-    /// For how long its key stays taken: for a period after its end. By then no clock of a server that is less than a period
-    /// behind the others says that it is still the present one.
+    /// Returns the time for which the key of the window stays taken: until one period after its end. At that time, no
+    /// server clock that is less than a period behind the others is still in this window.
     pub(crate) const fn rest(&self) -> Duration {
         self.ends_in.saturating_add(self.period)
     }
 
-    /// For how long its key may be waited for. It is taken for as long again, so that whoever gets it is the first one.
+    /// Returns the longest wait for the key of the window. The key stays taken for longer, so that only the first call
+    /// of the window gets it.
     pub(crate) fn limit(&self) -> Duration {
         self.ends_in.saturating_add(self.period / 2)
     }
@@ -79,7 +80,8 @@ impl Window {
     }
 }
 
-/// The median; for an even number of times, the middle between the two in the middle. `None` without any.
+/// Returns the median; for an even number of times, the middle between the two middle ones. `None` if there are no
+/// times.
 pub(crate) fn median(times: &mut [Duration]) -> Option<Duration> {
     times.sort_unstable();
     let middle = times.len() / 2;
@@ -118,7 +120,7 @@ mod tests {
             (from(0), 899_999, 0, 1),
             (from(300_000), 299_999, -1, 1),
             (from(300_000), 1_200_000, 1, 900_000),
-            // The same windows, called otherwise.
+            // Equal windows with other indexes.
             (from(300_000 + 7 * PERIOD), 1_200_000, -6, 900_000),
         ];
         for (windows, time, index, ends_in) in table {
@@ -164,8 +166,9 @@ mod tests {
         }
     }
 
-    /// Three processes with a tick at each of a thousand full periods, each `late` by as many milliseconds or early, over
-    /// three nodes whose clocks are 50 ms apart, of which any two answer first. How many windows have run not once.
+    /// Simulates three processes with a tick at each of a thousand full periods, over three nodes whose clocks are 50
+    /// ms apart. Each tick is `late` by this number of milliseconds, or early if negative; any two nodes answer first.
+    /// Returns the number of windows that did not run exactly once.
     fn not_once(windows: Windows, mut late: impl FnMut(&mut Rng) -> i64) -> usize {
         let (mut random, mut taken) = (Rng::with_seed(7), BTreeMap::<i64, Duration>::new());
         let mut runs = BTreeMap::<i64, u32>::new();
@@ -179,7 +182,7 @@ mod tests {
             let silent = random.usize(..3);
             let mut answers: Vec<_> = (0..3).filter(|node| *node != silent).map(|node| clocks[node]).collect();
             let window = windows.at(median(&mut answers).unwrap());
-            // The nodes let a key expire by their own clocks, which go at the same pace.
+            // The nodes expire a key by their own clocks, which run at equal rates.
             if taken.get(&window.index).is_none_or(|until| *until <= time) {
                 taken.insert(window.index, time + window.rest());
                 *runs.entry(window.index).or_default() += 1;

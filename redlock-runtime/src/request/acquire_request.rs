@@ -1,4 +1,4 @@
-//! The options of one acquisition, without the type of its guard.
+//! Options of one acquisition, without the type of its guard.
 
 use crate::lock::{LockKey, Mode};
 use crate::protocol::hold_options::HoldOptions;
@@ -10,7 +10,7 @@ use std::fmt;
 use std::panic::Location;
 use std::time::Duration;
 
-/// The options of one acquisition. `None` stands for the manager's default.
+/// Options of one acquisition. `None` is the manager's default.
 #[derive(Clone)]
 #[expect(clippy::struct_excessive_bools, reason = "each is an option of its own")]
 pub(crate) struct AcquireRequest {
@@ -21,26 +21,26 @@ pub(crate) struct AcquireRequest {
     pub(crate) ttl: Option<Duration>,
     pub(crate) wait: Option<Wait>,
     pub(crate) hold: HoldOptions,
-    /// How long the process keeps the lock after the call.
+    /// Time for which the process keeps the lock after the call.
     pub(crate) linger: Option<Duration>,
-    /// Windows of time, in each of which the lock is acquired at most once.
+    /// Windows of time. The lock is acquired at most once in each of them.
     pub(crate) windows: Option<Windows>,
-    /// Whether a fencing token is requested.
+    /// `true` if a fencing token is requested.
     pub(crate) is_fenced: bool,
-    /// Whether the call enters the lock of its caller.
+    /// `true` if the call enters the lock of its caller.
     pub(crate) is_reentrant: bool,
-    /// Whether a shared lock may use the token of another reader of this process. Its guard cannot be detached then.
+    /// `true` if a shared lock may use the token of another reader of this process. Its guard cannot be detached then.
     pub(crate) joins: bool,
-    /// Whether the order in which locks are acquired is checked.
+    /// `true` if the order in which locks are acquired is checked.
     pub(crate) has_ordered_lock: bool,
-    /// The attribute or the call of the manager that asks, if it is known.
+    /// Call site: the attribute, or the call of the manager.
     pub(crate) place: Option<Place>,
     /// Name in statistics, in place of the template of an attribute.
     pub(crate) label: Option<&'static str>,
 }
 
 impl AcquireRequest {
-    /// A request for `what` with the manager's defaults.
+    /// Creates a request for `what` with the manager's defaults.
     pub(crate) fn new(what: What) -> Self {
         Self {
             what,
@@ -66,7 +66,7 @@ impl AcquireRequest {
         self
     }
 
-    /// The key, if the request is for one key.
+    /// Returns the key, if the request is for one key.
     pub(crate) const fn key(&self) -> Option<&LockKey> {
         match &self.what {
             What::Key(key) => Some(key),

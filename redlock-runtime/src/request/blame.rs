@@ -1,11 +1,12 @@
-//! Which placeholder of an attribute has a value that makes a key of what is none.
+//! Finds the placeholder of an attribute whose value makes a key invalid.
 //!
-//! The text of a key is made before it is looked at, and does not say what came from where. So it is found by the template: where
-//! the wrong segment of a path stands in it, and which placeholder is alone there. Nothing of this is done for a call that is right.
+//! The text of a key is built before it is checked, and does not show its origin. So the placeholder is searched in the template:
+//! at the place of the invalid segment of a path, if that segment is a single placeholder. A valid call does none of this.
 
 use crate::lock::invalid_key::{InvalidKey, Reason, Segment};
 
-/// The same with the placeholder that is to blame, if one is, of the `nth` of `count` templates that `written` shows.
+/// Adds the guilty placeholder of the `nth` of `count` templates to an error, if it is found. `written` is the text of all
+/// templates.
 pub(super) fn blamed(invalid: InvalidKey, written: &'static str, (nth, count): (usize, usize)) -> InvalidKey {
     let template = if count == 1 { Some(written) } else { quoted(written).nth(nth) };
     match template.and_then(|template| to_blame(template, invalid.kind(), invalid.segment())) {
@@ -14,7 +15,7 @@ pub(super) fn blamed(invalid: InvalidKey, written: &'static str, (nth, count): (
     }
 }
 
-/// A placeholder that stands alone.
+/// Placeholder that is a whole segment.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 struct Placeholder {
     name: &'static str,
@@ -22,7 +23,7 @@ struct Placeholder {
 }
 
 fn to_blame(template: &'static str, reason: Reason, segment: Option<Segment>) -> Option<Placeholder> {
-    // A key is empty because its only placeholder is.
+    // A key is empty if its only placeholder is empty.
     if reason == Reason::Empty {
         return placeholder(template);
     }
@@ -38,7 +39,8 @@ fn to_blame(template: &'static str, reason: Reason, segment: Option<Segment>) ->
     }
 }
 
-/// The segment of a template in which that of the path stands. Only one that is several segments of the path is in its way.
+/// Returns the segment of the template that has become the given segment of the path. `None` if several placeholders may have
+/// caused it.
 fn at(segments: &[&'static str], Segment { index, count }: Segment) -> Option<&'static str> {
     let is_subpath = |segment: &&'static str| placeholder(segment).is_some_and(|found| found.is_subpath);
     let from_end = segments.len().checked_sub(count.checked_sub(index)?);
@@ -52,7 +54,7 @@ fn at(segments: &[&'static str], Segment { index, count }: Segment) -> Option<&'
     }
 }
 
-/// What stands between slashes, but for those in braces. Two braces are one of the text.
+/// Splits a path at its slashes, except for those in braces. Two braces are one brace of the text.
 fn segments(path: &'static str) -> Vec<&'static str> {
     let mut is_inside = false;
     let is_end = |c: char| {
@@ -62,12 +64,12 @@ fn segments(path: &'static str) -> Vec<&'static str> {
     path.strip_prefix('/').unwrap_or(path).split(is_end).collect()
 }
 
-/// Whether a value stands in it.
+/// Returns `true` if the segment contains a placeholder.
 fn has_value(segment: &str) -> bool {
     segment.replace("{{", "").contains('{')
 }
 
-/// The placeholder that the text is, and nothing else.
+/// Returns the placeholder if it is the whole text.
 fn placeholder(text: &'static str) -> Option<Placeholder> {
     let inside = text.strip_prefix('{')?.strip_suffix('}')?;
     if inside.contains(['{', '}']) {
@@ -78,13 +80,13 @@ fn placeholder(text: &'static str) -> Option<Placeholder> {
     Some(Placeholder { name, is_subpath: inside.trim_end().ends_with('/') })
 }
 
-/// The one that there is.
+/// Returns the only element.
 fn only<T>(mut all: impl Iterator<Item = T>) -> Option<T> {
     let first = all.next()?;
     all.next().is_none().then_some(first)
 }
 
-/// The texts of a list, each of which stands in quotation marks.
+/// Returns the quoted texts of a list.
 fn quoted(all: &'static str) -> impl Iterator<Item = &'static str> {
     let mut rest = all;
     std::iter::from_fn(move || {
@@ -105,7 +107,7 @@ mod tests {
     use super::*;
     use crate::lock::{LockKey, LockPath};
 
-    /// What is said of the text that the only template has become.
+    /// Returns the placeholder and the reason for a path of a single template.
     fn of_path(template: &'static str, text: &str) -> (Option<&'static str>, &'static str) {
         let found = blamed(LockPath::from(text).check().unwrap_err(), template, (0, 1));
         (found.placeholder(), found.reason())

@@ -1,4 +1,4 @@
-//! A lock on its way from one worker to another.
+//! Locks that a worker has left on the nodes for another worker.
 
 use crate::error::LockError;
 use crate::lock::parts::Parts;
@@ -11,11 +11,12 @@ use std::marker::PhantomData;
 use std::str::FromStr;
 use std::time::Duration;
 
-/// A lock that its holder has left on the nodes with [`LockGuard::detach`](crate::LockGuard::detach), to be taken over by another worker
+/// Lock that its holder has left on the nodes with [`LockGuard::detach`](crate::LockGuard::detach). Another worker takes it over
 /// with [`LockManager::attach`](crate::LockManager::attach).
 ///
-/// It is plain text that travels with a job: [`Display`](fmt::Display) writes it and [`FromStr`] reads it, and so do serde's traits with the
-/// feature `serde`. Anyone who has the text can take over the lock. It can be attached once, even if it is delivered several times.
+/// It is plain text that travels with a job: [`Display`](fmt::Display) writes it and [`FromStr`] reads it. With the feature
+/// `serde`, the traits of serde use this text, too. Anyone with the text can take over the lock. It can be attached once, even if
+/// it is delivered several times.
 ///
 /// # Examples
 /// ```
@@ -34,18 +35,18 @@ use std::time::Duration;
 pub struct DetachedLock<F = Unfenced> {
     key: LockKey,
     mode: Mode,
-    /// The parts, unless the lock has one key.
+    /// Parts of the lock. `None` for a lock of one key.
     parts: Option<Box<[LockPart]>>,
     token: OwnerToken,
     ttl: Duration,
     fencing: PhantomData<fn() -> F>,
 }
 
-/// What stands before the `ttl` of a shared lock. Versions that know no shared locks find no number there, and refuse the text:
-/// they would take the lock up for one that excludes others.
+/// Prefix of the `ttl` of a shared lock. Versions without shared locks expect a number there, and reject the text. Otherwise they
+/// would attach the lock as an exclusive one.
 const SHARED: &str = "shared:";
 
-/// What stands before the `ttl` of a lock of several keys, or of a path. Versions that know one key only refuse it as well.
+/// Prefix of the `ttl` of a lock of several keys, or of a path. Versions with one key per lock reject it as well.
 const PARTS: &str = "parts:";
 
 impl DetachedLock {
@@ -55,12 +56,13 @@ impl DetachedLock {
         Self { key, mode, parts: (!is_key).then(|| detached_parts::of(parts)), token, ttl, fencing: PhantomData }
     }
 
-    /// Requests a [fencing token](crate::FencingToken) when the lock is attached. It is larger than the one that the lock had before.
+    /// Requests a [fencing token](crate::FencingToken) when the lock is attached. The token is larger than all earlier ones of the
+    /// lock.
     pub fn fencing(self) -> DetachedLock<Fenced> {
         self.convert()
     }
 
-    /// A request for the same keys in the same mode.
+    /// Returns a request for the same keys in the same mode.
     pub(crate) fn request(&self) -> AcquireRequest {
         let what = match &self.parts {
             None => What::Key(self.key.clone()),
@@ -69,7 +71,7 @@ impl DetachedLock {
         AcquireRequest { mode: self.mode, ..AcquireRequest::new(what) }
     }
 
-    /// One whose parts have this text.
+    /// Reads a lock whose parts have this text.
     fn of_parts(text: &str, token: OwnerToken, ttl: Duration) -> Option<Self> {
         let parts = detached_parts::read(text)?;
         let request = AcquireRequest::new(What::Parts(parts));
@@ -78,39 +80,39 @@ impl DetachedLock {
 }
 
 impl<F> DetachedLock<F> {
-    /// The locked key. For a lock of several keys, their common name, as in `"a" + "b"`.
+    /// Returns the locked key. For a lock of several keys, their common name, as in `"a" + "b"`.
     #[must_use]
     pub const fn key(&self) -> &LockKey {
         &self.key
     }
 
-    /// The mode of the lock, which it keeps when it is attached.
+    /// Returns the mode of the lock. It stays the same when the lock is attached.
     #[must_use]
     pub const fn mode(&self) -> Mode {
         self.mode
     }
 
-    /// The token under which the nodes store the lock until it is attached.
+    /// Returns the token under which the nodes store the lock until it is attached.
     #[must_use]
     pub const fn token(&self) -> &OwnerToken {
         &self.token
     }
 
-    /// The lifetime of the lock on the nodes, from its last renewal.
+    /// Returns the lifetime of the lock on the nodes, from its last renewal.
     #[must_use]
     pub const fn ttl(&self) -> Duration {
         self.ttl
     }
 
-    /// The same lock, with or without a request for a fencing token.
+    /// Returns the lock with or without a request for a fencing token.
     pub(crate) fn convert<T>(self) -> DetachedLock<T> {
         let Self { key, mode, parts, token, ttl, .. } = self;
         DetachedLock { key, mode, parts, token, ttl, fencing: PhantomData }
     }
 }
 
-/// `<token> <ttl in milliseconds> <key>`, or `<token> shared:<ttl in milliseconds> <key>`. Of several keys, `parts:` stands
-/// there, and behind it each of them with its mode and its length, as in `x9:account:7s6:config`.
+/// Writes `<token> <ttl in milliseconds> <key>`, or `<token> shared:<ttl in milliseconds> <key>`. Several keys have the prefix
+/// `parts:`. Then each key has its mode and its length, as in `x9:account:7s6:config`.
 impl<F> fmt::Display for DetachedLock<F> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         if let Some(parts) = &self.parts {
@@ -125,8 +127,10 @@ impl<F> fmt::Display for DetachedLock<F> {
 impl FromStr for DetachedLock {
     type Err = LockError;
 
+    /// Parses the text of a detached lock.
+    ///
     /// # Errors
-    /// [`LockError::Configuration`] for a text that no detached lock has written.
+    /// [`LockError::Configuration`] if the text is not that of a detached lock.
     fn from_str(text: &str) -> Result<Self, LockError> {
         let parse = || {
             let (token, rest) = text.split_once(' ')?;
@@ -183,7 +187,7 @@ mod tests {
             DetachedLock::new(&Parts::single("order:7".into(), mode), token, Duration::from_secs(30)).to_string()
         };
         assert_eq!(text(Mode::Exclusive), format!("{token} 30000 order:7"));
-        // Those read a number behind the first space.
+        // Older versions read a number after the first space.
         assert_eq!(text(Mode::Shared), format!("{token} shared:30000 order:7"));
     }
 
@@ -253,7 +257,7 @@ mod tests {
             let json = serde_json::to_string(&detached).unwrap();
             assert_eq!(json, serde_json::to_string(&detached.to_string()).unwrap());
             assert_eq!(serde_json::from_str::<DetachedLock>(&json).unwrap(), detached);
-            // Nothing to borrow from.
+            // The reader cannot borrow from its input.
             let value = serde_json::to_value(&detached).unwrap();
             assert_eq!(serde_json::from_value::<DetachedLock>(value).unwrap(), detached);
             assert_eq!(serde_json::from_reader::<_, DetachedLock>(json.as_bytes()).unwrap(), detached);

@@ -1,17 +1,17 @@
-//! Several keys, or places in a tree, in the text of a detached lock.
+//! Text of several keys, or of places in a tree, in a detached lock.
 //!
-//! Each part is a letter, the length of its text in bytes, a colon and the text: `x9:account:7s6:config`. So a text may be
-//! anything. Of a path, what is above it is not written: whoever reads it knows that.
+//! Each part is a letter, the length of its text in bytes, a colon and the text: `x9:account:7s6:config`. So the text may contain
+//! any characters. The ancestors of a path are not written, because the reader derives them.
 
 use crate::lock::parts::Parts;
 use crate::lock::{LockPath, Mode};
 use crate::request::LockPart;
 use std::fmt;
 
-/// The most parts in a text. More than any request has, so that a hostile text costs nothing.
+/// Maximum number of parts in a text: more than a request can have, and few enough that a hostile text costs nothing.
 const MOST: usize = 64;
 
-/// The letter of a part, by whether it is a key, and its mode.
+/// Letter of each kind of part: `true` for a key, `false` for a path, and the mode.
 const LETTERS: [(char, bool, Mode); 4] = [
     ('x', true, Mode::Exclusive),
     ('s', true, Mode::Shared),
@@ -19,7 +19,7 @@ const LETTERS: [(char, bool, Mode); 4] = [
     ('S', false, Mode::Shared),
 ];
 
-/// What was locked, to be locked again.
+/// Returns the requested parts of a lock, to be requested again.
 pub(super) fn of(parts: &Parts) -> Box<[LockPart]> {
     let asked = parts.iter().filter(|part| !part.class.is_intent());
     asked
@@ -33,7 +33,7 @@ pub(super) fn of(parts: &Parts) -> Box<[LockPart]> {
         .collect()
 }
 
-/// Writes what [`read`] reads.
+/// Writes the text that [`read`] reads.
 pub(super) fn write(f: &mut fmt::Formatter<'_>, parts: &[LockPart]) -> fmt::Result {
     parts.iter().try_for_each(|part| {
         let (is_key, mode, text) = part.written();
@@ -43,7 +43,7 @@ pub(super) fn write(f: &mut fmt::Formatter<'_>, parts: &[LockPart]) -> fmt::Resu
     })
 }
 
-/// Reads the parts; `None` for what nothing has written.
+/// Reads the parts. `None` if the text is invalid.
 pub(super) fn read(mut text: &str) -> Option<Box<[LockPart]>> {
     let mut parts = Vec::new();
     while !text.is_empty() && parts.len() < MOST {
@@ -58,7 +58,7 @@ fn read_one(text: &str) -> Option<(LockPart, &str)> {
     let letter = text.chars().next()?;
     let (_, is_key, mode) = *LETTERS.iter().find(|(known, ..)| *known == letter)?;
     let (length, rest) = text.strip_prefix(letter)?.split_once(':')?;
-    // Nothing else is a length: `parse` would take a sign.
+    // Only digits are valid: `parse` would accept a sign.
     let length = length.bytes().all(|byte| byte.is_ascii_digit()).then(|| length.parse().ok())??;
     let (text, rest) = rest.split_at_checked(length)?;
     let part = if is_key { LockPart::key(text) } else { LockPart::path(LockPath::read_encoded(text)?) };

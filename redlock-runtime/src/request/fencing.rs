@@ -1,9 +1,9 @@
-//! Whether a request or a detached lock asks for a fencing token, as types.
+//! Marker types of requests and detached locks: with or without a fencing token.
 
-/// Without a fencing token: the guard is a [`LockGuard`](crate::LockGuard).
+/// Marker without a fencing token: the guard is a [`LockGuard`](crate::LockGuard).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Unfenced {}
 
-/// With a fencing token: the guard is a [`FencedGuard`](crate::FencedGuard).
+/// Marker with a fencing token: the guard is a [`FencedGuard`](crate::FencedGuard).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Fenced {}

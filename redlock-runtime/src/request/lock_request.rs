@@ -1,4 +1,4 @@
-//! What a caller asks for: what to lock, in which mode, for how long, and how long to wait.
+//! Request of a caller: the key, the mode, and the limits of holding and waiting.
 
 #[cfg(doc)]
 use crate::error::LockError;
@@ -12,7 +12,7 @@ use std::fmt;
 use std::marker::PhantomData;
 use std::time::Duration;
 
-/// What to lock, and how.
+/// Lock to acquire: its key, its mode and its limits.
 ///
 /// Methods that take a request also accept a plain key, and then use the manager's defaults. A request for a
 /// [fencing token](Self::fencing) is a `LockRequest<Fenced>`, and its guard is a [`FencedGuard`](crate::FencedGuard).
@@ -33,12 +33,12 @@ pub struct LockRequest<F = Unfenced> {
 }
 
 impl LockRequest {
-    /// An exclusive lock of `key`, with the manager's defaults.
+    /// Requests an exclusive lock of `key`, with the manager's defaults.
     pub fn new(key: impl Into<LockKey>) -> Self {
         Self::from_inner(AcquireRequest::new(What::Key(key.into())))
     }
 
-    /// A shared lock of `key`, with the manager's defaults: any number of readers hold it at the same time, and no writer.
+    /// Requests a shared lock of `key`, with the manager's defaults: any number of readers hold it at the same time, and no writer.
     ///
     /// Equivalent to `LockRequest::new(key).mode(Mode::Shared)`. A *writer* is a caller with an exclusive lock of the same key.
     ///
@@ -56,10 +56,10 @@ impl LockRequest {
     /// `min_hold`, share one token and one lease. The first reader asks the nodes, later readers *join* without a command, and the last
     /// one releases the lock. [`max_hold`](Self::max_hold) applies to each reader. All of them learn of a loss.
     ///
-    /// Nobody joins while a writer of this process waits. While a writer of another process waits, readers join within the limits of
-    /// [`local_handover`](crate::tuning::Tuning::local_handover). A token is joined for at most one `ttl`.
+    /// Readers do not join while a writer of this process waits. While a writer of another process waits, readers join within the
+    /// limits of [`local_handover`](crate::tuning::Tuning::local_handover). A token is joined for at most one `ttl`.
     ///
-    /// A guard of [`acquire`](crate::LockManager::acquire) has a token and a lease of its own. It can be
+    /// A guard of [`acquire`](crate::LockManager::acquire) has a separate token and a separate lease. It can be
     /// [detached](crate::LockGuard::detach).
     ///
     /// # Restrictions
@@ -89,7 +89,7 @@ impl LockRequest {
         Self::new(key).mode(Mode::Shared)
     }
 
-    /// Several keys or paths at once, all or none of them, with the manager's defaults.
+    /// Requests several keys or paths at once, all or none of them, with the manager's defaults.
     ///
     /// A call waits until all of its keys are free at the same time, and holds none of them while it waits. The order of the keys does not
     /// matter: calls that name the same keys in different orders cannot deadlock. Equal keys are merged; the result is exclusive unless
@@ -107,9 +107,9 @@ impl LockRequest {
     /// Errors and events show all keys, as in `"a" + "b"`. [`LockGuard::keys`](crate::LockGuard::keys) returns each of them.
     ///
     /// # Errors
-    /// When acquired: [`LockError::InvalidKey`] for an invalid part, for no part, for more than 16 parts, and for more than 64 names
-    /// including the ancestors of paths; [`LockError::Configuration`] for keys in different slots of a cluster, in combination with
-    /// `once_per` or `linger`, and for fencing if all parts are shared.
+    /// When acquired: [`LockError::InvalidKey`] for an invalid part, for no part, for more than 16 parts, and for more than 64
+    /// names including the ancestors of paths; [`LockError::Configuration`] for keys in different slots of a cluster, for fencing
+    /// if all parts are shared, and in combination with `once_per`, `linger` or `permits`.
     ///
     /// # Examples
     /// ```
@@ -127,21 +127,21 @@ impl LockRequest {
         Self::from_inner(AcquireRequest::new(What::Parts(parts.into_iter().map(Into::into).collect())))
     }
 
-    /// A path and everything below it, with the manager's defaults.
+    /// Requests a path and everything below it, with the manager's defaults.
     ///
     /// An exclusive lock of a path excludes all locks of the path itself, of its ancestors and of its descendants, but not of its siblings.
     /// While `/acme/reports` is held, `/acme/invoices` is free, and `/acme` and `/acme/reports/2024` are not. This applies to calls that use
     /// paths as well. The root `/` cannot be locked.
     ///
-    /// In Redis, `/acme/reports` is stored as `/{acme}/reports`, and errors and events show that name. All paths with the same first
-    /// segment are in one slot of a cluster. A *key* with the name of a path excludes that path, but knows nothing of its ancestors and
+    /// In Redis, `/acme/reports` is stored as `/{acme}/reports`, and errors and events show that name. All paths with the same
+    /// first segment are in one slot of a cluster. A *key* with the name of a path excludes that path, but not its ancestors and
     /// descendants.
     ///
     /// To lock several paths, pass them to [`all`](Self::all) as [`LockPath`]s.
     ///
     /// # Errors
-    /// When acquired: [`LockError::InvalidKey`] for a path that [`LockPath::check`] rejects, such as one with an empty segment or with
-    /// `..`; [`LockError::Configuration`] in combination with `once_per` or `linger`.
+    /// When acquired: [`LockError::InvalidKey`] for a path that [`LockPath::check`] rejects, such as one with an empty segment or
+    /// with `..`; [`LockError::Configuration`] in combination with `once_per`, `linger` or `permits`.
     ///
     /// # Examples
     /// ```
@@ -183,8 +183,9 @@ impl LockRequest {
     ///   the servers were set back. If the user may not run `TIME`, the clocks of the processes are used instead.
     ///
     /// # Errors
-    /// When acquired: [`LockError::NoQuorum`] also if too few nodes accept a number; the lock is released then.
-    /// [`LockError::Configuration`] for a shared lock, a permit, or `once_per`.
+    /// When acquired: [`LockError::NoQuorum`] and [`LockError::Refused`] also if too few nodes accept a number; the lock is
+    /// released then. [`LockError::Configuration`] for a shared lock, a permit, or `once_per`, and for a
+    /// [reentrant](Self::reentrant) call whose caller has no token.
     ///
     /// # Examples
     /// ```
@@ -227,8 +228,8 @@ impl<F> LockRequest<F> {
     /// to have waited longer. It does not pass to a call with another `ttl`, or whose number is already reached. A permit with `min_hold`
     /// does not pass.
     ///
-    /// Every permit has a lease of its own. If a process crashes, each of its permits is free after the `ttl` of that permit. A crashed
-    /// waiter occupies no permit, but the first waiter can delay the others for up to five seconds.
+    /// Every permit has a separate lease. If a process crashes, each of its permits is free after the `ttl` of that permit. A
+    /// crashed waiter occupies no permit, but the first waiter can delay the others for up to five seconds.
     ///
     /// # Differences from an exclusive lock
     /// - Entering takes one more round trip. The call first acquires an *admission lock*, under which one call at a time counts the other
@@ -247,7 +248,8 @@ impl<F> LockRequest<F> {
     ///   for the permit of its caller.
     ///
     /// # Errors
-    /// When acquired: [`LockError::Configuration`] for 0 permits, for more than 1000, and for the combinations above.
+    /// When acquired: [`LockError::Configuration`] for 0 permits, for more than 1000, for the combinations above, and for a shared
+    /// or exclusive [`mode`](Self::mode).
     ///
     /// # Examples
     /// ```

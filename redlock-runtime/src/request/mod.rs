@@ -1,7 +1,6 @@
-//! What is asked of a manager: requests, what they leave to its policy, and locks on their way to another worker.
+//! Requests, the policy of a manager for options that a request leaves open, and detached locks.
 //!
-//! These are values with their limits and the errors for what is out of range. What becomes of a request stands in
-//! `client`.
+//! These are values with their limits, and with errors for values out of range. The module `client` handles requests.
 
 pub(crate) mod acquire_request;
 pub(crate) mod admin_options;

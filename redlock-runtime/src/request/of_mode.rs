@@ -6,8 +6,10 @@ use crate::request::acquire_request::AcquireRequest;
 use std::time::Duration;
 
 impl AcquireRequest {
+    /// Checks the options of a request. `mode` is that of all its parts together.
+    ///
     /// # Errors
-    /// [`LockError::Configuration`] for what does not go with a shared lock, if all that is wanted has that `mode`.
+    /// [`LockError::Configuration`] for options that exclude a shared lock.
     pub(super) fn check_mode(&self, mode: Mode) -> Result<(), LockError> {
         if self.mode.is_permit() || self.permits.is_some() {
             return self.check_permits();

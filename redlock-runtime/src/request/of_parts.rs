@@ -1,4 +1,4 @@
-//! Requests for several keys and for places in a tree, and what does not go with them.
+//! Requests for several keys and for places in a tree, and options that they exclude.
 
 use crate::error::LockError;
 use crate::lock::InvalidKey;
@@ -11,18 +11,18 @@ use crate::request::what::What;
 use crate::request::{LockPart, Place};
 use std::time::Duration;
 
-/// The most keys and paths of one request. Each is a name at every node, in every command about the lock.
+/// Maximum number of keys and paths in one request. Each is a name at every node, in every command about the lock.
 const MOST_PARTS: usize = 16;
 
-/// The most names of one request, with what is above its paths. More, and one command keeps a server busy for longer than
-/// others should have to wait.
+/// Maximum number of names in one request, including the ancestors of its paths. Too large: one command keeps a server busy, and
+/// other clients wait. Too small: deep paths cannot be locked together.
 const MOST_NAMES: usize = 64;
 
 impl AcquireRequest {
-    /// What the request wants at the nodes, below `namespace`.
+    /// Returns the requested names below `namespace`.
     ///
     /// # Errors
-    /// [`LockError::InvalidKey`] for what cannot be locked; [`LockError::Configuration`] for options that do not go with it.
+    /// [`LockError::InvalidKey`] for an invalid key or path; [`LockError::Configuration`] for options that exclude each other.
     pub(crate) fn parts(&self, namespace: &str) -> Result<Parts, LockError> {
         if let What::Parts(parts) = &self.what {
             self.check_parts(parts)?;
@@ -32,15 +32,17 @@ impl AcquireRequest {
         Ok(parts)
     }
 
+    /// Returns the names, and checks each of them.
+    ///
     /// # Errors
-    /// What cannot be locked.
+    /// [`InvalidKey`] for a name that cannot be locked.
     fn valid_names(&self, namespace: &str) -> Result<Parts, InvalidKey> {
         let parts = self.names(namespace)?;
         let invalid = parts.iter().find_map(|part| part.key.fault());
         invalid.map_or(Ok(parts), Err)
     }
 
-    /// What is wrong, with the placeholder of the attribute whose value makes it so.
+    /// Adds the placeholder of the attribute whose value is invalid.
     fn with_placeholder(&self, invalid: InvalidKey) -> InvalidKey {
         let place = match &self.what {
             What::Key(_) => Some((0, 1)),
@@ -52,10 +54,10 @@ impl AcquireRequest {
         }
     }
 
-    /// The names that it wants, below `namespace`.
+    /// Returns the requested names below `namespace`.
     ///
     /// # Errors
-    /// For no name, too many of them, a key that is too long, or a path that is none.
+    /// [`InvalidKey`] if there are no names or too many, a key is too long, or a path is invalid.
     pub(crate) fn names(&self, namespace: &str) -> Result<Parts, InvalidKey> {
         match &self.what {
             What::Key(key) => {
@@ -66,8 +68,10 @@ impl AcquireRequest {
         }
     }
 
+    /// Checks the options of a request for several keys, or for a path.
+    ///
     /// # Errors
-    /// [`LockError::Configuration`] for what does not go with several keys, or with a path.
+    /// [`LockError::Configuration`] for an option that works with one key only.
     fn check_parts(&self, parts: &[LockPart]) -> Result<(), LockError> {
         let what = if parts.iter().all(LockPart::is_key) { "several keys" } else { "a path" };
         let refused = if self.windows.is_some() {
@@ -83,8 +87,10 @@ impl AcquireRequest {
     }
 }
 
+/// Merges the names of all parts.
+///
 /// # Errors
-/// For too few of them, or too many.
+/// [`InvalidKey`] for too few parts, or too many.
 fn all_of(parts: &[LockPart], mode: Mode, namespace: &str) -> Result<Parts, InvalidKey> {
     let count = parts.len();
     if count > MOST_PARTS {

@@ -6,17 +6,19 @@ use crate::lock::parts::Parts;
 use crate::request::acquire_request::AcquireRequest;
 use std::time::Duration;
 
-/// The most permits of one key: every call that enters is told who has one, by every node.
+/// Maximum number of permits of one key. Every node returns all holders to every call that enters.
 const MOST_PERMITS: u32 = 1000;
 
 impl AcquireRequest {
-    /// As what the `parts` of the request are had: permits are shares of their keys.
+    /// Returns the mode of the request for `parts`: `Permit`, or the mode of the parts.
     pub(crate) fn mode_of(&self, parts: &Parts) -> Mode {
         if self.mode.is_permit() { Mode::Permit } else { parts.mode() }
     }
 
+    /// Checks a request for permits.
+    ///
     /// # Errors
-    /// [`LockError::Configuration`] for what does not go with permits.
+    /// [`LockError::Configuration`] for options that exclude permits.
     pub(super) fn check_permits(&self) -> Result<(), LockError> {
         let refused = match self.permits {
             None => "Mode::Permit does not set the number of permits: write .permits(n) instead of the mode",
@@ -113,7 +115,7 @@ mod tests {
             manager.acquire(request().wait(SECOND * 60)),
         );
         assert!(next.unwrap().is_held());
-        // Without the notice, a poll would have found it.
+        // Without the wake-up, a poll would have found the permit later.
         assert!(begun.elapsed() < SECOND / 2, "{:?}", begun.elapsed());
     }
 
@@ -135,10 +137,10 @@ mod tests {
         let request = |permits| LockRequest::new("export").permits(permits).wait(SECOND);
         let nested = |permits| manager.with_lock(request(permits), async |_| Ok::<_, LockError>(()));
         assert!(manager.with_lock(request(2), async |_| nested(2).await).await.is_ok());
-        // A body that sees its guard may give it back meanwhile, and is warned.
+        // A body with access to its guard may release the permit meanwhile. The call waits, and a warning is logged.
         let error = manager.with_lock(request(1), async |_| nested(1).await).await.unwrap_err();
         assert!(matches!(error, LockError::TimedOut { .. }), "{error}");
-        // One that does not is not waited for.
+        // A body without access to its guard cannot release the permit.
         let held = manager.acquire(request(1)).await.unwrap();
         let error = hold(&held, nested(1)).await.unwrap().unwrap_err();
         assert!(matches!(error, LockError::WouldDeadlock { .. }), "{error}");

@@ -1,12 +1,12 @@
-//! Reaction to locks that are acquired in contradicting orders.
+//! Check for locks that are acquired in contradicting orders.
 
 use std::fmt;
 
 /// Reaction of a manager to locks that are acquired in contradicting orders.
 ///
-/// Two calls that acquire the same two locks in opposite orders, each inside the body of the other lock, deadlock if they run at the same
-/// time. The manager records every lock that is acquired inside the body of another one, and reports an order that contradicts an earlier
-/// one, with the lines of all calls, even if no call has to wait.
+/// Two calls that acquire two locks in opposite orders, the second lock inside the body of the first, deadlock if they run at the
+/// same time. The manager records every lock that is acquired inside the body of another one. It reports an order that contradicts
+/// an earlier one, with the lines of all calls, even if no call has to wait.
 ///
 /// Locks are identified by the template of the attribute, so `order:{id}` is one lock whatever the id and the function. Calls without the
 /// attribute are identified by their line (the first 4096 lines). Two locks with one template are compared by their keys: an ascending order
@@ -23,8 +23,8 @@ use std::fmt;
 /// - Guards without a body: [`acquire`](crate::LockManager::acquire) without [`scope`](crate::LockGuard::scope).
 /// - Locks of different managers.
 /// - [Reentrant](crate::LockRequest::reentrant) calls of two branches of one body that enter two of its locks in opposite orders.
-/// - Opposite orders in two branches of a `join!`, or in two tasks that [inherit](crate::LockGuard::inherit) the same lock: they look like
-///   two orders inside the body of the same third lock.
+/// - Opposite orders in two branches of a `join!`, or in two tasks that [inherit](crate::LockGuard::inherit) the same lock. They
+///   look like two orders inside the body of a third lock.
 /// - Some contradictions of more than two locks, if shorter ones are excluded by a third lock.
 ///
 /// # Examples

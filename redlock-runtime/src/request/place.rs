@@ -1,30 +1,30 @@
-//! Where in the source a lock is asked for.
+//! Call sites of lock requests.
 
 use crate::error::SourceLine;
 use crate::request::site::Site;
 use std::panic::Location;
 
-/// Where in the source a lock is asked for.
+/// Call site of a lock request.
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum Place {
     Attribute(&'static Site),
-    /// A call that was written by hand.
+    /// Call of a method, without an attribute.
     Call(&'static Location<'static>),
 }
 
 impl Place {
-    /// That of a request which nobody has asked for by a public function.
+    /// Call site of a request that does not come from a public function.
     #[track_caller]
     pub(crate) fn unknown() -> Self {
         Self::Call(Location::caller())
     }
 
-    /// Whether both are one: the same static of an attribute, or the same call. Two of one line may be different ones.
+    /// Returns `true` if both are the same attribute, or the same call. Two calls on one line may be different.
     pub(crate) fn is(self, other: Self) -> bool {
         self.address() == other.address()
     }
 
-    /// What tells it from others.
+    /// Returns the identity of the call site.
     pub(crate) fn address(self) -> usize {
         match self {
             Self::Attribute(site) => std::ptr::from_ref(site).addr(),
@@ -32,7 +32,7 @@ impl Place {
         }
     }
 
-    /// The key as the attribute says it.
+    /// Returns the key as it is written in the attribute.
     pub(crate) fn template(self) -> Option<&'static str> {
         match self {
             Self::Attribute(site) => Some(site.template()),
@@ -40,7 +40,7 @@ impl Place {
         }
     }
 
-    /// The module of the function with the attribute.
+    /// Returns the module of the function with the attribute.
     pub(crate) fn module(self) -> Option<&'static str> {
         match self {
             Self::Attribute(site) => Some(site.module()),

@@ -1,4 +1,4 @@
-//! What a manager has decided for all requests.
+//! Policy of a manager: its settings for all requests.
 
 use crate::error::LockError;
 use crate::observe::Redaction;
@@ -14,37 +14,37 @@ use crate::request::acquire_request::AcquireRequest;
 use crate::request::{AfterRestart, OrderCheck};
 use std::time::Duration;
 
-/// The longest `ttl` of managers that set no other. All managers assume the same value, whatever else they set. Too small: more requests are
-/// refused. Too large: a node that has forgotten its locks abstains for longer.
+/// Longest `ttl` of managers without such a setting: 60 s. All managers assume this value, whatever else they set. Too small: more
+/// requests are rejected. Too large: a node that has lost its locks abstains for longer.
 const DEFAULT_MAX_TTL: Duration = Duration::from_secs(60);
 
-/// How many locks a manager keeps without a call. Fewer, and keys are given back that are about to be used again; more, and
-/// more memory, and more locks that others have to ask for.
+/// Number of locks that a manager keeps idle: 1024. Too small: locks are released just before their next use. Too large: more
+/// memory is used, and other processes request more of the idle locks.
 const MOST_IDLE: usize = 1024;
 
-/// The policy of a manager: what a request leaves open.
+/// Policy of a manager: the values of options that a request leaves open.
 #[derive(Clone, Debug)]
 pub(crate) struct Policy {
     pub(crate) default_ttl: Duration,
-    /// If the user has said.
+    /// Longest `ttl`, if the user has set it.
     pub(crate) max_ttl: Option<Duration>,
     pub(crate) default_wait: Wait,
     pub(crate) node_timeout: Option<Duration>,
     pub(crate) drift_factor: f64,
     pub(crate) local_budget: LocalBudget,
-    /// For how long a lock stays held without a call; zero for not at all.
+    /// Time for which a lock stays held without a call. Zero turns it off.
     pub(crate) linger: Duration,
-    /// How many locks may do so at once.
+    /// Maximum number of idle locks.
     pub(crate) max_idle: usize,
     /// Maximum number of calls of the manager that wait for one key, if it is limited.
     pub(crate) max_waiting: Option<usize>,
-    /// What is done about locks that are taken in different orders.
+    /// Reaction to locks that are acquired in different orders.
     pub(crate) order_check: OrderCheck,
-    /// Whether keys are kept from whoever observes the process.
+    /// Redaction of keys in spans, events and logs.
     pub(crate) redaction: Redaction,
-    /// How many nodes may forget their data without anybody noticing.
+    /// Number of nodes that may lose their data unnoticed.
     pub(crate) tolerated_data_loss: usize,
-    /// If the user has said.
+    /// Treatment of restarted nodes, if the user has set it.
     pub(crate) after_restart: Option<AfterRestart>,
 }
 
@@ -79,26 +79,28 @@ impl Policy {
         self.after_restart.unwrap_or(default)
     }
 
-    /// The longest `ttl` of any manager of the same keys: for so long, a node that has forgotten its locks abstains.
+    /// Returns the longest `ttl` of all managers of the same keys. A node that has lost its locks abstains for this time.
     pub(crate) fn max_ttl(&self) -> Duration {
         self.max_ttl.unwrap_or(DEFAULT_MAX_TTL)
     }
 
-    /// Returns the policy for that many `nodes`. A single node that is trusted after a restart needs no longest `ttl`. Several nodes always
-    /// need it: another manager may make them abstain.
+    /// Applies the policy to this number of `nodes`. A single node that is trusted after a restart needs no longest `ttl`. Several
+    /// nodes always need it: another manager may make them abstain.
     pub(crate) fn of_nodes(self, nodes: usize) -> Self {
         let is_needless = nodes == 1 && self.after_restart(nodes) == AfterRestart::Trust;
         Self { max_ttl: self.max_ttl.or(is_needless.then_some(MAX_TTL)), ..self }
     }
 
+    /// Checks that a quorum is possible.
+    ///
     /// # Errors
-    /// [`LockError::Configuration`] when more nodes would have to agree than there are.
+    /// [`LockError::Configuration`] if more nodes would have to agree than there are.
     pub(crate) fn check_quorum(&self, nodes: usize) -> Result<(), LockError> {
         let forgetful = self.tolerated_data_loss;
         if self.quorum(nodes).is_possible() {
             return Ok(());
         }
-        // With that many more nodes, as many may be down besides.
+        // With this number of nodes, the same number may also be down.
         let (least, useful) = (forgetful.saturating_add(1), forgetful.saturating_mul(3).saturating_add(1));
         Err(LockError::configuration(format!(
             "tolerated_data_loss({forgetful}) needs at least {least} nodes, and {useful} when as many may be down as well; \
@@ -106,8 +108,8 @@ impl Policy {
         )))
     }
 
-    /// How long a node is waited for, in a call with this `ttl`, when the answers of a majority take so long: what the user has
-    /// set, or a fiftieth of the `ttl` within bounds, or some round trips if that is longer.
+    /// Returns the node timeout of a call with this `ttl`, if a majority replies within `round_trip`. The setting of the user is
+    /// used if there is one. Otherwise it is a fiftieth of the `ttl`, within bounds, or some round trips if these take longer.
     pub(crate) fn node_timeout(&self, ttl: Duration, round_trip: Duration) -> Duration {
         let adapted = || {
             let by_ttl = (ttl / NODE_TIMEOUTS_PER_TTL).clamp(SHORTEST_NODE_TIMEOUT, LONGEST_NODE_TIMEOUT);
@@ -117,11 +119,11 @@ impl Policy {
         self.node_timeout.unwrap_or_else(adapted)
     }
 
-    /// For how long the lock of `request` stays held without a call; zero for not at all. What a request asks for by itself
-    /// must go together; what the manager would add to all of them is left out where it does not go.
+    /// Returns the time for which the lock of `request` stays idle. Zero turns it off. The `linger` of a request must not
+    /// contradict its other options. The default of the manager is ignored if it would.
     ///
     /// # Errors
-    /// [`LockError::Configuration`] when the request asks for what contradicts it.
+    /// [`LockError::Configuration`] if the request combines `linger` with an option that excludes it.
     pub(crate) fn linger_of(&self, request: &AcquireRequest) -> Result<Duration, LockError> {
         let other = if request.windows.is_some() {
             "once_per"
@@ -141,8 +143,10 @@ impl Policy {
         }
     }
 
+    /// Checks the longest `ttl`.
+    ///
     /// # Errors
-    /// [`LockError::Configuration`] when the longest `ttl` is out of range.
+    /// [`LockError::Configuration`] if the longest `ttl` is out of range.
     pub(crate) fn check_longest_ttl(&self) -> Result<(), LockError> {
         match self.max_ttl.filter(|longest| *longest > MAX_TTL) {
             Some(longest) => Err(LockError::configuration(format!(
@@ -152,10 +156,11 @@ impl Policy {
         }
     }
 
-    /// Checks the default `ttl`. One that exceeds the longest `ttl` that other managers assume does not raise it in this manager alone.
+    /// Checks the default `ttl`. A default above the longest `ttl` that other managers assume does not raise the limit of this
+    /// manager alone.
     ///
     /// # Errors
-    /// [`LockError::Configuration`] when the default `ttl` is out of range, or needs a longest `ttl` that is not set.
+    /// [`LockError::Configuration`] if the default `ttl` is out of range, or needs a longest `ttl` that is not set.
     pub(crate) fn check_default_ttl(&self) -> Result<(), LockError> {
         let ttl = self.default_ttl;
         if self.max_ttl.is_none() && ttl > DEFAULT_MAX_TTL && ttl <= MAX_TTL {
@@ -168,10 +173,10 @@ impl Policy {
         self.checked_ttl(ttl).map(drop)
     }
 
-    /// `ttl` as Redis counts it, in whole milliseconds.
+    /// Returns `ttl` in whole milliseconds, the unit of Redis.
     ///
     /// # Errors
-    /// [`LockError::Configuration`] when no lease of that length can be proven, or when it is out of range.
+    /// [`LockError::Configuration`] if a lease of this length cannot be proven, or if it is out of range.
     pub(crate) fn checked_ttl(&self, ttl: Duration) -> Result<Duration, LockError> {
         if ttl > MAX_TTL {
             return Err(LockError::configuration(format!("a ttl of {ttl:?} is too long: at most 30 days are allowed")));
@@ -185,7 +190,7 @@ impl Policy {
             )));
         }
         let ttl = Duration::from_millis(u64::try_from(ttl.as_millis()).unwrap_or(u64::MAX));
-        // What is allowed does not depend on the network: a timeout that is adapted to it stays far below the `ttl`.
+        // The shortest valid `ttl` does not depend on the network: an adapted timeout stays far below the `ttl`.
         let node_timeout = self.node_timeout(ttl, Duration::ZERO);
         let shortest = node_timeout.saturating_add(lease::drift(ttl, self.drift_factor));
         if ttl <= shortest {
@@ -233,10 +238,10 @@ mod tests {
     #[test]
     fn the_longest_ttl_matters_where_a_node_abstains() {
         let hour = Duration::from_secs(3600);
-        // How many nodes there are, what is set, and whether an hour is refused.
+        // Number of nodes, policy, and if an hour is rejected.
         let cautious = Policy { after_restart: Some(AfterRestart::Abstain), ..Policy::default() };
         let bounded = Policy { max_ttl: Some(hour / 2), ..Policy::default() };
-        // Others may abstain.
+        // Other managers may make the nodes abstain.
         let trusting = Policy { after_restart: Some(AfterRestart::Trust), ..Policy::default() };
         let forgetful = Policy { tolerated_data_loss: 1, ..Policy::default() };
         let table = [
@@ -255,7 +260,7 @@ mod tests {
     #[test]
     fn a_ttl_is_no_longer_than_the_longest() {
         let (second, hour) = (Duration::from_secs(1), Duration::from_secs(3600));
-        // What is set; the longest that is allowed.
+        // Setting, and the longest `ttl` with it.
         let table = [(None, 60 * second), (Some(hour), hour), (Some(5 * second), 5 * second)];
         for (max_ttl, longest) in table {
             let policy = Policy { max_ttl, ..Policy::default() };

@@ -1,35 +1,35 @@
-//! Where an attribute stands: what tells one annotated function from another.
+//! Identity of an annotated function.
 
 use crate::error::SourceLine;
 use std::fmt;
 
-/// One attribute in the user's code. Generated code keeps one static of it for each annotated function.
+/// One attribute in the user's code. Generated code keeps a static of it for each annotated function.
 ///
-/// All calls of a function have the same one, also when their keys differ: so it can name the function in a span, or
-/// count its calls, at the price of a pointer.
+/// All calls of a function share it, even with different keys. So it names the function in a span, and identifies its counters, for
+/// the price of a pointer.
 #[derive(Clone, Copy)]
 pub struct Site {
-    /// The key as it was written, with its placeholders.
+    /// Key as it is written in the attribute, with its placeholders.
     template: &'static str,
-    /// The module of the function.
+    /// Module of the function.
     module: &'static str,
     file: &'static str,
     line: u32,
 }
 
 impl Site {
-    /// What the attribute knows about itself.
+    /// Creates the identity from the facts that the attribute knows.
     #[must_use]
     pub const fn new(template: &'static str, module: &'static str, file: &'static str, line: u32) -> Self {
         Self { template, module, file, line }
     }
 
-    /// The key as it was written.
+    /// Returns the key as it is written in the attribute.
     pub(crate) const fn template(&self) -> &'static str {
         self.template
     }
 
-    /// The module of the function.
+    /// Returns the module of the function.
     pub(crate) const fn module(&self) -> &'static str {
         self.module
     }

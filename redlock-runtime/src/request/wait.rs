@@ -1,11 +1,11 @@
-//! How long a call waits for a lock.
+//! Maximum time that a call waits for a lock.
 
 #[cfg(doc)]
 use crate::error::LockError;
 use std::fmt;
 use std::time::Duration;
 
-/// How long a call waits while another caller holds the lock.
+/// Maximum time that a call waits while another caller holds the lock.
 ///
 /// The time includes the communication with the nodes and, for the first call, the connections (up to two seconds). It limits waiting for
 /// a *holder*. If too few servers can be reached, the call fails with [`LockError::NoQuorum`] after about one second, unless the wait is

@@ -1,4 +1,4 @@
-//! What a request is for.
+//! Subject of a request: one key, or several.
 
 use crate::lock::LockKey;
 use crate::request::LockPart;

@@ -1,4 +1,4 @@
-//! What becomes of each call, one after the other: for tests, which want to know more than numbers.
+//! Log of calls, for tests that check more than counters.
 
 use crate::error::{LockError, LossCause};
 use crate::lock::parts::Parts;
@@ -10,73 +10,73 @@ use std::fmt;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
-/// Something that became of a call, as a [`Log`](crate::testing::Log) tells it.
+/// Event of a call in a [`Log`](crate::testing::Log).
 ///
-/// Each entry is about one call, whatever it takes at the servers. Of several readers in one process, which share the vote that the
-/// first of them got, each has entries of its own, and so has a nested call that [enters](LogEvent::Entered) the lock of its caller.
+/// Each entry is about one call, not about its commands. Several readers of one process may share the votes that the first of them
+/// won; each of them has its entries. The same is true for a nested call that [enters](LogEvent::Entered) the lock of its caller.
 ///
-/// `Display` is a line without tokens, so that two runs of one seed can be compared.
+/// `Display` writes a line without tokens, so that two runs of one seed can be compared.
 #[derive(Clone, Debug)]
 #[non_exhaustive]
 pub struct LogEntry {
-    /// When, since the servers were made.
+    /// Time of the event, since the servers were created.
     pub at: Duration,
-    /// Which manager the call was made with, in the order in which they were made: the first one is 0.
+    /// Number of the manager, in the order of creation: the first one is 0.
     pub manager: usize,
-    /// What the call has asked for, with the namespace of its manager: of [several](crate::LockRequest::all) keys or paths, all of
-    /// them, as in `"account:1" + "account:2"`.
+    /// Requested key, with the namespace of its manager. For [several](crate::LockRequest::all) keys or paths, their common name,
+    /// as in `"account:1" + "account:2"`.
     pub key: LockKey,
-    /// The key as the attribute says it, or the [`label`](crate::LockRequest::label) of a call by hand.
+    /// Key as it is written in the attribute, or the [`label`](crate::LockRequest::label) of the request.
     pub template: Option<&'static str>,
-    /// Whether it is for one call alone or shared with others.
+    /// Mode of the lock.
     pub mode: Mode,
-    /// What happened.
+    /// Event of the call.
     pub event: LogEvent,
-    /// Every name that the call has asked for, and what is above it.
+    /// Every requested name, with its ancestors.
     pub(crate) parts: Parts,
 }
 
-/// What a [`LogEntry`] tells of a call.
+/// Kind of event in a [`LogEntry`].
 #[derive(Clone, Debug)]
 #[non_exhaustive]
 pub enum LogEvent {
-    /// It has its lock: alone, or together with others that share it.
+    /// The call acquired its lock, exclusively or together with others.
     #[non_exhaustive]
     Acquired {
-        /// For how long the nodes keep the lock without a renewal.
+        /// Lease of the lock without a renewal.
         ttl: Duration,
-        /// Its fencing token, if it has asked for one.
+        /// Fencing token, if the call requested one.
         fencing_token: Option<FencingToken>,
-        /// Of how many [permits](crate::LockRequest::permits) it has one, if that is what it has asked for.
+        /// Number of [permits](crate::LockRequest::permits) of the key, if the call requested a permit.
         permits: Option<u32>,
     },
-    /// It is a [reentrant](crate::LockRequest::reentrant) call in the body of one that has the lock, and goes on by that: until it has
-    /// [`Left`](Self::Left).
+    /// A [reentrant](crate::LockRequest::reentrant) call entered the lock of its caller, until it has [`Left`](Self::Left).
     #[non_exhaustive]
     Entered {},
-    /// It has lost its lock, and may still be at work: see [`Ended`](Self::Ended).
+    /// The call lost its lock. Its body may still be running until [`Ended`](Self::Ended).
     #[non_exhaustive]
     Lost {
-        /// Why.
+        /// Cause of the loss.
         cause: LossCause,
     },
-    /// It shares its lock from now on: its guard was [downgraded](crate::LockGuard::downgrade).
+    /// The guard was [downgraded](crate::LockGuard::downgrade): the call shares its lock from now on.
     #[non_exhaustive]
     Downgraded {},
-    /// It is over: its body has ended or was dropped, or its guard was given back, dropped or detached.
+    /// The call ended: its body has ended or was dropped, or its guard was released, dropped or detached.
     #[non_exhaustive]
     Ended {},
-    /// It had [`Entered`](Self::Entered) the lock of its caller, and is over. The caller has the lock still, unless it has lost it.
+    /// A call that had [`Entered`](Self::Entered) the lock of its caller ended. The caller still holds the lock, unless it was
+    /// lost.
     #[non_exhaustive]
     Left {},
-    /// It was dropped while it waited for its lock. One for a [window](crate::LockRequest::once_per) that was dropped is about the
-    /// key that was asked for.
+    /// The call was dropped while it waited for its lock. The entry of a call for a [window](crate::LockRequest::once_per) has the
+    /// requested key.
     #[non_exhaustive]
     Cancelled {},
-    /// It has no lock, by this error.
+    /// The call failed.
     #[non_exhaustive]
     Failed {
-        /// The one that the call has returned; that of a [window](crate::LockRequest::once_per) is about the key of the window.
+        /// Error that the call returned. It names the key of the window if the request has [`once_per`](crate::LockRequest::once_per).
         error: LockError,
     },
 }
@@ -104,7 +104,7 @@ impl fmt::Display for LogEntry {
     }
 }
 
-/// What became of all calls that were made at the same servers.
+/// Log of all calls to one set of servers.
 #[derive(Debug)]
 pub(crate) struct Journal {
     clock: Clock,
@@ -116,14 +116,14 @@ impl Journal {
         Self { clock, entries: Mutex::default() }
     }
 
-    /// What was noted so far.
+    /// Returns all entries.
     pub(crate) fn entries(&self) -> MutexGuard<'_, Vec<LogEntry>> {
         // No code that can panic runs under this mutex.
         self.entries.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
-/// Where one manager notes what becomes of its calls.
+/// Log of one manager.
 #[derive(Clone, Debug)]
 pub(crate) struct Notebook {
     pub(crate) journal: Arc<Journal>,
@@ -137,7 +137,7 @@ impl Notebook {
     }
 }
 
-/// A call, as a manager notes what becomes of it.
+/// Log of one call.
 #[derive(Debug)]
 pub(crate) struct Page {
     pub(crate) notebook: Notebook,
@@ -152,17 +152,17 @@ impl Page {
     }
 }
 
-/// The calls of one manager that have their locks, by the tokens and the turns in which they have them.
+/// Calls of one manager that hold their locks, by the token and the turn in which they hold it.
 #[derive(Debug, Default)]
 pub(crate) struct Stays(Mutex<HashMap<(OwnerToken, u32), Page>>);
 
 impl Stays {
-    /// A call has the lock in that `turn` of `token`.
+    /// Records that a call holds the lock in that `turn` of `token`.
     pub(crate) fn begin(&self, token: OwnerToken, turn: u32, page: Page) {
         self.all().insert((token, turn), page);
     }
 
-    /// The call shares its lock from now on.
+    /// Records that the call shares its lock from now on.
     pub(crate) fn lower(&self, token: OwnerToken, turn: u32) {
         if let Some(page) = self.all().get_mut(&(token, turn)) {
             page.parts = page.parts.lowered();
@@ -171,7 +171,7 @@ impl Stays {
         }
     }
 
-    /// The call is over, whatever has become of the lock.
+    /// Records the end of the call.
     pub(crate) fn end(&self, token: OwnerToken, turn: u32) {
         if let Some(page) = self.all().remove(&(token, turn)) {
             page.note(LogEvent::Ended {});

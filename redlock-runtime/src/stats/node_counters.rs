@@ -29,7 +29,7 @@ impl NodeCounters {
         self.round_trip.record(nanos);
     }
 
-    /// There is a new connection.
+    /// Counts a new connection.
     pub(crate) fn connected(&self) {
         self.connections.fetch_add(1, Ordering::Relaxed);
     }

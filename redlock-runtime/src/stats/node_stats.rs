@@ -13,7 +13,7 @@ use super::Histogram;
 pub struct NodeStats {
     /// Address of the node, without user and password.
     pub node: Box<str>,
-    /// Whether the node is connected now.
+    /// `true` if the node is connected now.
     pub is_up: bool,
     /// Number of commands about locks that were sent.
     pub commands: u64,

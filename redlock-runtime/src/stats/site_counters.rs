@@ -1,8 +1,8 @@
 //! Counters of one call site.
 //!
-//! A call that receives its lock from another call of the process takes about a microsecond, and increments these counters three times. So a
-//! number that follows from other numbers is not counted: the calls that hold the lock are those that acquired it and have not ended, and
-//! the calls that wait are those that started and have no outcome.
+//! A call that receives its lock from another call of the process takes about a microsecond, and increments these counters three
+//! times. So a number that follows from other numbers has no counter. The number of holding calls is the difference of acquired and
+//! ended calls. The number of waiting calls is the difference of started calls and outcomes.
 
 use super::histogram::{Histogram, Recorder};
 use super::{LockSite, SiteStats};
@@ -12,7 +12,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 #[derive(Debug, Default)]
 pub(crate) struct SiteCounters {
     asked: AtomicU64,
-    /// By [`Failure`].
+    /// Counters by [`Failure`].
     failed: [AtomicU64; FAILURES],
     lost: AtomicU64,
     wait: Recorder,

@@ -41,13 +41,15 @@ pub struct SiteStats {
     pub site: LockSite,
     /// Number of calls that acquired the lock.
     pub acquired: u64,
-    /// Number of calls without a wait that found the lock held, or the `once_per` window taken.
+    /// Number of calls without a wait that found the lock held, of calls that found the `once_per` window taken, and of calls
+    /// beyond [`max_waiting`](crate::LockManagerBuilder::max_waiting).
     pub contended: u64,
     /// Number of calls whose wait ended without the lock.
     pub timed_out: u64,
     /// Number of calls for which too few nodes answered.
     pub no_quorum: u64,
-    /// Number of calls that failed with a permanent error: an invalid request, wrong settings of a server, or a manager that was shut down.
+    /// Number of calls that failed with a permanent error: an invalid request, wrong settings of a server, a nested call that would
+    /// wait for its caller, or a manager that was shut down.
     pub refused: u64,
     /// Number of calls that were dropped before they acquired the lock.
     pub cancelled: u64,

@@ -125,12 +125,12 @@ impl Sites {
         let number = self.count.fetch_update(Ordering::Relaxed, Ordering::Relaxed, next).ok()?;
         let known = Known::new(Some((place, label)), SiteId(u16::try_from(number).ok()?));
         let part = || std::iter::repeat_with(OnceLock::new).take(PART).collect::<Part>();
-        // Before anybody finds it in its chain. A number is given once.
+        // Set before another thread can find the site in its chain. Each number is used once.
         let _ = self.parts.get(number / PART)?.get_or_init(part).get(number % PART)?.set(Arc::clone(&known));
         Some(known)
     }
 
-    /// What became of the calls of all sites, by their lines. Those whose calls are none are left out.
+    /// Returns the statistics of all sites, ordered by line. Sites without calls are omitted.
     pub(crate) fn read(&self) -> Vec<SiteStats> {
         let mut all = BTreeMap::<LockSite, SiteStats>::new();
         let numbered = (0..self.count.load(Ordering::Relaxed)).filter_map(|number| self.numbered(number));
@@ -146,9 +146,9 @@ impl Sites {
     }
 }
 
-/// In which chain a site is.
+/// Returns the index of the chain of a site.
 fn chain(place: Place, label: Option<&'static str>) -> usize {
-    // The multiplication spreads addresses that are near to each other; its upper bits are the ones that differ.
+    // The multiplication spreads addresses that are near to each other. They differ in its upper bits.
     let address = place.address() ^ label.map_or(0, |label| label.as_ptr().addr());
     let spread = (address as u64).wrapping_mul(0x9E37_79B9_7F4A_7C15);
     usize::try_from(spread >> (u64::BITS - CHAINS.ilog2())).unwrap_or_default()

@@ -28,19 +28,19 @@ use std::borrow::Cow;
 use std::panic::Location;
 use std::time::Duration;
 
-/// [`LockError::Contended`]: another owner holds the lock. `lease_left`: remaining lease of that owner, if known.
+/// Returns a [`LockError::Contended`]: another owner holds the lock. `lease_left`: remaining lease of that owner, if known.
 #[must_use]
 pub fn contended(key: impl Into<LockKey>, lease_left: Option<Duration>) -> LockError {
     LockError::Contended { key: key.into(), lease_left, holder: None }
 }
 
-/// [`LockError::TimedOut`]: another owner held the lock for the whole wait.
+/// Returns a [`LockError::TimedOut`]: another owner held the lock for the whole wait.
 #[must_use]
 pub fn timed_out(key: impl Into<LockKey>, waited: Duration, lease_left: Option<Duration>) -> LockError {
     LockError::TimedOut { key: key.into(), waited, lease_left, holder: None }
 }
 
-/// [`LockError::TooManyWaiting`]: `limit` calls of this process already wait for the key.
+/// Returns a [`LockError::TooManyWaiting`]: `limit` calls of this process already wait for the key.
 #[must_use]
 pub fn too_many_waiting(key: impl Into<LockKey>, limit: usize) -> LockError {
     LockError::TooManyWaiting { key: key.into(), limit }
@@ -67,20 +67,20 @@ pub fn token() -> OwnerToken {
     OwnerToken::new(ManagerId::random(), TokenClock::new(Clock::Boot).next())
 }
 
-/// [`LockError::WindowTaken`]: another call has taken the window with this number.
+/// Returns a [`LockError::WindowTaken`]: another call has taken the window with this number.
 #[must_use]
 pub fn window_taken(key: impl Into<LockKey>, window: i64, ends_in: Duration) -> LockError {
     LockError::WindowTaken { key: key.into(), window, ends_in }
 }
 
-/// [`LockError::NoQuorum`]: the only server cannot be reached.
+/// Returns a [`LockError::NoQuorum`]: the only server cannot be reached.
 #[must_use]
 pub fn no_quorum(key: impl Into<LockKey>) -> LockError {
     no_quorum_of(Some(key.into()), 1, [("test-1:6379", NodeError::Unreachable("Connection refused".into()))])
 }
 
-/// [`LockError::NoQuorum`] for the given number of `nodes`, of which a majority had to agree. `causes`: address and error of each node
-/// that did not agree. Without a key, it is an error of [`ready`](crate::LockManager::ready).
+/// Returns a [`LockError::NoQuorum`] for the given number of `nodes`, of which a majority had to agree. `causes`: address and error
+/// of each node that did not agree. Without a key, it is an error of [`ready`](crate::LockManager::ready).
 #[must_use]
 pub fn no_quorum_of<'n>(
     key: Option<LockKey>,
@@ -90,14 +90,14 @@ pub fn no_quorum_of<'n>(
     LockError::NoQuorum { key, needed: nodes / 2 + 1, nodes, causes: failures(causes) }
 }
 
-/// [`LockError::Refused`]: the only server answers with a permanent error, such as
-/// `NOPERM this user has no permissions to run the 'evalsha' command`.
+/// Returns a [`LockError::Refused`]: the only server answers with a permanent error, such as `NOPERM this user has no permissions
+/// to run the 'evalsha' command`.
 #[must_use]
 pub fn refused(key: impl Into<LockKey>, answer: &str) -> LockError {
     refused_of(Some(key.into()), 1, [("test-1:6379", NodeError::Refused(answer.into()))])
 }
 
-/// [`LockError::Refused`] for the given number of `nodes`, with `causes` as in [`no_quorum_of`].
+/// Returns a [`LockError::Refused`] for the given number of `nodes`, with `causes` as in [`no_quorum_of`].
 #[must_use]
 pub fn refused_of<'n>(
     key: Option<LockKey>,
@@ -107,26 +107,27 @@ pub fn refused_of<'n>(
     LockError::Refused { key, needed: nodes / 2 + 1, nodes, causes: failures(causes) }
 }
 
-/// [`LockError::Lost`]: the lock was lost after `held_for`. [`not_renewed`] creates the cause
+/// Returns a [`LockError::Lost`]: the lock was lost after `held_for`. [`not_renewed`] creates the cause
 /// [`NotRenewed`](LossCause::NotRenewed).
 #[must_use]
 pub fn lost(key: impl Into<LockKey>, held_for: Duration, cause: LossCause) -> LockError {
     LockError::Lost { key: key.into(), held_for, cause }
 }
 
-/// [`LossCause::NotRenewed`], with one cause for each server that did not renew the lock.
+/// Returns a [`LossCause::NotRenewed`], with one cause for each server that did not renew the lock.
 #[must_use]
 pub fn not_renewed<'n>(causes: impl IntoIterator<Item = (&'n str, NodeError)>) -> LossCause {
     LossCause::NotRenewed { causes: failures(causes) }
 }
 
-/// [`LossCause::Revoked`]: an operator has broken the lock with the token `by`, for example that of another guard.
+/// Returns a [`LossCause::Revoked`]: an operator has broken the lock with the token `by`, for example the token of another guard.
 #[must_use]
 pub fn revoked(by: OwnerToken) -> LossCause {
     LossCause::Revoked { by: Box::new(by) }
 }
 
-/// [`LockError::WouldDeadlock`]: a nested call needs the lock of its own caller. Both lines are the line that calls this function.
+/// Returns a [`LockError::WouldDeadlock`]: a nested call needs the lock of its own caller. Both lines are the line that calls this
+/// function.
 #[track_caller]
 #[must_use]
 pub fn would_deadlock(key: impl Into<LockKey>) -> LockError {
@@ -134,8 +135,8 @@ pub fn would_deadlock(key: impl Into<LockKey>) -> LockError {
     LockError::WouldDeadlock { held: Box::new(HeldLock::new(key.clone(), line, line, Why::Same)), key }
 }
 
-/// [`LockError::WouldDeadlock`] by [`OrderCheck::Deny`](crate::OrderCheck::Deny): `key` is requested while `held` is held, and
-/// elsewhere in the opposite order. All lines are the line that calls this function.
+/// Returns a [`LockError::WouldDeadlock`] by [`OrderCheck::Deny`](crate::OrderCheck::Deny): `key` is requested while `held` is
+/// held, and elsewhere in the opposite order. All lines are the line that calls this function.
 #[track_caller]
 #[must_use]
 pub fn wrong_order(key: impl Into<LockKey>, held: impl Into<LockKey>) -> LockError {
@@ -144,7 +145,7 @@ pub fn wrong_order(key: impl Into<LockKey>, held: impl Into<LockKey>) -> LockErr
     LockError::WouldDeadlock { key: key.into(), held: Box::new(HeldLock::new(held.into(), line, line, why)) }
 }
 
-/// [`LockError::InvalidKey`]: the value of this placeholder is empty. For another fault, convert the error of
+/// Returns a [`LockError::InvalidKey`]: the value of this placeholder is empty. For another fault, convert the error of
 /// [`LockKey::check`] or [`LockPath::check`](crate::LockPath::check) with `LockError::from`.
 #[must_use]
 pub fn invalid_key(placeholder: &'static str) -> LockError {
@@ -152,19 +153,19 @@ pub fn invalid_key(placeholder: &'static str) -> LockError {
     invalid.of(placeholder, false).into()
 }
 
-/// [`LockError::Configuration`], with this text.
+/// Returns a [`LockError::Configuration`] with this text.
 #[must_use]
 pub fn configuration(message: impl Into<Cow<'static, str>>) -> LockError {
     LockError::configuration(message)
 }
 
-/// [`LockError::NotInstalled`].
+/// Returns a [`LockError::NotInstalled`].
 #[must_use]
 pub const fn not_installed() -> LockError {
     LockError::NotInstalled
 }
 
-/// [`LockError::Closed`].
+/// Returns a [`LockError::Closed`].
 #[must_use]
 pub const fn closed() -> LockError {
     LockError::Closed

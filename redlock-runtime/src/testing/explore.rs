@@ -16,7 +16,7 @@ use std::time::Duration;
 use tokio::runtime::Builder;
 use tokio::time::timeout;
 
-/// Default number of servers: the minimum at which one server can lose its data without a second holder.
+/// Default number of servers. It is the smallest number of which one server can lose its data without a second holder.
 const SERVERS: usize = 3;
 /// Approximate start time of runs, in milliseconds since 1970. Any fixed time is possible.
 const BEGINNING: u64 = 1_700_000_000_000;
@@ -49,8 +49,8 @@ const MAX_TIME: Duration = Duration::from_secs(86_400);
 /// and the time limit.
 ///
 /// # Panics
-/// If `test` panics, or if a run does not end within one day of virtual time; the remaining seeds are not run. Also inside of a tokio
-/// runtime: call it in a plain `#[test]`.
+/// If `test` panics, or if a run does not end within one day of virtual time. The remaining seeds are not run. It also panics
+/// inside a tokio runtime: call it in a plain `#[test]`.
 ///
 /// # Examples
 /// ```
@@ -226,9 +226,9 @@ impl<S: IntoIterator<Item = u64>> Explore<S> {
     /// In the cases of [`explore`].
     #[track_caller]
     pub fn run(self, test: impl AsyncFn(TestServers, u64)) {
-        // What follows on this thread is by chance again, also when a seed fails.
+        // Random numbers of this thread are unpredictable again after the run, even if a seed fails.
         let _by_chance = ByChance(fastrand::u64(..));
-        // Loops and not closures, in which a panic would be at a line of this file.
+        // Loops instead of closures: a panic in a closure would be reported at a line of this file.
         match (seeds::of_the_environment(), self.only) {
             (Some(seeds), _) => {
                 for seed in seeds {
@@ -245,7 +245,7 @@ impl<S: IntoIterator<Item = u64>> Explore<S> {
     }
 }
 
-/// What the random numbers of this thread begin with again.
+/// Seed of the random numbers of this thread after the run.
 struct ByChance(u64);
 
 impl Drop for ByChance {
@@ -257,7 +257,7 @@ impl Drop for ByChance {
 #[track_caller]
 fn run(seed: u64, circumstances: Circumstances, test: &impl AsyncFn(TestServers, u64)) {
     let Circumstances { servers, has_faults, max_time } = circumstances;
-    // The pauses of the library, and the tails of the tokens.
+    // The seed determines the pauses of the library and the ends of the tokens.
     fastrand::seed(seed);
     let runtime = match Builder::new_current_thread().enable_all().start_paused(true).build() {
         Ok(runtime) => runtime,
@@ -271,7 +271,7 @@ fn run(seed: u64, circumstances: Circumstances, test: &impl AsyncFn(TestServers,
             if has_faults {
                 begin(&servers);
             }
-            // The trouble ends with the runtime.
+            // The faults end with the runtime.
             timeout(max_time, test(servers, seed)).await.is_ok()
         })
     }));
@@ -297,7 +297,7 @@ fn prepare(seed: u64, servers: usize) -> TestServers {
     servers
 }
 
-/// Starts the trouble.
+/// Starts the faults.
 fn begin(servers: &TestServers) {
     let mut random = servers.random().fork();
     let forgets = servers.servers().len() > 1;

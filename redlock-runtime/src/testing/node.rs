@@ -1,7 +1,7 @@
-//! The connection of one manager to one server of a test, as the fourth kind of node.
+//! Connection of one manager to one server of a test. This is the fourth kind of node.
 //!
-//! A command to a server that is well is executed before `send` returns, so that a guard that was dropped has given its lock
-//! back. What takes its time, and what the server says unasked, is brought by a task, the courier.
+//! A healthy server executes a command before `send` returns, so dropping a guard has released its lock. A task, the courier,
+//! delivers late replies and wake-ups.
 
 use super::server::{Parcel, Peer, Request, Server, Step};
 use crate::error::NodeError;
@@ -24,15 +24,15 @@ use tokio::time::{sleep, timeout_at};
 
 pub(super) struct TestNode(Arc<End>);
 
-/// The manager's end of a connection.
+/// Manager's end of a connection.
 pub(super) struct End {
     server: Arc<Server>,
     wire: OnceLock<usize>,
     environment: Environment,
     facts: ServerFacts,
-    /// What the present connection proves.
+    /// Restart of the server, as far as the present connection shows it.
     abstention: Mutex<Abstention>,
-    /// The courier has something to do.
+    /// Notifies the courier of new work.
     due: Notify,
 }
 
@@ -43,7 +43,7 @@ impl TestNode {
         let own_channel = channel(&environment.manager.to_string());
         let (wire, abstention, due) = Default::default();
         let end = Arc::new(End { server: Arc::clone(server), wire, environment, facts, abstention, due });
-        // Nobody else has it yet.
+        // No other task uses it yet.
         let peer: Arc<dyn Peer> = end.clone();
         let _ = end.wire.set(server.connect(Arc::downgrade(&peer), own_channel));
         if server.trouble(end.wire()).is_none() {
@@ -54,13 +54,13 @@ impl TestNode {
     }
 }
 
-/// Brings what is due, until the manager is gone.
+/// Delivers due messages until the manager is dropped.
 async fn carry(end: Arc<End>) {
     loop {
         match end.server.step(end.wire()) {
             Step::Hand(parcel) => end.take_in(parcel),
             Step::Wait(None) => end.due.notified().await,
-            // Whichever comes first: then it looks again.
+            // The courier checks again after the first of both.
             Step::Wait(Some(at)) => drop(timeout_at(at, end.due.notified()).await),
             Step::End => return,
         }
@@ -72,12 +72,12 @@ impl End {
         self.wire.get().copied().unwrap_or_default()
     }
 
-    /// Why there is no connection, if so.
+    /// Returns the reason for a missing connection.
     fn trouble(&self) -> Option<NodeError> {
         self.server.trouble(self.wire())
     }
 
-    /// Waits as long as an answer takes to what is not asked by a command.
+    /// Waits for the reply time of a request that is not a command.
     async fn answers(&self) {
         let delay = self.server.delay();
         if !delay.is_zero() {
@@ -138,7 +138,7 @@ impl Peer for End {
     fn meets(&self, identity: Identity) {
         self.facts.connecting();
         self.facts.counters.connected();
-        // No server is behind two addresses.
+        // Two addresses never lead to one server in a test.
         let abstention = self.facts.connected(Some(identity)).unwrap_or_default();
         *self.abstention.lock().unwrap_or_else(PoisonError::into_inner) = abstention;
         self.facts.told(self.server.time(), self.facts.now());

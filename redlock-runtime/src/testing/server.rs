@@ -1,7 +1,7 @@
-//! One server of a test: who it is, who is connected to it, and what it says to whoever asks without a command.
+//! Server of a test: its identity, its connections, and its answers to requests that are not commands.
 //!
-//! Everything of one server is under one mutex, so that what it says to one manager and answers to another one is in one order.
-//! What is for the outside, which may come back to the server, is done after that: by the [`Peer`]s.
+//! One mutex protects the whole server, so its replies to all managers are in one order. Calls to the outside, which may call the
+//! server again, are made after that by the [`Peer`]s.
 
 mod delivery;
 mod message;
@@ -23,7 +23,7 @@ use std::collections::BTreeMap;
 use std::sync::{Mutex, MutexGuard, PoisonError, Weak};
 use std::time::Duration;
 
-/// For how long a server has been running when a test begins: longer than any lease, so that it counts from the start.
+/// Uptime of a server at the start of a test. It exceeds all leases, so the server votes from the start.
 const RAN_BEFORE: Duration = Duration::from_secs(40 * 86_400);
 
 pub(super) struct Server {
@@ -36,13 +36,13 @@ struct Inner {
     state: NodeState,
     is_down: bool,
     is_frozen: bool,
-    /// What a command takes, there and back.
+    /// Round-trip time of a command.
     delay: Duration,
-    /// What it answers to every command.
+    /// Error reply to every command.
     refusal: Option<Box<str>>,
-    /// Makes messages take different times.
+    /// Random numbers for the delays of messages.
     jitter: Option<Rng>,
-    /// How many processes there were before this one, and since when there is this one.
+    /// Number of earlier processes, and the start time of the present one.
     starts: u64,
     started_at: Instant,
     connections: u64,
@@ -73,12 +73,12 @@ impl Server {
         self.inner.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// What time it is there, since 1970.
+    /// Returns the time of the server since 1970.
     pub(super) fn time(&self) -> Duration {
         Duration::from_micros(self.clock.wall_micros())
     }
 
-    /// What it says of itself to whoever connects.
+    /// Returns the identity that a new connection sees.
     pub(super) fn identity(&self) -> Identity {
         let inner = self.inner();
         let ran_before = if inner.starts == 0 { RAN_BEFORE } else { Duration::ZERO };
@@ -91,7 +91,7 @@ impl Server {
         }
     }
 
-    /// Connects the manager at the other `end`, which has that channel. The number of its connection.
+    /// Connects the manager at the other `end`, with its `channel`. Returns the number of its connection.
     pub(super) fn connect(&self, end: Weak<dyn Peer>, channel: String) -> usize {
         let mut inner = self.inner();
         let number = inner.next_wire;
@@ -100,10 +100,10 @@ impl Server {
         number
     }
 
-    /// A manager is gone.
+    /// Removes the connection of a manager.
     pub(super) fn leave(&self, wire: usize) {
         let gone = self.inner().wires.remove(&wire);
-        // Under no mutex: those who wait for answers hear that there are none.
+        // Dropped outside of the mutex: the recipients learn that no reply comes.
         drop(gone);
     }
 
@@ -115,28 +115,28 @@ impl Server {
         self.inner().wires.get(&wire).is_some_and(|wire| wire.listens)
     }
 
-    /// Why a manager is not connected, if so.
+    /// Returns the reason why a manager is not connected.
     pub(super) fn trouble(&self, wire: usize) -> Option<NodeError> {
         self.inner().trouble(wire)
     }
 
-    /// How many connections a manager has had by now.
+    /// Returns the number of connections that a manager has had.
     pub(super) fn connections(&self, wire: usize) -> u64 {
         let inner = self.inner();
         inner.connections + inner.wires.get(&wire).map_or(0, |wire| wire.connections)
     }
 
-    /// How long it takes to answer, beside what chance adds.
+    /// Returns the delay of a reply, without random delays.
     pub(super) fn delay(&self) -> Duration {
         self.inner().delay
     }
 
-    /// What a manager is told that does not ask by a command, or why it gets no answer.
+    /// Checks that the server answers a request that is not a command.
     pub(super) fn tell(&self, wire: usize) -> Result<(), NodeError> {
         self.inner().silence(wire).map_or(Ok(()), Err)
     }
 
-    /// What stands under `key`.
+    /// Returns the content of `key`.
     pub(super) fn look(&self, wire: usize, key: &LockKey) -> Result<Seen, NodeError> {
         let inner = self.inner();
         inner.silence(wire).map_or_else(|| Ok(inner.state.look(key, self.clock.now())), Err)
@@ -152,12 +152,12 @@ impl Server {
         self.look(wire, key).ok()?.holder.map(|holder| holder.token)
     }
 
-    /// Deletes a key, whatever is there. Whether anything was.
+    /// Deletes a key. Returns `true` if it existed.
     pub(super) fn erase(&self, key: &LockKey) -> bool {
         self.inner().state.erase(key.name(), self.clock.now())
     }
 
-    /// Every holder asks here soon whether it still has its lock.
+    /// Makes every holder check its lock soon.
     pub(super) fn call_holders(&self) {
         for end in self.ends() {
             end.call_holders();

@@ -1,4 +1,4 @@
-//! The clock that fencing numbers are drawn from: an estimate of the servers' clocks.
+//! Clock of fencing numbers: an estimate of the servers' clocks.
 //!
 //! A *ballot* is a number that a process proposes to the nodes. A node accepts a ballot if it is larger than all ballots that it has
 //! accepted for locks of the same slot. This rule alone makes fencing numbers rise. The clock only makes most ballots large
@@ -10,12 +10,12 @@
 //!    the answer was on its way, less the drift since then (`node/server_clock`). A caller that draws after it has heard of a
 //!    release therefore usually draws more than the owner before. If the user may not run `TIME`, the wall clock of the process is
 //!    used.
-//! 3. A node that refuses a ballot returns the largest one that it has accepted. The next ballot for the slot is above it.
+//! 3. A node that refuses a ballot returns the largest ballot that it has accepted. The next ballot for the slot is above it.
 //! 4. If the refused ballot was too small by at most a millisecond, the process adds the difference to its next ballots for the slot
 //!    (`ballot_margins`). Two processes that take turns without a pause would otherwise refuse the one whose estimate lags each time.
-//! 5. A refusal changes nothing else, because most refusals do not show that a clock lags: the ballot was long on its way, or many
-//!    ballots were drawn within one unit. Numbers are therefore ahead of the servers' clocks by at most a millisecond, apart from
-//!    slots where more than 64 000 ballots are drawn in a second, and numbers continue above after a loss of all data.
+//! 5. A refusal changes nothing else, because most refusals do not show that a clock lags. The ballot was long on its way, or many
+//!    ballots were drawn within one unit. So numbers are ahead of the servers' clocks by at most a millisecond, except in slots with
+//!    more than 64 000 ballots in a second. After a loss of all data, they therefore continue above the earlier numbers.
 
 use crate::time::ballot_margins::BallotMargins;
 use crate::time::clock::{Clock, Instant};
@@ -258,13 +258,13 @@ mod tests {
     const HOUR: i64 = 3_600_000;
     const SLOT: u16 = 7;
 
-    /// Of a process whose wall clock is wrong by `skew_ms`.
+    /// Returns the clock of a process whose wall clock is wrong by `skew_ms`.
     fn skewed(skew_ms: i64) -> BallotClock {
         let error = ClockError { skew_ms, ..ClockError::default() };
         BallotClock::new(Clock::Tokio { origin: tokio::time::Instant::now(), error })
     }
 
-    /// The same, which has just heard the time of servers that are ahead by so many milliseconds.
+    /// Returns such a clock that has just learned the time of servers whose clocks are ahead by `servers_ahead_ms`.
     fn knowing(skew_ms: i64, servers_ahead_ms: i64) -> BallotClock {
         let clock = skewed(skew_ms);
         let micros = i64::try_from(virtual_origin().as_micros()).unwrap() + servers_ahead_ms * 1000;
@@ -272,7 +272,7 @@ mod tests {
         clock
     }
 
-    /// Of a process that knows the time of servers which are right.
+    /// Returns the clock of a process that knows the time of servers with correct clocks.
     fn right() -> BallotClock {
         knowing(0, 0)
     }

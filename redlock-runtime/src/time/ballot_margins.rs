@@ -4,11 +4,11 @@
 //! owners takes, the process that lags is refused in each of its turns. The first refusal shows by how much its ballot was
 //! too small. The process adds that much to its next ballots for the slot.
 //!
-//! 1. A margin is measured from the estimate of its own process and is at most [`MAX_MARGIN`]. Processes that refuse each other
-//!    therefore cannot drive each other away from the servers' clocks.
-//! 2. A margin applies to its own slot, and expires [`LIFETIME`] after the last refusal that it was measured by.
-//! 3. A ballot that was too small by more than [`MAX_MARGIN`] sets no margin: a server's clock was set back, or many ballots were
-//!    drawn within a millisecond, and neither shows how much the estimate lags.
+//! 1. A margin is measured from the estimate of its own process and is at most [`MAX_MARGIN`]. So processes that refuse each other
+//!    cannot drive each other away from the servers' clocks.
+//! 2. A margin applies to its slot only, and expires [`LIFETIME`] after the last refusal that confirmed it.
+//! 3. A ballot that was too small by more than [`MAX_MARGIN`] sets no margin. Either a server's clock was set back, or many ballots
+//!    were drawn within a millisecond. Neither shows how much the estimate lags.
 
 use super::clock::Instant;
 use std::sync::OnceLock;
@@ -16,16 +16,16 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
 /// Largest margin, in ballots: one millisecond. Too small: a process that lags by more is refused in each of its turns. Too large:
-/// after a loss of all data, ballots may start below those that were given before for that long.
+/// after a loss of all data, ballots may start below those from before, for that long.
 pub(super) const MAX_MARGIN: u64 = 64;
 
-/// How long a margin applies. Too short: a process that lags pays a further round more often. Too long: ballots stay ahead of the
-/// servers' clocks although nobody competes for the slot.
+/// Lifetime of a margin: 10 s. Too short: a process that lags pays a further round more often. Too long: ballots stay ahead of the
+/// servers' clocks although other processes no longer use the slot.
 pub(super) const LIFETIME: Duration = Duration::from_secs(10);
 
 const MARGIN_BITS: u32 = MAX_MARGIN.ilog2() + 1;
 
-/// The margins of all slots.
+/// Margins of all slots.
 #[derive(Debug)]
 pub(super) struct BallotMargins {
     /// Allocated when the first margin is recorded.

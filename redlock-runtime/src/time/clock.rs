@@ -7,10 +7,10 @@ use std::num::NonZeroU64;
 use std::sync::OnceLock;
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
-/// A point in time, measured from an origin that only its [`Clock`] knows.
+/// Point in time, measured from the origin of its [`Clock`].
 ///
-/// In nanoseconds and one more, because every held lock keeps a dozen of them, and most may be missing: 8 bytes each. It
-/// reaches over 584 years and stays at their end.
+/// It is stored as nanoseconds plus one. Every held lock keeps a dozen of them, and most may be missing, so an `Option` also takes
+/// 8 bytes. It covers 584 years, and stays at their end.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) struct Instant(NonZeroU64);
 
@@ -23,27 +23,27 @@ impl Instant {
         Duration::from_nanos(self.0.get() - 1)
     }
 
-    /// Whole milliseconds from the origin, for atomics.
+    /// Returns whole milliseconds from the origin, for atomics.
     pub(crate) const fn millis(self) -> u64 {
         (self.0.get() - 1) / 1_000_000
     }
 
-    /// The time from `earlier` to `self`, zero when `earlier` is later.
+    /// Returns the time from `earlier` to `self`, or zero if `earlier` is later.
     pub(crate) const fn since(self, earlier: Self) -> Duration {
         Duration::from_nanos(self.0.get().saturating_sub(earlier.0.get()))
     }
 
-    /// The nanoseconds from `earlier` to `self`, zero when `earlier` is later.
+    /// Returns the nanoseconds from `earlier` to `self`, or zero if `earlier` is later.
     pub(crate) const fn nanos_since(self, earlier: Self) -> u64 {
         self.0.get().saturating_sub(earlier.0.get())
     }
 
-    /// The point `duration` earlier; stays at the origin when that is out of range.
+    /// Returns the point `duration` earlier, at the origin at the earliest.
     pub(crate) fn before(self, duration: Duration) -> Self {
         Self(NonZeroU64::MIN.saturating_add((self.0.get() - 1).saturating_sub(nanos(duration))))
     }
 
-    /// What a clock shows that has run too fast by `ppm` parts in a million since the origin.
+    /// Returns the time of a clock that has run too fast by `ppm` parts in a million since the origin.
     pub(crate) fn drifted(self, ppm: i32) -> Self {
         if ppm == 0 {
             return self;
@@ -52,7 +52,7 @@ impl Instant {
         Self::from_origin(if ppm < 0 { self.since_origin().saturating_sub(error) } else { self.since_origin() + error })
     }
 
-    /// The point `duration` later; stays at the end of time when that is out of range.
+    /// Returns the point `duration` later, at the end of time at the latest.
     pub(crate) fn after(self, duration: Duration) -> Self {
         Self(self.0.saturating_add(nanos(duration)))
     }
@@ -62,28 +62,28 @@ fn nanos(duration: Duration) -> u64 {
     u64::try_from(duration.as_nanos()).unwrap_or(u64::MAX)
 }
 
-/// Where a manager reads the time from.
+/// Source of the time of a manager.
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum Clock {
-    /// The boot-time clock. A lease runs out on the server while this machine sleeps, so a clock
-    /// that stops during a suspend would prove a lease that is long gone.
+    /// Boot-time clock. A lease ends on the server while this machine is suspended. A clock that stops during a suspend would prove
+    /// a lease that has ended long before.
     Boot,
-    /// The tokio clock, which stands still under `tokio::time::pause` and jumps with `advance`:
-    /// the clock of the embedded memory node, so that tests run in virtual time.
+    /// Tokio's clock, which stops under `tokio::time::pause` and jumps with `advance`. In-memory nodes use it, so that tests run in
+    /// virtual time.
     Tokio { origin: tokio::time::Instant, error: ClockError },
 }
 
-/// By how much a clock is wrong, for whoever wants to know what wrong clocks do.
+/// Error of a simulated clock.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct ClockError {
-    /// It runs too fast by so many parts in a million.
+    /// Drift in parts per million. A positive value is too fast.
     pub(crate) drift_ppm: i32,
-    /// Its wall clock is ahead by so many milliseconds.
+    /// Error of the wall clock in milliseconds. A positive value is ahead.
     pub(crate) skew_ms: i64,
 }
 
 impl Clock {
-    /// The tokio clock, from now on: a paused runtime has a time of its own.
+    /// Returns tokio's clock with the present time as its origin: a paused runtime has its private time.
     pub(crate) fn tokio() -> Self {
         Self::Tokio { origin: tokio::time::Instant::now(), error: ClockError::default() }
     }
@@ -98,12 +98,12 @@ impl Clock {
         }
     }
 
-    /// The wall clock in milliseconds since 1970.
+    /// Returns the wall clock in milliseconds since 1970.
     pub(crate) fn wall_ms(self) -> u64 {
         self.wall_micros() / 1000
     }
 
-    /// The wall clock in microseconds since 1970. That of the tokio clock is a virtual one, which moves with the virtual
+    /// Returns the wall clock in microseconds since 1970. Tokio's clock has a virtual wall clock, which moves with the virtual
     /// time.
     pub(crate) fn wall_micros(self) -> u64 {
         match self {
@@ -116,8 +116,8 @@ impl Clock {
     }
 }
 
-/// Where virtual clocks begin, since 1970. It is one origin for the whole process and in whole milliseconds, so that they differ
-/// by virtual time alone.
+/// Returns the origin of virtual clocks since 1970, in whole milliseconds. All virtual clocks of the process share it, so they
+/// differ by virtual time alone.
 pub(crate) fn virtual_origin() -> Duration {
     static ORIGIN: OnceLock<Duration> = OnceLock::new();
     *ORIGIN.get_or_init(|| Duration::from_millis(micros(since_1970()) / 1000))
@@ -136,7 +136,7 @@ mod boot {
     use rustix::time::{ClockId, clock_gettime};
     use std::time::Duration;
 
-    // Elsewhere on Unix `CLOCK_MONOTONIC` either counts suspended time (macOS) or is the best there is.
+    // `CLOCK_MONOTONIC` counts suspended time on macOS. On other Unix systems it is the best clock.
     #[cfg(any(target_os = "linux", target_os = "android"))]
     const CLOCK: ClockId = ClockId::Boottime;
     #[cfg(not(any(target_os = "linux", target_os = "android")))]

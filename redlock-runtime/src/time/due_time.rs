@@ -1,30 +1,31 @@
-//! Something that is to be done again after a while.
+//! Due time of a repeated task.
 
 use crate::time::clock::Instant;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
-/// When it is to be done again; at once, where it never was.
+/// Due time of a repeated task. A new value is due at once.
 #[derive(Debug, Default)]
 pub(crate) struct DueTime {
-    /// In milliseconds since the origin.
+    /// Due time in milliseconds since the origin.
     at: AtomicU64,
 }
 
 impl DueTime {
-    /// Whether it is to be done `now`. Who is told so does it, and nobody else for as long as `pause`.
+    /// Returns `true` if the task is due at `now`. Only one of several concurrent callers gets `true`. The task is due
+    /// again after `pause`.
     pub(crate) fn is_now(&self, now: Instant, pause: Duration) -> bool {
         let at = self.at.load(Ordering::Relaxed);
         let next = now.after(pause).millis();
         now.millis() >= at && self.at.compare_exchange(at, next, Ordering::Relaxed, Ordering::Relaxed).is_ok()
     }
 
-    /// It was done `now`, and is to be done again after `pause`.
+    /// Records that the task was done at `now`, and is due again after `pause`.
     pub(crate) fn done(&self, now: Instant, pause: Duration) {
         self.at.store(now.after(pause).millis(), Ordering::Relaxed);
     }
 
-    /// It is to be done at once, whatever was done before.
+    /// Makes the task due at once.
     pub(crate) fn reset(&self) {
         self.at.store(0, Ordering::Relaxed);
     }

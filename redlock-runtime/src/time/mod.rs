@@ -1,7 +1,6 @@
 //! Clocks, and waiting for a condition.
 //!
-//! What belongs here reads the time or waits, and knows nothing of locks. What the time means for a lease is arithmetic
-//! and stands in `protocol`.
+//! These modules read the time or wait, and do not depend on locks. The module `protocol` calculates leases from the time.
 
 pub(crate) mod ballot_clock;
 mod ballot_margins;

@@ -1,26 +1,25 @@
-//! The hybrid logical clock that the times inside of tokens come from.
+//! Hybrid logical clock, the source of the times in tokens.
 //!
-//! Tokens are served in the order of their times, so a manager whose wall clock is behind would be overtaken by all
-//! others for as long as it is. A clock that never stays behind what it has seen of others keeps the order fair.
+//! Tokens are served in the order of their times. So all others would overtake a manager whose wall clock is behind. A clock that
+//! never stays behind the times of other tokens keeps the order fair.
 //!
-//! Source: Kulkarni et al., "Logical Physical Clocks", 2014. Here the logical part counts on into the physical one.
+//! Source: Kulkarni et al., "Logical Physical Clocks", 2014. Here the counter continues into the milliseconds.
 
 use crate::time::clock::Clock;
 use std::sync::atomic::{AtomicU64, Ordering};
 
-/// The time inside of a token: 48 bits of milliseconds since 1970, then a counter of 12 bits.
+/// Time of a token: 48 bits of milliseconds since 1970, then a counter of 12 bits.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) struct TokenTime(u64);
 
 const COUNTER_BITS: u32 = 12;
 
-/// A time that is further ahead of our wall clock than this, in milliseconds (an hour), is not believed. Smaller, a process
-/// whose clock is behind by as much is served before all others; larger, one clock that is wrong, or one token that
-/// somebody has made up, takes the clocks of all processes along with it for as long.
+/// Maximum distance of a trusted time from our wall clock, in milliseconds: one hour. Too small: a process whose clock is behind by
+/// more is served before all others. Too large: one wrong clock or one forged token moves the clocks of all processes forward.
 const MOST_AHEAD: u64 = 3_600_000;
 
 impl TokenTime {
-    /// The end of time: the year 10889.
+    /// End of time: the year 10889.
     const MAX: Self = Self((1 << (48 + COUNTER_BITS)) - 1);
 
     pub(crate) const fn new(millis: u64, counter: u16) -> Self {
@@ -36,7 +35,7 @@ impl TokenTime {
     }
 }
 
-/// Gives out times that are later than all it has given out or seen.
+/// Source of times that are later than all earlier and all observed times.
 #[derive(Debug)]
 pub(crate) struct TokenClock {
     clock: Clock,
@@ -44,12 +43,12 @@ pub(crate) struct TokenClock {
 }
 
 impl TokenClock {
-    /// Follows the wall clock of `clock`.
+    /// Creates a clock that follows the wall clock of `clock`.
     pub(crate) const fn new(clock: Clock) -> Self {
         Self { clock, latest: AtomicU64::new(0) }
     }
 
-    /// The next time: that of the wall clock, or just after the latest time known when that is not behind it.
+    /// Returns the wall clock, or the time after the latest known one if that is not in the past.
     pub(crate) fn next(&self) -> TokenTime {
         let wall = TokenTime::new(self.clock.wall_ms(), 0).0;
         let after = |latest: u64| wall.max(latest + 1).min(TokenTime::MAX.0);
@@ -58,7 +57,7 @@ impl TokenClock {
         TokenTime(update.map_or_else(after, after))
     }
 
-    /// No time that is given out from now on is before `seen`, unless that is out of this world.
+    /// Makes all following times later than `seen`, unless `seen` is too far ahead.
     pub(crate) fn observe(&self, seen: TokenTime) {
         if seen.millis() <= self.clock.wall_ms().saturating_add(MOST_AHEAD) {
             self.latest.fetch_max(seen.0, Ordering::Relaxed);
@@ -72,7 +71,7 @@ mod tests {
     use crate::time::clock::ClockError;
     use std::time::Duration;
 
-    /// A clock whose wall clock is wrong by `skew_ms`.
+    /// Clock whose wall clock is wrong by `skew_ms`.
     fn skewed(skew_ms: i64) -> TokenClock {
         let error = ClockError { skew_ms, ..ClockError::default() };
         TokenClock::new(Clock::Tokio { origin: tokio::time::Instant::now(), error })

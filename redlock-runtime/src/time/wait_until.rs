@@ -1,4 +1,4 @@
-//! Waiting for a condition whose every change is announced.
+//! Waits for a condition whose changes are notified.
 
 use tokio::sync::Notify;
 
@@ -7,7 +7,7 @@ pub(crate) async fn wait_until(changed: &Notify, condition: impl Fn() -> bool) {
     loop {
         let next = changed.notified();
         tokio::pin!(next);
-        // From here on no change is missed.
+        // The waiter is registered before the check, so no change is missed.
         next.as_mut().enable();
         if condition() {
             return;

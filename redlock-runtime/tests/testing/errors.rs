@@ -1,4 +1,4 @@
-//! There is a constructor for every error, and each error is of its kind.
+//! Constructors of errors: every variant has a constructor that returns it.
 
 use redlock_runtime::testing::errors;
 use redlock_runtime::{LockError, LossCause, NodeError};
@@ -6,7 +6,7 @@ use std::time::Duration;
 
 const SECOND: Duration = Duration::from_secs(1);
 
-/// The number of the variant: one that is new does not compile here, and needs a constructor.
+/// Returns the number of the variant. A new variant does not compile here, and needs a constructor.
 fn kind(error: &LockError) -> usize {
     match error {
         LockError::Contended { .. } => 0,

@@ -1,4 +1,4 @@
-//! Seeds that decide everything, and what they find.
+//! Tests of `explore`: a seed determines the whole run, and seeds find faults of a program.
 
 use redlock_runtime::testing::{Explore, TestServers, explore};
 use redlock_runtime::{LockError, LockGuard, LockManager, LockRequest, Wait, distributed_lock};
@@ -9,7 +9,7 @@ use std::time::Duration;
 
 const SECOND: Duration = Duration::from_secs(1);
 
-/// The balances of two accounts, which nothing but locks protects.
+/// Balances of two accounts, which only locks protect.
 #[derive(Default)]
 struct Bank {
     balances: [Cell<i64>; 2],
@@ -17,7 +17,7 @@ struct Bank {
 }
 
 impl Bank {
-    /// Reads, waits for whatever, writes.
+    /// Reads, pauses, writes.
     async fn change(&self, account: usize, by: i64, servers: &TestServers) {
         let before = self.balances[account].get();
         servers.random_pause(3 * SECOND).await;
@@ -25,7 +25,7 @@ impl Bank {
     }
 }
 
-/// One lock for both accounts. What is written is written at once, at the end: a body that is stopped has changed nothing.
+/// One lock for both accounts. The changes are written together at the end: a stopped body has changed nothing.
 #[distributed_lock(key = "bank", ttl = 2, wait = 20)]
 async fn transfer(bank: &Bank, servers: &TestServers) -> Result<(), LockError> {
     let before = bank.balances.each_ref().map(Cell::get);
@@ -36,7 +36,7 @@ async fn transfer(bank: &Bank, servers: &TestServers) -> Result<(), LockError> {
     Ok(())
 }
 
-/// The same, and goes on without its lock.
+/// Transfer that continues without its lock.
 #[distributed_lock(key = "bank", ttl = 2, wait = 20, renew = false, on_lost = continue)]
 async fn stubborn_transfer(bank: &Bank, servers: &TestServers) -> Result<(), LockError> {
     let before = bank.balances.each_ref().map(Cell::get);
@@ -53,7 +53,7 @@ async fn unlocked_transfer(bank: &Bank, servers: &TestServers) -> Result<(), Loc
     Ok(())
 }
 
-/// What is to be true of any of them, for two processes.
+/// Checks a transfer with two processes: the balances must equal the moved amount.
 fn is_right(transfer: &impl AsyncFn(&Bank, &TestServers) -> Result<(), LockError>) -> Result<(), String> {
     let convicted = catch_unwind(AssertUnwindSafe(|| {
         explore(0..100, async |servers, _seed| {
@@ -61,7 +61,7 @@ fn is_right(transfer: &impl AsyncFn(&Bank, &TestServers) -> Result<(), LockError
             let calls = async |manager: &LockManager| {
                 for _ in 0..3 {
                     servers.random_pause(2 * SECOND).await;
-                    // It may fail. Then it has moved nothing.
+                    // A failed transfer has moved nothing.
                     let _ = manager.scope(transfer(&bank, &servers)).await;
                 }
             };
@@ -98,10 +98,10 @@ async fn audited_entry(servers: &TestServers) -> Result<(), LockError> {
     audit(servers).await
 }
 
-/// As many as it takes to meet every trouble at every moment, and not more: all of them run twice.
+/// Number of seeds: enough to meet every fault at every moment. Each of them runs twice.
 const SEEDS: u64 = 200;
 
-/// The log of a run in which there is everything, with other settings for other seeds.
+/// Log of a run with all kinds of locks. The settings depend on the seed.
 fn story(seed: u64) -> String {
     let told = RefCell::new(String::new());
     let servers = if seed.is_multiple_of(5) { [1, 2, 5][usize::try_from(seed % 3).unwrap()] } else { 3 };
@@ -125,7 +125,7 @@ fn story(seed: u64) -> String {
                     drop(guard);
                 }
             }
-            // Those of one process share a vote.
+            // Readers of one process share a vote.
             let reader = LockRequest::shared("rates").ttl(2 * SECOND).wait(Wait::For(5 * SECOND));
             let read = async |_: &LockGuard| {
                 servers.random_pause(3 * SECOND).await;
@@ -136,7 +136,7 @@ fn story(seed: u64) -> String {
             let job = LockRequest::new("report").once_per(60 * SECOND);
             let _ = manager.with_lock(job, async |_| Ok::<_, LockError>(())).await;
         };
-        // Somebody else has several locks in between, and loses one of them.
+        // Another owner holds several locks in between, and loses one of them.
         let others = async {
             for key in ["order:1", "config", "order:0", "stock"] {
                 servers.hold(key).await;
@@ -150,7 +150,7 @@ fn story(seed: u64) -> String {
             servers.release("order:0");
             servers.hold_shared("order:1").await;
         };
-        // Two calls of each at a time: they stand in line.
+        // Two calls of each kind at a time: the second one waits.
         tokio::join!(
             others,
             work(&managers[0], 0),
@@ -167,7 +167,7 @@ fn story(seed: u64) -> String {
 #[test]
 fn a_seed_gives_the_same_run_again() {
     let first: Vec<_> = (0..SEEDS).map(story).collect();
-    // In another order, so that what one run leaves behind would show in the next.
+    // In reverse order, so that state that one run leaves behind would show in the next.
     for seed in (0..SEEDS).rev() {
         let again = story(seed);
         let before = &first[usize::try_from(seed).unwrap()];
@@ -199,7 +199,7 @@ fn everything_goes_on_when_it_is_calm() {
             let _ = manager.acquire(LockRequest::new("order:7").wait(SECOND)).await;
         }
         servers.calm();
-        // Longer than any server that has forgotten something abstains.
+        // Longer than any restarted server abstains.
         drop(manager.acquire(LockRequest::new("order:7").wait(90 * SECOND)).await.unwrap());
     });
 }
@@ -222,7 +222,7 @@ fn no_servers_are_a_mistake() {
     let _ = Explore::new([7]).servers(0);
 }
 
-/// Which seeds run.
+/// Returns the seeds that run.
 fn ran(settings: Explore<impl IntoIterator<Item = u64>>) -> Vec<u64> {
     let ran = RefCell::new(Vec::new());
     settings.run(async |servers, seed| {
@@ -235,7 +235,7 @@ fn ran(settings: Explore<impl IntoIterator<Item = u64>>) -> Vec<u64> {
 #[test]
 fn the_seeds_that_run_are_those_of_the_environment_or_of_the_test() {
     if std::env::var_os("REDLOCK_SEED").is_some() {
-        // This is what the test below starts, or somebody looks at one seed.
+        // The code below starts this test again. A developer may also run it with a seed.
         eprintln!("ran {:?}", ran(Explore::new(0..3).only(1)));
         return;
     }
@@ -252,7 +252,7 @@ fn the_seeds_that_run_are_those_of_the_environment_or_of_the_test() {
     }
 }
 
-/// Whether each of several calls in two processes gets its lock and keeps it.
+/// Returns `true` if several calls in two processes acquire and keep their locks.
 fn no_call_fails(settings: Explore<impl IntoIterator<Item = u64>>) -> bool {
     let outcome = catch_unwind(AssertUnwindSafe(|| {
         settings.run(async |servers, _seed| {
@@ -296,7 +296,7 @@ fn a_single_server_does_not_forget_by_chance() {
                 break guard;
             }
         };
-        // Nobody has asked for it meanwhile. So it is there, unless the server has lost it.
+        // The lock is held for an hour, so each attempt fails unless the server has lost it.
         for _ in 0..200 {
             servers.random_pause(2 * SECOND).await;
             assert!(theirs.try_acquire("order:7").await.is_err(), "{}", servers.log());
@@ -313,7 +313,7 @@ fn a_right_function_is_right_with_any_number_of_servers() {
             let calls = async |manager: &LockManager| {
                 for _ in 0..3 {
                     servers.random_pause(2 * SECOND).await;
-                    // It may fail. Then it has moved nothing.
+                    // A failed transfer has moved nothing.
                     let _ = manager.scope(transfer(&bank, &servers)).await;
                 }
             };
@@ -326,7 +326,7 @@ fn a_right_function_is_right_with_any_number_of_servers() {
 
 #[test]
 fn somebody_else_has_locks_in_the_midst_of_trouble() {
-    // A right program, two processes of which ask for the same locks as somebody else: nothing of it is a mistake of the test.
+    // A correct program: two of its processes request the locks of another owner. No run reports a mistake of the test.
     explore(0..100, async |servers, _seed| {
         let managers = [servers.manager(), servers.manager()];
         let work = async |manager: &LockManager| {

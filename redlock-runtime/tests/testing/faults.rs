@@ -1,4 +1,4 @@
-//! What befalls servers and locks, and what calls make of it.
+//! Faults of servers and locks, and their effect on calls.
 
 use redlock_runtime::testing::TestServers;
 use redlock_runtime::{LockError, LockRequest, LossCause, Wait};
@@ -123,7 +123,7 @@ async fn several_servers_that_forget_grant_nothing_twice() {
     sleep(61 * SECOND).await;
     drop(theirs.try_acquire("order:7").await.unwrap());
 
-    // One is trusted.
+    // A single server is trusted after a restart.
     let servers = TestServers::new(1);
     let (ours, theirs) = (servers.manager(), servers.manager());
     let _guard = ours.acquire("order:7").await.unwrap();
@@ -218,7 +218,7 @@ async fn a_manager_that_is_cut_off_is_alone_in_that() {
         servers.cut_off(&ours);
         let error = ours.try_acquire("stock:7").await.unwrap_err();
         assert!(error.to_string().contains("not connected: the test has cut the manager off"), "{error}");
-        // Theirs works meanwhile, and gets the lock when the lease is over that nobody can renew.
+        // The other manager works meanwhile. It gets the lock when the lease ends, which cannot be renewed.
         drop(theirs.try_acquire("stock:7").await.unwrap());
         let guard = theirs.acquire(LockRequest::new("order:7").wait(60 * SECOND)).await.unwrap();
         assert!(guard.is_held());

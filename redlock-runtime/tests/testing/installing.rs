@@ -11,7 +11,7 @@ async fn capture(id: u64) -> Result<u64, LockError> {
     Ok(id)
 }
 
-/// What another test does that runs at the same time, in a thread and a runtime of its own.
+/// Runs a concurrent test in another thread and another runtime.
 fn in_another_test<T: Send>(test: impl AsyncFnOnce() -> T + Send) -> T {
     let run = || Builder::new_current_thread().enable_all().start_paused(true).build().unwrap().block_on(test());
     thread::scope(|scope| scope.spawn(run).join().unwrap())
@@ -34,7 +34,7 @@ async fn tests_that_run_at_the_same_time_do_not_see_it() {
 async fn tests_that_run_at_the_same_time_have_one_each() {
     let servers = TestServers::new(1);
     let _installed = testing::install(&servers.manager());
-    // Nobody waits for anybody.
+    // The two tests do not wait for each other.
     let theirs = in_another_test(async || {
         let servers = TestServers::new(1);
         let _installed = testing::install(&servers.manager());

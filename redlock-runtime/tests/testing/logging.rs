@@ -1,4 +1,4 @@
-//! What the log tells, and what is asserted by it.
+//! Content of the log, and its assertions.
 
 use redlock_runtime::testing::{LogEntry, LogEvent, TestServers};
 use redlock_runtime::{LockError, LockManager, LockRequest, Mode, assert_exclusive, assert_locked, distributed_lock};
@@ -8,7 +8,7 @@ use tokio::time::{sleep, timeout};
 
 const SECOND: Duration = Duration::from_secs(1);
 
-/// What an assertion says that does not hold.
+/// Returns the message of a failed assertion.
 pub(crate) fn said(assertion: impl FnOnce()) -> String {
     let panic = catch_unwind(AssertUnwindSafe(assertion)).unwrap_err();
     panic.downcast_ref::<String>().unwrap().clone()
@@ -100,7 +100,7 @@ async fn readers_are_together_and_a_writer_is_not() {
     assert_eq!(servers.log().max_together("config"), 2);
     assert_exclusive!(servers.log(), "config");
 
-    // Whoever goes on without the lock is beside the next ones.
+    // A body that continues without the lock runs together with later holders.
     let stale = ours.acquire("config").await.unwrap();
     servers.expire("config");
     let next = theirs.acquire(reader()).await.unwrap();
@@ -146,7 +146,7 @@ async fn read(servers: &TestServers, pause: Duration) -> Result<usize, LockError
     Ok(shares_of(servers).await)
 }
 
-/// How many have a vote for the lock at the server.
+/// Returns the number of votes for the lock at the server.
 async fn shares_of(servers: &TestServers) -> usize {
     servers.manager().inspect("config").await.nodes[0].holder.owners().len()
 }
@@ -226,7 +226,7 @@ async fn a_nested_call_is_told_of_and_counts_with_its_caller() {
     assert_eq!((log.max_together("order:7"), log.max_together("order:{id}")), (1, 0));
     assert!(log.to_string().contains("entered the lock of its caller\n"), "{log}");
 
-    // Outside of a caller, it is a call like any other.
+    // Outside of a caller's body, it is an ordinary call.
     log.clear();
     ours.scope(audit(7, SECOND)).await.unwrap();
     assert_eq!(told(&servers), ["order:7 acquired", "order:7 ended"]);

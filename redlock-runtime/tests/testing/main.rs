@@ -1,4 +1,4 @@
-//! The test kit, as a program uses it that tests its locks with it.
+//! Tests of the test kit, used as a program uses it.
 #![allow(clippy::unwrap_used, clippy::panic, clippy::indexing_slicing, reason = "helpers of tests are tests too")]
 
 mod errors;

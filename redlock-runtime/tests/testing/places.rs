@@ -1,4 +1,4 @@
-//! What the kit says of a mistake in a test stands at the line of the test that has made it.
+//! Panics about mistakes in a test name the line of the test.
 
 use redlock_runtime::testing::{self, Explore, TestServers, explore};
 use redlock_runtime::{LockManager, LockPath, assert_exclusive, assert_locked};
@@ -10,11 +10,11 @@ use tokio::runtime::{Builder, Runtime};
 use tokio::time::timeout;
 
 thread_local! {
-    /// Where the last panic of this thread was, and its text.
+    /// Location and text of the last panic of this thread.
     static SAID: RefCell<Option<(String, u32, String)>> = const { RefCell::new(None) };
 }
 
-/// File, line and text of the panic of `mistake`.
+/// Returns the file, the line and the text of the panic of `mistake`.
 fn said(mistake: impl FnOnce()) -> (String, u32, String) {
     static HOOK: Once = Once::new();
     HOOK.call_once(|| {
@@ -31,7 +31,7 @@ fn said(mistake: impl FnOnce()) -> (String, u32, String) {
     SAID.take().unwrap()
 }
 
-/// The mistake is one, and is told at its own line.
+/// Asserts that the mistake panics at its line.
 macro_rules! told_here {
     ($mistake:expr) => {
         let (file, line, text) = said(|| {
@@ -69,7 +69,7 @@ fn of_somebody_else() {
     told_here!(held.block_on(async { servers.hold(LockPath::from("acme")).await }));
 }
 
-/// Inside of a future of another crate the line is that crate's, and the text names the test's.
+/// A future of another crate has a line of that crate, so the text names the line of the test.
 #[test]
 fn of_somebody_else_in_a_timeout() {
     let servers = TestServers::new(1);

@@ -1,4 +1,4 @@
-//! The same in real time, on several threads.
+//! Test servers in real time, on several threads.
 
 use redlock_runtime::LockRequest;
 use redlock_runtime::testing::TestServers;

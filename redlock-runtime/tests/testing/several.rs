@@ -1,4 +1,4 @@
-//! What the log tells of locks of several keys, and of paths.
+//! Log of locks of several keys, and of paths.
 
 use crate::logging::said;
 use redlock_runtime::testing::TestServers;

@@ -1,5 +1,6 @@
-//! The two places of the runtime where threads agree without a lock, in the orders of their steps, with all that the memory of a
-//! machine may do in between. What is looked at are the files of the runtime themselves; only the atomics are loom's.
+//! Model checks of the two lock-free handshakes of the runtime. loom runs each of them in every order of the steps, with every reordering
+//! that a weak memory model allows.
+//! The checked files are those of the runtime itself. Only the atomics are replaced by loom's.
 #![cfg(all(test, loom))]
 
 use loom::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
@@ -14,25 +15,25 @@ mod owed;
 use self::next_look::NextLook;
 use self::owed::Owed;
 
-/// When the locks are to be looked at, which two threads take while the task looks.
+/// Times at which two locks must be checked. Two threads add them while the task looks.
 const WANTED: [u64; 2] = [10, 20];
-/// When the task looks next if it has seen nothing.
+/// Time of the next look if the task has seen no lock.
 const LATE: u64 = 100;
 
-/// How often a thread is interrupted at most while it could go on.
+/// Largest number of times that a running thread is preempted.
 const INTERRUPTIONS: usize = 2;
 
-/// What the watchdog and those who take locks share.
+/// State that the watchdog shares with the calls that take locks.
 struct Watchdog {
     next_look: NextLook,
-    /// What the watchdog finds when it looks.
+    /// Times that the watchdog finds when it looks.
     watched: Mutex<Vec<u64>>,
-    /// The permit of `Notify`.
+    /// Permit of the `Notify`: 1 if the task was woken.
     is_woken: AtomicUsize,
 }
 
 impl Watchdog {
-    /// As `Watchdog::look_within`, behind an entry in the line.
+    /// Adds a lock, as `Watchdog::look_within` does after the entry is in the queue.
     fn take_lock(&self, at: u64) {
         self.watched.lock().unwrap().push(at);
         if self.next_look.is_after(at) {
@@ -41,7 +42,8 @@ impl Watchdog {
         }
     }
 
-    /// As `Memory::look`. Returns until when the task sleeps, unless it is woken, and what it has seen.
+    /// Looks at all locks, as `Memory::look` does. Returns the time until which the task sleeps unless it is woken, and the times that it
+    /// saw.
     fn look(&self, forgets_first: bool) -> (u64, Vec<u64>) {
         if forgets_first {
             self.next_look.forget();
@@ -56,8 +58,8 @@ impl Watchdog {
     }
 }
 
-/// Two locks are taken while the task makes a look that was planned for `planned`: none of them is overslept. Without a bound on how
-/// often a thread is interrupted, this takes many minutes.
+/// Takes two locks during a look that was planned for `planned`, and checks that the task oversleeps neither of them.
+/// Without a bound on preemptions, this takes many minutes.
 fn no_lock_is_overslept(planned: u64, forgets_first: bool) {
     let mut model = loom::model::Builder::new();
     model.preemption_bound = Some(INTERRUPTIONS);
@@ -92,13 +94,13 @@ fn a_watchdog_that_looks_before_it_forgets_is_convicted() {
     no_lock_is_overslept(5, false);
 }
 
-/// As `Owed`, without the second condition of who owes.
+/// Copy of `Owed` that lacks the second condition in `owes`.
 struct Careless {
     count: AtomicUsize,
     since: AtomicU64,
 }
 
-/// What the model asks of both.
+/// Operations that the model calls on both counters.
 trait Counts: Send + Sync + 'static {
     fn owes(&self, now: u64);
     fn heard(&self, now: u64);
@@ -136,8 +138,8 @@ impl Counts for Careless {
     }
 }
 
-/// One release is answered while two others are sent. From the next one on it is known since when the node answers nothing, and when
-/// all are answered, nothing is owed.
+/// Answers one release while two others are sent.
+/// From the next release on, the counter must return the time since which the node is silent. After all answers, it must return 0.
 fn silence_is_noticed(make: impl Fn() -> Box<dyn Counts> + Send + Sync + 'static) {
     loom::model(move || {
         let owed: Arc<Box<dyn Counts>> = Arc::new(make());

@@ -1,12 +1,12 @@
 //! The set of visited states: 64 bits of each, in one open-addressing table.
 //!
-//! Two states with one fingerprint would hide one of them. With 64 bits, the chance that this happens at all is about
-//! n² / 2⁶⁵: one in 40 000 for 30 million states, one in 400 for 300 million.
+//! Two states with one fingerprint would hide one of them. The probability that this happens at all is about
+//! n² / 2⁶⁵ for 64 bits: one in 40 000 for 30 million states, one in 400 for 300 million.
 
 /// A set of fingerprints that grows by doubling.
 #[derive(Debug)]
 pub(crate) struct Fingerprints {
-    /// 0 marks a free place. As long as a power of two, and at most three quarters full.
+    /// Table in which 0 marks a free place. Its length is a power of two, and at most three quarters of it are used.
     table: Vec<u64>,
     len: usize,
 }
@@ -16,7 +16,7 @@ impl Fingerprints {
         Self { table: vec![0; 1 << 12], len: 0 }
     }
 
-    /// Whether `fingerprint` is new.
+    /// Adds `fingerprint`. Returns `true` if it is new.
     pub(crate) fn insert(&mut self, fingerprint: u64) -> bool {
         if self.len >= self.table.len() / 4 * 3 {
             self.grow();
@@ -29,7 +29,7 @@ impl Fingerprints {
         is_new
     }
 
-    /// Where `fingerprint` is, or belongs.
+    /// Returns the place of `fingerprint`, or the free place for it.
     fn place(&self, fingerprint: u64) -> usize {
         let mask = self.table.len() - 1;
         let mut place = fingerprint as usize & mask;
@@ -51,7 +51,7 @@ impl Fingerprints {
 const SEED: u64 = 0x9E37_79B9_7F4A_7C15;
 const FACTOR: u64 = 0xD6E8_FEB8_6659_FD93;
 
-/// Both halves of the full product, mixed (the step of wyhash).
+/// Combines both halves of the full product (the step of wyhash).
 fn fold(a: u64, b: u64) -> u64 {
     let product = u128::from(a) * u128::from(b);
     (product as u64) ^ ((product >> 64) as u64)

@@ -2,68 +2,72 @@
 //!
 //! # What is covered
 //!
-//! [`lock`] has the node commands and client rules of the protocol over one to three nodes. Commands and replies wait
-//! on their way as long as they like, in order on each connection; a step is one execution, one delivery, one timer or
-//! one fault. Time is not counted: a key may expire at any moment, and with it ends every lease that was counted from
-//! it, since a client's lease is over before the key is. Properties:
+//! [`lock`] contains the node commands and client rules of the protocol over one to three nodes. Commands and replies may
+//! stay in transit for any time, in order on each connection. A step is one execution, one delivery, one timer or
+//! one fault. The model has no time: a key may expire at any moment. Every lease of the key ends with it,
+//! because a client's lease ends before the key does. Properties:
 //!
-//! - no two tokens hold the lock at once, unless both are readers, who share it;
-//! - when nothing is on its way, nobody waits for a lock that nobody holds, or wants for longer, with whom it cannot be shared. Without timers in the scenario this must be
-//!   so at once; with them, after some safety polls and with no other key expiring than those of crashed clients;
-//! - when nothing can happen any more, every node is empty: what a released token has left is healed or expires;
-//! - a lock that its holder has detached is adopted by one token at most, while a renewal of the old one is still on its
-//!   way; nodes that an adopter did not reach are regained, and all of them are empty in the end;
-//! - at any single node, and so for any number of them ([`lock::Scenario::lone_node`]): a lease that counts belongs to
-//!   the owner of the node, whatever the clients send. As two quorums share a node, this alone excludes two holders.
+//! - Two tokens never hold the lock at once, unless both are readers, who share it.
+//! - When no message is in transit, each waiter is blocked by a holder or by an earlier waiter that it conflicts with.
+//!   In a scenario without timers, this must hold at once. With timers, it must hold after some safety polls, while only keys of crashed
+//!   clients expire.
+//! - In a final state, every node is empty: traces of a released token are removed or expire.
+//! - At most one token adopts a lock that its holder has detached, even while a renewal of the old token is in transit.
+//!   An adopter wins back the nodes that it did not reach, and all nodes are empty in the end.
+//! - At any single node ([`lock::Scenario::lone_node`]), a counted lease belongs to the owner of the node, whatever the clients send.
+//!   This covers any number of nodes: two quorums share a node, so this property alone excludes two holders.
 //!
-//! [`sets`] has requests for several names, and for places in a tree, whose classes are those of the runtime. Time is not counted;
-//! connections may break, and processes end. Nobody has a name while another one has it in conflict, whoever waits when nothing is on its
-//! way waits for a holder or for an earlier one in conflict, and in the end every node is empty. Claims and leases that end while
-//! somebody counts on them are left to [`lock`] and to the simulation.
+//! [`sets`] contains requests for several names, and for paths of a tree, with the lock classes of the runtime. The model has no time.
+//! Connections may break, and processes may end. Its properties are:
 //!
-//! [`fencing`] has the ballots that nodes accept, with a simple lock, or two: of two holders of a name, the later one has the larger number.
+//! - Two conflicting tokens never hold a name at once.
+//! - When no message is in transit, each waiter waits for a holder or an earlier waiter that it conflicts with.
+//! - In the end, every node is empty.
 //!
-//! [`permits`] has tokens that count each other in a turnstile, as simple a lock: never more of them have a permit than there are.
+//! This model does not cover claims and leases that end while a client counts on them: [`lock`] and the simulation do.
+//!
+//! [`fencing`] contains the ballots that nodes accept, with one or two minimal locks. The later of two holders of a name has the larger
+//! number.
+//!
+//! [`permits`] contains tokens that count each other in a turnstile, which is a minimal lock. The holders never exceed the number of
+//! permits.
 //!
 //! # What ties it to the code
 //!
-//! A node's commands are written three times, and two tests keep the three alike:
+//! A node's commands exist three times, and two tests compare them:
 //!
-//! 1. The scripts, `node/redis/lua` of the runtime: what runs in Redis.
-//! 2. The machine in Rust, `protocol/node_state`: what memory nodes and the seeded simulation run. The test in
-//!    `node/differential.rs` gives random commands to it and to a Redis server: the answers and what is published must be
-//!    the same.
-//! 3. The machine on plain data, [`lock::node`], [`sets::Node`] and [`fencing::Register`]: what the searches run. The test in
-//!    `protocol/node_state/conformance.rs` compares it with the second one in every state of four tokens (any owner, with
-//!    a ttl or a claim, with the mark or without, any queue, any processes that listen) for every command of every
-//!    token, and in every state of a counter up to 4: answers, what is published, and what is there afterwards. It does
-//!    so with all rules, and without each of those that a node keeps. `conformance_of_sets.rs` beside it does the same in every
-//!    state of three tokens that want one of two names, or both, in any class; and `conformance_of_permits.rs` in every state of three
-//!    tokens that want permits.
+//! 1. The scripts, `node/redis/lua` of the runtime, which run in Redis.
+//! 2. The machine in Rust, `protocol/node_state`, which memory nodes and the seeded simulation run. The test in
+//!    `node/differential.rs` sends random commands to it and to a Redis server. The answers and the published messages must be equal.
+//! 3. The machine on plain data, [`lock::node`], [`sets::Node`] and [`fencing::Register`], which the searches run. The test in
+//!    `protocol/node_state/conformance.rs` compares it with the second machine, for every command of every token: in every state of four
+//!    tokens (any owner, with a ttl or a claim, with the mark or without, any queue, any listening processes), and in every state of a
+//!    counter up to 4. It compares answers, published messages and the state afterwards. It does so with all rules, and without each rule
+//!    that a node keeps. `conformance_of_sets.rs` does the same in every state of three tokens that want one of two names, or both, in
+//!    any class. `conformance_of_permits.rs` does it in every state of three tokens that want permits.
 //!
-//! So a node of this model and the scripts can differ only in what random commands do not show. A rule has the same name
-//! here, in the code and in the simulation; the second test does not compile otherwise.
+//! So a node of this model and the scripts can differ only in cases that random commands do not reach. A rule has the same name
+//! here, in the code and in the simulation. Otherwise, the second test does not compile.
 //!
-//! The client's half, [`lock::Client`], is compared with the candidate of the code by `protocol/candidate/conformance.rs`,
-//! through every sequence of answers, wake-ups and new connections up to a depth: what the candidate counts, this client
-//! counts, too. So the search allows more than the code does.
+//! `protocol/candidate/conformance.rs` compares the client, [`lock::Client`], with the candidate of the code. It tries
+//! every sequence of answers, wake-ups and new connections up to a depth. Every vote that the candidate counts, this client
+//! must count as well. So the search allows more than the code does.
 //!
 //! # Bounds
 //!
-//! One attempt per token, and a successor where a scenario says so. At most three commands wait on one connection and a
-//! `RELEASE` behind them; a waiter polls and a holder renews a node only when nothing is unanswered there. Timers,
-//! expiries, crashes and cuts are bounded by each scenario ([`runs`]). Renewal of a lease that counts is left out, as it
-//! changes nothing when time is not counted. A lease that ends long before its key is covered by the single node, where
-//! clients decide anything.
+//! A token makes one attempt, and has a successor if a scenario demands it. At most three commands and a `RELEASE` behind them are in
+//! transit on one connection. A waiter polls a node, and a holder renews its lease there, only if all its commands to the node are
+//! answered. Each scenario bounds timers, expiries, crashes and cuts ([`runs`]). The model omits the renewal of a counted lease, which
+//! has no effect without time. The single node, where clients decide anything, covers a lease that ends long before its key.
 //!
-//! States that differ by a permutation of the nodes are one state, and so are those that differ by a message nobody
-//! would act upon.
+//! States that differ by a permutation of the nodes are one state. The same holds for states that differ by a message
+//! without effect.
 //!
 //! # Results
 //!
-//! The tests search all scenarios of [`runs::of_the_tests`] to their end and find no violation; how many states each has stands in
-//! `states/lock.tsv`, which they compare. The long run (`tests/run.sh --long`) takes three
-//! tokens with `YIELD` and `EXTEND`; each line was searched to its end, without a violation:
+//! The tests search all scenarios of [`runs::of_the_tests`] completely and find no violation. They compare the numbers of states with
+//! `states/lock.tsv`. The long run (`tests/run.sh --long`) takes three tokens with `YIELD` and `EXTEND`. Each line was searched
+//! completely, without a violation:
 //!
 //! | nodes | tokens | expiries | polls | crashes | cuts | states | depth |
 //! |---|---|---|---|---|---|---|---|
@@ -74,29 +78,35 @@
 //! | 3 | 3 | 1 | 0 | 1 | 0 | 9 692 485 | 42 |
 //! | 3 | 3 | 0 | 0 | 0 | 1 | 13 837 397 | 49 |
 //!
-//! Not exhausted: three tokens on three nodes with more of these at once, or with no bound on expiries and polls. For
+//! Three tokens on three nodes with more of these faults at once, or with unbounded expiries and polls, were not searched completely. For
 //! these, exclusion rests on the single node (at most two unanswered commands per connection; with a cut, two tokens), and
 //! progress on the bounds above.
 //!
-//! Fencing: two tokens with two rounds have 377 153 states, with nodes that lose their data 12 227, with one that does so when all know the
-//! number 228 607, and three tokens with one
-//! round 1 388 801. Two of which one wants another name as well, by one number, have 653 447, and one for each of two names with one
-//! that wants both 3 784 988. All are searched by the tests. Three tokens with two rounds are searched by the long run as far as its memory
-//! goes.
+//! The numbers of states of the fencing scenarios of the tests are:
+//!
+//! - two tokens with two rounds and a change: 377 153;
+//! - two tokens with one round, and two nodes that lose their data: 12 227;
+//! - two tokens with two rounds, and a node that loses its data when all nodes know the number: 228 607;
+//! - three tokens with one round: 282 446;
+//! - two tokens with two rounds, one of which wants a second name by the same number: 653 447.
+//!
+//! The long run searches two larger scenarios completely: three tokens with one round and a change (1 388 801 states), and one token
+//! for each of two names with a third token that wants both (3 784 988). It searches three tokens with two rounds until the limit of
+//! its memory.
 //!
 //! # What this cannot notice
 //!
-//! The tests switch off the rules in [`Rule`] one at a time and expect a violation, except for `ExtensionNeverCreates`. Out
-//! of reach here, and left to the seeded simulation:
+//! The tests switch off the rules in [`Rule`] one at a time and expect a violation, except for `ExtensionNeverCreates`.
+//! The following rules are beyond this model, and are left to the seeded simulation:
 //!
 //! | rule | why |
 //! |---|---|
-//! | `TokensFollowTheLatest` | the order of the tokens is given; skew starves, and breaks nothing |
-//! | `ExtensionNeverCreates` | a key that comes back belongs to its token, and that of a released one is healed by the next push; only the order of service suffers |
-//! | a permit that was not proven for a moment is lost for good | by the other rules of permits, what comes later makes none that was not counted |
+//! | `TokensFollowTheLatest` | the order of the tokens is fixed here; clock skew causes starvation, and no violation |
+//! | `ExtensionNeverCreates` | a created key belongs to its token, and the next push removes the key of a released token; only the order of service suffers |
+//! | a permit that was not proven for a moment is lost for good | because of the other rules of permits, a later permit is always counted |
 //! | `PassesAreLimited` | the inside of a process is one token |
-//! | `StepVoidsProof`, and for how long a claim is proven | time is not counted: a proof ends with its key |
-//! | leases count drift and 2 ms | time is not counted |
+//! | `StepVoidsProof`, and the duration of a proven claim | the model has no time: a proof ends with its key |
+//! | leases count drift and 2 ms | the model has no time |
 #![allow(
     clippy::indexing_slicing,
     clippy::cast_possible_truncation,

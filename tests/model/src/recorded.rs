@@ -1,27 +1,27 @@
-//! What searches have found, in tables of which `docs/evidence.md` is made.
+//! Results of the searches, in tables. `docs/evidence.md` is made from them.
 
 use crate::search::Outcome;
 use std::fs;
 use std::io::Result;
 use std::path::{Path, PathBuf};
 
-/// What one search has found.
+/// Result of one search.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Row {
-    /// The name of the scenario.
+    /// Name of the scenario.
     pub name: String,
-    /// Different states.
+    /// Number of different states.
     pub states: usize,
-    /// Every state is reached within that many steps.
+    /// Number of steps within which every state is reached.
     pub depth: usize,
-    /// Whether every state was visited.
+    /// `true` if every state was visited.
     pub exhausted: bool,
-    /// What was broken, if anything was.
+    /// The broken property, if there is one.
     pub violation: Option<String>,
 }
 
 impl Row {
-    /// What `outcome` says of the scenario called `name`.
+    /// Returns the row of a scenario with its `outcome`.
     #[must_use]
     pub fn new(name: &str, outcome: &Outcome) -> Self {
         let violation = outcome.violation.as_ref().map(|violation| violation.what.clone());
@@ -42,16 +42,16 @@ impl Row {
     }
 }
 
-/// A table of rows, in a file of the repository.
+/// Table of rows, in a file of the repository.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Table {
-    /// The searches of the lock in the tests.
+    /// Searches of the lock in the tests.
     Lock,
-    /// Those of requests for several names.
+    /// Searches of requests for several names.
     Sets,
-    /// Those of the fencing numbers.
+    /// Searches of the fencing numbers.
     Fencing,
-    /// Those of the long run.
+    /// Searches of the long run.
     Long,
 }
 
@@ -66,23 +66,25 @@ impl Table {
         Path::new(env!("CARGO_MANIFEST_DIR")).join("states").join(name)
     }
 
-    /// What the file says; nothing where there is none.
+    /// Reads the rows of the file. Returns none if the file does not exist.
     #[must_use]
     pub fn read(self) -> Vec<Row> {
         let text = fs::read_to_string(self.path()).unwrap_or_default();
         text.lines().filter_map(Row::read).collect()
     }
 
+    /// Writes all rows.
+    ///
     /// # Errors
-    /// When the file cannot be written.
+    /// If the file cannot be written.
     pub fn write(self, rows: &[Row]) -> Result<()> {
         fs::write(self.path(), rows.iter().map(Row::line).collect::<String>())
     }
 
-    /// Writes one row anew, or adds it.
+    /// Replaces one row, or adds it.
     ///
     /// # Errors
-    /// When the file cannot be written.
+    /// If the file cannot be written.
     pub fn put(self, row: Row) -> Result<()> {
         let mut rows = self.read();
         match rows.iter_mut().find(|known| known.name == row.name) {
@@ -92,10 +94,10 @@ impl Table {
         self.write(&rows)
     }
 
-    /// Whether the file says the same as `rows`, which are written to it when the variable `UPDATE_EXPECT` is set.
+    /// Returns `true` if the file contains exactly `rows`. Writes them first if the variable `UPDATE_EXPECT` is set.
     ///
     /// # Errors
-    /// When the file cannot be written.
+    /// If the file cannot be written.
     pub fn is_up_to_date(self, rows: &[Row]) -> Result<bool> {
         if std::env::var_os("UPDATE_EXPECT").is_some() {
             self.write(rows)?;

@@ -1,84 +1,84 @@
-//! The rules of the protocol that look as if one could do without them.
+//! Rules of the protocol that look optional but are required.
 
-/// A rule of the protocol that can be switched off, to see that a model notices. Each has the name that it has in the
-/// runtime's `protocol/rules.rs`, where more rules stand that no model can notice.
+/// Rule of the protocol that can be switched off, to check that a model notices it. Each rule has its name from the
+/// runtime's `protocol/rules.rs`, which also contains rules that no model can notice.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Rule {
-    /// A released token is never used again: its release may be executed late.
+    /// A released token is never used again, because its release may be executed late.
     ReleasedTokensAreDead,
-    /// Whoever hands the lock to itself gets the ttl it asked for, not that of a claim.
+    /// A token that hands the lock to itself gets its requested ttl, instead of that of a claim.
     OwnTurnIsALease,
-    /// Queues expire: nobody else removes the entries of dead processes.
+    /// Queues expire: only the expiry removes the entries of dead processes.
     QueuesExpire,
-    /// The holder hears of a waiter at every call: the first notice may be lost.
+    /// The holder is notified of a waiter at every call, because the first notice may be lost.
     HolderHearsOfEveryCall,
     /// An extension never creates the lock. No property here breaks without it: see the crate's documentation.
     ExtensionNeverCreates,
-    /// Whoever adopts a lock takes the place of the token that it was left with, and does not go on with that one.
+    /// An adopter replaces the detached token, instead of using that token itself.
     AdopterReplaces,
-    /// Whoever comes to wait marks the value of the holder: a release without the mark looks for nobody.
+    /// A new waiter marks the value of the holder: a release without the mark does not look for waiters.
     WaitersMarkTheHolder,
     /// A hand-over marks the next holder while others remain in the queue.
     HandOverKeepsTheMark,
-    /// Whoever adopts a lock takes its mark over.
+    /// An adopter keeps the mark of the lock.
     AdoptionKeepsTheMark,
-    /// Only the owner gives a lock back.
+    /// Only the owner can release a lock.
     ReleaseChecksTheOwner,
-    /// A claim is a vote and not a lease, unless it is proven: nobody knows when its expiry was set.
+    /// A claim is a vote and not a lease, unless it is proven, because the client does not know when its expiry was set.
     ClaimIsNoLease,
-    /// A claim is proven by the times of its server: it may be over when its announcement comes.
+    /// A claim is proven by the times of its server: it may be over when its announcement arrives.
     ProofNeedsATime,
-    /// A claim that is announced behind a yield proves nothing: the yield gives it away.
+    /// A claim that is announced behind a yield proves nothing, because the yield gives it away.
     YieldVoidsProof,
-    /// What was granted before a yield does not count after it.
+    /// A grant from before a yield is void after it.
     YieldVoids,
-    /// A yield waits for no other node.
+    /// A yield does not wait for other nodes.
     YieldAtOnce,
-    /// A holder asks for the votes that it lacks: a lock on a bare majority is lost with the next node that fails.
+    /// A holder asks for missing votes. Otherwise a lock on a bare majority is lost with the next failed node.
     VotesAreWonBack,
-    /// A waiter that has a node gives it to the token that holds the lock.
+    /// A waiter that owns a node gives it to the token that holds the lock.
     WaitersYieldToTheHolder,
     /// A node whose yield was cut off never counts again for that token.
     CutYieldTaints,
     /// Releases are kept until they are answered, and sent again.
     ReleasesAreSeenThrough,
-    /// Wake-ups about tokens that nobody has any more are answered by a release.
+    /// Wake-ups about unknown tokens are answered by a release.
     UnknownTokensAreReleased,
-    /// A lease is counted from when it was asked for, and ends before the key does.
+    /// A lease counts from the time of its request, and ends before the key does.
     ValidityFromTheSend,
-    /// All who share a lock hear of a waiter: each may have to give way.
+    /// All holders of a shared lock are notified of a waiter, because each may have to yield.
     AllHoldersHear,
-    /// Who leaves the queue lets those in who were behind it.
+    /// A waiter that leaves the queue lets the waiters behind it enter.
     LeavingUnblocks,
-    /// Who cannot share a lock because of an earlier waiter asks after that one, and passes it over when it is gone.
+    /// A reader that only an earlier waiter blocks pings that waiter, and skips it if it is gone.
     BlockersArePinged,
-    /// Those who share a lock enter together.
+    /// Readers enter together.
     ReadersTogether,
-    /// What is wanted below a name keeps those out who want all of it, and the other way round.
+    /// A request below a name blocks requests for all of the name, and the other way round.
     IntentsKeepOut,
-    /// A node that says that not all names are the token's is sent a release as well: it may have the others.
+    /// A node that does not have all names for the token also receives a release, because it may have some of them.
     PartsLeftAreReleased,
-    /// What is shared by now is never had alone again by an extension that comes late.
+    /// A late extension never makes a shared lock exclusive again.
     DowngradeNeverRises,
     /// A node accepts a ballot only if it is larger than all that it has accepted.
     BallotsOnlyRise,
     /// A node accepts the ballot for several names only if the registers of all of them do.
     EveryRegisterAccepts,
-    /// A quorum has accepted the same ballot: the largest of different ones may have been accepted nowhere else.
+    /// A quorum must accept the same ballot, because the largest of different ballots may have been accepted by one node only.
     AcceptsAreOfOneRound,
-    /// A ballot that was refused is no number, however many votes came with the refusals.
+    /// A refused ballot is not a number, however many votes came with the refusals.
     RefusedIsNotIssued,
-    /// What a node has accepted counts only together with the vote that came with it.
+    /// An accepted ballot counts only together with the vote that came with it.
     AcceptsEndWithTheVote,
-    /// A vote that is won back comes with the number of the token: the node may have lost its register.
+    /// A request for a missing vote carries the number of the token, because the node may have lost its register.
     WonVotesCarryTheNumber,
-    /// A node that has not accepted an agreed number is sent it: a node that has accepted it may lose its data.
+    /// A node that has not accepted an agreed number receives it, because a node that has accepted it may lose its data.
     NodesLearnAgreedNumbers,
-    /// What a node has told of those who have permits counts for as long as the turnstile provably is the token's there.
+    /// A node's list of permit holders counts as long as the token provably owns the turnstile there.
     RollsEndWithTheTurnstile,
-    /// A vote for a permit is won back when a quorum has confirmed since that it still has it: somebody may have taken away what it
-    /// counts on.
+    /// A vote for a permit is won back only after a quorum has confirmed the permit since the return. Otherwise the permit may have been
+    /// deleted without the knowledge of its token.
     VotersAreAskedFirst,
-    /// What several nodes tell of those who have permits is put together: each of them knows of some only.
+    /// The lists of permit holders from several nodes are combined, because each node knows only some holders.
     ListsAreUnited,
 }

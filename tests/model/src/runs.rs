@@ -1,4 +1,4 @@
-//! Which searches the tests and the long run make.
+//! Searches of the tests and of the long run.
 
 use crate::fencing::{Fencing, Variant};
 use crate::lock::{Scenario, UNBOUNDED};
@@ -10,19 +10,19 @@ use crate::sets::{Class, Sets, Wish};
 /// A scenario of the lock with its name.
 #[derive(Debug, Clone)]
 pub struct Run {
-    /// What the scenario covers.
+    /// Name of the scenario.
     pub name: &'static str,
-    /// Its bounds and faults.
+    /// Bounds and faults of the scenario.
     pub scenario: Scenario,
 }
 
-/// Far more states than any search of the test run has.
+/// Limits of the tests: far more states than any of their searches has.
 const TEST_LIMITS: Limits = Limits { states: 20_000_000, progress: false };
 
-/// Takes up to 9 GB.
+/// Limits of the long run, which takes up to 9 GB.
 const LONG_LIMITS: Limits = Limits { states: 200_000_000, progress: true };
 
-/// What `cargo test` searches: two tokens on three nodes with every kind of fault, and any node by itself.
+/// Returns the searches of `cargo test`: two tokens on three nodes with every kind of fault, and any node by itself.
 #[must_use]
 pub fn of_the_tests() -> Vec<Run> {
     let pair = || Scenario::new(3, 2);
@@ -67,25 +67,25 @@ pub fn of_the_tests() -> Vec<Run> {
     ]
 }
 
-/// The claims of every node come with a proof.
+/// Value of `proves` for proofs from every node.
 const ALL: usize = usize::MAX;
 
-/// Claims that come with a proof, which ends at any time.
+/// Returns the scenario with proven claims whose proofs end at any time.
 fn proven(scenario: &Scenario) -> Scenario {
     Scenario { proves: ALL, expiries: UNBOUNDED, ..scenario.clone() }
 }
 
-/// Tokens of which those share the lock that have a bit in `sharing`.
+/// Returns a scenario in which the tokens with a bit in `sharing` are readers.
 fn shared(nodes: usize, tokens: usize, sharing: u8) -> Scenario {
     Scenario { sharing, ..Scenario::new(nodes, tokens) }
 }
 
-/// A lock that was detached, and two tokens that adopt it at the same time.
+/// Returns a scenario with a detached lock, and two tokens that adopt it at the same time.
 fn detached(nodes: usize, tokens: usize) -> Scenario {
     Scenario { adopters: 2, ..Scenario::new(nodes, tokens) }
 }
 
-/// What `tests/run.sh --long` searches as well: three tokens with `YIELD` and `EXTEND`.
+/// Returns the additional searches of `tests/run.sh --long`: three tokens with `YIELD` and `EXTEND`.
 #[must_use]
 pub fn of_the_long_run() -> Vec<Run> {
     let three = || Scenario::new(3, 3);
@@ -99,7 +99,7 @@ pub fn of_the_long_run() -> Vec<Run> {
     ]
 }
 
-/// Each rule that can be switched off with the scenario that shows why it is there, and a word of what goes wrong.
+/// Returns each optional rule with a scenario that needs it, and a part of the resulting error.
 #[must_use]
 pub fn without_a_rule() -> Vec<(Rule, Scenario, &'static str)> {
     let pair = || Scenario::new(3, 2);
@@ -136,7 +136,7 @@ pub fn without_a_rule() -> Vec<(Rule, Scenario, &'static str)> {
     ]
 }
 
-/// Requests for several names, of the test run, each with its name.
+/// Returns the requests for several names of the test run, each with its name.
 #[must_use]
 pub fn sets() -> Vec<(&'static str, Sets)> {
     vec![
@@ -183,7 +183,7 @@ pub fn sets() -> Vec<(&'static str, Sets)> {
     ]
 }
 
-/// Each rule that can be switched off with the requests that show why it is there, and a word of what goes wrong.
+/// Returns each optional rule with requests that need it, and a part of the resulting error.
 #[must_use]
 pub fn sets_without_a_rule() -> Vec<(Rule, Sets, &'static str)> {
     vec![
@@ -235,7 +235,7 @@ fn several(nodes: usize, wanted: &[Wish]) -> Sets {
     }
 }
 
-/// The fencing numbers of the test run, each with its name.
+/// Returns the fencing scenarios of the test run, each with its name.
 #[must_use]
 pub fn fencing() -> Vec<(&'static str, Fencing)> {
     let pair = Fencing {
@@ -260,7 +260,7 @@ pub fn fencing() -> Vec<(&'static str, Fencing)> {
     ]
 }
 
-/// The fencing numbers of the long run, each with its name. The last may have more states than there is room for.
+/// Returns the fencing scenarios of the long run, each with its name. The last may have more states than the memory allows.
 #[must_use]
 pub fn fencing_of_the_long_run() -> Vec<(&'static str, Fencing)> {
     let pair = Fencing {
@@ -280,7 +280,7 @@ pub fn fencing_of_the_long_run() -> Vec<(&'static str, Fencing)> {
     ]
 }
 
-/// The permits of the test run, each with its name.
+/// Returns the permit scenarios of the test run, each with its name.
 #[must_use]
 pub fn permits() -> Vec<(&'static str, Permits)> {
     let pair = permits_of_two();
@@ -307,7 +307,7 @@ pub fn permits() -> Vec<(&'static str, Permits)> {
     ]
 }
 
-/// Each rule of permits that can be left out, and what shows why it is there.
+/// Returns each optional rule of permits, with a scenario that needs it.
 #[must_use]
 pub fn permits_without_a_rule() -> Vec<(&'static str, Permits)> {
     let pair = permits_of_two();
@@ -353,17 +353,17 @@ const fn permits_of_two() -> Permits {
     }
 }
 
-/// The calls of one process, which pass the turnstile on.
+/// Returns the scenario with all calls in one process, which hand the turnstile to each other.
 const fn in_one_process(model: Permits) -> Permits {
     Permits { processes: [0, 0, 1, 2], expiries: 2, cuts: 1, ..model }
 }
 
-/// Searches as far as a test may.
+/// Searches up to the limits of a test.
 pub fn search_in_test<M: Model>(model: &M) -> Outcome {
     search(model, TEST_LIMITS)
 }
 
-/// Searches as far as the long run may.
+/// Searches up to the limits of the long run.
 pub fn search_long<M: Model>(model: &M) -> Outcome {
     search(model, LONG_LIMITS)
 }

@@ -7,63 +7,63 @@ use crate::fingerprints::{Fingerprints, fingerprint};
 
 /// A finite transition system with properties of its states.
 pub trait Model {
-    /// One state; `canonical` picks the representative of states that differ by a symmetry only.
+    /// One state. [`canonical`](Self::canonical) selects the representative of states that differ only by a symmetry.
     type State: Copy;
     /// One step, as the trace prints it.
     type Action: Copy + Display;
 
-    /// Where every run begins.
+    /// Returns the initial states of all runs.
     fn initial(&self) -> Vec<Self::State>;
-    /// Every step that is possible in `state`, in an order that depends on `state` alone.
+    /// Adds every step that is possible in `state`, in an order that depends on `state` alone.
     fn actions(&self, state: &Self::State, actions: &mut Vec<Self::Action>);
-    /// The state after `action`.
+    /// Returns the state after `action`.
     fn apply(&self, state: &Self::State, action: Self::Action) -> Self::State;
-    /// The representative of all states that are the same but for a symmetry of the model.
+    /// Returns the representative of all states that are equal except for a symmetry of the model.
     fn canonical(&self, state: Self::State) -> Self::State;
-    /// Appends the state as bytes; states are equal when their bytes are.
+    /// Appends the state as bytes. States are equal if their bytes are.
     fn encode(&self, state: &Self::State, bytes: &mut Vec<u8>);
-    /// Reads back what `encode` has written, and moves `bytes` behind it.
+    /// Reads the bytes that `encode` has written, and moves `bytes` behind them.
     fn decode(&self, bytes: &mut &[u8]) -> Self::State;
-    /// What is wrong with `state`; `stuck` when no step is possible in it.
+    /// Returns the violated property of `state`, if there is one. `stuck` is `true` if no step is possible in it.
     fn violation(&self, state: &Self::State, stuck: bool) -> Option<String>;
-    /// The state in one line, for traces.
+    /// Formats the state in one line, for traces.
     fn show(&self, state: &Self::State) -> String;
 }
 
-/// How far a search may go.
+/// Limits of a search.
 #[derive(Debug, Clone, Copy)]
 pub struct Limits {
-    /// Most states to visit. The set of their fingerprints takes 11 to 22 bytes for each, half as much again while it
+    /// Largest number of states to visit. The set of their fingerprints takes 11 to 22 bytes for each, half as much again while it
     /// grows, and the way back another 5.
     pub states: usize,
-    /// Print a line on standard error for every level of the search.
+    /// If `true`, prints a line on standard error for every level of the search.
     pub progress: bool,
 }
 
-/// What a search has found.
+/// Result of a search.
 #[derive(Debug)]
 pub struct Outcome {
-    /// Different states, after the reduction by symmetry.
+    /// Number of different states, after the reduction by symmetry.
     pub states: usize,
-    /// Length of the longest shortest path: every state is reached within that many steps.
+    /// Length of the longest shortest path: every state is reached within this number of steps.
     pub depth: usize,
-    /// Whether every reachable state was visited.
+    /// `true` if every reachable state was visited.
     pub exhausted: bool,
-    /// The shortest way to break a property.
+    /// Shortest way to break a property.
     pub violation: Option<Violation>,
 }
 
-/// A broken property and how to get there.
+/// A broken property, and the steps to it.
 #[derive(Debug)]
 pub struct Violation {
-    /// Which property, in words.
+    /// Description of the property.
     pub what: String,
-    /// One line per step.
+    /// Trace with one line per step.
     pub trace: String,
 }
 
 impl Outcome {
-    /// Whether the whole model was searched and nothing found.
+    /// Returns `true` if the whole model was searched without a violation.
     #[must_use]
     pub fn is_safe(&self) -> bool {
         self.exhausted && self.violation.is_none()
@@ -81,7 +81,7 @@ impl Display for Outcome {
     }
 }
 
-/// Visits the states of `model` in order of their distance, until one is wrong or none is new.
+/// Visits the states of `model` in the order of their distance, until one is wrong or all are visited.
 pub fn search<M: Model>(model: &M, limits: Limits) -> Outcome {
     let mut search = Search::new(model, limits);
     search.add_initial();
@@ -104,8 +104,8 @@ struct Search<'a, M: Model> {
     model: &'a M,
     limits: Limits,
     seen: Fingerprints,
-    /// For each state in order of discovery: from which one, and by which of its actions. A state itself is kept only
-    /// until it is expanded; the trace is replayed.
+    /// Predecessor of each state in the order of discovery. `choices` has the number of the action. A state itself is kept only
+    /// until it is expanded, so the trace is replayed.
     parents: Vec<u32>,
     choices: Vec<u8>,
     /// States of the next level, encoded, and the number of the first one.
@@ -121,7 +121,7 @@ impl<'a, M: Model> Search<'a, M> {
             model,
             limits,
             seen: Fingerprints::new(),
-            // In one piece: growing would need both pieces for a moment, and untouched pages cost nothing.
+            // Allocated at once: growing would need both allocations for a moment, and untouched pages cost nothing.
             parents: Vec::with_capacity(limits.states),
             choices: Vec::with_capacity(limits.states),
             next: Vec::new(),
@@ -159,7 +159,7 @@ impl<'a, M: Model> Search<'a, M> {
     fn expand_level(&mut self) {
         let level = std::mem::take(&mut self.next);
         let mut bytes = level.as_slice();
-        // States are numbered as they are found.
+        // States are numbered in the order of their discovery.
         let mut index = std::mem::replace(&mut self.level_start, self.parents.len());
         let mut actions = Vec::new();
         while !bytes.is_empty() && self.verdict.is_none() {
@@ -212,7 +212,7 @@ impl<'a, M: Model> Search<'a, M> {
         choices
     }
 
-    /// The step from `state` itself whose result has `canonical` as representative: nodes keep their names in a trace.
+    /// Returns the step from `state` itself whose result has `canonical` as its representative. So nodes keep their names in a trace.
     fn same_step(&self, state: &M::State, canonical: &M::State) -> Option<(M::Action, M::State)> {
         let wanted = self.bytes(canonical);
         let mut actions = Vec::new();

@@ -1,4 +1,4 @@
-//! Fencing numbers: they rise in the order of the holders as the protocol makes them, and not in simpler ways.
+//! Fencing numbers rise in the order of the holders with the rules of the protocol, and do not with simpler rules.
 
 use redlock_model::fencing::{Fencing, Variant};
 use redlock_model::recorded::{Row, Table};
@@ -17,8 +17,8 @@ fn numbers_rise_in_the_order_of_the_holders() {
     assert!(is_up_to_date, "states/fencing.tsv says something else than {rows:#?}: run this with UPDATE_EXPECT=1");
 }
 
-/// So there is no rule that a round needs a ballot of its own, as long as nodes keep their data. A node that has lost its data may accept a
-/// ballot that another token has as its number, and the same ballot may have been accepted elsewhere before. A client
+/// So a round does not need a new ballot, as long as nodes keep their data. A node that has lost its data may accept a
+/// ballot that is already the number of another token, and other nodes may have accepted the same ballot before. Therefore a client
 /// repeats a ballot only within its first try.
 #[test]
 fn the_same_ballot_may_be_proposed_again() {
@@ -28,7 +28,7 @@ fn the_same_ballot_may_be_proposed_again() {
     }
 }
 
-/// Whether any of the searches finds the shortest way to a wrong number.
+/// Returns `true` if any of the searches finds a wrong number.
 fn is_refuted(variant: Variant) -> bool {
     runs::fencing().into_iter().any(|(name, model)| {
         let outcome = runs::search_in_test(&Fencing { variant, ..model });

@@ -1,4 +1,4 @@
-//! Several names: nobody has them while another one does in conflict, and nobody waits for ever.
+//! Several names: two conflicting tokens never hold them at once, and each waiter is served.
 
 use redlock_model::recorded::{Row, Table};
 use redlock_model::runs;
@@ -17,7 +17,7 @@ fn all_names_are_had_alone_and_in_the_end_by_everybody() {
     assert!(is_up_to_date, "states/sets.tsv says something else than {rows:#?}: run this with UPDATE_EXPECT=1");
 }
 
-/// Otherwise the test below could blame a rule for what its requests do anyway.
+/// Otherwise, the test below could blame a rule for a violation that its requests always cause.
 #[test]
 fn with_every_rule_the_same_requests_are_safe() {
     for (rule, model, _) in runs::sets_without_a_rule() {

@@ -1,4 +1,4 @@
-//! A program that locks, beside other code that uses rustls, or beside none: says what has become of the lock.
+//! Program that takes one lock, with or without other code that uses rustls, and prints the outcome.
 
 use redlock_runtime::{LockError, LockManager};
 
@@ -18,7 +18,7 @@ async fn lock(url: String) -> Result<(), LockError> {
     manager.try_acquire("order:7").await?.release().await
 }
 
-/// What code does that leaves the choice of a provider to rustls.
+/// Code that leaves the choice of a crypto provider to rustls.
 #[cfg(any(feature = "rustls-default", feature = "rustls-ring"))]
 fn neighbour() {
     assert!(rustls::crypto::CryptoProvider::get_default().is_none(), "a library has installed a provider");

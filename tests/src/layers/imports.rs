@@ -1,19 +1,19 @@
-//! Which file imports which.
+//! Imports between the files of a crate.
 
 use super::module::{self, Module, Use};
 use super::text::{tokens, without_tests};
 use std::collections::{BTreeMap, BTreeSet};
 
-/// A file names something that another file defines.
+/// Use of a name in one file that another file defines.
 #[derive(Debug)]
 pub(super) struct Import {
     pub(super) from: String,
     pub(super) to: String,
-    /// As it is written, for one of the names that are imported.
+    /// Path as written in the source, for one of the imported names.
     pub(super) path: String,
 }
 
-/// The files that `lib.rs` leads to in a build without tests, and which of them import from which.
+/// Returns the files that are reachable from `lib.rs` in a build without tests, and the imports between them.
 pub(super) fn imports(sources: &BTreeMap<&str, &str>) -> (Vec<String>, Vec<Import>) {
     let mut tree = Tree::default();
     tree.add(sources, "lib.rs", &[]);
@@ -31,7 +31,7 @@ pub(super) fn imports(sources: &BTreeMap<&str, &str>) -> (Vec<String>, Vec<Impor
     (files.into_iter().collect(), imports.collect())
 }
 
-/// `pub use self::file::Name`: the folder's face, and no use of the name.
+/// Returns `true` for `pub use self::file::Name`: it only re-exports the name, and does not use it.
 fn hands_on(module: &Module, used: &Use) -> bool {
     let first = match used.path.as_slice() {
         [own, first, ..] if own == "self" => first,
@@ -41,7 +41,7 @@ fn hands_on(module: &Module, used: &Use) -> bool {
     used.is_public && module.files.contains(first)
 }
 
-/// More names than this are handed on from module to module only in a circle.
+/// Largest number of re-exports that are followed. A longer chain is a cycle.
 const MOST_STEPS: usize = 16;
 
 /// All modules by their paths, with the file of each.
@@ -51,7 +51,7 @@ struct Tree {
 }
 
 impl Tree {
-    /// Reads a file and all that it declares.
+    /// Reads a file and all modules that it declares.
     fn add(&mut self, sources: &BTreeMap<&str, &str>, file: &str, name: &[String]) {
         let Some(text) = sources.get(file) else { return };
         let all = tokens(text);
@@ -71,12 +71,12 @@ impl Tree {
         }
     }
 
-    /// The file that defines what `path` names in the module `from`; `None` outside of the crate.
+    /// Returns the file that defines the target of `path` in the module `from`, or `None` for a path outside of the crate.
     fn file_of(&self, from: &[String], path: &[String], steps: usize) -> Option<String> {
         self.absolute(from, path, steps).and_then(|path| self.find(&path, steps))
     }
 
-    /// The path from the root of the crate.
+    /// Returns the path from the root of the crate.
     fn absolute(&self, from: &[String], path: &[String], steps: usize) -> Option<Vec<String>> {
         let (_, module) = self.modules.get(from)?;
         let mut base = from.to_vec();
@@ -103,7 +103,7 @@ impl Tree {
         Some(base.into_iter().chain(rest.to_vec()).collect())
     }
 
-    /// The file of the module that the path leads to, or of the one that defines the name behind it.
+    /// Returns the file of the module that the path leads to, or the file that defines the name at its end.
     fn find(&self, path: &[String], steps: usize) -> Option<String> {
         let depth =
             (0..=path.len()).rev().find(|depth| path.get(..*depth).is_some_and(|p| self.modules.contains_key(p)))?;
@@ -114,7 +114,7 @@ impl Tree {
         if module.definitions.contains(name) { Some(file.clone()) } else { handed_on().or_else(|| Some(file.clone())) }
     }
 
-    /// The file that a name comes from which a module has by `use`.
+    /// Returns the file that a name comes from if the module has it by `use`.
     fn handed_on(&self, base: &[String], module: &Module, name: &str, steps: usize) -> Option<String> {
         let steps = Some(steps + 1).filter(|steps| *steps < MOST_STEPS)?;
         if let Some(used) = module.uses.iter().find(|used| used.name == name) {
@@ -129,7 +129,7 @@ impl Tree {
     }
 }
 
-/// The folder, with its slash, in which the files of a module's children are.
+/// Returns the folder, with its slash, that contains the files of a module's children.
 fn folder_of_children(file: &str, inside: &[String]) -> String {
     let stem = file.strip_suffix(".rs").unwrap_or(file);
     let own = match stem.strip_suffix("mod").or_else(|| (stem == "lib").then_some("")) {

@@ -1,13 +1,17 @@
-//! The layers of a crate: every import of its sources, held against a list of what stands above what.
+//! Layers of a crate: compares every import of its sources with a list of layers.
 //!
-//! It is a reader of text and not of syntax trees, so it knows only what imports need: `use` in all its forms, paths
-//! that begin with `crate`, `self`, `super`, a child module or an imported name, and which of it is compiled only for
-//! tests.
+//! The sources are read as text, without syntax trees. The reader therefore knows only the parts that imports need:
 //!
-//! 1. `text` splits a file into words and signs, without comments and literals, and takes out what only tests compile.
+//! - `use` in all its forms,
+//! - paths that begin with `crate`, `self`, `super`, a child module or an imported name,
+//! - conditions by which code is compiled only for tests.
+//!
+//! It works in four steps:
+//!
+//! 1. `text` splits a file into words and signs, without comments and literals, and removes test-only code.
 //! 2. `module` reads from them the modules, definitions, `use` declarations and paths of one file.
-//! 3. `imports` follows the `mod` declarations from `lib.rs` on, and finds for each path the file that it leads to: a
-//!    name that a module only hands on leads to the file that defines it.
+//! 3. `imports` follows the `mod` declarations from `lib.rs`, and finds for each path the file that it leads to. A re-exported name leads
+//!    to the file that defines it.
 //! 4. `circles` finds files that import each other.
 
 mod circles;
@@ -20,7 +24,7 @@ use self::imports::{Import, imports};
 use std::collections::BTreeMap;
 use std::path::Path;
 
-/// Which entries of a crate's source folder may import from which.
+/// Rules for imports between the entries of a crate's source folder.
 ///
 /// ```
 /// use redlock_tests::{Layers, Sources};
@@ -39,17 +43,17 @@ use std::path::Path;
 /// ```
 #[derive(Clone, Copy, Debug)]
 pub struct Layers<'a> {
-    /// The layers, lowest first. Each holds the names of files, without `.rs`, and of folders, which may not import
-    /// from each other; `lib.rs` itself is one of them.
+    /// Layers, the lowest first. Each layer lists files, without `.rs`, and folders. Entries of one layer may not import each other.
+    /// `lib.rs` belongs to a layer as well.
     pub order: &'a [&'a [&'a str]],
-    /// Files and folders that no rule holds for, and that nothing is asked about.
+    /// Files and folders that are exempt from all rules.
     pub left_out: &'a [&'a str],
 }
 
 impl Layers<'_> {
-    /// What is wrong, one sentence each: imports from above or beside, circles, and entries without a layer.
+    /// Returns one sentence for each violation: an import from a higher or the same layer, a cycle, or an entry without a layer.
     ///
-    /// What is compiled only for tests is not looked at.
+    /// Test-only code is not checked.
     #[must_use]
     pub fn violations(&self, sources: &Sources) -> Vec<String> {
         let kept = sources.without(self.left_out);
@@ -61,10 +65,10 @@ impl Layers<'_> {
         violations
     }
 
-    /// How the list in a page for readers differs from this one.
+    /// Returns the differences between this list and the list in a page for readers.
     ///
-    /// The list is a fenced block whose first line names the crate, as in `` ```text redlock-macros ``. Each line of it
-    /// is a layer, the highest first: names with commas between them, and after two spaces what the layer is.
+    /// The list on the page is a fenced block whose first line names the crate, as in `` ```text redlock-macros ``.
+    /// Each line of the block is a layer, the highest first: names with commas between them, then two spaces and a description.
     #[must_use]
     pub fn differences_from_page(&self, page: &str, name: &str) -> Vec<String> {
         let listed = page::layers(page, name);
@@ -79,7 +83,7 @@ impl Layers<'_> {
         self.order.iter().position(|layer| layer.contains(&entry))
     }
 
-    /// Files without a layer, and layers without a file.
+    /// Returns the files without a layer, and the layers without a file.
     fn misplaced(&self, files: &[String]) -> Vec<String> {
         let mut entries: Vec<&str> = files.iter().map(|file| entry(file)).collect();
         entries.dedup();
@@ -102,13 +106,13 @@ impl Layers<'_> {
     }
 }
 
-/// The file or folder at the root that a file belongs to.
+/// Returns the file or folder at the root that a file belongs to.
 fn entry(file: &str) -> &str {
     let first = file.split('/').next().unwrap_or(file);
     first.strip_suffix(".rs").unwrap_or(first)
 }
 
-/// The sources of a crate: paths below its source folder, and texts.
+/// Sources of a crate: paths below its source folder, and texts.
 #[derive(Clone, Debug)]
 pub struct Sources(BTreeMap<String, String>);
 
@@ -129,7 +133,7 @@ impl Sources {
 }
 
 impl<'a> FromIterator<(&'a str, &'a str)> for Sources {
-    /// Sources that are in no folder: the path and the text of each file.
+    /// Builds sources that exist only in memory, from the path and the text of each file.
     fn from_iter<I: IntoIterator<Item = (&'a str, &'a str)>>(files: I) -> Self {
         Self(files.into_iter().map(|(file, text)| (file.to_owned(), text.to_owned())).collect())
     }

@@ -1,34 +1,34 @@
-//! What one file says about its modules: their definitions, their `use` declarations, and the paths they name.
+//! Modules of one file: their definitions, their `use` declarations, and the paths in their code.
 
 use super::text::group_at_start;
 use std::collections::BTreeSet;
 
-/// A module of a file: the file itself, or one written inside of it.
+/// Module of a file: the file itself, or an inline module.
 #[derive(Debug, Default)]
 pub(super) struct Module {
-    /// Its name inside the file: nothing for the file itself.
+    /// Name inside the file, empty for the file itself.
     pub(super) name: Vec<String>,
-    /// Modules in files of their own, and modules inside this one.
+    /// All child modules, in files and inline.
     pub(super) children: BTreeSet<String>,
-    /// Those of the children that are in files of their own.
+    /// Child modules that are files.
     pub(super) files: BTreeSet<String>,
-    /// What is defined here, and could be meant by a glob.
+    /// Names that are defined here, and that a glob import could mean.
     pub(super) definitions: BTreeSet<String>,
     pub(super) uses: Vec<Use>,
     /// Paths outside of `use`, of at least two names.
     pub(super) paths: Vec<Vec<String>>,
 }
 
-/// One name that a `use` declaration brings.
+/// One name that a `use` declaration imports.
 #[derive(Debug)]
 pub(super) struct Use {
     pub(super) path: Vec<String>,
-    /// The name by which it is known here; `*` for all names.
+    /// Local name of the import, `*` for a glob.
     pub(super) name: String,
     pub(super) is_public: bool,
 }
 
-/// The modules of a file, the file itself first.
+/// Returns the modules of a file, the file itself first.
 pub(super) fn read(tokens: &[&str]) -> Vec<Module> {
     let mut modules = Vec::new();
     read_module(tokens, Vec::new(), &mut modules);
@@ -54,7 +54,7 @@ fn read_module(tokens: &[&str], name: Vec<String>, modules: &mut Vec<Module>) {
                 read_module(inside, name, modules);
                 reader.rest = after;
             }
-            // `impl Trait + use<..>` is another thing.
+            // `impl Trait + use<..>` is a capture list, and not an import.
             ("use", [next, ..]) if *next != "<" => {
                 let is_public = reader.follows_pub();
                 reader.skip(1);
@@ -79,7 +79,7 @@ fn read_module(tokens: &[&str], name: Vec<String>, modules: &mut Vec<Module>) {
     }
 }
 
-/// Words after which the name of something new stands.
+/// Keywords that are followed by the name of a new item.
 const DEFINING: &[&str] = &["const", "enum", "fn", "static", "struct", "trait", "type", "union"];
 
 fn is_name(token: &str) -> bool {
@@ -98,7 +98,7 @@ impl Reader<'_, '_> {
         self.rest = rest;
     }
 
-    /// Whether `pub` or `pub(..)` stands right before.
+    /// Returns `true` if the previous tokens are `pub` or `pub(..)`.
     fn follows_pub(&self) -> bool {
         match self.before.as_slice() {
             [.., "pub"] => true,
@@ -110,13 +110,13 @@ impl Reader<'_, '_> {
         }
     }
 
-    /// Not in the middle of a path, not after a dot, and not in `pub(in path)`.
+    /// Returns `true` unless the position is inside a path, after a dot, or in `pub(in path)`.
     fn may_begin_a_path(&self) -> bool {
         !matches!(self.before.as_slice(), [.., "::" | "."] | [.., "(", "in"])
     }
 }
 
-/// `a::b::c`, as far as names go.
+/// Reads `a::b::c`, as long as names follow.
 fn path_at_start(tokens: &[&str]) -> Vec<String> {
     let mut path = Vec::new();
     let mut rest = tokens;
@@ -130,7 +130,7 @@ fn path_at_start(tokens: &[&str]) -> Vec<String> {
     path
 }
 
-/// Reads one tree of a `use` declaration, and gives what follows it.
+/// Reads one tree of a `use` declaration. Returns the tokens behind it.
 fn read_use<'t, 'a>(tokens: &'t [&'a str], prefix: &[String], uses: &mut Vec<(Vec<String>, String)>) -> &'t [&'a str] {
     let mut path = prefix.to_vec();
     let mut rest = tokens;
@@ -160,7 +160,7 @@ fn read_use<'t, 'a>(tokens: &'t [&'a str], prefix: &[String], uses: &mut Vec<(Ve
     add_use(path, None, rest, uses)
 }
 
-/// The same tokens from one before `rest` on.
+/// Returns the tokens from the one before `rest` on.
 fn tokens_from<'t, 'a>(tokens: &'t [&'a str], rest: &[&str]) -> &'t [&'a str] {
     tokens.get(tokens.len() - rest.len() - 1..).unwrap_or_default()
 }
@@ -171,7 +171,7 @@ fn add_use<'t, 'a>(
     after: &'t [&'a str],
     uses: &mut Vec<(Vec<String>, String)>,
 ) -> &'t [&'a str] {
-    // `a::{self}` is `a`; a lone `self` is not.
+    // `a::{self}` means `a`. A `self` without a path does not.
     if path.len() > 1 && path.last().is_some_and(|last| last == "self") {
         path.pop();
     }

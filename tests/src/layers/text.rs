@@ -1,6 +1,6 @@
-//! The words and signs of a source file, without what only tests compile.
+//! Splits a source file into words and signs, and removes test-only code.
 
-/// Words without `r#`, `::`, and other signs one by one. Comments, lifetimes and the contents of literals are left out.
+/// Splits a text into words without `r#`, `::`, and other signs one by one. Skips comments, lifetimes and the contents of literals.
 pub(super) fn tokens(text: &str) -> Vec<&str> {
     let mut tokens = Vec::new();
     let mut rest = text;
@@ -36,7 +36,7 @@ fn push_word<'a>(text: &'a str, tokens: &mut Vec<&'a str>) -> &'a str {
     after
 }
 
-/// Behind a literal that begins with letters, as in `r#"a"#`, `b'x'` and `c"a"`.
+/// Returns the text behind a literal that begins with letters, as in `r#"a"#`, `b'x'` and `c"a"`.
 fn after_literal(text: &str) -> Option<&str> {
     let after = text.trim_start_matches(['b', 'c', 'r']);
     let prefix = text.strip_suffix(after).filter(|prefix| prefix.len() <= 2)?;
@@ -62,12 +62,12 @@ fn after_string(text: &str) -> &str {
     text.char_indices().find_map(closes).and_then(|end| text.get(end..)).unwrap_or("")
 }
 
-/// Behind `'a'`, or behind `'a` where that is a lifetime.
+/// Returns the text behind the literal `'a'`, or behind the lifetime `'a`.
 fn after_quote(text: &str) -> &str {
     let inside = text.strip_prefix('\'').unwrap_or(text);
     if let Some(escape) = inside.strip_prefix('\\') {
         let mut chars = escape.chars();
-        // What is escaped may itself be a quote.
+        // An escaped character may itself be a quote.
         chars.next();
         return chars.as_str().split_once('\'').map_or("", |(_, after)| after);
     }
@@ -79,7 +79,7 @@ fn after_quote(text: &str) -> &str {
     }
 }
 
-/// Comments nest.
+/// Returns the text behind a comment. Comments nest.
 fn after_comment(text: &str) -> &str {
     let mut depth = 0_usize;
     let mut rest = text;
@@ -98,7 +98,7 @@ fn after_comment(text: &str) -> &str {
     rest
 }
 
-/// The tokens that a build without tests sees: whatever stands below `#[cfg(test)]`, `#[cfg(fuzzing)]` or `#[test]` is taken out.
+/// Returns the tokens of a build without tests. Removes every item below `#[cfg(test)]`, `#[cfg(fuzzing)]` or `#[test]`.
 pub(super) fn without_tests<'a>(tokens: &[&'a str]) -> Vec<&'a str> {
     let mut kept = Vec::new();
     let mut rest = tokens;
@@ -118,7 +118,7 @@ pub(super) fn without_tests<'a>(tokens: &[&'a str]) -> Vec<&'a str> {
 
 struct Attribute<'t, 'a> {
     is_for_tests: bool,
-    /// `#![..]`, which holds for the whole file.
+    /// `true` for `#![..]`, which applies to the whole file.
     is_inner: bool,
     after: &'t [&'a str],
 }
@@ -138,7 +138,7 @@ fn attribute<'t, 'a>(tokens: &'t [&'a str]) -> Option<Attribute<'t, 'a>> {
     Some(Attribute { is_for_tests, is_inner, after })
 }
 
-/// Whether a condition of `cfg` can only be true in a build of tests, or of fuzz targets.
+/// Returns `true` if a `cfg` condition can only hold in a build of tests or fuzz targets.
 fn needs_tests(predicate: &[&str]) -> bool {
     let parts = |list| group_at_start(list).map(|(inside, _)| split_at_commas(inside)).unwrap_or_default();
     match predicate {
@@ -158,7 +158,7 @@ fn split_at_commas<'t, 'a>(tokens: &'t [&'a str]) -> Vec<&'t [&'a str]> {
     tokens.split(is_comma).filter(|part| !part.is_empty()).collect()
 }
 
-/// What stands in the brackets that `tokens` begins with, and what follows them.
+/// Splits `tokens`, which begin with a bracket, into the contents of the brackets and the tokens behind them.
 pub(super) fn group_at_start<'t, 'a>(tokens: &'t [&'a str]) -> Option<(&'t [&'a str], &'t [&'a str])> {
     let mut depth = 0_usize;
     let closes = |token: &&str| {
@@ -184,7 +184,7 @@ const UP_TO_A_SEMICOLON: &[&str] = &["const", "let", "static", "type", "use"];
 const UP_TO_A_BRACE: &[&str] =
     &["async", "enum", "extern", "fn", "impl", "macro_rules", "mod", "struct", "trait", "union", "unsafe"];
 
-/// Behind the item, the field, the arm or the statement that `tokens` begins with.
+/// Returns the tokens behind the item, field, match arm or statement at the start of `tokens`.
 fn after_item<'t, 'a>(tokens: &'t [&'a str]) -> &'t [&'a str] {
     if let Some(attribute) = attribute(tokens) {
         return after_item(attribute.after);
@@ -199,7 +199,7 @@ fn after_item<'t, 'a>(tokens: &'t [&'a str]) -> &'t [&'a str] {
     let mut before = "";
     while let [first, after @ ..] = rest {
         match *first {
-            // What the item stands in ends before it does.
+            // The surrounding group ends before the item does.
             ")" | "]" | "}" => return rest,
             ";" => return after,
             "," if may_end_with_comma && angles == 0 => return after,

@@ -1,4 +1,4 @@
-//! The connections of one proxy, and their end.
+//! Connections of one proxy, and their end.
 
 use std::net::SocketAddr;
 use std::sync::{Arc, Mutex, PoisonError};
@@ -10,10 +10,10 @@ use tokio::task::JoinHandle;
 use super::flow::{Flow, relay};
 use super::traffic::{Meter, Traffic};
 
-/// What the proxy and its connections share.
+/// State that the proxy shares with its connections.
 #[derive(Debug)]
 pub(super) struct Shared {
-    /// Where new connections lead.
+    /// Address to which new connections lead.
     pub(super) target: watch::Sender<SocketAddr>,
     pub(super) requests: watch::Sender<Flow>,
     pub(super) replies: watch::Sender<Flow>,
@@ -38,7 +38,7 @@ impl Shared {
 
     pub(super) async fn accept(self: Arc<Self>, listener: TcpListener) {
         loop {
-            // Refused by the kernel's limits or gone again already: the next client may fare better.
+            // The kernel's limits refused this client, or it is gone already. The next client may be luckier.
             if let Ok((client, _)) = listener.accept().await {
                 self.open(client);
             }
@@ -46,7 +46,7 @@ impl Shared {
     }
 
     fn open(self: &Arc<Self>, client: TcpStream) {
-        // Under the lock, so that a cut either sees this connection or comes before it.
+        // Holds the lock while it starts the task: a cut either sees this connection, or precedes it.
         let mut connections = self.connections.lock().unwrap_or_else(PoisonError::into_inner);
         connections.retain(|connection| !connection.is_finished());
         let (cut, forgotten) = (self.cuts.subscribe(), self.forgets.subscribe());
@@ -54,7 +54,7 @@ impl Shared {
         connections.push(tokio::spawn(async move { live.serve(client, cut, forgotten).await }));
     }
 
-    /// Tells all connections to reset, and returns them so that the caller can wait for it.
+    /// Tells all connections to reset. Returns their tasks, so that the caller can await them.
     pub(super) fn cut(&self) -> Vec<JoinHandle<()>> {
         let mut connections = self.connections.lock().unwrap_or_else(PoisonError::into_inner);
         self.cuts.send_replace(());
@@ -87,7 +87,7 @@ impl Live {
             reset(&client);
             reset(&server);
         }
-        // Sockets first: whoever sees the counter go down may rely on the connection being gone.
+        // Drops the sockets first: after the counter has decreased, the connection must be gone.
         drop((client, server));
         drop(self);
     }
@@ -98,7 +98,7 @@ impl Live {
         server: &mut TcpStream,
         forgotten: &watch::Receiver<()>,
     ) -> std::io::Result<()> {
-        // A proxy must not add the latency it is not told to add.
+        // The proxy must not add latency by itself.
         client.set_nodelay(true)?;
         server.set_nodelay(true)?;
         let ((from_client, to_client), (from_server, to_server)) = (client.split(), server.split());
@@ -120,6 +120,6 @@ impl Drop for Live {
 
 /// Makes closing the socket send RST, as the kernel of a crashed peer would.
 fn reset(socket: &TcpStream) {
-    // A socket that refuses the option is closed in the ordinary way: the peer sees the end of the stream instead.
+    // If the option fails, the socket closes normally: the peer sees the end of the stream instead.
     let _ = socket.set_zero_linger();
 }

@@ -1,4 +1,4 @@
-//! One direction of one connection: from one socket to the other, as told.
+//! One direction of one connection: copies bytes from one socket to the other, according to the present order.
 
 use std::time::Duration;
 
@@ -9,17 +9,17 @@ use tokio::time::{Instant, sleep_until};
 
 use super::traffic::Meter;
 
-/// What happens to the bytes of one direction.
+/// Treatment of the bytes of one direction.
 #[derive(Clone, Copy, Debug, Default, Eq, PartialEq)]
 pub enum Flow {
     /// Deliver at once.
     #[default]
     Pass,
-    /// Deliver each byte this long after it came in.
+    /// Deliver each byte this long after its arrival.
     Delay(Duration),
-    /// Throw away, the end of the stream included: the other side notices nothing.
+    /// Drop everything, including the end of the stream: the other side notices nothing.
     Drop,
-    /// Keep until another order comes.
+    /// Keep until the next order.
     Hold,
 }
 
@@ -32,16 +32,16 @@ impl Flow {
     }
 }
 
-/// Bytes that came in together; none at the end of the stream.
+/// Bytes that arrived together. Empty at the end of the stream.
 struct Chunk {
     due: Instant,
     bytes: Vec<u8>,
 }
 
-/// Moves bytes until `from` has ended and all is dealt with.
+/// Moves bytes until `from` has ended and all bytes are delivered or dropped.
 ///
-/// Reading goes on whatever the order, so that a delay is latency and does not slow the stream down. The connection drops everything from the
-/// first change of `forgotten` on.
+/// Reading continues under every order, so that a delay adds latency and does not reduce throughput.
+/// From the first change of `forgotten` on, the connection drops everything.
 pub(super) async fn relay(
     from: ReadHalf<'_>,
     to: WriteHalf<'_>,
@@ -82,7 +82,7 @@ async fn deliver(
         let Ok(flow) = orders.wait_for(|flow| *flow != Flow::Hold).await.map(|flow| *flow) else {
             return Ok(());
         };
-        // Nobody looks at this receiver otherwise, so that a change is never seen as old.
+        // This is the only code that reads the receiver, so it never misses a change.
         if flow == Flow::Drop || forgotten.has_changed().unwrap_or(false) {
             meter.dropped(bytes.len());
         } else if bytes.is_empty() {

@@ -12,10 +12,10 @@ use crate::inspector::Inspector;
 use crate::private_dir::PrivateDir;
 use crate::{PATIENCE, eventually_eq, port};
 
-/// Ports tried before giving up; each try fails only if another process was faster.
+/// Number of ports that are tried. A try fails only if another process takes the port first.
 const TRIES: usize = 10;
 
-/// Settings of a [`RedisServer`] to be started.
+/// Settings of a [`RedisServer`] before its start.
 #[derive(Clone, Debug, Default)]
 #[must_use = "nothing runs before `start`"]
 pub struct Builder {
@@ -38,15 +38,15 @@ pub(super) struct Settings {
 }
 
 impl Builder {
-    /// Password of the default user (`requirepass`). Default: none.
+    /// Sets the password of the default user (`requirepass`). Default: none.
     pub fn password(mut self, password: &str) -> Self {
         self.settings.password = Some(password.to_owned());
         self.config("requirepass", &[password])
     }
 
-    /// Adds an ACL user (Redis 6) with the given rules, such as `~* &* +@all`; the URLs then carry this user.
+    /// Adds an ACL user (Redis 6) with the given rules, such as `~* &* +@all`. The URLs then contain this user.
     ///
-    /// The default user stays as it is: set [`password`](Self::password) too when clients without credentials must fail.
+    /// The default user does not change. Set [`password`](Self::password) as well if clients without credentials must fail.
     pub fn user(mut self, name: &str, password: &str, rules: &str) -> Self {
         self.settings.user = Some((name.to_owned(), password.to_owned()));
         let secret = format!(">{password}");
@@ -60,26 +60,27 @@ impl Builder {
         self
     }
 
-    /// Also listens on a TLS port, with a certificate for `127.0.0.1` and `localhost` made now by `openssl`; see
-    /// [`RedisServer::tls_url`]. Default: off.
+    /// Also listens on a TLS port; see [`RedisServer::tls_url`]. `openssl` makes a certificate for `127.0.0.1` and `localhost` now.
+    /// Default: off.
     pub fn tls(mut self) -> Self {
         self.settings.tls = true;
         self
     }
 
-    /// As [`tls`](Self::tls), with certificates that others have as well.
+    /// Enables TLS as [`tls`](Self::tls) does, with certificates that other servers share.
     pub fn tls_with(mut self, certificates: &Certificates) -> Self {
         self.settings.certificates = Some(certificates.clone());
         self.tls()
     }
 
-    /// As [`tls`](Self::tls), and refuses clients without a certificate; see [`RedisServer::client_files`]. Default: off.
+    /// Enables TLS as [`tls`](Self::tls) does, and refuses clients without a certificate; see [`RedisServer::client_files`]. Default:
+    /// off.
     pub fn mutual_tls(mut self) -> Self {
         self.settings.asks_for_certificates = true;
         self.tls()
     }
 
-    /// Starts as a read-only replica of `master`; [`start`](Self::start) returns once the first synchronisation is done.
+    /// Starts as a read-only replica of `master`. [`start`](Self::start) returns after the first synchronisation.
     pub fn replica_of(mut self, master: &RedisServer) -> Self {
         self.settings.is_replica = true;
         if let Some(password) = master.password() {
@@ -93,33 +94,33 @@ impl Builder {
         self.sentinel().config("sentinel", &["monitor", "master", "127.0.0.1", &master.port().to_string(), "1"])
     }
 
-    /// Starts as a Sentinel, which watches what the directives `sentinel monitor` say and serves no keys.
+    /// Starts as a Sentinel, which watches the masters of the `sentinel monitor` directives and serves no keys.
     pub fn sentinel(mut self) -> Self {
         self.settings.is_sentinel = true;
         self
     }
 
-    /// Gives the server a wall clock of its own; see [`RedisServer::set_clock`]. Linux only, by libfaketime. Default: off.
+    /// Gives the server a separate wall clock; see [`RedisServer::set_clock`]. Linux only, by libfaketime. Default: off.
     pub fn own_clock(mut self) -> Self {
         self.settings.has_own_clock = true;
         self
     }
 
-    /// Makes the server answer `unknown command` to `command`, as an older one would: `HELLO` for Redis 5.
+    /// Makes the server answer `unknown command` to `command`, like an older version: `HELLO` for Redis 5.
     pub fn without_command(self, command: &str) -> Self {
         self.config("rename-command", &[command, ""])
     }
 
-    /// Any other directive of the configuration file, with its values; they are quoted here.
+    /// Adds any other directive of the configuration file, with its values. The values are quoted here.
     pub fn config(mut self, directive: &str, values: &[&str]) -> Self {
         self.settings.directives.push(line(directive, values));
         self
     }
 
-    /// Starts the process and returns once it accepts connections.
+    /// Starts the process and returns after it accepts connections.
     ///
     /// # Panics
-    /// When `redis-server` is missing, refuses a setting (the message holds its log) or is not ready within
+    /// If `redis-server` is missing, refuses a setting (the message contains its log) or is not ready within
     /// [`PATIENCE`]. The environment variable `REDIS_SERVER` names another binary.
     pub async fn start(mut self) -> RedisServer {
         let dir = PrivateDir::create();
@@ -143,7 +144,7 @@ impl Settings {
         self.unix_socket.then(|| dir.join("redis.sock"))
     }
 
-    /// `user:password@` as a URL wants it, or nothing.
+    /// Returns `user:password@` for a URL, or an empty string.
     pub(super) fn credentials(&self) -> String {
         match (&self.user, &self.password) {
             (Some((name, password)), _) => {
@@ -154,7 +155,7 @@ impl Settings {
         }
     }
 
-    /// `?user=..&pass=..`, the form of `redis+unix` URLs, or nothing.
+    /// Returns `?user=..&pass=..`, the form of `redis+unix` URLs, or an empty string.
     pub(super) fn credentials_query(&self) -> String {
         match (&self.user, &self.password) {
             (Some((name, password)), _) => {
@@ -165,7 +166,7 @@ impl Settings {
         }
     }
 
-    /// The process is ready; a replica is usable only when it has its master's data.
+    /// Waits until a started process is usable. A replica is usable after it has received its master's data.
     pub(super) async fn wait_until_usable(&self, inspector: &Inspector) {
         if self.is_replica {
             let up = Some("up".to_owned());
@@ -202,7 +203,7 @@ impl Settings {
         add("port", &port.to_string());
         add("dir", &dir.path().to_string_lossy());
         add("daemonize", "no");
-        // The log is how readiness is noticed: to stdout, and with the line that says so.
+        // Logs to stdout, at a level that includes the line about readiness.
         add("logfile", "");
         add("loglevel", "notice");
         if self.is_sentinel {
@@ -210,7 +211,7 @@ impl Settings {
         }
         add("save", "");
         add("appendonly", "no");
-        // A replica of ours must not wait five seconds for other replicas to join.
+        // Our replicas must not wait five seconds for other replicas to join.
         add("repl-diskless-sync", "yes");
         add("repl-diskless-sync-delay", "0");
         if let Some(socket) = self.socket_file(dir) {
@@ -226,7 +227,7 @@ impl Settings {
     }
 }
 
-/// One line of the configuration file; in its quoted form only quotes and backslashes are special.
+/// Formats one line of the configuration file. In its quoted form, only quotes and backslashes are special.
 fn line(directive: &str, values: &[&str]) -> String {
     let mut line = directive.to_owned();
     for value in values {

@@ -1,4 +1,4 @@
-//! A certificate authority and a server certificate for loopback, made by the `openssl` command.
+//! Certificate authority and server certificate for loopback, made by the `openssl` command.
 
 use std::fs;
 use std::path::PathBuf;
@@ -10,16 +10,17 @@ use tokio::process::Command;
 use crate::external::OPENSSL;
 use crate::private_dir::PrivateDir;
 
-/// Not an authority itself (rustls refuses those as servers), and named as clients will call it.
+/// Extensions of the certificates. They do not mark an authority, since rustls refuses such a server, and they contain the names that
+/// clients use.
 const EXTENSIONS: &str = "basicConstraints=CA:FALSE\nsubjectAltName=IP:127.0.0.1,DNS:localhost\n";
 const NEW_KEY: &str = "-newkey ec -pkeyopt ec_paramgen_curve:prime256v1 -nodes";
 
-/// An authority, with the certificate of a server on loopback and that of a client, in a folder of their own.
+/// Authority with the certificates of a server on loopback and of a client, in a private folder.
 #[derive(Clone, Debug)]
 pub struct Certificates(Arc<PrivateDir>);
 
 impl Certificates {
-    /// Valid for two days: longer than any test run, too short to be of use to anybody else.
+    /// Makes certificates that are valid for two days: longer than any test run, and too short for any other use.
     pub async fn generate() -> Self {
         let dir = PrivateDir::create();
         fs::write(dir.join("server.ext"), EXTENSIONS).expect("server.ext is written");
@@ -32,8 +33,9 @@ impl Certificates {
         Self(Arc::new(dir))
     }
 
-    /// A server certificate that is signed by its own key, as `openssl req -x509` makes it, with further `options` such as `-addext
-    /// subjectAltName=IP:127.0.0.1`. Its name is `localhost`. There is no other authority, and no certificate of a client.
+    /// Makes a server certificate that is signed by its own key, as `openssl req -x509` does. `options` may contain further arguments,
+    /// such as `-addext subjectAltName=IP:127.0.0.1`. The certificate is for `localhost`. There is neither an authority nor a client
+    /// certificate.
     pub async fn self_signed(options: &str) -> Self {
         let dir = PrivateDir::create();
         let options = if options.is_empty() { String::new() } else { format!(" {options}") };
@@ -46,7 +48,7 @@ impl Certificates {
         Self(Arc::new(dir))
     }
 
-    /// Makes the server certificate anew, so that it expired yesterday. It is signed by its own key.
+    /// Replaces the server certificate by one that expired yesterday and is signed by its own key.
     pub async fn expired(self) -> Self {
         openssl(&self.0, "x509 -in server.crt -signkey server.key -days -1 -out expired.crt").await;
         for name in ["server.crt", "ca.crt"] {
@@ -59,12 +61,12 @@ impl Certificates {
         self.0.join("ca.crt")
     }
 
-    /// The certificate of the client, and its key.
+    /// Returns the certificate of the client, and its key.
     pub(super) fn client_files(&self) -> [PathBuf; 2] {
         ["client.crt", "client.key"].map(|file| self.0.join(file))
     }
 
-    /// The directives of `redis.conf` that name the files of the server.
+    /// Returns the directives of `redis.conf` that name the files of the server.
     pub(super) fn directives(&self) -> impl Iterator<Item = (&'static str, PathBuf)> {
         let files = [("tls-ca-cert-file", "ca.crt"), ("tls-cert-file", "server.crt"), ("tls-key-file", "server.key")];
         files.into_iter().map(|(directive, file)| (directive, self.0.join(file)))

@@ -1,4 +1,4 @@
-//! A wall clock of its own for one server, by libfaketime.
+//! Separate wall clock for one server, by libfaketime.
 
 use std::fs;
 use std::path::PathBuf;
@@ -7,11 +7,11 @@ use std::sync::LazyLock;
 
 use crate::external::LIBFAKETIME;
 
-/// The file that libfaketime reads at every look at the clock: by how many seconds it is ahead.
+/// File that libfaketime reads at every look at the clock. It contains the number of seconds by which the clock is ahead.
 #[derive(Clone, Debug)]
 pub(super) struct FakeClock(PathBuf);
 
-/// Where the packages of the distributions put it.
+/// Path of the library as the Linux distributions install it.
 static LIBRARY: LazyLock<PathBuf> = LazyLock::new(|| {
     let triplet = format!("{}-linux-gnu", std::env::consts::ARCH);
     let places = [&format!("lib/{triplet}"), "lib64", "lib"].map(|lib| format!("/usr/{lib}/faketime/libfaketime.so.1"));
@@ -19,16 +19,17 @@ static LIBRARY: LazyLock<PathBuf> = LazyLock::new(|| {
 });
 
 impl FakeClock {
-    /// In `file`, and right at first.
+    /// Creates the clock in `file`, at first without a difference.
     pub(super) fn create(file: PathBuf) -> Self {
         let clock = Self(file);
         clock.set(0);
         clock
     }
 
-    /// Sets it to `millis` milliseconds ahead of the real time; behind, if negative. On return every command sees it.
+    /// Sets the clock to `millis` milliseconds ahead of the real time, or behind it if negative. After the return, every command sees the
+    /// new time.
     pub(super) fn set(&self, millis: i64) {
-        // Renamed into its place, as half of a number is a number, too.
+        // Renames the file into its place: a reader could take half of a number for a complete one.
         let new = self.0.with_extension("new");
         let (sign, millis) = (if millis < 0 { '-' } else { '+' }, millis.unsigned_abs());
         let text = format!("{sign}{}.{:03}\n", millis / 1000, millis % 1000);
@@ -36,14 +37,14 @@ impl FakeClock {
         fs::rename(&new, &self.0).expect("the clock is set");
     }
 
-    /// Makes the program of `command` run by it. Timers, which count the time that passes, stay as they are.
+    /// Makes the program of `command` use this clock. Timers, which measure durations, are not affected.
     pub(super) fn install(&self, command: &mut Command) {
-        // With the allocator of the C library before the one that the server brings: that one asks for the time when
-        // libfaketime needs memory to begin, and neither gets on.
+        // Loads the allocator of the C library before the allocator of the server.
+        // The server's allocator asks for the time while libfaketime needs memory to start, so the two would wait for each other.
         command.env("LD_PRELOAD", format!("{} libc.so.6", LIBRARY.display()));
         command.env_remove("FAKETIME").env("FAKETIME_TIMESTAMP_FILE", &self.0);
         command.env("FAKETIME_NO_CACHE", "1");
-        // The second is what older versions call it.
+        // The second variable is the name in older versions.
         command.env("FAKETIME_DONT_FAKE_MONOTONIC", "1").env("DONT_FAKE_MONOTONIC", "1");
     }
 }

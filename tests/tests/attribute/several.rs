@@ -1,4 +1,4 @@
-//! `key = [..]` and `path = ".."`: what the attribute asks for is what a request by hand asks for.
+//! `key = [..]` and `path = ".."`: the attribute requests exactly what a manual request with the same keys does.
 
 use redlock_runtime::{LockError, LockGuard, LockManager, LockPath, LockRequest, Mode, distributed_lock};
 
@@ -56,7 +56,7 @@ fn refused<T: std::fmt::Debug>(outcome: Result<T, LockError>, expected: &str) {
     assert_eq!(refused_value(outcome, expected).0, None);
 }
 
-/// Which placeholder is to blame, and what is wrong with its value.
+/// Checks the error, and returns the placeholder that caused it and the problem of its value.
 #[track_caller]
 fn refused_value<T: std::fmt::Debug>(
     outcome: Result<T, LockError>,

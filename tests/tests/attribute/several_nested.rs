@@ -1,9 +1,9 @@
-//! Several keys and paths in the bodies of others, and what is told of them.
+//! Nested calls for several keys and paths, and the errors that they return.
 
 use redlock_runtime::{LockError, LockManager, LockPart, LockPath, LockRequest, Mode, distributed_lock};
 use std::time::Duration;
 
-/// Bodies that do not see their guards, so that nobody gives their locks back meanwhile.
+/// Functions whose bodies have no access to their guards, and so cannot release them early.
 macro_rules! outer {
     ($($name:ident: $option:ident = $what:tt $(, $mode:ident)?;)*) => {$(
         #[distributed_lock($option = $what $(, mode = $mode)?, manager = manager)]
@@ -25,7 +25,7 @@ outer! {
     two_leaves: path = ["/T/x", "/T/y"];
 }
 
-/// What a call for `inner` is told in the body of an `outer` one.
+/// Returns the outcome of a call for `inner` in the body of an `outer` call.
 macro_rules! nested {
     ($outer:ident, $inner:expr) => {
         $outer(&LockManager::in_memory(), $inner).await

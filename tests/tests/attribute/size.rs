@@ -1,4 +1,4 @@
-//! How much a lock adds to the future of a function.
+//! Size that a lock adds to the future of a function.
 #![allow(deprecated, reason = "the key matters to nobody here")]
 
 use redlock_runtime::{LockError, distributed_lock};
@@ -24,10 +24,10 @@ plain_and_locked!(ordinary, ordinary_locked, (id: u64, name: String, values: [u6
     Ok(doubled.iter().chain(&values).sum::<u64>() + name.len() as u64)
 });
 
-/// 4 KiB without a `Drop`, which nobody may copy.
+/// 4 KiB that has no `Drop`, and must not be copied.
 struct Large(#[expect(dead_code, reason = "only its size counts")] [u8; 4096]);
 
-/// What is not used is not even stored by a plain function, unless it has a `Drop`.
+/// Functions with an unused argument. A plain function does not even store it, unless it has a `Drop`.
 macro_rules! with_unused {
     ($plain:ident, $locked:ident, ($($arguments:tt)*)) => {
         #[expect(unused_variables)]

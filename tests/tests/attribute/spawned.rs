@@ -28,7 +28,7 @@ fn cause<T: std::fmt::Debug>(ended: Result<T, LockError>) -> LossCause {
     }
 }
 
-/// Counts the writes of a task, and knows when the task is gone.
+/// Counts the writes of a task, and records that the task was dropped.
 #[derive(Clone, Default)]
 struct Storage {
     writes: Arc<AtomicU64>,
@@ -53,12 +53,12 @@ impl Storage {
     }
 }
 
-/// A task that writes in the scope of an inherited lock.
+/// Spawns a task that writes in the scope of an inherited lock.
 fn writer(lock: Inherited, storage: &Storage) -> JoinHandle<Result<(), LockError>> {
     tokio::spawn(lock.scope(storage.clone().write()))
 }
 
-/// A task that does nothing in the scope of an inherited lock, so that only a wake-up can end it.
+/// Spawns a task that does nothing in the scope of an inherited lock, so that only a wake-up can end it.
 fn idle(lock: Inherited, storage: &Storage) -> JoinHandle<Result<(), LockError>> {
     let storage = storage.clone();
     tokio::spawn(lock.scope(async move {
@@ -67,7 +67,7 @@ fn idle(lock: Inherited, storage: &Storage) -> JoinHandle<Result<(), LockError>>
     }))
 }
 
-/// How the parent reacts to the loss.
+/// Reaction of the parent to the loss.
 #[derive(Clone, Copy, Debug)]
 enum Parent {
     IsStopped,
@@ -108,7 +108,7 @@ async fn loss_of_the_lock_stops_a_detached_task() {
             let next = manager.acquire(request().wait(2 * TTL)).await.unwrap();
             let before = storage.count();
             assert!(before > 100, "{parent:?}: it wrote while the lock was held");
-            // The task may be dropped a moment later, but it is not polled any more.
+            // The task may be dropped a moment later, but it is not polled after the loss.
             sleep(TTL).await;
             assert_eq!(storage.count(), before, "{parent:?}");
             assert!(storage.is_dropped(), "{parent:?}");
@@ -159,7 +159,7 @@ async fn lost_can_be_awaited_again_after_it_was_dropped() {
     assert_eq!(cause::<()>(Err(error.expect("it is woken"))), LossCause::Released);
 }
 
-/// How the guard of a parent ends while its task runs on.
+/// End of the guard of a parent while its task continues.
 type Ends = fn(LockGuard) -> Option<LockGuard>;
 
 #[tokio::test(start_paused = true)]
@@ -175,7 +175,7 @@ async fn scope_ends_with_the_guard() {
             None
         }),
     ];
-    // The lock goes to the servers, stays with this process, or goes to another call of it: without a command in the last two.
+    // The lock is released to the servers, stays with this process, or is handed to another call of it. The last two send no command.
     for (lingers, is_wanted) in [(false, false), (true, false), (false, true)] {
         for (how, end) in ends {
             let shown = format!("{how}, {lingers}, {is_wanted}");
@@ -211,7 +211,7 @@ async fn panic_of_a_task_leaves_the_lock_and_other_tasks_alone() {
     let error = tokio::spawn(panicking).await.unwrap_err();
     assert!(error.is_panic());
     guard.ensure_held().unwrap();
-    // The thread has no frame left: a call here has no lock to enter.
+    // The thread has no frame left, so a call here has no lock to re-enter.
     let outside = manager.acquire(request().reentrant()).await.unwrap_err();
     assert!(matches!(outside, LockError::TimedOut { .. }), "{outside}");
     drop(guard.inherit().scope(manager.acquire(request().reentrant())).await.unwrap().unwrap());
@@ -287,7 +287,7 @@ async fn book(id: u64, depth: u64) -> Result<u64, LockError> {
     tokio::spawn(lock.inherit().scope(book_deeper(id, depth - 1))).await.unwrap()?
 }
 
-/// The same with a type of its own, as recursion needs.
+/// Calls `book` through a boxed future, which recursion needs.
 fn book_deeper(id: u64, depth: u64) -> Pin<Box<dyn Future<Output = Result<u64, LockError>> + Send>> {
     Box::pin(book(id, depth))
 }
@@ -300,7 +300,7 @@ async fn audit(id: u64) -> Result<u64, LockError> {
 #[tokio::test(start_paused = true)]
 async fn task_inherits_the_scoped_manager() {
     let [ours, theirs] = [LockManager::in_memory(), LockManager::in_memory()];
-    // From task to task, by the lock of the nested call before.
+    // Each task inherits the lock of the nested call that spawned it.
     assert_eq!(ours.scope(book(7, 5)).await.unwrap(), 7);
     let spawned = async |lock: Inherited| tokio::spawn(lock.scope(audit(7))).await.unwrap().unwrap();
     let (with, without) = ours
@@ -314,7 +314,7 @@ async fn task_inherits_the_scoped_manager() {
     assert_eq!(with.unwrap(), 7);
     assert!(matches!(without, Err(LockError::NotInstalled)), "{without:?}");
 
-    // A scope inside replaces it, and it replaces a scope outside.
+    // An inner scope replaces the inherited manager, and the inherited manager replaces that of an outer scope.
     let _taken = theirs.acquire("audit:7").await.unwrap();
     let fails =
         |outcome: Result<u64, LockError>| assert!(matches!(outcome, Err(LockError::TimedOut { .. })), "{outcome:?}");
@@ -322,7 +322,7 @@ async fn task_inherits_the_scoped_manager() {
     fails(lock.0.clone().scope(theirs.scope(audit(7))).await.unwrap());
     assert_eq!(theirs.scope(lock.0.clone().scope(audit(7))).await.unwrap().unwrap(), 7);
     drop(lock);
-    // If the parent has no scope, the task keeps its own.
+    // If the parent has no scope, the task keeps its present manager.
     let guard = ours.acquire(request()).await.unwrap();
     assert_eq!(ours.scope(guard.inherit().scope(audit(7))).await.unwrap().unwrap(), 7);
     fails(theirs.scope(guard.inherit().scope(audit(7))).await.unwrap());

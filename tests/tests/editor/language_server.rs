@@ -1,4 +1,4 @@
-//! As much of a client of the language server protocol as the tests need.
+//! Minimal client of the language server protocol.
 
 use crate::project::Project;
 use serde_json::{Value, json};
@@ -9,11 +9,11 @@ use tokio::io::{AsyncBufReadExt, AsyncReadExt, AsyncWriteExt, BufReader};
 use tokio::process::{Child, ChildStdin, ChildStdout, Command};
 use tokio::time::timeout;
 
-/// Longer than it takes to build the macros and to read all crates on a machine that is busy.
+/// Longer than the build of the macros and the analysis of all crates take on a busy machine.
 const PATIENCE: Duration = Duration::from_secs(600);
 
 /// # Errors
-/// What is missing, and how to get it.
+/// The missing tool, and how to install it.
 pub(crate) fn look_for_tools() -> Result<(), &'static str> {
     let output = |program: &str, argument: &[&str]| {
         let output = Blocking::new(program).args(argument).stderr(Stdio::null()).output().ok()?;
@@ -40,7 +40,7 @@ pub(crate) struct LanguageServer {
 
 impl LanguageServer {
     pub(crate) async fn start(project: &Project) -> Self {
-        // The same as that of the tests: there the macros are built already.
+        // Shares the target folder of the tests, which contains the compiled macros.
         let target = Path::new(env!("CARGO_TARGET_TMPDIR")).parent().unwrap();
         let mut command = Command::new("rust-analyzer");
         command.current_dir(&project.folder).env("CARGO_TARGET_DIR", target).env("CARGO_NET_OFFLINE", "true");
@@ -52,7 +52,7 @@ impl LanguageServer {
         server
     }
 
-    /// Opens the project, and waits until all of it is read.
+    /// Opens the project, and waits until rust-analyzer has read all of it.
     async fn open(&mut self, project: &Project) {
         let capabilities = json!({
             "experimental": { "serverStatusNotification": true },
@@ -86,7 +86,7 @@ impl LanguageServer {
         hover["contents"]["value"].as_str().unwrap_or_default().to_owned()
     }
 
-    /// Where what stands at the position is defined, in the project.
+    /// Returns the definitions, in the project, of the symbol at the position.
     pub(crate) async fn definitions(&mut self, position: Value) -> Vec<Value> {
         let found = self.at("textDocument/definition", position, json!({})).await;
         let found = found.as_array().cloned().unwrap_or_default();
@@ -97,13 +97,13 @@ impl LanguageServer {
             .collect()
     }
 
-    /// The edits of the source that a new name calls for.
+    /// Returns the edits of the source for a rename.
     pub(crate) async fn rename(&mut self, position: Value, name: &str) -> Vec<Value> {
         let edit = self.at("textDocument/rename", position, json!({ "newName": name })).await;
         edit["documentChanges"][0]["edits"].as_array().unwrap_or_else(|| panic!("{edit}")).clone()
     }
 
-    /// The names that can stand at the position, and what is said about each.
+    /// Returns the names that can be completed at the position, with their details.
     pub(crate) async fn completions(&mut self, position: Value) -> Vec<(String, String)> {
         let found = self.at("textDocument/completion", position, json!({})).await;
         let text = |value: &Value| value.as_str().unwrap_or_default().to_owned();
@@ -111,7 +111,7 @@ impl LanguageServer {
         items.iter().map(|item| (text(&item["label"]), text(&item["documentation"]["value"]))).collect()
     }
 
-    /// Asks about a position in the source.
+    /// Sends a request about a position in the source.
     async fn at(&mut self, method: &str, position: Value, mut params: Value) -> Value {
         params["textDocument"] = json!({ "uri": self.uri });
         params["position"] = position;
@@ -139,7 +139,7 @@ impl LanguageServer {
         self.stdin.flush().await.unwrap();
     }
 
-    /// The next message. What the server itself asks for is refused.
+    /// Returns the next message. Refuses the server's own requests.
     async fn receive(&mut self) -> Value {
         let message = timeout(PATIENCE, self.read()).await.expect("the server says something");
         if message.get("method").is_some() && message.get("id").is_some() {

@@ -1,6 +1,6 @@
-//! What rust-analyzer makes of the attribute: the key and the options are followed, shown, renamed and completed.
+//! Support of the attribute in rust-analyzer: navigation, hover, rename and completion for the key and the options.
 //!
-//! Left out, and said so, where rust-analyzer or the sources of the standard library are not installed:
+//! The test is skipped, with a message, if rust-analyzer or the sources of the standard library are not installed:
 //! `rustup component add rust-analyzer rust-src`.
 #![allow(
     clippy::expect_used,
@@ -18,7 +18,7 @@ use crate::project::{Project, workspace};
 use std::collections::BTreeSet;
 use std::io::Write;
 
-/// `|` is where somebody points at, or types.
+/// Source of the project. The tables below mark the position of the cursor with `|`.
 const SOURCE: &str = r##"
 use redlock_runtime::{LockError, LockManager, distributed_lock};
 
@@ -91,7 +91,7 @@ const DEFINITIONS: [(&str, &str); 5] = [
     ("{self.ten|ant}", "pub |tenant: u64"),
 ];
 
-/// What is renamed to `other`, and what then stands in the source.
+/// Symbols that are renamed to `other`, and the resulting source.
 const RENAMES: [(&str, &str); 4] = [
     ("capture(|order", r#""order:{other.id}:{REGION}""#),
     ("{or|der.id}", "pub async fn capture(other: Order, amount: u64)"),
@@ -99,10 +99,10 @@ const RENAMES: [(&str, &str); 4] = [
     ("{fi|rst.id}", r#"key("refund:{other.id}:{limit}", other = order,"#),
 ];
 
-/// Where an option is typed, or may be.
+/// Positions at which an option is typed, or could be.
 const COMPLETIONS: [&str; 3] = [r#""typed:{id}", wai|)"#, r#""next:{id}", |)"#, ", t|tl = 30"];
 
-/// The options, as the reference of the attribute lists them.
+/// Returns the options that the reference of the attribute lists.
 fn options() -> BTreeSet<String> {
     let page = std::fs::read_to_string(workspace().join("redlock-runtime/docs/distributed_lock.md")).unwrap();
     let rows = page.lines().skip_while(|line| !line.starts_with("| option |")).skip(2);
@@ -117,7 +117,7 @@ fn options() -> BTreeSet<String> {
 fn every_option_is_documented_for_editors() {
     let text = std::fs::read_to_string(workspace().join("redlock-runtime/src/private/options.rs")).unwrap();
     let items = text.lines().filter_map(|line| line.strip_prefix("pub type ")?.split(' ').next());
-    // There is no item of that name.
+    // `crate` is a keyword, so its item has another name.
     let items: BTreeSet<_> = items.map(|name| name.replace("crate_", "crate")).collect();
     assert_eq!(items, options());
 }
@@ -125,7 +125,7 @@ fn every_option_is_documented_for_editors() {
 #[tokio::test]
 async fn keys_and_options_are_at_home_in_the_editor() {
     if let Err(missing) = language_server::look_for_tools() {
-        // Past the harness, which would show it only if the test failed.
+        // Bypasses the test harness, which would show the message only if the test failed.
         writeln!(std::io::stderr(), "left out: rust-analyzer on the attribute, because {missing}").unwrap();
         return;
     }

@@ -1,4 +1,4 @@
-//! The events about calls and locks, each seen to happen.
+//! Events about calls and locks. The tests provoke each event, and observe it.
 
 use crate::subscriber::{Told, event, events, keep_all, spans};
 use redlock_runtime::admin::BreakOptions;
@@ -23,7 +23,7 @@ async fn manager(nodes: &Nodes) -> LockManager {
     manager
 }
 
-/// The only event of that name about `key`.
+/// Returns the only event of that name about `key`.
 fn only(name: &str, key: &str) -> Told {
     let found = events(name, key);
     assert_eq!(found.len(), 1, "{found:#?}");
@@ -106,7 +106,7 @@ async fn calls_without_a_quorum_are_told_once_a_second_with_their_number() {
     let manager = manager(&nodes).await;
     nodes[0].stop().await;
     let request = || LockRequest::new("events:gone").wait(Wait::None);
-    // The first is told at once, and those of the second after it together, when the next one comes.
+    // The first failure is reported at once. The later failures of the second are reported together, with the next one.
     let mut told = Vec::new();
     while told.len() < 2 {
         manager.acquire(request()).await.unwrap_err();
@@ -125,7 +125,7 @@ async fn a_lost_lock_is_told_once_whoever_notices_it() {
     let request = |key: &'static str| LockRequest::new(key).ttl(TTL);
     let delete = async |key: &str| nodes[0].inspect().command::<i64>(&["DEL", key]).await;
 
-    // The body, which is stopped.
+    // Noticed by the body, which is stopped.
     let body = async |_: &LockGuard| {
         delete("lost:body").await;
         pending::<Result<(), LockError>>().await
@@ -136,14 +136,14 @@ async fn a_lost_lock_is_told_once_whoever_notices_it() {
     assert_eq!(told.field("cause"), "the nodes report that this process does not hold it any more");
     assert!(told.field("held_ms").parse::<u64>().is_ok() && told.field("site").contains("events.rs:"), "{told:?}");
 
-    // The watchdog, for a guard that nobody looks at.
+    // Noticed by the watchdog, for a guard that is not polled.
     let guard = manager.acquire(request("lost:guard")).await.unwrap();
     delete("lost:guard").await;
     event("lost", "lost:guard").await;
     assert!(guard.ensure_held().is_err());
     drop(guard);
 
-    // The end of a lease that is not renewed, or may not be any longer.
+    // The end of a lease that is not renewed, or may not be renewed any longer.
     let guard = manager.acquire(request("lost:lease").without_renewal()).await.unwrap();
     assert_eq!(event("lost", "lost:lease").await.field("cause"), "its lease expired, and renewal was off");
     drop(guard);
@@ -151,7 +151,7 @@ async fn a_lost_lock_is_told_once_whoever_notices_it() {
     assert_eq!(event("lost", "lost:max").await.field("cause"), "it was held for the whole `max_hold`");
     drop(guard);
 
-    // Nobody before the end, because the thread was blocked.
+    // Not noticed before the drop, because the thread was blocked.
     let guard = LockManager::in_memory().acquire(request("lost:blocked").without_renewal()).await.unwrap();
     std::thread::sleep(TTL);
     drop(guard);
@@ -213,7 +213,7 @@ async fn a_nested_call_that_is_lost_with_its_caller_has_lost_its_lock() {
         only("lost", label);
         assert_eq!(crate::subscriber::spans("redlock.hold", label)[0].field("outcome"), "lost", "{label}");
     }
-    // A guard that is given back too late.
+    // A guard that is released too late.
     let outer = manager.acquire(request("outer guard").max_hold(TTL)).await.unwrap();
     let inner = outer.scope(manager.acquire(request("inner guard"))).await.unwrap();
     event("lost", "outer guard").await;
@@ -268,7 +268,7 @@ async fn a_lock_that_is_gone_at_its_release_was_released_late() {
     drop(guard);
     let told = event("released_late", "events:late").await;
     assert!(told.level == Level::WARN && told.field("node").starts_with("127.0.0.1:"), "{told:?}");
-    // Nobody has known of it while the lease was proven.
+    // The deletion went unnoticed while the lease was proven.
     assert!(events("lost", "events:late").is_empty());
 }
 
@@ -320,7 +320,7 @@ async fn a_broken_lock_leaves_a_trail_at_the_breaker_and_at_the_holder() {
     let (holder, operator) = (manager(&nodes).await, manager(&nodes).await);
     let guard = holder.acquire(LockRequest::new("events:broken").ttl(TTL)).await.unwrap();
     let token = guard.token().to_string();
-    // Its channels are open then, so that it can be notified.
+    // After this, its channels are open, and it can be notified.
     holder.check().await;
     let options = || BreakOptions::foreign(&token).reason("ticket 4711\nERROR forged");
     let (report, lost) = tokio::join!(operator.break_lock("events:broken", options()), async {

@@ -1,4 +1,4 @@
-//! What whoever observes a process is told: spans, events and numbers, and that the page about them is true.
+//! Spans, events and numbers about a process, and the accuracy of the page that documents them.
 #![allow(clippy::unwrap_used, clippy::indexing_slicing, clippy::panic, reason = "helpers of tests are tests too")]
 
 mod events;

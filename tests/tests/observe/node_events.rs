@@ -1,4 +1,4 @@
-//! The events about servers, each seen to happen.
+//! Events about servers. The tests provoke each event, and observe it.
 
 use crate::subscriber::{event, events, keep_all};
 use redlock_runtime::{LockError, LockManager, LockRequest};
@@ -40,16 +40,16 @@ async fn a_server_that_goes_and_comes_back_is_told_on_each_change() {
     assert!(told.level == Level::WARN && told.field("abstains_ms").parse::<u64>().unwrap() > 1000, "{told:?}");
     let reconnections = async || manager.stats().nodes.iter().map(|stats| stats.reconnections).collect::<Vec<_>>();
     eventually_eq(PATIENCE, "the node is counted", vec![1, 0, 0], reconnections).await;
-    // That it is back is told, although that it was there was told just before.
+    // The reconnect is reported, although the first connection was reported shortly before.
     eventually(PATIENCE, "it is back", async || match events("node_up", &node).len() {
         2 => Ok(()),
         other => Err(format!("{other} times")),
     })
     .await;
-    // In the order in which it was.
+    // The last event is the reconnect.
     let all: Vec<_> = ["node_up", "node_down"].iter().flat_map(|name| events(name, &node)).collect();
     assert_eq!(all.iter().max_by_key(|told| told.before).unwrap().name, "node_up", "{all:#?}");
-    // Another connection to the same process, which still abstains, is no restart.
+    // A new connection to the same process, which still abstains, is not a restart.
     let restarts = events("node_restarted", &node).len();
     assert!(nodes[0].inspect().kill_clients().await > 0);
     eventually_eq(PATIENCE, "it has come back again", vec![2, 0, 0], reconnections).await;
@@ -114,7 +114,7 @@ async fn two_names_of_one_server_are_told() {
         if tries.parse::<u64>().unwrap() > 12 { Ok(()) } else { Err(tries.to_owned()) }
     };
     eventually(PATIENCE, "it is tried again and again", tries).await;
-    // Which is no restart, and told once.
+    // This is not a restart, and is reported once.
     let port = server.port().to_string();
     assert_eq!((events("node_restarted", &port).len(), events("same_server", &port).len()), (0, 1));
 }

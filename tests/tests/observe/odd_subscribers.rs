@@ -1,4 +1,4 @@
-//! Subscribers that come back, that panic, or that want events alone.
+//! Subscribers that call the library, that panic, or that receive only events.
 
 use redlock_runtime::{LockManager, LockRequest};
 use std::sync::{Arc, Mutex};
@@ -9,7 +9,7 @@ use tracing::{Event, Metadata, Subscriber};
 /// Short, because the tests wait for its end. Too short: a lock is lost when a busy machine pauses between two calls.
 const TTL: Duration = Duration::from_secs(2);
 
-/// Does something odd with each event, whose name it keeps.
+/// Performs an odd action with each event, and records the name of the event.
 struct Odd<F> {
     wants_spans: bool,
     does: F,
@@ -41,17 +41,17 @@ impl<F: Fn() + Send + Sync + 'static> Subscriber for Odd<F> {
     fn exit(&self, _: &Id) {}
 }
 
-/// The names of the events while locks of `manager` are taken, passed on, lost and given back too late.
+/// Returns the names of the events while locks of `manager` are acquired, handed over, lost and released too late.
 async fn told(manager: &LockManager, wants_spans: bool, does: impl Fn() + Send + Sync + 'static) -> Vec<&'static str> {
     let names = Arc::<Mutex<Vec<_>>>::default();
     let _subscribed = tracing::subscriber::set_default(Odd { wants_spans, does, names: Arc::clone(&names) });
     let request = || LockRequest::new("odd").ttl(TTL).without_renewal();
-    // Nobody looks at it until it is given back, when the node answers at once that it is not ours.
+    // The loss stays unnoticed until the release, when the node answers at once that the lock is not ours.
     let late = manager.acquire(request()).await.unwrap();
     std::thread::sleep(TTL);
     drop(late);
     manager.try_acquire(LockRequest::new("odd")).await.unwrap().release().await.unwrap();
-    // It passes on while it is lost, and its watchdog tells of another one.
+    // The first lock is handed to the next call after its loss. Meanwhile, the watchdog also renews another lock.
     let (first, other) = (manager.acquire(request()).await.unwrap(), manager.acquire("other").await.unwrap());
     assert!(manager.try_acquire("odd").await.is_err());
     let next = tokio::spawn({
@@ -83,7 +83,7 @@ async fn a_subscriber_that_panics_ends_nothing() {
     let manager = LockManager::in_memory();
     let told = told(&manager, true, || panic!("no terminal")).await;
     assert!(told.contains(&"lost"), "{told:?}");
-    // The watchdog is there still.
+    // The watchdog is still running.
     let guard = manager.acquire(LockRequest::new("renewed").ttl(TTL)).await.unwrap();
     tokio::time::sleep(4 * TTL).await;
     guard.ensure_held().unwrap();

@@ -1,17 +1,17 @@
-//! `docs/observability.md` lists what there is: each span and event of the source, with its level and fields.
+//! `docs/observability.md` lists each span and event of the source, with its level and fields.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
 use std::path::Path;
 
-/// The levels and fields of an event, or of a span.
+/// Levels and fields of an event, or of a span.
 type Said = (BTreeSet<String>, BTreeSet<String>);
 
 fn runtime() -> std::path::PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).parent().unwrap().join("redlock-runtime")
 }
 
-/// Adds what the arguments of one macro say: a level, a name, then fields.
+/// Adds the arguments of one macro: a level, a name, then fields.
 fn add(all: &mut BTreeMap<String, Said>, level: &str, name: &str, fields: &str) {
     let fields = fields.split(',').map(str::trim).filter(|field| !field.is_empty() && !field.starts_with('"'));
     let said = all.entry(name.to_owned()).or_default();
@@ -23,7 +23,7 @@ fn between<'t>(text: &'t str, from: &str, to: &str) -> Option<(&'t str, &'t str)
     text.split_once(from)?.1.split_once(to)
 }
 
-/// What the source tells.
+/// Returns the spans and events of the source.
 fn in_source() -> BTreeMap<String, Said> {
     let source = |file: &str| fs::read_to_string(runtime().join("src/observe").join(file)).unwrap();
     let (mut all, events, spans) = (BTreeMap::new(), source("events.rs"), source("spans.rs"));
@@ -44,7 +44,7 @@ fn in_source() -> BTreeMap<String, Said> {
     all
 }
 
-/// What the page says: rows with a name, levels and fields.
+/// Returns the spans and events on the page: rows with a name, levels and fields.
 fn on_page() -> BTreeMap<String, Said> {
     let page = fs::read_to_string(runtime().join("docs/observability.md")).unwrap();
     let words = |cell: &str| cell.split(['`', ',', ' ']).filter(|word| !word.is_empty()).map(str::to_owned).collect();
@@ -64,7 +64,7 @@ fn the_page_lists_every_span_and_event_with_its_level_and_fields() {
     }
 }
 
-/// Each row of the runbook has the names of events, their levels, and what to do.
+/// Checks that each row of the runbook contains the names of events, their levels, and an action.
 #[test]
 fn the_runbook_has_a_line_for_every_event() {
     let page = fs::read_to_string(runtime().parent().unwrap().join("docs/operations.md")).unwrap();
@@ -120,8 +120,8 @@ fn nothing_else_tells_anything() {
     }
 }
 
-/// A text from outside must not reach a subscriber as it is: `key`, `site` and tokens are safe by their types, `line` escapes.
-/// `outcome` is one of our words, and `reason` is escaped before.
+/// Checks that no external text reaches a subscriber unescaped. `key`, `site` and tokens are safe by their types, and `line` escapes.
+/// `outcome` is a fixed word, and `reason` is escaped earlier.
 #[test]
 fn every_text_of_an_event_is_safe_in_a_line() {
     let events = fs::read_to_string(runtime().join("src/observe/events.rs")).unwrap();

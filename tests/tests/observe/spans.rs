@@ -1,4 +1,4 @@
-//! The spans of calls and of locks that are held.
+//! Spans of calls and of held locks.
 
 use crate::subscriber::{Told, keep_all, spans};
 use redlock_runtime::{LockError, LockGuard, LockManager, LockRequest, distributed_lock};
@@ -16,14 +16,14 @@ async fn manager(nodes: &Nodes) -> LockManager {
     manager
 }
 
-/// The only span of that name about `key`.
+/// Returns the only span of that name about `key`.
 fn only(name: &str, key: &str) -> Told {
     let found = spans(name, key);
     assert_eq!(found.len(), 1, "{found:#?}");
     found.into_iter().next().unwrap()
 }
 
-/// Says so when it is dropped.
+/// Creates the span `dropped` when it is dropped.
 struct Dropped(&'static str);
 
 impl Drop for Dropped {
@@ -32,7 +32,7 @@ impl Drop for Dropped {
     }
 }
 
-/// What a body does that never ends.
+/// Creates the span `begun`, and never ends.
 async fn hang(what: &'static str) -> Result<(), LockError> {
     let _dropped = Dropped(what);
     tracing::info_span!("begun", what);
@@ -109,12 +109,12 @@ async fn a_call_is_over_when_it_has_its_lock_and_its_body_is_beside_it() {
         assert!(asked.closed.is_some_and(|closed| closed <= held.closed.unwrap()), "{asked:?} {held:?}");
     }
     assert!(only("redlock.acquire", "spans:siblings").closed.is_some_and(|closed| closed <= body.before), "{body:?}");
-    // A nested one is in the body of the other.
+    // The nested call runs in the body of the other one.
     for name in ["redlock.acquire", "redlock.hold"] {
         let parents: Vec<_> = spans(name, "pair of siblings").into_iter().map(|span| span.parent.unwrap()).collect();
         assert_eq!(parents, ["the caller", "redlock.hold"], "{name}");
     }
-    // And where there is no span around, there is none.
+    // Without a surrounding span, the call has no parent.
     annotated(&manager, "alone").await.unwrap();
     assert_eq!(only("redlock.hold", "spans:alone").parent, None);
 }
@@ -129,7 +129,7 @@ async fn what_is_told_of_a_failure_is_in_the_span_of_the_call() {
     assert_eq!(crate::subscriber::event("skipped", "failing at once").await.within, ["redlock.acquire"]);
 }
 
-/// Drops `call` when its body has begun.
+/// Drops `call` after its body has begun.
 async fn give_up(call: impl Future<Output = Result<(), LockError>>, what: &str) {
     let has_begun = async || if spans("begun", what).is_empty() { Err("not yet") } else { Ok(()) };
     tokio::select! {

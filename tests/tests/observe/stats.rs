@@ -21,7 +21,7 @@ async fn take(manager: &LockManager, request: LockRequest) -> Result<LockGuard, 
     manager.acquire(request).await
 }
 
-/// What was counted of the site with that template.
+/// Returns the counters of the site with that template.
 fn site(manager: &LockManager, template: &str) -> SiteStats {
     let stats = manager.stats();
     stats
@@ -50,7 +50,7 @@ async fn calls_are_counted_by_their_attributes_and_lines() {
     }
     let since = async || {
         let since = manager.stats().since(&before);
-        // The last of three may answer when nobody waits for it any more.
+        // The last of three nodes may answer after the call has ended.
         if since.nodes.iter().all(|node| node.round_trip.count() > 0) { Ok(since) } else { Err(since) }
     };
     let since = eventually(PATIENCE, "all nodes have answered", since).await;
@@ -71,7 +71,7 @@ async fn every_call_is_counted_once_whatever_becomes_of_it() {
     let request = || LockRequest::new("stats:outcomes").label("outcomes");
     let held = others.acquire("stats:outcomes").await.unwrap();
     take(&manager, request().wait(Wait::None)).await.unwrap_err();
-    // Long enough for an answer of the node on a busy machine: otherwise the call would count as one without a quorum.
+    // Long enough for an answer of the node on a busy machine: otherwise, the call would be counted as one without a quorum.
     take(&manager, request().wait(Duration::from_secs(2))).await.unwrap_err();
     let waiting = tokio::spawn({
         let manager = manager.clone();
@@ -190,7 +190,7 @@ async fn each_manager_tells_what_it_holds() {
     assert_eq!((held[0].site.template, held[1].site.template), (Some("first"), None));
     let waiting = async |_: &LockGuard| Ok::<_, LockError>(());
     tokio::join!(async { ours.with_lock("stats:first", waiting).await.unwrap() }, async {
-        // Who waits holds nothing.
+        // A waiting call holds nothing.
         assert_eq!(ours.held_locks().len(), 2);
         drop(first);
     });

@@ -1,4 +1,4 @@
-//! A subscriber that keeps all that it is told: one for the whole program, because the library has a thread of its own.
+//! Subscriber that records everything. The whole program shares it, because the library has a thread that belongs to no test.
 
 use redlock_tests::{PATIENCE, eventually};
 use std::cell::RefCell;
@@ -16,18 +16,18 @@ pub(crate) struct Told {
     pub(crate) level: Level,
     pub(crate) name: String,
     pub(crate) fields: BTreeMap<String, String>,
-    /// The names of the spans around it, the outermost first.
+    /// Names of the surrounding spans, the outermost first.
     pub(crate) within: Vec<String>,
-    /// The name of the span that this one is in, wherever it was made.
+    /// Name of the parent span, which may have been created elsewhere.
     pub(crate) parent: Option<String>,
-    /// How much was told when it was closed.
+    /// Number of records when the span was closed.
     pub(crate) closed: Option<usize>,
-    /// How much was told before it.
+    /// Number of records before this one.
     pub(crate) before: usize,
     is_span: bool,
     metadata: &'static Metadata<'static>,
     parent_id: Option<u64>,
-    /// Who keeps it open: those who have it, and the spans in it.
+    /// Number of references that keep the span open: handles, and child spans.
     handles: usize,
 }
 
@@ -36,7 +36,7 @@ impl Told {
         self.fields.get(name).map_or("", String::as_str)
     }
 
-    /// Whether any value is, or contains, `text`.
+    /// Returns `true` if any value is, or contains, `text`.
     pub(crate) fn mentions(&self, text: &str) -> bool {
         self.fields.values().any(|value| value.contains(text))
     }
@@ -52,11 +52,11 @@ impl Visit for Told {
     }
 }
 
-/// All that was told, in order; the number of a span is its place and one more.
+/// All records, in order. The number of a span is its index plus one.
 static ALL: Mutex<Vec<Told>> = Mutex::new(Vec::new());
 
 thread_local! {
-    /// The spans that this thread is in.
+    /// Spans that this thread has entered.
     static WITHIN: RefCell<Vec<u64>> = const { RefCell::new(Vec::new()) };
 }
 
@@ -144,30 +144,30 @@ impl Subscriber for Keeper {
                 break;
             }
             (told.closed, is_closed) = (Some(count), true);
-            // Which keeps its parent open no more.
+            // The closed span no longer keeps its parent open.
             next = told.parent_id;
         }
         is_closed
     }
 }
 
-/// Keeps what is told from now on.
+/// Starts the recording.
 pub(crate) fn keep_all() {
     static ONCE: Once = Once::new();
     ONCE.call_once(|| tracing::subscriber::set_global_default(Keeper).unwrap());
 }
 
-/// The events called `name` so far in which any value is, or contains, `text`.
+/// Returns the events called `name` so far in which any value is, or contains, `text`.
 pub(crate) fn events(name: &str, text: &str) -> Vec<Told> {
     all().iter().filter(|told| !told.is_span && told.name == name && told.mentions(text)).cloned().collect()
 }
 
-/// The same for spans.
+/// Returns the spans called `name` so far in which any value is, or contains, `text`.
 pub(crate) fn spans(name: &str, text: &str) -> Vec<Told> {
     all().iter().filter(|told| told.is_span && told.name == name && told.mentions(text)).cloned().collect()
 }
 
-/// All that mentions `text` so far.
+/// Returns all records so far that mention `text`.
 pub(crate) fn mentions(text: &str) -> Vec<Told> {
     all().iter().filter(|told| told.mentions(text)).cloned().collect()
 }

@@ -1,4 +1,4 @@
-//! `docs/evidence.md` says what the sources, the model's tests and the ledgers say: it is written from them.
+//! Generates `docs/evidence.md` from the sources, the tests of the model and the ledgers.
 
 mod promises;
 mod source;
@@ -19,32 +19,32 @@ const PAGE: &str = "docs/evidence.md";
 const HEAD: &str = "\
 # Evidence
 
-What each promise and each rule of the [protocol](protocol.md) rests on. This page is written by a test from the sources, from what
-the searches have found and from the ledgers of long runs: `UPDATE_EXPECT=1 cargo test -p redlock-tests --test pages evidence`.
-What the means are, and what each cannot show, stands in [what is proven](../redlock-runtime/docs/guide/reference/verification.md).
+The checks behind each promise and each rule of the [protocol](protocol.md). A test generates this page from the sources, the results
+of the searches and the ledgers of long runs: `UPDATE_EXPECT=1 cargo test -p redlock-tests --test pages evidence`.
+The page [Verification](../redlock-runtime/docs/guide/reference/verification.md) explains each kind of check, and its limits.
 ";
 
-/// A number with its digits in groups of three.
+/// Formats a number with its digits in groups of three.
 fn grouped(number: u64) -> String {
     let digits = number.to_string();
     let groups: Vec<_> = digits.as_bytes().rchunks(3).rev().map(String::from_utf8_lossy).collect();
     groups.join(" ")
 }
 
-/// Names as code; a dash where there are none.
+/// Formats names as code. Returns a dash for an empty list.
 fn code(names: impl IntoIterator<Item = impl AsRef<str>>) -> String {
     let names: Vec<_> = names.into_iter().map(|name| format!("`{}`", name.as_ref())).collect();
     if names.is_empty() { "-".to_owned() } else { names.join(", ") }
 }
 
-/// Promises, with what convicts whoever breaks them.
+/// Table of the promises, with the checks that find a violation of each.
 fn promises(cases: &[Case]) -> String {
     let known = variants("simulation/records.rs", "pub(super) enum Promise");
     let names: Vec<_> = known.iter().map(|variant| &*variant.name).collect();
     assert_eq!(names, CHECKED.map(|row| row.promise), "evidence/promises.rs has not the promises of the simulation");
-    let mut text = "\n## Promises\n\nThe simulation checks each of them at every step. *Rules* is how many rules it misses because this \
-                    promise is broken without them.\n\n\
-                    | promise | what it says | rules | model | real servers |\n|---|---|---:|---|---|\n"
+    let mut text = "\n## Promises\n\nThe simulation checks each promise at every step. *Rules* counts the rules without which the \
+                    simulation finds this promise broken.\n\n\
+                    | promise | meaning | rules | model | real servers |\n|---|---|---:|---|---|\n"
         .to_owned();
     for (variant, checked) in known.iter().zip(CHECKED) {
         let rules = cases.iter().filter(|case| case.promises.contains(&variant.name)).count();
@@ -54,7 +54,7 @@ fn promises(cases: &[Case]) -> String {
     text
 }
 
-/// What the model finds without a rule.
+/// Returns the violation that the model finds without each rule.
 fn symptoms() -> BTreeMap<String, &'static str> {
     let mut symptoms: BTreeMap<_, _> =
         runs::without_a_rule().into_iter().map(|(rule, _, symptom)| (format!("{rule:?}"), symptom)).collect();
@@ -78,15 +78,15 @@ fn symptoms() -> BTreeMap<String, &'static str> {
     symptoms
 }
 
-/// Rules, each with its mutant.
+/// Table of the rules, with the tests that fail without each of them.
 fn rules(cases: &[Case]) -> String {
     let symptoms = symptoms();
     let rules = variants("protocol/rules.rs", "pub(crate) enum Rule");
     let of_model = rules.iter().filter(|rule| symptoms.contains_key(&rule.name)).count();
     let mut text = format!(
-        "\n## Rules\n\n{} rules can be switched off one at a time, and the tests fail unless somebody notices: the simulation in these \
-         circumstances, by one of these promises, and for {of_model} of them the model as well, by what it says of the state that it \
-         finds.\n\n| rule | simulation | model |\n|---|---|---|\n",
+        "\n## Rules\n\n{} rules can be switched off one at a time. A test then requires that a check fails. The column *simulation* names \
+         the circumstances in which the simulation fails, and the broken promises. The model fails for {of_model} rules as well, and its \
+         column quotes the error.\n\n| rule | simulation | model |\n|---|---|---|\n",
         rules.len()
     );
     for rule in &rules {
@@ -95,7 +95,7 @@ fn rules(cases: &[Case]) -> String {
         let mut told: Vec<_> = told.collect();
         if told.is_empty() {
             let tests = tests_without(&rule.name);
-            assert!(!tests.is_empty(), "nobody does without {}", rule.name);
+            assert!(!tests.is_empty(), "no test switches off {}", rule.name);
             told.push(format!("{} instead", code(tests)));
         }
         let model = symptoms.get(&rule.name).map_or("-".to_owned(), |symptom| format!("\"{symptom}\""));
@@ -104,7 +104,7 @@ fn rules(cases: &[Case]) -> String {
     text
 }
 
-/// What a scenario has besides nodes and tokens.
+/// Describes the properties of a scenario beyond nodes and tokens.
 fn bounds(scenario: &Scenario) -> String {
     let many = |count: u8, what: &str| match count {
         0 => None,
@@ -129,13 +129,13 @@ fn bounds(scenario: &Scenario) -> String {
     if bounds.is_empty() { "-".to_owned() } else { bounds.join(", ") }
 }
 
-/// The row of a search; one that was not made yet says so.
+/// Returns the row of a search, with a remark if the search has not been run yet.
 fn searched(name: &str, what: &str, found: &[Row]) -> String {
     let Some(row) = found.iter().find(|row| row.name == name) else {
         return format!("| {name} | {what} | not recorded yet | |\n");
     };
     let violation = row.violation.as_ref().map_or(String::new(), |violation| format!(", and then: {violation}"));
-    let end = if row.exhausted { "to the end" } else { "as far as its memory went" };
+    let end = if row.exhausted { "completely" } else { "until the limit of memory" };
     format!("| {name} | {what} | {} | {end}{violation} |\n", grouped(row.states as u64))
 }
 
@@ -176,18 +176,18 @@ fn model() -> String {
         })
         .collect();
     format!(
-        "\n## Model\n\nEvery state of each scenario; the tests search {} states each time and compare the numbers with these. Expiries, \
-         polls, crashes and cuts are bounds on how many there are.\n\n{head}{of_tests}\n\
-         Several names, and places in a tree:\n\n{head}{of_several}\n\
-         The long run (`tests/run.sh --long`), by what it wrote the last time:\n\n{head}{of_long}\n\
-         Fencing numbers; the last three rows are of the long run:\n\n\
+        "\n## Model\n\nThe model searches every state of each scenario. Each run of the tests searches {} states, and compares their number \
+         with this table. The numbers of expiries, polls, crashes and cuts are upper bounds.\n\n{head}{of_tests}\n\
+         Several keys, and paths of a tree:\n\n{head}{of_several}\n\
+         Results of the last long run (`tests/run.sh --long`):\n\n{head}{of_long}\n\
+         Fencing numbers. The last three rows belong to the long run:\n\n\
          | scenario | tokens | rounds | ballots | changes | wipes | states | searched |\n\
          |---|---:|---:|---:|---:|---:|---:|---|\n{numbers}",
         grouped(states as u64)
     )
 }
 
-/// Long runs, of which each kind has its row.
+/// Table of the long runs, one row for each kind.
 fn ledger() -> String {
     let mut sums: BTreeMap<String, (u64, u64, u64, String)> = BTreeMap::new();
     for row in rows("tests/ledger.tsv") {
@@ -198,10 +198,10 @@ fn ledger() -> String {
         *violations += found.parse::<u64>().unwrap();
         *last = std::mem::take(last).max(date.clone());
     }
-    let mut text = "\n## Long runs\n\nThe tests run 100 000 schedules of the simulation each time, always the same ones, and the soak \
-                    (`tests/tests/redis/soak.rs`) for some seconds. What `tests/long.sh` has run besides stands in \
-                    [the ledger](../tests/ledger.tsv), with commits and seeds:\n\n\
-                    | what | runs | schedules, or bodies | violations | last |\n|---|---:|---:|---:|---|\n"
+    let mut text = "\n## Long runs\n\nEach run of the tests simulates the same 100 000 schedules, and runs the soak test \
+                    (`tests/tests/redis/soak.rs`) for some seconds. [The ledger](../tests/ledger.tsv) lists the longer runs of \
+                    `tests/long.sh`, with commits and seeds:\n\n\
+                    | test | runs | schedules, or bodies | violations | last |\n|---|---:|---:|---:|---|\n"
         .to_owned();
     for (what, (runs, amount, violations, last)) in sums {
         writeln!(text, "| {what} | {runs} | {} | {violations} | {last} |", grouped(amount)).unwrap();
@@ -209,14 +209,14 @@ fn ledger() -> String {
     text + &violations()
 }
 
-/// What the long runs have found, and where it came from.
+/// Table of the violations that the long runs have found, with their causes.
 fn violations() -> String {
     let found: Vec<_> = rows("tests/ledger.tsv").into_iter().filter(|row| row[5] != "0").collect();
     if found.is_empty() {
         return String::new();
     }
-    let mut text = "\nWhat they have found; each run ends with the first violation. Where it came from says which commit has mended it.\n\n\
-                    | what | commit | where it came from |\n|---|---|---|\n"
+    let mut text = "\nViolations that the long runs have found. Each run ends with its first violation. The cause names the commit of the fix.\n\n\
+                    | test | commit | cause |\n|---|---|---|\n"
         .to_owned();
     for row in found {
         writeln!(text, "| {} | `{}` | {} |", row[2], row[1], row[6]).unwrap();
@@ -227,11 +227,11 @@ fn violations() -> String {
 #[test]
 fn every_violation_of_a_long_run_has_been_looked_into() {
     for row in rows("tests/ledger.tsv") {
-        assert!(row[5] == "0" || row[6] != "-", "say in tests/ledger.tsv where this one came from: {row:?}");
+        assert!(row[5] == "0" || row[6] != "-", "enter the cause of this violation in tests/ledger.tsv: {row:?}");
     }
 }
 
-/// The fuzz targets.
+/// Table of the fuzz targets.
 fn fuzzing() -> String {
     let mut sums: BTreeMap<String, (u64, u64, u64)> = BTreeMap::new();
     for row in rows("fuzz/runs.tsv") {
@@ -241,10 +241,10 @@ fn fuzzing() -> String {
             *sum += more.parse::<u64>().unwrap();
         }
     }
-    let mut text = "\n## Fuzzing\n\n`fuzz/run.sh` runs each target, guided by the code that it reaches, and adds to \
-                    [its table](../fuzz/runs.tsv), which says with which commits. *Findings* are runs that ended with one: of `options` and \
-                    `templates`, a number in a key that was too large, by which the attribute panicked; of `nodes`, connections that the \
-                    fuzzer's own clock had interrupted. Both are mended.\n\n\
+    let mut text = "\n## Fuzzing\n\n`fuzz/run.sh` runs each target with coverage guidance, and enters the run and its commit in \
+                    [a table](../fuzz/runs.tsv). *Findings* counts the runs that ended with a failure. In `options` and `templates`, the \
+                    attribute panicked on a number in a key that was too large. In `nodes`, the fuzzer's own clock had interrupted \
+                    connections. Both faults are fixed.\n\n\
                     | target | seconds | inputs | findings |\n|---|---:|---:|---:|\n"
         .to_owned();
     for (target, (seconds, runs, found)) in sums {
@@ -253,7 +253,7 @@ fn fuzzing() -> String {
     text
 }
 
-/// What the guide says that nobody knows, and which rules only the simulation misses.
+/// Open questions of the guide, and the rules that only the simulation checks.
 fn open() -> String {
     let guide = Page::read("redlock-runtime/docs/guide/reference/verification.md").text;
     let (_, rest) = guide.split_once("# What is not known\n\n").unwrap();
@@ -262,8 +262,8 @@ fn open() -> String {
     let rules = variants("protocol/rules.rs", "pub(crate) enum Rule");
     let unseen: Vec<_> = rules.iter().map(|rule| &rule.name).filter(|name| !symptoms.contains_key(*name)).collect();
     format!(
-        "\n## Not covered\n\n{unknown}\n- {} rules rest on random schedules and on tests beside the code, because the model cannot see them (it \
-         counts no time, and knows nothing of the inside of a process): {}.\n",
+        "\n## Not covered\n\n{unknown}\n- {} rules are checked only by random schedules and by unit tests. The model has no time and no inside of a \
+         process, so it cannot check them: {}.\n",
         unseen.len(),
         code(unseen)
     )

@@ -1,12 +1,12 @@
-//! Every page of the guide is shown, is found, and has its examples run.
+//! Every page of the guide is included, linked, and has its examples run.
 
 use crate::page::{Page, workspace};
 use std::fs;
 
-/// The folders of the guide, in reading order.
+/// Folders of the guide, in reading order.
 const PARTS: [&str; 4] = ["start", "recipes", "production", "reference"];
 
-/// The pages of the four parts, as `start/quick_start`.
+/// Returns the pages of the four parts, as `start/quick_start`.
 fn pages() -> Vec<String> {
     let guide = workspace().join("redlock-runtime/docs/guide");
     let mut pages = Vec::new();
@@ -20,7 +20,7 @@ fn pages() -> Vec<String> {
     pages
 }
 
-/// The links to pages in the index, in reading order: titles and pages.
+/// Returns the links to pages in the index, in reading order: titles and pages.
 fn reading_order() -> Vec<(String, String)> {
     let index = Page::read("redlock-runtime/docs/guide/index.md").text;
     let links = index.split("| [").skip(1).filter_map(|row| row.split_once("](crate::guide::"));
@@ -63,7 +63,7 @@ fn pages_are_linked_in_reading_order() {
     }
 }
 
-/// rustdoc runs what is Rust; whatever should not be run has to say what it is.
+/// Each block of code without a language is Rust, which rustdoc runs. All other blocks must name their language.
 #[test]
 fn no_example_is_left_out() {
     let mut examples = 0;

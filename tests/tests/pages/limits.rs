@@ -1,4 +1,4 @@
-//! The numbers on the page of limits are those that the library keeps to.
+//! The numbers on the page of limits are those of the library.
 
 use crate::page::Page;
 use redlock_runtime::{LockError, LockKey, LockManager, LockRequest};
@@ -16,7 +16,7 @@ fn is_refused<T>(result: &Result<T, LockError>) -> bool {
     matches!(result, Err(LockError::Configuration { .. } | LockError::InvalidKey { .. }))
 }
 
-/// Whether a request for a key of its own is refused.
+/// Returns `true` if a request for a separate key is refused.
 async fn refuses(request: impl FnOnce(LockRequest) -> LockRequest) -> bool {
     is_refused(&LockManager::in_memory().acquire(request(LockRequest::new("order:7"))).await)
 }

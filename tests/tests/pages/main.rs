@@ -1,5 +1,5 @@
-//! The pages say what is so: their links lead somewhere, their messages, numbers and tests are those of the project, and the
-//! examples of the guide are run.
+//! Checks of the documentation pages: links resolve, messages, numbers and names of tests match the sources, and the examples of the
+//! guide run.
 #![allow(clippy::indexing_slicing, clippy::panic, clippy::unwrap_used, reason = "helpers of tests are tests too")]
 
 mod api;

@@ -1,12 +1,12 @@
-//! The page of errors has every message that a caller, a builder or `check` can give, and no other.
+//! The page of errors contains exactly the messages that a call, a builder or `check` can return.
 //!
-//! Messages are the texts in the source that read like sentences. What stands in braces there is `..` on the page.
+//! Messages are the texts in the source that read like sentences. The page has `..` for each placeholder in braces.
 
 use crate::page::{Page, workspace};
 use std::fs;
 use std::path::Path;
 
-/// What is in these files is told to others, or by the compiler; or it is no message.
+/// Files whose texts are shown elsewhere, come from the compiler, or are not messages.
 const ELSEWHERE: [&str; 22] = [
     "client/",                     // names of what must be used
     "error/from_lock_error.rs",    // the compiler
@@ -32,7 +32,7 @@ const ELSEWHERE: [&str; 22] = [
     "text.rs",                     // the end of a text that was cut
 ];
 
-/// Texts that are part of a message on the page, are said by a server, or are never seen alone.
+/// Texts that are part of a message on the page, are answers of a server, or never occur separately.
 const PARTS: [&str; 52] = [
     ": the call at .. in this process",
     ", and the like for every lock",
@@ -88,10 +88,10 @@ const PARTS: [&str; 52] = [
     ".. in .. at ..:..",
 ];
 
-/// What to do about an answer of a server, which is told together with it.
+/// Remedies for answers of servers. They are shown together with the answer.
 const CURES: &str = "node/report/remedy.rs";
 
-/// The texts in quotes of a source, without those of its tests, its comments and its attributes.
+/// Returns the string literals of a source. Skips its tests, comments and attributes.
 fn texts(source: &str) -> Vec<String> {
     let is_code = |line: &&str| {
         let is_comment = line.trim_start().starts_with("//");
@@ -103,7 +103,7 @@ fn texts(source: &str) -> Vec<String> {
     let mut texts = Vec::new();
     let mut rest = code;
     while let Some((before, after)) = rest.split_once('"') {
-        // A quotation mark as a character begins no text.
+        // A quotation mark as a character literal does not begin a string.
         if before.ends_with('\'') {
             rest = after;
             continue;
@@ -115,7 +115,7 @@ fn texts(source: &str) -> Vec<String> {
     texts
 }
 
-/// Where a text ends that has begun.
+/// Returns the end of a string literal whose start has been read.
 fn end_of_text(text: &str) -> usize {
     let mut is_escaped = false;
     let end = text.char_indices().find(|(_, c)| {
@@ -126,7 +126,7 @@ fn end_of_text(text: &str) -> usize {
     end.map_or(text.len(), |(at, _)| at)
 }
 
-/// The text as it is printed, with `..` for what is different each time.
+/// Returns the printed text, with `..` for each variable part.
 fn plain(text: &str) -> String {
     let joined: Vec<_> =
         text.split("\\\n").enumerate().map(|(n, part)| if n == 0 { part } else { part.trim_start() }).collect();
@@ -140,12 +140,12 @@ fn plain(text: &str) -> String {
     plain.replace('\u{1}', "{").replace('\u{2}', "}").replace("....", "..")
 }
 
-/// What a sentence has: at least four words.
+/// Returns `true` if the text is long enough for a sentence: at least four words.
 fn is_message(text: &str) -> bool {
     text.split_whitespace().count() >= 4
 }
 
-/// All texts of the runtime that are not told elsewhere, with the files they are in.
+/// Returns all messages of the runtime with their files. Skips the files of `ELSEWHERE`.
 fn messages() -> Vec<(String, String)> {
     let root = workspace().join("redlock-runtime/src");
     let mut files = Vec::new();
@@ -174,7 +174,7 @@ fn collect(folder: &Path, files: &mut Vec<std::path::PathBuf>) {
     }
 }
 
-/// The first cells of the tables on the page that are messages.
+/// Returns the first cells of the tables on the page that are messages.
 fn entries() -> Vec<String> {
     let page = Page::read("redlock-runtime/docs/guide/reference/errors.md");
     let (_, messages) = page.text.split_once("\n# Run-time messages\n").unwrap();
@@ -183,7 +183,7 @@ fn entries() -> Vec<String> {
     cells.flat_map(quoted).collect()
 }
 
-/// What stands in backticks, once or twice, at the beginning of a cell.
+/// Returns the one or two texts in backticks at the beginning of a cell.
 fn quoted(cell: &str) -> Vec<String> {
     if let Some(rest) = cell.strip_prefix("`` ") {
         return vec![rest.trim_end_matches('`').trim_end().to_owned()];
@@ -192,7 +192,7 @@ fn quoted(cell: &str) -> Vec<String> {
     codes.into_iter().map(ToOwned::to_owned).collect()
 }
 
-/// Whether `entry` is, or begins, what `message` says.
+/// Returns `true` if `entry` is the text of `message`, or its beginning.
 fn is_about(entry: &str, message: &str) -> bool {
     message.contains(entry.strip_suffix("..").unwrap_or(entry).trim_end_matches([' ', ':']))
 }

@@ -1,4 +1,4 @@
-//! A page in Markdown: its lines outside of code, its headings, its links.
+//! Markdown page: its lines outside of code, its headings, its links.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -7,9 +7,9 @@ pub(crate) fn workspace() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).parent().unwrap().to_owned()
 }
 
-/// A file below the workspace, with the text that is there.
+/// File below the workspace, with its text.
 pub(crate) struct Page {
-    /// As in `docs/protocol.md`.
+    /// Path below the workspace, such as `docs/protocol.md`.
     pub(crate) name: String,
     pub(crate) text: String,
 }
@@ -20,12 +20,12 @@ impl Page {
         Self { name: name.to_owned(), text }
     }
 
-    /// Where it is, below the workspace.
+    /// Returns its folder, below the workspace.
     pub(crate) fn folder(&self) -> &Path {
         Path::new(&self.name).parent().unwrap()
     }
 
-    /// The lines that are no code.
+    /// Returns the lines outside of code blocks.
     pub(crate) fn prose(&self) -> impl Iterator<Item = &str> {
         let mut is_code = false;
         self.text.lines().filter(move |line| {
@@ -35,19 +35,19 @@ impl Page {
         })
     }
 
-    /// What stands behind the opening fences of its blocks of code.
+    /// Returns the languages of its code blocks, from the opening fences.
     pub(crate) fn languages(&self) -> Vec<&str> {
         let fences = self.text.lines().filter_map(|line| line.trim_start().strip_prefix("```"));
         fences.step_by(2).collect()
     }
 
-    /// The language and the text of each block of code.
+    /// Returns the language and the text of each block of code.
     pub(crate) fn code(&self) -> Vec<(&str, &str)> {
         let blocks = self.text.split("```").skip(1).step_by(2);
         blocks.filter_map(|block| block.split_once('\n')).collect()
     }
 
-    /// The names by which its headings can be linked to.
+    /// Returns the anchors of its headings.
     pub(crate) fn anchors(&self) -> Vec<String> {
         let heading = |line: &str| {
             let title = line.trim_start_matches('#');
@@ -56,32 +56,32 @@ impl Page {
         self.prose().filter_map(heading).collect()
     }
 
-    /// The targets of its links, but for those that only rustdoc can follow.
+    /// Returns the targets of its links. Skips links that only rustdoc resolves.
     pub(crate) fn links(&self) -> Vec<String> {
         let text = self.prose().collect::<Vec<_>>().join("\n");
         let targets = text.split("](").skip(1).map(|rest| rest.split(')').next().unwrap());
         targets.map(ToOwned::to_owned).collect()
     }
 
-    /// The cells of the row that begins with `first`.
+    /// Returns the cells of the row that begins with `first`.
     pub(crate) fn row(&self, first: &str) -> Option<Vec<&str>> {
         self.prose().map(cells).find(|cells| cells.first() == Some(&first))
     }
 }
 
-/// The cells of a row of a table; empty for another line.
+/// Returns the cells of a row of a table, and an empty list for another line.
 pub(crate) fn cells(line: &str) -> Vec<&str> {
     let row = line.trim().strip_prefix("| ").and_then(|line| line.strip_suffix('|'));
     row.map(|row| row.split(" | ").map(str::trim).collect()).unwrap_or_default()
 }
 
-/// The name that GitHub and rustdoc give to a heading.
+/// Returns the anchor that GitHub and rustdoc give to a heading.
 fn anchor(title: &str) -> String {
     let kept = title.chars().filter(|c| c.is_alphanumeric() || matches!(c, ' ' | '-' | '_'));
     kept.map(|c| if c == ' ' { '-' } else { c.to_ascii_lowercase() }).collect()
 }
 
-/// All pages of the project, but for those that belong to tools.
+/// Returns all pages of the project. Skips the pages of tools.
 pub(crate) fn all() -> Vec<Page> {
     let folders = [
         ".",
@@ -100,7 +100,7 @@ pub(crate) fn all() -> Vec<Page> {
     let mut pages = Vec::new();
     for folder in folders {
         for file in fs::read_dir(workspace().join(folder)).unwrap().map(Result::unwrap) {
-            // What is packed with each crate is a link to the one file.
+            // The packed copies of a crate are links to the one file.
             let is_other = file.file_type().unwrap().is_symlink();
             let file = file.file_name().into_string().unwrap();
             if Path::new(&file).extension() == Some("md".as_ref()) && !is_other {

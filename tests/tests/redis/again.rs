@@ -1,4 +1,4 @@
-//! Releases that were swallowed and are sent again: by a busy server, a fail-over, lost scripts, a broken connection.
+//! Releases that were lost and are sent again: after a busy server, a fail-over, lost scripts, a broken connection.
 
 use crate::support::{assert_nothing_left, barrier, manager, manager_through, many_guards};
 use redlock_runtime::{LockManager, NodeError};
@@ -22,12 +22,12 @@ async fn assert_all_given_back(manager: &LockManager, nodes: &Nodes) {
     assert_eq!((stats.not_owner, stats.abandoned), (0, 0), "{stats:?}");
 }
 
-/// Runs a script that goes on until it is killed; returns when the server refuses everything else.
+/// Runs an endless script. Returns when the server refuses all other commands.
 async fn keep_busy(node: &RedisServer) -> JoinHandle<()> {
     node.inspect().command::<()>(&["CONFIG", "SET", "lua-time-limit", "1"]).await;
     let connection = node.inspect_database(0);
     let script = tokio::spawn(async move {
-        // Killed in the end, it is an error.
+        // The script ends with an error, because it is killed.
         connection.try_command::<()>(&["EVAL", "while true do end", "0"]).await.unwrap_err();
     });
     eventually(PATIENCE, "the server is busy", async || match node.inspect().try_command::<String>(&["PING"]).await {
@@ -58,7 +58,7 @@ async fn releases_that_a_busy_server_refuses_are_sent_again_all_together() {
     let guards = many_guards(&manager, MANY).await;
     let script = keep_busy(&nodes[0]).await;
     drop(guards);
-    // One by one, with a pause after each, this would not come to an end.
+    // Without batches, the releases would go out one by one with a pause after each, and would not finish in time.
     wait_until_sent_again(&manager, 2 * MANY as u64).await;
     nodes[0].inspect().command::<()>(&["SCRIPT", "KILL"]).await;
     script.await.unwrap();
@@ -80,7 +80,7 @@ async fn a_release_that_a_server_refuses_during_a_fail_over_is_sent_again() {
     assert_all_given_back(&manager, &nodes).await;
 }
 
-/// One round trip and no more: delivers the answers that are held, and waits until the client has sent `bytes` on them.
+/// Performs exactly one round trip: delivers the held replies, and waits until the client has sent `bytes` because of them.
 async fn round_trip(proxy: &Proxy, bytes: usize) {
     let before = proxy.traffic();
     proxy.requests(Flow::Hold);
@@ -105,7 +105,7 @@ async fn releases_whose_script_was_lost_take_one_more_round_trip_all_together() 
     drop(guards);
     let refused = async || nodes[0].inspect().calls("evalsha").await - before;
     eventually_eq(PATIENCE, "all are refused", MANY as u64, refused).await;
-    // All by their source, each over 100 bytes long.
+    // All of them are sent with their source, which is over 100 bytes long.
     round_trip(&proxies[0], MANY * 100).await;
     proxies[0].pass();
     assert_all_given_back(&manager, &nodes).await;
@@ -130,7 +130,7 @@ async fn nothing_is_sent_again_before_there_is_another_connection_and_then_once(
     proxies[0].refuse(true).await;
     proxies[0].cut().await;
     tries.join_all().await;
-    // Round trips are time to send.
+    // Each round trip gives the client an opportunity to send.
     for _ in 0..200 {
         barrier(&other).await;
     }

@@ -1,4 +1,4 @@
-//! Fencing numbers are ballots: what they cost, and what clocks and lost data do to them.
+//! Fencing numbers as ballots: their cost, and the effect of clock steps and lost data.
 
 use crate::fencing::{KEY, REGISTER, assert_only_registers_left, number, register, token, token_of, wait_until_free};
 use crate::support::{barrier, builder, connected, manager};
@@ -6,17 +6,17 @@ use redlock_runtime::{LockManager, LockRequest};
 use redlock_tests::{Nodes, PATIENCE, RedisServer, eventually_eq};
 use tokio::task::JoinSet;
 
-/// A lock of another slot.
+/// Key in another hash slot.
 const OTHER_KEY: &str = "{user1000}.following";
 
 const HOUR: u64 = 3_600_000 * 64;
 
-/// A register as if this had been accepted.
+/// Sets the register as if the ballot had been accepted.
 async fn preset(node: &RedisServer, ballot: u64) {
     node.inspect().command::<()>(&["ZADD", REGISTER, &ballot.to_string(), "n"]).await;
 }
 
-/// A number, and how many scripts were run for it at each node: none, unless a round of its own was needed.
+/// Acquires the lock. Returns its number, and the number of scripts that each node ran for it: zero without a separate round.
 async fn cost(manager: &LockManager, nodes: &Nodes) -> (u64, u64) {
     let before = nodes[0].inspect().calls("evalsha").await;
     let guard = manager.acquire(LockRequest::new(KEY).fencing()).await.unwrap();
@@ -28,7 +28,7 @@ async fn cost(manager: &LockManager, nodes: &Nodes) -> (u64, u64) {
     (number, rounds)
 }
 
-/// At first, the estimates that managers have of the servers' clocks come from a few slow answers. Refusals correct them within some turns.
+/// At first, a manager estimates the servers' clocks from a few slow answers. Refusals correct the estimates within some turns.
 #[tokio::test]
 async fn a_number_comes_with_the_lock() {
     for size in [1, 5] {
@@ -42,7 +42,7 @@ async fn a_number_comes_with_the_lock() {
             guard.release().await.unwrap();
         }
         barrier(&nodes).await;
-        // A release is one script; every other script is a further round.
+        // A release is one script. Every other script is an additional round.
         let rounds = nodes[0].inspect().calls("evalsha").await - before - turns as u64;
         assert!(numbers.is_sorted_by(|a, b| a < b), "{numbers:?}");
         assert!(rounds <= turns as u64 / 20, "{rounds} of {turns} turns took a further round on {size} nodes");
@@ -59,13 +59,13 @@ async fn where_the_time_may_not_be_asked_a_number_comes_with_the_lock_as_well() 
     let others = self::manager(&nodes).await;
     let first = number(token(&manager).await);
     wait_until_free(&nodes).await;
-    // Both clocks are those of this machine.
+    // Both clocks are the clock of this machine.
     let theirs = number(token(&others).await);
     wait_until_free(&nodes).await;
     let (next, rounds) = cost(&manager, &nodes).await;
     assert!(first < theirs && theirs < next && next - first < HOUR, "{first} {theirs} {next}");
     assert_eq!(rounds, 0);
-    // Scripts ask as well, which some servers note apart.
+    // Scripts run the command as well. Some servers log this separately.
     let refused: Vec<redis::Value> = node.command(&["ACL", "LOG"]).await;
     let refused: Vec<_> = refused.iter().map(|entry| format!("{entry:?}")).filter(|e| e.contains("toplevel")).collect();
     let is_once = refused.len() == 1 && refused[0].contains("int(1)");
@@ -77,7 +77,7 @@ async fn a_refusal_costs_one_round_more_and_then_none() {
     let nodes = Nodes::start(3).await;
     let manager = manager(&nodes).await;
     let first = number(token(&manager).await);
-    // The server showed half an hour more than it does now.
+    // Simulates a server clock that was half an hour ahead.
     let ahead = first + HOUR / 2;
     for node in nodes.iter() {
         preset(node, ahead).await;
@@ -85,7 +85,7 @@ async fn a_refusal_costs_one_round_more_and_then_none() {
     wait_until_free(&nodes).await;
     let (number, rounds) = cost(&manager, &nodes).await;
     assert!(number > ahead && rounds == 1, "{number} {rounds}");
-    // What has been said of one slot moves no other one.
+    // The register of one slot does not affect another slot.
     let before = nodes[0].inspect().calls("evalsha").await;
     let other = manager.acquire(LockRequest::new(OTHER_KEY).fencing()).await.unwrap();
     barrier(&nodes).await;
@@ -121,7 +121,7 @@ async fn numbers_go_on_above_after_the_loss_of_all_data() {
 async fn damaged_register_of_one_server_does_not_raise_the_others() {
     let nodes = Nodes::start(3).await;
     let managers = [manager(&nodes).await, manager(&nodes).await];
-    // Somebody who may write to the registers of one server.
+    // Simulates a user with write access to the registers of one server.
     for damaged in [(1_u64 << 49) - 3, 1 << 46] {
         preset(&nodes[0], damaged).await;
         nodes[0].inspect().command::<()>(&["SET", "redlock:fence", &damaged.to_string()]).await;

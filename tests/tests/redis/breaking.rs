@@ -1,4 +1,4 @@
-//! A lock that somebody breaks: its holder is told and stops, whoever waits is served, and nobody else is harmed.
+//! Breaking a lock by command: its holder is notified and stops, waiters are served, and other locks are not affected.
 
 use crate::support::{
     SHORT_WAIT, acquired_everywhere, assert_nothing_left, builder, holders, known_everywhere, manager,
@@ -38,7 +38,7 @@ pub(crate) async fn wait_until_listening(nodes: &Nodes, token: &str) {
     }
 }
 
-/// A call that waits for `order:7` for as long as it takes.
+/// Starts a call that waits for `order:7` without a limit.
 fn waiting(manager: &LockManager) -> tokio::task::JoinHandle<Result<redlock_runtime::LockGuard, LockError>> {
     let manager = manager.clone();
     tokio::spawn(async move { manager.acquire(LockRequest::new("order:7").wait(Wait::Forever)).await })
@@ -51,7 +51,7 @@ async fn a_holder_that_is_told_has_stopped_when_the_next_one_begins() {
         let [holder, other, operator] = [manager(&nodes).await, manager(&nodes).await, manager(&nodes).await];
         let guard = acquired_everywhere(&holder, &nodes, "order:7").await;
         let token = *guard.token();
-        // Who waits in the same process makes it listen, and nothing is renewed for ten seconds.
+        // A waiter in the same process makes the manager listen. No renewal is due for ten seconds.
         let local = waiting(&holder);
         wait_until_listening(&nodes, token.as_str()).await;
         let remote = waiting(&other);
@@ -99,7 +99,7 @@ async fn who_has_renewed_once_can_be_told() {
     let cause = cause(timeout(PATIENCE, guard.lost()).await.unwrap());
     assert!(matches!(&cause, LossCause::Revoked { by, .. } if **by == report.by), "{cause:?}");
     assert_eq!(report.placeholder.map(|stand_in| stand_in.token), Some(report.by));
-    // The operator has gone, and serves whoever waits all the same when the holder has stopped.
+    // The operator is gone. Its placeholder still serves the waiters when the holder has stopped.
     drop(guard);
     assert_nothing_left(&operator, &nodes).await;
 }
@@ -110,11 +110,11 @@ async fn who_was_not_told_is_followed_by_nobody_while_he_counts_on_his_lease() {
         let nodes = Nodes::start(size).await;
         let [holder, other, operator, another] =
             [manager(&nodes).await, manager(&nodes).await, manager(&nodes).await, manager(&nodes).await];
-        // Neither a call that waits nor a renewal: it has nothing to listen for.
+        // Without a waiter and a renewal, the manager has no reason to listen.
         let guard = holder.acquire(LockRequest::new("order:7").ttl(ttl).without_renewal()).await.unwrap();
         let next = waiting(&other);
         wait_until_queued(&nodes, "order:7", 1).await;
-        // Dropped halfway, and then in earnest by what stands there: neither makes it less safe.
+        // Cancels one break halfway, and then breaks the placeholder that it has left. The exclusion holds in both cases.
         let token = *guard.token();
         let _ = timeout(Duration::from_secs(2), operator.break_lock("order:7", token)).await;
         let there = operator.inspect("order:7").await;
@@ -171,7 +171,7 @@ async fn who_has_given_the_lock_back_says_so_when_it_is_told_late() {
     let token = *guard.token();
     wait_until_listening(&nodes, token.as_str()).await;
     guard.release().await.unwrap();
-    // As where the release and the break cross: the nodes say that the token is there still.
+    // As if the release and the break had crossed: the nodes still report the token.
     for node in nodes.iter() {
         node.inspect().command::<()>(&["SET", "order:7", token.as_str(), "PX", "3600000"]).await;
     }
@@ -247,7 +247,7 @@ async fn a_token_that_is_out_of_date_breaks_nothing() {
 async fn who_says_that_a_lock_is_broken_makes_its_holder_ask_and_no_more() {
     let server = RedisServer::start().await;
     let manager = builder([server.url()]).build().unwrap();
-    // Nothing is renewed for minutes.
+    // The next renewal is due in minutes.
     let guard = manager.acquire(LockRequest::new("order:7").ttl(Duration::from_secs(900))).await.unwrap();
     let other = waiting(&manager);
     let channel = format!("redlock::{}", guard.token().as_str().split_once('@').unwrap().1);

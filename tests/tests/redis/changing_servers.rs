@@ -1,5 +1,5 @@
 //! Procedures of the section "Changing the list of servers" of the guide. Each step of a procedure runs with old and new processes
-//! side by side. For each change that the page forbids, a test finds two holders.
+//! side by side. A test finds two holders for each change that the page forbids.
 
 use crate::fencing;
 use crate::support::{builder, majority, owner_at, warnings};
@@ -10,7 +10,8 @@ use tokio::sync::oneshot;
 
 const KEY: &str = "order:7";
 
-/// Lease and `max_ttl` of the tests that wait for the end of a lease. Too small: a busy machine loses locks. Too large: the tests take longer.
+/// Lease and `max_ttl` of the tests that wait for the end of a lease. Too small: a busy machine loses locks. Too large: the tests take
+/// longer.
 const TTL: Duration = Duration::from_secs(2);
 
 /// Uptime in seconds, above which a server is older than one that starts now. See `node::abstention` for the limit of 10 s.
@@ -33,14 +34,14 @@ fn bare_majorities(list: List<'_>) -> Vec<Vec<usize>> {
     choices.map(|choice| chosen(choice).map(|(_, server)| *server).collect()).collect()
 }
 
-/// A process that is connected to a majority of its servers.
+/// Returns a process that is connected to a majority of its servers.
 async fn started(described: LockManagerBuilder) -> LockManager {
     let manager = described.build().unwrap();
     eventually(PATIENCE, "locks work", async || manager.ready().await.map_err(|error| error.to_string())).await;
     manager
 }
 
-/// A process with the servers of `list`, connected to all of them.
+/// Returns a process with the servers of `list`, connected to all of them.
 async fn process(
     servers: &Nodes,
     list: List<'_>,
@@ -61,7 +62,7 @@ async fn process(
     manager
 }
 
-/// A process that reaches only the servers of `reached`. Each server of `list` is behind its own proxy.
+/// Returns a process that reaches only the servers of `reached`. Each server of `list` is behind its own proxy.
 async fn partitioned(
     servers: &Nodes,
     list: List<'_>,
@@ -84,7 +85,7 @@ async fn cut_off(proxies: &[Proxy]) {
     }
 }
 
-/// Tries once that enough servers answer. On a busy machine, a try can end before they do.
+/// Repeats an attempt until enough servers answer. On a busy machine, an attempt can end before they do.
 async fn answered<T>(attempt: impl AsyncFn() -> Result<T, LockError>) -> Result<T, LockError> {
     eventually(PATIENCE, "enough servers answer", async || match attempt().await {
         Err(error) if !error.is_contended() => Err(error.to_string()),
@@ -123,7 +124,7 @@ async fn double_locks(servers: &Nodes, held_with: List<'_>, tried_with: List<'_>
     double
 }
 
-/// Deploys one list after the other. In each deploy, a process with the old list and a process with the new list exclude each other.
+/// Deploys one list after the other. A process with the old list and a process with the new list exclude each other in each deploy.
 async fn deploy(lists: &[List<'_>]) {
     let all = lists.iter().flat_map(|list| list.iter()).max().unwrap() + 1;
     let servers = Nodes::start(all).await;
@@ -177,7 +178,7 @@ async fn change_by_more_than_one_server_allows_two_holders() {
     }
 }
 
-/// The lease of a process that has ended is known to the first list only, so that it is not known to a majority of the third.
+/// The lease of an ended process is known only to servers of the first list. A majority of the third list does not know it.
 #[tokio::test]
 async fn next_deploy_waits_for_the_leases_of_the_last_one() {
     for is_detached in [true, false] {
@@ -189,7 +190,7 @@ async fn next_deploy_waits_for_the_leases_of_the_last_one() {
                 processes.push(process(&servers, list, |urls| builder(urls).node_timeout(TTL / 4)).await);
             }
             let [first, second, third] = &processes[..] else { unreachable!() };
-            // Long enough for two deploys, if nobody waits for it.
+            // Long enough for two deploys if the operator does not wait for its end.
             let lease = if waits { TTL } else { PATIENCE };
             let request = LockRequest::new(KEY);
             let detached = if is_detached {
@@ -203,7 +204,7 @@ async fn next_deploy_waits_for_the_leases_of_the_last_one() {
             if waits {
                 eventually_eq(PATIENCE, "the lease ends", None, async || owner_at(&servers[0], KEY).await).await;
             }
-            // In the third one, the first list is known only by its lease.
+            // In the third deploy, only the lease remains of the first list.
             let acquired = answered(|| third.try_acquire(KEY)).await.unwrap();
             assert!(acquired.is_held());
             assert_eq!(owner_at(&servers[0], KEY).await.as_deref() == Some(acquired.token().as_str()), waits);
@@ -216,7 +217,7 @@ async fn next_deploy_waits_for_the_leases_of_the_last_one() {
     }
 }
 
-/// The clock of the first server is ahead, and is corrected before the second deploy. The third list does without the first server.
+/// The clock of the first server is ahead, and is corrected before the second deploy. The third list does not contain the first server.
 #[tokio::test]
 async fn fencing_number_reaches_the_third_list_only_if_the_second_list_has_used_it() {
     for is_used in [true, false] {
@@ -267,7 +268,7 @@ async fn server_replaced_under_its_own_name_is_stopped_first() {
         let (holder, _proxies) = if reaches_all {
             (started(brief(list())).await, Vec::new())
         } else {
-            // It never reaches the new server, so that the lock is not restored there.
+            // This holder never reaches the new server, so its lock is not restored there.
             partitioned(&servers, &[0, 1, 2], &[0, 2], brief).await
         };
         let old = started(brief(list())).await;
@@ -281,7 +282,7 @@ async fn server_replaced_under_its_own_name_is_stopped_first() {
         eventually(PATIENCE, "the new server counts", async || {
             assert_exclusive(&guard, KEY, [&old, &new]).await;
             let (warnings, owner) = (warnings(&old.check().await), owner_at(&servers[3], KEY).await);
-            // A holder that reaches all servers restores its lock at the new one.
+            // A holder that reaches all servers restores its lock at the new server.
             let is_restored = !reaches_all || owner.as_ref() == Some(&token);
             if warnings.is_empty() && is_restored { Ok(()) } else { Err((warnings, owner)) }
         })
@@ -294,7 +295,7 @@ async fn server_replaced_under_its_own_name_is_stopped_first() {
     }
 }
 
-/// A process that starts after the change compares the new server with nothing. The data of that server is as old as the others'.
+/// A process that starts after the change has nothing to compare the new server with. The data of that server is as old as the others'.
 #[tokio::test]
 async fn name_that_leads_elsewhere_at_once_allows_two_holders() {
     let servers = Nodes::start(4).await;
@@ -362,7 +363,7 @@ async fn rolling_restart_waits_one_longest_ttl_after_each_server() {
     restart_one_by_one(&servers, brief, RedisServer::restart_empty).await;
 }
 
-/// With the default `max_ttl` of 60 s, a server that abstains does not count before the end of the test.
+/// With the default `max_ttl` of 60 s, an abstaining server would not vote again before the end of the test.
 #[tokio::test]
 async fn rolling_restart_of_durable_servers_needs_no_wait() {
     assert!(PATIENCE < Duration::from_secs(60));
@@ -389,7 +390,7 @@ async fn two_servers_that_restart_without_a_wait_allow_two_holders() {
 /// Lock that one process acquires: with the old identity, with both, or with the new one.
 enum Process {
     One(LockManager, LockRequest),
-    /// The old lock is acquired first, and the new one in its body.
+    /// Acquires the old lock first, and the new lock in its body.
     Nested([LockManager; 2]),
 }
 
@@ -430,7 +431,7 @@ async fn exclude_each_other(one: &Process, other: &Process) -> bool {
             has_begun.send(()).unwrap();
             ended.await.unwrap();
         });
-        // Not in the body of `holding`: a nested call would be told of its caller.
+        // Not in the body of `holding`: a nested call would know its caller.
         let attempt = async {
             begun.await.unwrap();
             let result = answered(|| trying.run(Duration::ZERO, async || ())).await;
@@ -449,7 +450,7 @@ async fn exclude_each_other(one: &Process, other: &Process) -> bool {
     overlaps == 0
 }
 
-/// Three processes: of the release before, of the release that acquires both locks, and of the release after.
+/// Checks three processes: of the release before, of the release that acquires both locks, and of the release after.
 async fn assert_two_deploys_are_safe([old, both, new]: [Process; 3]) {
     assert!(!exclude_each_other(&old, &new).await, "the identity of the lock has not changed");
     assert!(exclude_each_other(&old, &both).await);
@@ -494,7 +495,7 @@ async fn namespace_changes_after_all_old_processes_have_stopped_and_their_leases
     let (leaving, crashed, new) =
         (in_namespace("shop").await, in_namespace("shop").await, in_namespace("orders").await);
     let guard = leaving.acquire(KEY).await.unwrap();
-    // As of a process that was killed: its lease is not renewed, and not released.
+    // Simulates a killed process: its lease is neither renewed nor released.
     let left = crashed.acquire(LockRequest::new("order:8").without_renewal()).await.unwrap().detach();
     drop(guard);
     assert!(leaving.shutdown().await);

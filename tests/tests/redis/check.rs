@@ -1,4 +1,4 @@
-//! What a manager says about its nodes.
+//! Reports of a manager about its nodes.
 
 use crate::support::{GENEROUS, SIZES, assert_nothing_left, builder, connected, manager, warnings};
 use redlock_runtime::admin::{NodeReport, Persistence};
@@ -22,8 +22,8 @@ async fn healthy_nodes_have_a_line_each_and_no_warning() {
         assert_eq!((report.nodes.len(), report.needed), (size, size / 2 + 1));
         let warnings = report.warnings();
         assert_eq!(warnings.len(), size, "{warnings:?}");
-        // What a restart costs: of a single server its locks, and of several servers votes.
-        let expected = if size == 1 { "forgets every lock when it is restarted" } else { ": restarted " };
+        // A restart costs a single server its locks, and several servers votes.
+        let expected = if size == 1 { "loses every lock when it restarts" } else { ": restarted " };
         assert!(warnings.iter().all(|warning| warning.contains(expected)), "{warnings:?}");
         let text = report.to_string();
         for (line, server) in text.lines().zip(nodes.iter()) {
@@ -67,7 +67,7 @@ async fn process_with_windows_warns_if_too_few_servers_keep_data() {
     assert_eq!(warned().await, None, "a majority keeps its data");
 }
 
-/// What the server is called, by its own word.
+/// Returns the name of the server software, as the server reports it.
 async fn product(server: &RedisServer) -> String {
     match server.inspect().info("server", "valkey_version").await {
         Some(version) => format!("Valkey {version}"),

@@ -51,7 +51,7 @@ async fn one_clock_set_forward_changes_nothing() {
 
 #[tokio::test]
 async fn a_step_that_one_lock_shows_ends_the_leases_of_all_others() {
-    // The others are not renewed, so that they would be believed in for their whole ttl.
+    // The other locks are not renewed. Without the information from the first lock, they would be considered held for their whole ttl.
     for size in [1, 3, 5] {
         let nodes = clocked(size).await;
         let manager = locks(&nodes).await;
@@ -84,7 +84,7 @@ async fn a_minority_of_steps_leaves_them_alone_and_a_small_step_only_shortens_th
     nodes[0].set_clock(HOUR);
     shown.extend().await.unwrap();
     assert!(other.remaining() > 8 * TTL, "{:?}", other.remaining());
-    // One that is shorter than the lease.
+    // A step that is shorter than the lease.
     let step = 5 * TTL;
     nodes[1].set_clock(step.as_secs().try_into().unwrap());
     eventually(PATIENCE, "the step is noticed", async || {
@@ -94,14 +94,14 @@ async fn a_minority_of_steps_leaves_them_alone_and_a_small_step_only_shortens_th
     })
     .await;
     assert!(other.remaining() > 2 * TTL, "{:?}", other.remaining());
-    // What is left is true: the key is there until then, on one node with a clock that is right and on this one.
+    // The remaining time is accurate: the key exists until then on two nodes, one of which has the right clock.
     eventually(PATIENCE, "it ends", async || if other.is_held() { Err(other.remaining()) } else { Ok(()) }).await;
     assert!(nodes[1].inspect().pttl("other").await > 0);
 }
 
 #[tokio::test]
 async fn two_holders_overlap_for_no_longer_than_a_renewal_takes() {
-    // The keys are gone at once, and only asking tells. Bodies that are not stopped would overlap for a whole ttl.
+    // The keys expire at once, and only a command shows it. Bodies that are not stopped would overlap for a whole ttl.
     const LOOK: Duration = Duration::from_millis(5);
     for size in [1, 3, 5] {
         let nodes = clocked(size).await;
@@ -128,7 +128,7 @@ async fn two_holders_overlap_for_no_longer_than_a_renewal_takes() {
             }
         };
         let watch = async {
-            // Counted in looks: while the machine pauses, no body can be stopped.
+            // Counts looks, because no body can be stopped while the machine pauses.
             let (mut looks, mut longest) = (0_u32, 0);
             while !is_over() {
                 looks = if inside.load(Ordering::SeqCst) > 1 { looks + 1 } else { 0 };
@@ -163,7 +163,7 @@ async fn a_lock_that_a_majority_has_let_expire_is_lost_at_its_next_renewal() {
     for size in [1, 3, 5] {
         let nodes = clocked(size).await;
         let manager = locks(&nodes).await;
-        // Everywhere: what a late node gives after its step is a lease like any other.
+        // On every node: a late node that grants after its step grants a normal lease.
         let guard = acquired_everywhere(&manager, &nodes, KEY).await;
         nodes[..majority(size)].iter().for_each(|node| node.set_clock(HOUR));
         let lost = tokio::time::timeout(TTL, guard.lost()).await.expect("at its next renewal");
@@ -194,7 +194,7 @@ async fn clocks_set_back_change_nothing() {
 
 #[tokio::test]
 async fn a_step_is_noticed_over_a_restart() {
-    // The first look at the clock is made when the connection is.
+    // The first reading of the clock is taken with the first connection.
     let nodes = clocked(1).await;
     let manager = locks(&nodes).await;
     let other = manager.acquire(LockRequest::new("other").ttl(10 * TTL).without_renewal()).await.unwrap();
@@ -211,7 +211,7 @@ async fn step_is_noticed_while_short_locks_alone_are_taken() {
         let manager = locks(&nodes).await;
         let other = manager.acquire(LockRequest::new("other").ttl(10 * TTL).without_renewal()).await.unwrap();
         nodes[..majority(size)].iter().for_each(|node| node.set_clock(HOUR));
-        // None of them is renewed. Without a question for the time, the other lock counts for its whole `ttl`.
+        // These locks are not renewed. Without a question for the time, the other lock would be considered held for its whole `ttl`.
         eventually(PATIENCE, "the other lock is lost", async || {
             let _ = manager.try_acquire(KEY).await.unwrap().release().await;
             if other.is_held() { Err(other.remaining()) } else { Ok(()) }
@@ -229,8 +229,8 @@ fn permit(permits: u32) -> LockRequest {
     LockRequest::new("export").permits(permits)
 }
 
-/// What somebody has who dies; what another one has beside it and lives, so that the key of both stays; what is had beside that when
-/// the first is over, and not before; and what only the dead are in the way of then.
+/// Four requests: a lock whose holder dies; a lock beside it that stays held, and keeps the key of both; a lock that fits beside the
+/// second only after the first is over; and a lock that only the dead holders block.
 type Scene = (&'static str, [fn() -> LockRequest; 4]);
 
 const SCENES: [Scene; 3] = [
@@ -248,8 +248,8 @@ fn folder_below(name: &str) -> LockRequest {
 
 #[tokio::test]
 async fn the_dead_do_not_come_to_life_by_a_clock_that_is_set_back() {
-    // A node that takes away the dead of one class alone when somebody enters keeps the others for a clock to wake them: whoever may
-    // be beside the living is kept out for an hour then, and what the dead have left is there for as long.
+    // A node may remove the dead entries of only one class at an admission. A clock step would revive the others: they would block
+    // admissible requests for an hour, and would stay in the key for the same time.
     for size in SIZES {
         let nodes = clocked(size).await;
         for (name, [dead, beside, living, late]) in SCENES {
@@ -257,7 +257,7 @@ async fn the_dead_do_not_come_to_life_by_a_clock_that_is_set_back() {
             let dead = known_everywhere(&ours, &nodes, dead().ttl(TTL / 4).without_renewal()).await;
             let beside = known_everywhere(&theirs, &nodes, beside().ttl(10 * TTL)).await;
             assert!(matches!(dead.lost().await, LockError::Lost { .. }), "{name}");
-            // What the nodes keep a little longer than the client counts on.
+            // The nodes keep a lease a little longer than the client counts on it.
             tokio::time::sleep(TTL / 8).await;
             let living = known_everywhere(&theirs, &nodes, living().ttl(10 * TTL)).await;
             nodes.iter().for_each(|node| node.set_clock(-HOUR));

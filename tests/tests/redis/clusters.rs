@@ -15,19 +15,19 @@ use crate::support::{builder, causes, warnings};
 use redlock_runtime::{LockManager, LockManagerBuilder, LockRequest, NodeError};
 use redlock_tests::{Cluster, Nodes, PATIENCE, eventually, eventually_eq};
 
-/// A manager that is connected to every master.
+/// Returns a manager that is connected to every master.
 async fn connected(cluster: &Cluster) -> LockManager {
     ready(builder([cluster.url()])).await
 }
 
-/// A manager that is connected to every node.
+/// Returns a manager that is connected to every node.
 async fn ready(builder: LockManagerBuilder) -> LockManager {
     let manager = builder.build().unwrap();
     eventually(PATIENCE, "it is ready", async || manager.ready().await).await;
     manager
 }
 
-/// Closes `managers`, lets every answer come in, and checks that nothing is left at any master.
+/// Closes `managers`, waits for every answer, and checks that all masters are empty.
 async fn assert_nothing_left(managers: &[&LockManager], cluster: &Cluster) {
     for manager in managers {
         if !manager.shutdown().await {
@@ -39,7 +39,7 @@ async fn assert_nothing_left(managers: &[&LockManager], cluster: &Cluster) {
     cluster.assert_empty(PATIENCE, &["redlock:f:"]).await;
 }
 
-/// A key on each of three masters.
+/// Returns a key on each of three masters.
 async fn keys(cluster: &Cluster, prefix: &str) -> [String; 3] {
     [cluster.key_on(0, prefix).await, cluster.key_on(1, prefix).await, cluster.key_on(2, prefix).await]
 }
@@ -67,7 +67,7 @@ async fn every_master_has_the_locks_of_its_slots() {
     assert_nothing_left(&[&manager, &other], &cluster).await;
 }
 
-/// Fails when the time of a cluster is that of masters which have no locks, and tell it with the first connection alone.
+/// Fails if the time of a cluster includes masters without locks, which report it only with their first connection.
 #[tokio::test]
 async fn every_master_is_asked_for_the_time_of_fencing_numbers() {
     let cluster = Cluster::start(3, 0).await;
@@ -82,7 +82,7 @@ async fn every_master_is_asked_for_the_time_of_fencing_numbers() {
     let before = asked().await;
     let key = &keys(&cluster, "order").await[0];
     manager.acquire(LockRequest::new(key).fencing()).await.unwrap().release().await.unwrap();
-    // One of them has told it in the trial of `ready`, and one has the lock.
+    // The trial of `ready` has asked one of them, and another one has the lock.
     eventually_eq(PATIENCE, "the others are asked", true, async || asked().await >= before + 2).await;
 }
 
@@ -130,7 +130,7 @@ async fn the_report_lists_the_masters_and_says_what_is_missing() {
     );
 
     for (_, member) in cluster.running() {
-        // Replicas have no slots to give up.
+        // Replicas have no slots, so the command fails there.
         let _ = member.inspect().try_command::<()>(&["CLUSTER", "DELSLOTS", "7", "9"]).await;
     }
     eventually(PATIENCE, "the gap is seen", async || {

@@ -1,4 +1,4 @@
-//! Why there is no connection: the message names the step and the address that failed, and what to do.
+//! Failed connections: the message names the step and the address that failed, and the remedy.
 
 use crate::support::{builder, causes};
 use redlock_runtime::{LockError, LockRequest, NodeConfig, NodeError};
@@ -8,7 +8,7 @@ use tokio::net::TcpSocket;
 
 const KEY: &str = "order:7";
 
-/// A port on loopback that nobody else gets, and that refuses connections.
+/// Reserved port on loopback that refuses connections.
 pub(crate) struct RefusingPort(TcpSocket);
 
 impl RefusingPort {
@@ -38,7 +38,7 @@ fn answer_of_version(version: &str, command: &str) -> String {
     }
 }
 
-/// The reason why a manager of this one node gets no lock, when its first connection has failed.
+/// Returns the reason why a manager of this one node cannot acquire a lock after its first connection has failed.
 pub(crate) async fn reason(node: impl Into<NodeConfig>) -> NodeError {
     let manager = builder([node]).build().unwrap();
     eventually(PATIENCE, "the reason is known", async || {
@@ -92,7 +92,7 @@ async fn commands_that_locks_can_do_without_may_be_hidden() {
     }
 }
 
-/// A cluster behind NAT: the seed is reached, and the members announce addresses that are not.
+/// A cluster behind NAT: the seed is reachable, and the addresses that the members announce are not.
 #[tokio::test]
 async fn announced_address_of_a_member_is_blamed_and_not_the_seed() {
     let announced = [(); 3].map(|()| RefusingPort::new());
@@ -122,7 +122,7 @@ async fn announced_address_of_a_member_is_blamed_and_not_the_seed() {
     assert!(warnings.iter().any(|warning| warning.contains("the cluster announces this address")), "{warnings:?}");
 }
 
-/// Those that need a server with TLS.
+/// Tests that need a server with TLS.
 mod tls {
     use super::*;
 
@@ -161,7 +161,7 @@ mod tls {
             ),
         ),
         (
-            // A multicast address, to which the kernel connects nobody.
+            // The kernel refuses to connect to a multicast address.
             "redis://224.0.0.1:6379".to_owned(),
             "not connected: TCP connect to 224.0.0.1:6379 failed: Network is unreachable (os error 101): check the address, and the \
              network and firewalls on the way"
@@ -211,7 +211,7 @@ mod tls {
             format!("no TLS: the server at 127.0.0.1:{tls} requires TLS: write rediss:// instead of redis://"),
         ),
         (
-            // It waits for the end of a command.
+            // The server waits for the end of a command.
             format!("rediss://127.0.0.1:{plain}?connect_timeout_ms=300"),
             format!(
                 "not connected: TLS handshake with 127.0.0.1:{plain} has not ended within 300ms: if the server does not speak TLS on \
@@ -246,7 +246,7 @@ mod tls {
         }
     }
 
-    /// An outage that passes is not taken for a mistake, and a mistake not for an outage.
+    /// A temporary outage is not reported as a mistake, and a mistake is not reported as an outage.
     #[tokio::test]
     async fn mistakes_do_not_pass() {
         let old = FakeServer::start(|command| answer_of_version("6.0.14", command)).await;

@@ -13,7 +13,7 @@ fn request() -> LockRequest {
     LockRequest::new(KEY).wait(PATIENCE)
 }
 
-/// What several workers get that take up one lock at the same time.
+/// Attaches one lock in several workers at the same time. Returns their outcomes.
 async fn at_once<G: Send + 'static, A>(
     managers: &[LockManager],
     detached: &DetachedLock,
@@ -29,7 +29,7 @@ where
     workers.join_all().await
 }
 
-/// The one that has got it, if one has. The others were told that it is lost.
+/// Returns the guard of the only successful worker, if there is one. All others must have failed with `Lost`.
 fn winner<G>(outcomes: Vec<Result<G, LockError>>) -> Option<G> {
     let mut winners = Vec::new();
     for outcome in outcomes {
@@ -50,7 +50,7 @@ async fn at_most_one_worker_takes_up_a_lock() {
         let managers = [manager(&nodes).await, manager(&nodes).await, manager(&nodes).await];
         let mut taken_up = 0;
         for round in 0..ROUNDS {
-            // Free again, whoever had which of the nodes before.
+            // The lock must be free again, whichever workers held the nodes before.
             let detached = managers[round % 3].acquire(request()).await.unwrap().detach();
             let attach = |manager: LockManager, detached: DetachedLock| async move { manager.attach(detached).await };
             let winner: Option<LockGuard> = winner(at_once(&managers, &detached, attach).await);
@@ -99,7 +99,7 @@ async fn whoever_takes_up_a_lock_with_a_fencing_token_gets_a_larger_one() {
             if let Some(guard) = winner {
                 assert!(latest < Some(guard.fencing_token()));
                 latest = Some(guard.fencing_token());
-                // And once more, from hand to hand.
+                // A second hand-over, without competitors.
                 let again = managers[round % 2].attach(guard.detach().fencing()).await.unwrap();
                 assert!(latest < Some(again.fencing_token()));
                 latest = Some(again.fencing_token());

@@ -1,4 +1,4 @@
-//! Managers whose runtime has ended, or is not driven: they go on.
+//! Managers whose runtime has ended, or is not driven: they keep working.
 
 use crate::support::{assert_nothing_left, builder};
 use redlock_runtime::admin::ListOptions;
@@ -40,7 +40,7 @@ fn a_manager_goes_on_when_its_runtime_has_ended() {
                 drop(dropped);
                 let dropped = async || nodes[0].inspect().get("dropped").await;
                 eventually_eq(PATIENCE, "the key is gone", None, dropped).await;
-                // That long is what this is about.
+                // The test needs several lease periods.
                 sleep(3 * TTL).await;
                 held.release().await.unwrap();
             }
@@ -73,11 +73,11 @@ fn a_runtime_without_sockets_is_no_host() {
     let runtime = Builder::new_current_thread().enable_time().build().unwrap();
     let manager = built_on(&runtime, &nodes);
     let request = || LockRequest::new(KEY).wait(PATIENCE);
-    // The connection is lost when the runtime takes it, and the next one stays where it is.
+    // The runtime loses the connection when it takes it. The next connection is not moved to the runtime.
     let given_back = async || manager.acquire(request()).await.map_err(|error| error.to_string()).map(drop);
     runtime.block_on(eventually(PATIENCE, "it works", given_back));
     drop(runtime.block_on(manager.acquire(request())).unwrap());
-    // These open connections of their own.
+    // These calls open separate connections.
     runtime.block_on(async {
         manager.inspect(KEY).await;
         assert_eq!(manager.list(ListOptions::new("*").limit(10).timeout(PATIENCE)).await.failures, []);
@@ -103,7 +103,7 @@ fn a_process_that_stood_still_with_a_release_under_way_finds_its_nodes_well() {
     let manager = built_on(&runtime, &nodes);
     runtime.block_on(manager.ready()).unwrap();
     for _ in 0..2 {
-        // The release is sent, or not even that, and its answer is not looked at.
+        // The release may not even be sent, and its answer is not read.
         runtime.block_on(async { drop(manager.try_acquire("order:8").await.unwrap()) });
         // Longer than a node may owe an answer.
         std::thread::sleep(Duration::from_millis(1200));

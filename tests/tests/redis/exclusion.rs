@@ -1,4 +1,4 @@
-//! No two bodies with the same key run at the same time.
+//! Two bodies with the same key never run at the same time.
 
 use crate::support::{SIZES, assert_nothing_left, builder, majority, manager};
 use redlock_runtime::{LockError, LockGuard, LockManager, LockRequest};
@@ -12,7 +12,7 @@ const MANAGERS: usize = 3;
 const TASKS: usize = 9;
 const ROUNDS: usize = 3;
 
-/// Notices two bodies at once, and counts without atomicity in Redis, as a user's program would.
+/// Detects two simultaneous bodies, and counts without atomicity in Redis, as a user's program would.
 struct Witness {
     is_inside: AtomicBool,
     overlaps: AtomicUsize,
@@ -37,7 +37,7 @@ impl Witness {
     }
 }
 
-/// Closes all of `managers` first: guards that were dropped are given back in the background.
+/// Closes all of `managers` first, because dropped guards are released in the background.
 async fn assert_nothing_of_any_left(managers: &[LockManager], nodes: &Nodes) {
     for manager in managers {
         assert!(manager.shutdown().await);
@@ -108,7 +108,7 @@ async fn less_than_a_majority_of_free_nodes_is_no_lock() {
         }
         let error = manager.try_acquire(KEY).await.unwrap_err();
         assert!(matches!(error, LockError::Contended { .. }), "{error:?}");
-        // The votes of the minority are given back at once, and the other one's keys stay.
+        // The votes of the minority are released at once. The keys of the other manager stay.
         assert!(manager.shutdown().await);
         crate::support::barrier(&nodes).await;
         let left = nodes.contents().await;

@@ -1,5 +1,5 @@
-//! Every way out of a locked body gives the lock back at every node (defects 3, 13, 15, 16, 23 and 24 of peers), of whatever kind it
-//! is; and a share of it also when others have one.
+//! Every exit of a locked body releases the lock on every node, for each kind of lock (defects 3, 13, 15, 16, 23 and 24 of peers).
+//! A shared lock is released even while other shares remain.
 
 use crate::support::{
     GENEROUS, SIZES, acquired_everywhere, assert_nothing_left, barrier, holders, known, majority, manager,
@@ -16,7 +16,7 @@ use tokio::sync::Notify;
 
 const KEY: &str = "order:7";
 
-/// A kind of lock: what a call asks for, and what somebody else has whom it waits for then.
+/// Kind of lock: the request of a call, and the request that blocks it.
 #[derive(Clone, Copy)]
 struct Kind {
     name: &'static str,
@@ -59,14 +59,14 @@ impl Scene {
         (self.kind.request)()
     }
 
-    /// Without this the tests could pass by never locking anything.
+    /// Checks that the lock is held. Otherwise, the tests could pass without locking anything.
     async fn enter(&self, guard: &LockGuard) {
         let known = known(&self.nodes, guard).await;
         assert!(known >= majority(self.nodes.len()), "{known} of {}", self.nodes.len());
         self.entered.notify_one();
     }
 
-    /// A call whose body never ends.
+    /// Calls a body that never ends.
     async fn stuck(self) -> Result<Infallible, LockError> {
         let body = async |guard: &LockGuard| {
             self.enter(guard).await;
@@ -76,7 +76,7 @@ impl Scene {
     }
 }
 
-/// How many keys the nodes have.
+/// Returns the number of keys on all nodes.
 async fn keys(nodes: &Nodes) -> usize {
     nodes.contents().await.values().map(BTreeMap::len).sum()
 }
@@ -145,7 +145,7 @@ async fn task_aborted_in_the_body(scene: Scene) {
 }
 
 async fn timeout(scene: Scene) {
-    // Whether it strikes in the body or before, as on a busy machine, nothing may be left.
+    // The timeout may end the call in its body, or before it on a busy machine. In both cases, all nodes must be empty.
     tokio::time::timeout(Duration::from_millis(50), scene.stuck()).await.unwrap_err();
 }
 
@@ -172,7 +172,7 @@ async fn dropped_while_waiting_for_another_holder(scene: Scene) {
     eventually_eq(PATIENCE, "every node knows it", scene.nodes.len(), async || known(&scene.nodes, &held).await).await;
     let before = keys(&scene.nodes).await;
     let waiting = tokio::spawn(scene.clone().stuck());
-    // What a waiter stands in is there as long as somebody stands in it.
+    // The queue of a waiter exists as long as the waiter is in it.
     let most = before + scene.nodes.len();
     let has_come = async || Some(keys(&scene.nodes).await).filter(|keys| *keys >= most).ok_or("nobody waits");
     eventually(PATIENCE, "it waits at every node", has_come).await;
@@ -255,7 +255,7 @@ async fn every_way_out_of_a_share_leaves_the_shares_of_others_alone() {
     for size in SIZES {
         let nodes = Arc::new(Nodes::start(size).await);
         let (other, waits) = (manager(&nodes).await, manager(&nodes).await);
-        // Those that need a lock which is not shared have none here.
+        // Skips the exits that need an exclusive lock.
         for (name, exit) in &EXITS[..EXITS.len() - 2] {
             println!("{name}, {size} nodes");
             let manager = manager(&nodes).await;
@@ -267,7 +267,7 @@ async fn every_way_out_of_a_share_leaves_the_shares_of_others_alone() {
             barrier(&nodes).await;
             assert_eq!(holders(&nodes, &held).await, size, "{name}");
             held.release().await.unwrap();
-            // Alone, and at once: of the other share nothing is left.
+            // An exclusive lock is granted at once, so the other share has left no trace.
             waits.try_acquire(KEY).await.expect(name).release().await.unwrap();
         }
         assert_nothing_left(&other, &nodes).await;

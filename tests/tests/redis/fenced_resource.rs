@@ -1,4 +1,4 @@
-//! What a protected resource does with a fencing token: the script for Redis and the predicate for SQL.
+//! Fencing tokens at a protected resource: the script for Redis and the predicate for SQL.
 
 use redlock_runtime::FencedSet;
 use redlock_tests::RedisServer;
@@ -15,7 +15,7 @@ async fn a_fenced_set_refuses_what_is_older_whatever_its_length() {
         ("9999", 0),
         ("131072", 1),
         ("99999", 0),
-        // Beyond 2^53, where the numbers of Lua are the same for both.
+        // Beyond 2^53, where Lua cannot distinguish two neighbouring numbers.
         ("9007199254740993", 1),
         ("9007199254740992", 0),
         ("9007199254740994", 1),
@@ -51,7 +51,7 @@ async fn a_fenced_set_takes_the_options_of_set_and_refuses_what_is_no_token() {
 
 #[test]
 fn the_sql_predicate_refuses_a_stale_writer() {
-    // As the documentation of `FencingToken` has it; the parameters are written out.
+    // The statement from the documentation of `FencingToken`, with literal parameters.
     let update = |token: i64, state: &str| {
         format!(
             "UPDATE orders SET state = '{state}', fencing_token = {token} WHERE id = 7 AND fencing_token <= {token};\n\
@@ -70,7 +70,7 @@ fn the_sql_predicate_refuses_a_stale_writer() {
     assert_eq!(sqlite(&script.concat()), "1\n1\n0\n1\nagain|9223372036854775807\n");
 }
 
-/// What the command-line shell of `sqlite3` prints for `script`, on a database in memory.
+/// Runs `script` in the `sqlite3` shell, on a database in memory. Returns the output.
 fn sqlite(script: &str) -> String {
     let start = Command::new("sqlite3").arg("-batch").stdin(Stdio::piped()).stdout(Stdio::piped()).spawn();
     let mut sqlite = start.expect("sqlite3 is needed here: apt-get install sqlite3");

@@ -1,4 +1,4 @@
-//! Servers that send without end: they cost a bounded amount of memory, and nobody else anything.
+//! Servers that send without end: they cost a bounded amount of memory, and do not affect other nodes.
 
 use crate::support::{BRIEF, assert_nothing_left, builder, causes};
 use redlock_runtime::{LockError, LockManager, LockRequest};
@@ -18,11 +18,11 @@ use tokio::time::sleep;
 const KEY: &str = "order:7";
 /// Short enough to wait for its end, and long enough that a renewed lock survives a pause of one second.
 const TTL: Duration = Duration::from_secs(2);
-/// What the buffers of two sockets may hold besides an answer.
+/// Capacity of the buffers of two sockets, in addition to one answer.
 const MOST: u64 = 32 * 1024 * 1024;
 const BULK: &[u8] = b"$2199023255552\r\n";
 
-/// Counts what goes out on a connection until the client has cut it, the most of several connections.
+/// Counts the bytes that are sent on a connection until the client cuts it. Keeps the largest count of several connections.
 #[derive(Default)]
 struct Flood {
     sent: AtomicU64,
@@ -30,7 +30,7 @@ struct Flood {
 }
 
 impl Flood {
-    /// Sends `first`, then `again` for ever.
+    /// Sends `first`, then repeats `again` without end.
     async fn send(&self, client: &mut (impl AsyncWriteExt + Unpin), first: &[u8], again: &[u8]) {
         let mut is_cut = client.write_all(first).await.is_err();
         let (chunk, mut sent) = (again.repeat(64 * 1024 / again.len()), 0);
@@ -42,7 +42,7 @@ impl Flood {
         self.is_cut.store(true, Ordering::SeqCst);
     }
 
-    /// Waits until the client has had enough.
+    /// Waits until the client has cut the connection.
     async fn ends_soon(&self, what: &str) {
         eventually(PATIENCE, what, async || self.is_cut.load(Ordering::SeqCst).then_some(()).ok_or("goes on")).await;
         let sent = self.sent.load(Ordering::SeqCst);
@@ -50,7 +50,7 @@ impl Flood {
     }
 }
 
-/// Runs `serve` for each client, on a thread that nothing else needs. Where to connect.
+/// Runs `serve` for each client on a separate thread. Returns the address.
 fn serve<F: Future<Output = ()> + Send + 'static>(serve: impl Fn(TcpStream) -> F + Send + 'static) -> SocketAddr {
     let listener = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
     listener.set_nonblocking(true).unwrap();
@@ -99,14 +99,14 @@ async fn an_endless_answer_in_the_handshake_is_an_error_that_says_so() {
     }
 }
 
-/// Passes everything on between `client` and the server at `target`, until it is told to flood.
+/// Forwards everything between `client` and the server at `target`, until it is ordered to flood.
 async fn relay(client: TcpStream, target: SocketAddr, order: Arc<Notify>, flood: Arc<Flood>, again: &'static [u8]) {
     let server = TcpStream::connect(target).await.unwrap();
     let ((mut from_client, mut to_client), (mut from_server, mut to_server)) =
         (client.into_split(), server.into_split());
     let requests = tokio::spawn(async move { copy(&mut from_client, &mut to_server).await });
     let mut answer = vec![0; 16 * 1024];
-    // One for all turns: the order may come while an answer is passed on, where nobody listens for it otherwise.
+    // One future for all iterations: an order during the forwarding of an answer would otherwise be missed.
     let mut ordered = pin!(order.notified());
     loop {
         tokio::select! {
@@ -124,7 +124,7 @@ async fn relay(client: TcpStream, target: SocketAddr, order: Arc<Notify>, flood:
     requests.abort();
 }
 
-/// A manager on `nodes` through a relay, and what makes that flood the connections that there are.
+/// Returns a manager on `nodes` behind a relay, and the order that floods its present connections.
 async fn relayed(nodes: &Nodes, again: &'static [u8]) -> (LockManager, Arc<Notify>, Arc<Flood>) {
     let (order, flood) = (Arc::<Notify>::default(), Arc::<Flood>::default());
     let address = serve({
@@ -150,7 +150,7 @@ async fn an_endless_answer_costs_its_connection_and_no_more() {
 
 #[test]
 fn a_flood_of_messages_does_not_hold_up_other_connections() {
-    // One thread for all: where there are several, others could make up for one that is kept busy.
+    // A single thread, because other threads could hide that one is kept busy.
     let runtime = Builder::new_current_thread().enable_all().build().unwrap();
     runtime.block_on(async {
         let nodes = Nodes::start(1).await;
@@ -160,7 +160,7 @@ fn a_flood_of_messages_does_not_hold_up_other_connections() {
         manager.ready().await.unwrap();
         order.notify_waiters();
         let body = async |_: &redlock_runtime::LockGuard| {
-            // That long is what this is about.
+            // The test needs several lease periods.
             sleep(3 * TTL).await;
             Ok::<_, LockError>(())
         };

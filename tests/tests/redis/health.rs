@@ -1,4 +1,4 @@
-//! `ready` fails for what will fail, and says what to do; `check` names what is a risk, too; neither leaves anything behind.
+//! `ready` fails for every problem that prevents locks, and names the remedy. `check` also reports risks. Both leave no data behind.
 
 use crate::support::{
     GENEROUS, assert_nothing_left, barrier, builder, causes, connected, many_guards, polled, warnings,
@@ -15,7 +15,7 @@ fn has(texts: &[String], part: &str) -> bool {
     texts.iter().any(|text| text.contains(part))
 }
 
-/// Why the only node is no use, by `ready` and by `check`.
+/// Returns the reason why the only node is unusable, which `ready` and `check` must agree on.
 pub(crate) async fn unfit(manager: &LockManager) -> String {
     let error = manager.ready().await.expect_err("it is not ready");
     let [(_, NodeError::Unsupported(reason))] = causes(&error)[..] else { panic!("{error:?}") };
@@ -77,7 +77,7 @@ async fn replicas_that_may_take_over_are_a_risk() {
         let master = RedisServer::builder().config("min-replicas-to-write", &[least]).start().await;
         let manager = at(&master.url());
         if least == "1" {
-            // Every write is refused until a replica is attached. That may pass, and so it is waited for.
+            // Every write is refused until a replica is attached. The condition is temporary, so `ready` waits for it.
             let error = manager.ready().await.unwrap_err();
             assert!(error.to_string().contains("NOREPLICAS"), "{error}");
         }
@@ -95,11 +95,11 @@ async fn replicas_that_may_take_over_are_a_risk() {
 async fn a_node_that_is_further_away_than_the_node_timeout_is_named_with_the_cure() {
     let server = RedisServer::start().await;
     let proxy = Proxy::to(&server).await;
-    // Set: by itself it follows what the first answers took, and those of a busy machine take their time.
+    // A fixed timeout, because the adaptive timeout depends on the first answers, which are slow on a busy machine.
     let near = LockManager::builder().node(proxy.url()).node_timeout(Duration::from_millis(50)).build().unwrap();
     eventually(PATIENCE, "the node is near", async || near.ready().await).await;
     proxy.delay(Duration::from_millis(40), Duration::from_millis(40));
-    // Whatever the network does meanwhile, it gets no shorter.
+    // The network can only add to this delay.
     let reason = unfit_by(&near.ready().await.unwrap_err());
     assert!(reason.contains("and the node timeout is 50ms") && reason.contains("set `node_timeout` to "), "{reason}");
     assert!(has(&near.check().await.warnings(), "set `node_timeout` to "));
@@ -110,14 +110,14 @@ async fn a_node_that_is_further_away_than_the_node_timeout_is_named_with_the_cur
     assert_eq!(keys(&server).await, 0);
 }
 
-/// The node timeout follows the distance, and has not done so yet.
+/// The node timeout adapts to the distance, and has not adapted yet.
 #[tokio::test]
 async fn node_that_is_further_away_than_before_still_counts() {
     let server = RedisServer::start().await;
     let proxy = Proxy::to(&server).await;
     let manager = LockManager::builder().node(proxy.url()).build().unwrap();
     eventually(PATIENCE, "the node is near", async || manager.ready().await).await;
-    // 160 ms there and back are more than the 50 ms that a node is waited for at first, and less than it can become.
+    // The round trip of 160 ms is longer than the initial timeout of 50 ms, and shorter than the largest adaptive timeout.
     proxy.delay(Duration::from_millis(80), Duration::from_millis(80));
     let report = manager.check().await;
     let warnings = warnings(&report);
@@ -130,7 +130,7 @@ async fn node_that_is_further_away_than_before_still_counts() {
     proxy.pass();
 }
 
-/// The third node was never asked anything, because too few others were there.
+/// The third node was not asked, because too few others were connected.
 #[tokio::test]
 async fn nodes_that_were_not_asked_are_not_said_to_be_silent() {
     let (server, silent) =
@@ -141,7 +141,7 @@ async fn nodes_that_were_not_asked_are_not_said_to_be_silent() {
     let causes = causes(&error);
     let texts: Vec<_> = causes.iter().map(|(_, cause)| cause.to_string()).collect();
     assert!(!has(&texts, "no answer within"), "{texts:?}");
-    // The first one is connected, and may abstain because it is young.
+    // The first node is connected, and may abstain because it has just started.
     let texts: Vec<_> = texts.into_iter().filter(|text| !text.contains("does not count for another")).collect();
     assert_eq!(texts.len(), 2, "{texts:?}");
     let expected = "not connected: the first connection is being made, now: login (HELLO) at 127.0.0.1:";
@@ -173,9 +173,9 @@ async fn a_node_that_adds_nothing_is_named() {
 #[tokio::test]
 async fn a_lone_server_that_keeps_nothing_over_a_restart_is_a_risk() {
     let kinds: [(&[&str], Option<&str>); 4] = [
-        (&["save", ""], Some("forgets every lock")),
-        (&["save", "3600 1"], Some("forgets the locks since its last snapshot")),
-        (&["appendonly", "yes"], Some("forgets the locks of the last second")),
+        (&["save", ""], Some("loses every lock")),
+        (&["save", "3600 1"], Some("loses the locks since its last snapshot")),
+        (&["appendonly", "yes"], Some("loses the locks of the last second")),
         (&["appendonly", "yes", "appendfsync", "always"], None),
     ];
     for (settings, expected) in kinds {
@@ -197,7 +197,7 @@ async fn what_waiting_does_not_heal_is_not_waited_for() {
     assert!(!error.to_string().contains("terces"), "{error}");
     assert!(has(&wrong.check().await.warnings(), "correct the user and password in the URL"), "{error}");
 
-    // Two of three are no masters of their own: that the third does not answer changes nothing.
+    // Two of three nodes are replicas. A silent third node does not change the report.
     let master = RedisServer::start().await;
     let mut servers = Vec::new();
     for _ in 0..2 {
@@ -253,7 +253,7 @@ async fn a_trial_that_is_cut_off_leaves_nothing() {
         let manager = manager.clone();
         async move { manager.check().await }
     });
-    // The trial is the second round trip: its answers are lost, after it was executed.
+    // The trial is the second round trip. Its replies are lost after the server has executed it.
     eventually(PATIENCE, "the trial has begun", async || {
         let calls = nodes[0].inspect().calls("evalsha").await;
         if calls > before { Ok(()) } else { Err(calls) }
@@ -275,7 +275,7 @@ async fn what_the_node_says_of_a_trial_is_answered_by_nothing() {
     let before = nodes[0].inspect().calls("evalsha").await;
     manager.check().await;
     assert_nothing_left(&manager, &nodes).await;
-    // The question whether the user may, and all of the trial but the two plain SETs.
+    // One check of permissions, and all commands of the trial except the two plain SETs.
     assert_eq!(nodes[0].inspect().calls("evalsha").await - before, 1 + 11);
 }
 

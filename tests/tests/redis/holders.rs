@@ -1,4 +1,4 @@
-//! Waiting for holders that tell nobody when they are done: crashed ones, and other programs.
+//! Waiting for holders that do not announce their release: crashed holders, and other programs.
 
 use crate::support::{SHORT_WAIT, manager, manager_through, wait_until_queued};
 use crate::waiters::{assert_all_gone, obtained, patient, queue_up, wait_until_no_queue, waiting};
@@ -18,7 +18,7 @@ async fn hold(nodes: &Nodes, key: &str, expiry: &[&str]) {
 
 #[tokio::test]
 async fn a_waiter_has_the_lock_of_a_crashed_holder_soon_after_its_lease() {
-    // Defect 19. The safety poll would come after 750 ms at the earliest, so one wait shorter than that tells them apart.
+    // Defect 19. A safety poll comes after 750 ms at the earliest, so one shorter wait shows that it was not needed.
     const LEASE: Duration = Duration::from_millis(200);
     for size in [1, 3] {
         let mut shortest = Duration::MAX;
@@ -32,7 +32,7 @@ async fn a_waiter_has_the_lock_of_a_crashed_holder_soon_after_its_lease() {
             shortest = shortest.min(begun.elapsed());
         }
         assert!(shortest < LEASE * 3, "{shortest:?} on {size} nodes");
-        // The lock is won when a majority of the leases is over.
+        // The lock is won when a majority of the leases has expired, so a key may still exist.
         nodes.assert_empty(PATIENCE).await;
         assert_all_gone(&manager, &nodes).await;
     }
@@ -49,7 +49,7 @@ async fn a_lock_that_another_client_deletes_is_found_by_the_safety_poll() {
         for node in nodes.iter() {
             assert_eq!(redis_cli(node, &["EVAL", DELETE_OWN, "1", KEY, "their-token"]).await, "1");
         }
-        // The patience is 20 s, the lease of the other client is a minute.
+        // The test waits for 20 s at most. The lease of the other client lasts a minute.
         obtained(call).await.release().await.unwrap();
         assert_all_gone(&manager, &nodes).await;
     }
@@ -106,7 +106,7 @@ async fn whether_a_taken_key_is_data_is_asked_once() {
     let nodes = Nodes::start(1).await;
     let managers = [manager(&nodes).await, manager(&nodes).await];
     let held = managers[0].acquire(KEY).await.unwrap();
-    // Each new connection asks whether the user may run it.
+    // Each new connection asks for the permission to run it.
     let before = nodes[0].inspect().calls("pttl").await;
     for _ in 0..5 {
         assert!(managers[1].try_acquire(KEY).await.unwrap_err().is_contended());
@@ -123,10 +123,10 @@ async fn who_is_refused_is_told_how_much_of_the_lease_is_left() {
         let manager = manager(&nodes).await;
         hold(&nodes, KEY, &["PX", "60000"]).await;
         if size == 3 {
-            // One node alone gives nobody the lock, so its lease says nothing.
+            // One node is not a majority, so its shorter lease must not shorten the estimate.
             nodes[0].inspect().command::<()>(&["PEXPIRE", KEY, "10000"]).await;
         }
-        // By the question after the first try; from memory; by the queues.
+        // By the question after the first try, from memory, and by the queues.
         for wait in [Wait::None, Wait::None, Wait::For(SHORT_WAIT)] {
             let error = manager.acquire(LockRequest::new(KEY).wait(wait)).await.unwrap_err();
             let left = error.retry_after().unwrap_or_else(|| panic!("{error:?}")).as_secs();
@@ -156,7 +156,7 @@ async fn a_free_lock_is_given_to_the_first_in_the_queue_whoever_asks() {
         let [first, second] = queue_up(&managers, &nodes, KEY).await.try_into().unwrap();
         for (node, proxy) in nodes.iter().zip(&proxies) {
             assert_eq!(redis_cli(node, &["DEL", KEY]).await, "1");
-            // Whose connection was cut asks again when it has another one.
+            // After a cut, the manager asks again on its new connection.
             proxy.cut().await;
         }
         let guard = obtained(first).await;

@@ -15,10 +15,10 @@ use tokio::time::sleep;
 const KEY: &str = "order:7";
 /// Short enough to wait for its end, and long enough that a renewed lock survives a pause of one second.
 const TTL: Duration = Duration::from_secs(2);
-/// How often a lock with a very short lease is tried: a busy machine may really be late by that much now and then.
+/// Number of attempts with a very short lease. A busy machine may be late by this much now and then.
 const MOST_TRIES: usize = 5;
 
-/// Short leases on servers that answer soon.
+/// Returns a manager with short leases and short node timeouts.
 async fn brief(nodes: &Nodes) -> LockManager {
     connected(builder(nodes.urls()).node_timeout(BRIEF).default_ttl(TTL), nodes).await
 }
@@ -30,7 +30,7 @@ fn cause(error: LockError) -> LossCause {
     }
 }
 
-/// The outcome of a body that never ends by itself.
+/// Returns the error of a body that never ends by itself.
 async fn stopped(manager: &LockManager, request: LockRequest, begin: impl AsyncFnOnce()) -> LockError {
     let body = async |_: &LockGuard| -> Result<(), LockError> {
         begin().await;
@@ -68,7 +68,7 @@ async fn holders_of(nodes: &[RedisServer], guard: &LockGuard) -> usize {
 async fn a_body_is_stopped_before_the_keys_expire_when_a_majority_is_frozen() {
     for (size, frozen) in [(1, 1), (3, 2), (5, 3)] {
         let nodes = Nodes::start(size).await;
-        // Half of the ttl is left at the nodes when the lease is over for us, so that a busy machine can be late.
+        // When the lease is over for the client, half of the ttl is left at the nodes. So a busy machine may be late.
         let ttl = Duration::from_secs(4);
         let described =
             builder(nodes.urls()).node_timeout(BRIEF).default_ttl(ttl).tuning(|tuning| tuning.drift_factor(0.5));
@@ -93,7 +93,7 @@ async fn a_body_is_stopped_when_all_nodes_are_killed() {
     assert!(matches!(cause(error), LossCause::NotRenewed { .. }));
 }
 
-/// What somebody else does to the key of a held lock.
+/// Interference of another client with the key of a held lock.
 #[derive(Clone, Copy, Debug)]
 enum Foreign {
     Deletes,
@@ -224,7 +224,7 @@ async fn a_short_body_sends_no_renewal_and_none_outlives_the_guard() {
 
 #[tokio::test]
 async fn a_wedged_body_ends_with_max_hold() {
-    // Defect 12: renewal that goes on for ever.
+    // Defect 12: an endless renewal.
     let nodes = Nodes::start(3).await;
     let manager = brief(&nodes).await;
     let begun = Instant::now();
@@ -236,7 +236,7 @@ async fn a_wedged_body_ends_with_max_hold() {
 
 #[tokio::test]
 async fn a_lock_that_goes_on_without_its_holder_ends_by_itself() {
-    // `max_hold` for a task that is stuck where nobody can drop it.
+    // `max_hold` ends the lock of a task that is stuck and cannot be dropped.
     let nodes = Nodes::start(1).await;
     let (ours, theirs) = (brief(&nodes).await, brief(&nodes).await);
     let stuck = ours.acquire(LockRequest::new(KEY).max_hold(TTL / 2)).await.unwrap();
@@ -261,7 +261,7 @@ async fn a_window_stays_taken_until_min_hold_is_over() {
             let error = manager.try_acquire(KEY).await.unwrap_err();
             assert!(matches!(error, LockError::Contended { .. }), "{error:?}");
         }
-        // Those who wait neither cut it short nor miss its end.
+        // Waiters neither shorten the window nor miss its end.
         let after = async |manager: &LockManager| {
             let request = LockRequest::new(KEY).wait(PATIENCE);
             manager.acquire(request).await.unwrap().release().await.unwrap();
@@ -276,7 +276,7 @@ async fn a_window_stays_taken_until_min_hold_is_over() {
 
 #[tokio::test]
 async fn a_node_that_was_away_when_the_window_ended_gives_the_key_back() {
-    // The default ttl is longer than the test waits: the key would not be gone by itself.
+    // The default ttl is longer than the test, so the key does not expire by itself.
     let nodes = Nodes::start(3).await;
     let proxies = nodes.proxied().await;
     let ours = manager_through(&proxies, &nodes).await;
@@ -318,7 +318,7 @@ async fn a_body_that_has_given_the_lock_back_goes_on_without_it() {
 async fn a_guard_tells_that_its_lock_is_at_risk_before_it_is_lost() {
     let nodes = Nodes::start(3).await;
     let manager = brief(&nodes).await;
-    // It is at risk for longer than a second before it is lost: a busy machine has time to see it.
+    // The warning precedes the loss by more than a second, so a busy machine can observe it.
     let ttl = Duration::from_secs(6);
     let guard = acquired_everywhere(&manager, &nodes, LockRequest::new(KEY).ttl(ttl)).await;
     nodes.iter().for_each(RedisServer::freeze);

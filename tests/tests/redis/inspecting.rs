@@ -1,4 +1,4 @@
-//! Who has a lock, since when, from where, and who waits: as one server says it, and a quorum.
+//! Inspection of a lock by one server and by a quorum: holder, age, origin and waiters.
 
 use crate::support::{GENEROUS, acquired_everywhere, builder, connected, manager, many_guards, wait_until_queued};
 use redlock_runtime::admin::{Holder, InspectOptions, ListOptions, LockList};
@@ -99,7 +99,7 @@ async fn a_majority_is_told_although_a_node_is_down() {
     .await;
 }
 
-/// A manager whose user has these `rules`.
+/// Returns a manager whose user has these `rules`.
 async fn user(server: &RedisServer, rules: &str) -> LockManager {
     let words: Vec<_> =
         ["ACL", "SETUSER", "alice", "reset", "on", ">w0nder"].into_iter().chain(rules.split(' ')).collect();
@@ -146,10 +146,10 @@ async fn a_process_that_may_not_name_its_connections_is_known_by_its_channel() {
     let owner = inspection.holder().and_then(Holder::owner).unwrap();
     assert!(owner.label.is_none() && owner.is_connected == Some(true), "{inspection}");
     let token = guard.token().to_string();
-    // Otherwise its release might come behind the text that is set below.
+    // Otherwise its release might arrive after the SET below.
     guard.release().await.unwrap();
     drop((guard, holder));
-    // What is left of a process that has ended.
+    // A key of a process that has ended.
     server.inspect().command::<()>(&["SET", "order:7", &token, "PX", "60000"]).await;
     eventually(PATIENCE, "its connections have ended", async || {
         let inspection = observer.inspect("order:7").await;
@@ -164,8 +164,8 @@ async fn a_list_of_ten_thousand_clients_disturbs_no_lock() {
     let server = RedisServer::start().await;
     let manager = builder([server.url()]).build().unwrap();
     let guard = manager.acquire("order:7").await.unwrap();
-    // Ten thousand clients, made of a thousand with names ten times as long as usual: more than an answer may have that comes
-    // on the connection of the locks.
+    // The names of a thousand clients are ten times as long as usual, so the list has the size for ten thousand clients.
+    // It exceeds the limit for answers on the connection of the locks.
     let mut crowd = Vec::new();
     for _ in 0..CLIENTS {
         let client = tokio::net::TcpStream::connect(("127.0.0.1", server.port())).await.unwrap();

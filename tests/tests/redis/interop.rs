@@ -1,4 +1,4 @@
-//! Other clients on the same key: they exclude us and are excluded by us.
+//! Other clients on the same key: both sides exclude each other.
 
 use crate::support::{
     SHORT_WAIT, acquired_everywhere, assert_nothing_left, barrier, causes, manager, wait_until_queued,
@@ -37,7 +37,7 @@ async fn a_plain_set_of_redis_cli_excludes_us() {
 
 #[tokio::test]
 async fn the_value_of_another_client_is_left_as_it_is_while_we_wait() {
-    // As long as a token, and made of the same parts.
+    // Similar to a token: of the same length and with the same parts.
     const SIMILAR: &str = "2c1f0a8e-7f3b-4e55-9a41-d2c8b6f0e913@0f8fad5bd9cb469fa165708";
     let nodes = Nodes::start(1).await;
     let manager = manager(&nodes).await;
@@ -143,7 +143,7 @@ async fn releasing_a_lock_replaced_by_a_key_of_another_type_says_that_it_is_lost
     assert_list(&nodes).await;
 }
 
-/// What clients leave in Redis whose locks are hashes, or have no end: it excludes us, and nobody waits for it.
+/// Locks of other clients that are hashes, or that never expire. Their keys exclude us, and a call fails instead of waiting.
 #[tokio::test]
 async fn a_hash_with_an_expiry_and_a_text_without_one_are_data() {
     let hash: &[&[&str]] = &[&["HSET", KEY, "client:1", "1"], &["PEXPIRE", KEY, "60000"]];
@@ -161,7 +161,7 @@ async fn a_hash_with_an_expiry_and_a_text_without_one_are_data() {
     }
 }
 
-/// A client whose locks are hashes is told by the server that ours is none.
+/// A client that uses hashes receives WRONGTYPE for our lock.
 #[tokio::test]
 async fn our_lock_is_no_hash() {
     let nodes = Nodes::start(1).await;
@@ -173,7 +173,7 @@ async fn our_lock_is_no_hash() {
     assert_nothing_left(&manager, &nodes).await;
 }
 
-/// Clients that take a lock by a script, as some do for several keys at once, and give it back by comparing.
+/// Clients that acquire by a script, as some do for several keys at once, and that compare before a release.
 #[tokio::test]
 async fn a_script_that_sets_what_is_not_there_excludes_us_and_is_excluded() {
     const TAKE: &str = "if redis.call('EXISTS', KEYS[1]) == 1 then return 0 end \

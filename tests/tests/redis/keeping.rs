@@ -1,4 +1,4 @@
-//! Votes that are lost are won back: what is held stays held while nodes fail one after the other.
+//! Lost votes are won back: a held lock stays held while nodes fail one after the other.
 
 use crate::support::{BRIEF, acquired_everywhere, assert_nothing_left, builder, connected, holders};
 use redlock_runtime::{LockManager, LockManagerBuilder, LockRequest, Wait};
@@ -6,9 +6,9 @@ use redlock_tests::{Nodes, PATIENCE, Proxy, RedisServer, eventually, eventually_
 use std::time::Duration;
 
 const KEY: &str = "order:7";
-/// Short enough for some of them to pass.
+/// Short enough for several leases to pass.
 const TTL: Duration = Duration::from_secs(2);
-/// So long that no renewal comes by itself in the time of a test.
+/// Long enough that no renewal is due during a test.
 const LONG: Duration = Duration::from_secs(60);
 
 fn brief(urls: impl IntoIterator<Item = String>) -> LockManagerBuilder {
@@ -28,7 +28,7 @@ async fn nodes_that_forget_one_after_the_other_cost_no_lock() {
     let waiting = tokio::spawn(async move { theirs.acquire(LockRequest::new(KEY).wait(Wait::Forever)).await });
     for node in nodes.iter() {
         node.restart_empty().await;
-        // It abstains for one longest ttl, and has the lock again after it.
+        // The node abstains for one `max_ttl`, and has the lock again afterwards.
         tokio::time::sleep(2 * TTL).await;
         wait_until_everywhere(&nodes, &guard, 3).await;
         guard.ensure_held().unwrap();
@@ -46,7 +46,7 @@ async fn a_node_that_was_away_at_the_acquisition_is_won_and_any_other_may_go() {
             nodes[size - 1].kill();
             let guard = manager.acquire(LockRequest::new(KEY)).await.unwrap();
             nodes[size - 1].restart_empty().await;
-            // It abstains for one longest ttl.
+            // The node abstains for one `max_ttl`.
             tokio::time::sleep(2 * TTL).await;
             wait_until_everywhere(&nodes, &guard, size).await;
             nodes[gone].kill();
@@ -63,7 +63,7 @@ async fn a_waiter_that_asked_a_node_first_gives_it_to_the_holder() {
     let proxies = nodes.proxied().await;
     let ours = connected(brief(proxies.iter().map(Proxy::url)), &nodes).await;
     let theirs = connected(brief(nodes.urls()), &nodes).await;
-    // For us the third node is away when we come, and the other call takes its place there.
+    // The first manager cannot reach the third node, and the other call wins its vote.
     proxies[2].refuse(true).await;
     proxies[2].cut().await;
     let guard = ours.acquire(LockRequest::new(KEY)).await.unwrap();
@@ -81,7 +81,7 @@ async fn a_waiter_that_asked_a_node_first_gives_it_to_the_holder() {
     waiting.await.unwrap().unwrap().release().await.unwrap();
 }
 
-/// A manager of a lone node that is asked nothing by a timer.
+/// Returns a manager of a single node without periodic commands.
 async fn alone(node: &RedisServer) -> LockManager {
     let manager = builder([node.url()]).default_ttl(LONG).node_timeout(BRIEF).build().unwrap();
     manager.ready().await.unwrap();
@@ -116,7 +116,7 @@ async fn the_owner_knows_at_once_also_when_an_answer_was_still_to_come() {
 
 #[tokio::test]
 async fn short_times_of_connection_are_enough_to_keep_a_lock() {
-    // Away for longer than it is there, again and again, for longer than a ttl.
+    // The node is away for longer than it is there, repeatedly, for longer than a ttl.
     let nodes = Nodes::start(1).await;
     let proxies = nodes.proxied().await;
     let ttl = Duration::from_secs(6);

@@ -1,4 +1,4 @@
-//! What options of a call promise of every kind of lock: of one key there are tests of its own (`holding`).
+//! Guarantees of the options for every kind of lock. The module `holding` tests them for one key.
 
 use crate::lingering::make_idle;
 use crate::support::{BRIEF, SIZES, assert_nothing_left, builder, connected, majority, manager};
@@ -12,12 +12,12 @@ use tokio::time::{sleep, timeout};
 
 /// Short enough to wait for its end, and long enough that a renewed lock survives a pause of one second.
 const TTL: Duration = Duration::from_secs(2);
-/// How long a key stays taken at least.
+/// Least time for which a key stays taken.
 const LEAST: Duration = Duration::from_secs(2);
 
 type Kind = (&'static str, fn() -> LockRequest);
 
-/// A request of each kind but the exclusive lock of one key, of which two exclude each other.
+/// Requests of each kind except the exclusive lock of one key. Two requests of one kind exclude each other.
 const KINDS: [Kind; 4] = [
     ("several", || LockRequest::all(["a", "b"])),
     ("several, one shared", || LockRequest::all([LockPart::shared("a"), "b".into()])),
@@ -79,7 +79,7 @@ async fn a_body_that_goes_on_without_its_lock_is_told() {
             let guard = manager.acquire(request().without_renewal()).await.expect(name);
             assert!(matches!(guard.lost().await, LockError::Lost { .. }), "{name}");
             assert!(guard.ensure_held().is_err() && guard.remaining().is_zero(), "{name}");
-            // What the nodes keep a little longer than the client counts on.
+            // The nodes keep a lease a little longer than the client counts on it.
             sleep(TTL / 4).await;
             assert!(guard.release().await.is_err(), "{name}");
             assert_all_gone(&manager, &nodes).await;
@@ -87,7 +87,7 @@ async fn a_body_that_goes_on_without_its_lock_is_told() {
     }
 }
 
-/// A lock of one key that a process keeps idle, and what it asks for then.
+/// Key of an idle lock of a process, and the request of the same process.
 const BESIDE_IDLE: [Kind; 9] = [
     ("a", || LockRequest::all(["a", "b"])),
     ("b", || LockRequest::all([LockPart::shared("a"), "b".into()])),
@@ -102,7 +102,8 @@ const BESIDE_IDLE: [Kind; 9] = [
 
 #[tokio::test]
 async fn a_lock_that_the_process_keeps_idle_is_in_nobodys_way() {
-    // Whoever asks the nodes before it gives its own idle lock back is refused by itself, or waits for the end of its own idle time.
+    // A manager that asks the nodes before it releases its idle lock is refused because of that lock, or waits for the end of its idle
+    // time.
     const LONG: Duration = Duration::from_secs(60);
     for size in SIZES {
         let nodes = Nodes::start(size).await;
@@ -121,17 +122,17 @@ async fn a_lock_that_the_process_keeps_idle_is_in_nobodys_way() {
     }
 }
 
-/// Somebody has what is asked for at no more nodes than there must be, one of them forgets it, and somebody else asks for the same.
+/// Holds a lock at a bare majority, makes one of these nodes forget it, and tries to acquire the lock in another manager.
 async fn is_refused_by_those_that_know(size: usize, (name, request): Kind) {
     let nodes = Nodes::start(size).await;
     let (proxies, theirs) = (nodes.proxied().await, manager(&nodes).await);
-    // Well, but not for us.
+    // These nodes are healthy, but our manager cannot reach them.
     for proxy in &proxies[majority(size)..] {
         proxy.refuse(true).await;
     }
     let ours = builder(proxies.iter().map(Proxy::url)).build().unwrap();
     let held = ours.acquire(request().without_renewal().wait(PATIENCE)).await.unwrap();
-    // We hear nothing of it, and go by what was proven before.
+    // Our manager does not notice the restart, and relies on its proven leases.
     for proxy in &proxies[..majority(size)] {
         proxy.refuse(true).await;
         proxy.cut().await;
@@ -149,14 +150,13 @@ async fn is_refused_by_those_that_know(size: usize, (name, request): Kind) {
 
 #[tokio::test]
 async fn a_node_that_has_forgotten_what_is_held_makes_no_other_majority() {
-    // A node that votes again before the leases are over which it has forgotten is a majority together with those that never knew
-    // of them.
+    // A node that votes again too early forms a majority with the nodes that never knew the leases.
     for kind in KINDS {
         tokio::join!(is_refused_by_those_that_know(3, kind), is_refused_by_those_that_know(5, kind));
     }
 }
 
-/// What a manager waits for, and whether somebody else is in its way.
+/// Requests of a waiter, by name.
 const WAITERS: [Kind; 7] = [
     ("one key", || LockRequest::new("a")),
     ("a writer", || LockRequest::new("a").mode(Mode::Exclusive)),
@@ -167,12 +167,12 @@ const WAITERS: [Kind; 7] = [
     KINDS[3],
 ];
 
-/// How many nodes know something of `manager`.
+/// Returns the number of nodes with a trace of `manager`.
 async fn nodes_that_know(nodes: &Nodes, manager: &str) -> usize {
     nodes.mentions(manager).await.len()
 }
 
-/// Somebody waits, and hears nothing while others have what it waits for one after the other. What was said to it comes then.
+/// Cuts a waiter off while others hold its lock one after the other. The delayed messages must not let it in.
 async fn loses_its_place(size: usize, (name, request): Kind) {
     let nodes = Nodes::start(size).await;
     let (proxies, others) = (nodes.proxied().await, [manager(&nodes).await, manager(&nodes).await]);
@@ -182,13 +182,13 @@ async fn loses_its_place(size: usize, (name, request): Kind) {
     probe.release().await.unwrap();
     eventually_eq(PATIENCE, "nothing is left of the probe", 0, async || nodes_that_know(&nodes, &of_away).await).await;
 
-    // Alone, so that readers wait as well.
+    // Exclusive, so that readers wait as well.
     let first = match name {
         "a permit" => request(),
         _ => request().mode(Mode::Exclusive),
     };
     let first = others[0].acquire(first.wait(PATIENCE)).await.unwrap();
-    // Without a limit, it waits through a silence.
+    // Without a time limit, the call survives a silence.
     let mut call = waiting(&away, request().wait(Wait::Forever));
     eventually_eq(PATIENCE, &format!("it waits: {name}, {size} nodes"), size, async || {
         nodes_that_know(&nodes, &of_away).await
@@ -196,7 +196,7 @@ async fn loses_its_place(size: usize, (name, request): Kind) {
     .await;
     proxies.iter().for_each(Proxy::hold);
     first.release().await.unwrap();
-    // It is passed by when nothing is heard of it.
+    // The waiter does not answer, and is skipped.
     let second = LockRequest::all(["a", "b"]);
     let second = if matches!(name, "a path" | "a permit") { request() } else { second };
     let second = obtained(waiting(&others[1], second.wait(PATIENCE))).await;
@@ -216,7 +216,7 @@ async fn loses_its_place(size: usize, (name, request): Kind) {
 
 #[tokio::test]
 async fn a_call_that_was_passed_by_while_it_heard_nothing_does_not_enter() {
-    // etcd #16221: the session of a waiter was over, and it entered when those before it had gone.
+    // etcd #16221: a waiter with an expired session entered after the earlier ones had left.
     for (size, kinds) in [1, 3].into_iter().flat_map(|size| WAITERS.chunks(4).map(move |kinds| (size, kinds))) {
         kinds.iter().map(|kind| loses_its_place(size, *kind)).collect::<JoinSet<_>>().join_all().await;
     }

@@ -1,4 +1,4 @@
-//! Who leaves the queue, in whatever way, holds up nobody (defect 20 of peers).
+//! Waiters that leave the queue, in any way, do not delay others (defect 20 of peers).
 
 use crate::support::{
     SHORT_WAIT, SIZES, acquired_everywhere, barrier, builder, connected, manager, manager_through, owner_at,
@@ -19,7 +19,7 @@ use tokio::process::{Child, Command};
 
 const KEY: &str = "order:7";
 const URLS: &str = "REDLOCK_TESTS_LEAVERS_URLS";
-/// A token as another manager writes it, with the time of 2001: before all others in every queue.
+/// Token of another manager with a time in 2001: it precedes all others in every queue.
 const DEAD: &str = "00e0bbba-4c00-7000-8000-000000000000@00000000000000000000000";
 
 #[tokio::test]
@@ -99,7 +99,7 @@ async fn a_manager_that_is_shut_down_leaves_its_queues() {
     assert_all_gone(&holder, &nodes).await;
 }
 
-/// The release itself must find out who is dead: not a claim of a second for each of them.
+/// Releases the lock, and checks that the release itself skips dead waiters. An offer of a second for each of them would be too slow.
 async fn released_to(nodes: &Nodes, held: LockGuard, next: &str) {
     held.release().await.unwrap();
     barrier(nodes).await;
@@ -131,7 +131,7 @@ async fn a_dead_process_at_the_head_of_the_queue_is_passed_over() {
     }
 }
 
-/// A monitoring program that subscribes to every channel of `node`, until the connection is dropped.
+/// Subscribes to every channel of `node` as a monitoring program does, until the connection is dropped.
 async fn subscribed_to_all(node: &RedisServer) -> BufReader<TcpStream> {
     let mut connection = BufReader::new(TcpStream::connect(("127.0.0.1", node.port())).await.unwrap());
     connection.get_mut().write_all(b"PSUBSCRIBE *\r\n").await.unwrap();
@@ -148,7 +148,7 @@ async fn a_dead_process_is_passed_over_although_a_program_subscribes_to_every_ch
     for size in [1, 3] {
         let nodes = Nodes::start(size).await;
         let (holder, next) = (manager(&nodes).await, manager(&nodes).await);
-        // Once while the program is there from the beginning, and once without it.
+        // First with the program, and then without it.
         for is_subscribed in [true, false] {
             let mut programs = Vec::new();
             if is_subscribed {
@@ -183,7 +183,7 @@ async fn a_lock_that_its_holder_has_lost_is_not_kept_for_the_dead() {
     assert_all_gone(&manager, &nodes).await;
 }
 
-/// Another process, which waits in the queue and releases nothing when it ends: it is killed.
+/// Starts another process that waits in the queue. It is killed, so it does not leave the queue.
 async fn process_that_waits(nodes: &Nodes) -> Child {
     let mut process = Command::new(env::current_exe().unwrap());
     let name = "leavers::a_process_that_ends_without_a_release_is_passed_over";
@@ -279,7 +279,7 @@ async fn a_lock_granted_to_a_token_that_nobody_has_any_more_is_given_back() {
     let [token] = queue(nodes[0].inspect(), KEY).await.try_into().unwrap();
     cancelled(call).await;
     wait_until_no_queue(&nodes, KEY).await;
-    // What a command of that token would do that is executed late.
+    // Simulates a command of that token that is executed late.
     nodes[0].inspect().command::<()>(&["ZADD", &queue_of(KEY), "0", &token]).await;
     reset_counts(&nodes).await;
     held.release().await.unwrap();
@@ -305,6 +305,6 @@ async fn wait_with_frozen_nodes(size: usize, frozen: usize) {
 
 #[tokio::test]
 async fn the_wait_ends_although_nodes_are_frozen() {
-    // Defect 7: a wait that does not cover the commands. With a majority frozen, its end is about a second of silence.
+    // Defect 7: a wait that does not include the commands. With a frozen majority, it ends after about a second of silence.
     tokio::join!(wait_with_frozen_nodes(1, 1), wait_with_frozen_nodes(3, 1), wait_with_frozen_nodes(3, 2));
 }

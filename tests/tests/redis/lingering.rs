@@ -1,4 +1,4 @@
-//! Locks that a process keeps after a call: its next one has them without a command, and others get them when they ask.
+//! Locks that a process keeps after a call: its next call reuses them without a command, and other processes get them on request.
 
 use crate::support::{
     GENEROUS, SIZES, assert_nothing_left, barrier, builder, connected, manager_through, wait_until_all_vote,
@@ -11,23 +11,23 @@ use tokio::time::timeout;
 
 const KEY: &str = "order:7";
 const TTL: Duration = Duration::from_secs(60);
-/// Longer than any of the waits here: who gets such a lock has not waited for its end.
+/// Longer than any wait here, so a waiter does not get the lock by the end of its lease.
 const LONG: Duration = Duration::from_secs(40);
 
 fn lingering(nodes: &Nodes, linger: Duration) -> LockManagerBuilder {
     builder(nodes.urls()).default_ttl(TTL).default_wait(PATIENCE).linger(linger)
 }
 
-/// A manager that keeps `KEY`, without a call, at every node.
+/// Returns a manager that keeps `KEY` idle at every node.
 async fn with_an_idle_lock(nodes: &Nodes, linger: Duration) -> LockManager {
     let manager = connected(lingering(nodes, linger), nodes).await;
     make_idle(&manager, nodes, &KEY.into()).await;
     manager
 }
 
-/// Keeps the lock of `request` without a call, at every node.
+/// Makes the manager keep the lock of `request` idle at every node.
 pub(crate) async fn make_idle(manager: &LockManager, nodes: &Nodes, request: &LockRequest) {
-    // Not before the channels are open by which others are heard, and not after the first use.
+    // The manager keeps a lock after its first use, and after the channels for requests of others are open.
     eventually(PATIENCE, "the lock is kept", async || {
         drop(manager.acquire(request.clone()).await.map_err(|error| error.to_string())?);
         barrier(nodes).await;
@@ -60,7 +60,7 @@ async fn another_process_that_waits_gets_an_idle_lock_when_it_asks() {
     for size in SIZES {
         let nodes = Nodes::start(size).await;
         let ours = with_an_idle_lock(&nodes, LONG).await;
-        // Whether or not it lingers itself.
+        // The manager that asks may linger itself or not.
         let theirs = builder(nodes.urls()).default_ttl(TTL).default_wait(PATIENCE).build().unwrap();
         let guard = theirs.acquire(KEY).await.unwrap();
         assert_eq!(ours.stats().linger.reclaimed, 1);
@@ -76,7 +76,7 @@ async fn another_process_that_does_not_wait_gets_an_idle_lock_and_no_other() {
     for size in SIZES {
         let nodes = Nodes::start(size).await;
         let ours = with_an_idle_lock(&nodes, LONG).await;
-        // Nobody waits for the node timeout here: an idle lock is given back, and of a body the others are told.
+        // The call gets an answer well before the node timeout: an idle lock is released, and the other manager reports a running body.
         let theirs = lingering(&nodes, LONG).node_timeout(TTL / 2).build().unwrap();
         let asks = async || timeout(PATIENCE, theirs.try_acquire(KEY)).await.expect("somebody has answered");
         asks().await.unwrap().release().await.unwrap();
@@ -100,7 +100,7 @@ async fn a_call_that_does_not_wait_asks_wherever_locks_linger_also_if_its_own_do
     let theirs = lingering(&nodes, LONG).node_timeout(TTL / 2).build().unwrap();
     let least = LockRequest::new(KEY).min_hold(Duration::from_millis(1));
     for request in [LockRequest::new(KEY).linger(Duration::ZERO), least] {
-        // Used so often that it was worth keeping, and is so again at once.
+        // Uses the lock often enough that the manager keeps it, again and at once.
         for _ in 0..8 {
             drop(ours.acquire(KEY).await.unwrap());
         }
@@ -167,7 +167,7 @@ async fn the_lock_of_a_process_that_dies_while_it_is_idle_is_free_when_its_lease
         if ours.stats().linger.started > 0 { Ok(()) } else { Err("not yet".to_owned()) }
     })
     .await;
-    // From here on, nothing of it arrives.
+    // From here on, no message of the manager arrives.
     drop(proxies);
     let theirs = builder(nodes.urls()).default_wait(PATIENCE).build().unwrap();
     theirs.acquire(KEY).await.unwrap().release().await.unwrap();

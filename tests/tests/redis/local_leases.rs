@@ -1,4 +1,4 @@
-//! Leases of different lengths in the line of one manager, and leases that run out there.
+//! Leases of different lengths in the local queue of one manager, and leases that expire there.
 
 use crate::support::{assert_nothing_left, barrier, builder, connected, manager, owner_at};
 use crate::waiters::{line_up, obtained, patient, waiting};
@@ -32,7 +32,7 @@ async fn a_lock_is_not_passed_on_with_another_ttl_than_was_asked_for() {
     assert_nothing_left(&manager, &nodes).await;
 }
 
-/// For leases that run out while the test looks on.
+/// Lease that expires during a test.
 const SHORT: Duration = Duration::from_millis(200);
 
 async fn brief_manager(nodes: &Nodes) -> LockManager {
@@ -52,7 +52,7 @@ async fn a_guard_that_is_never_dropped_blocks_its_process_no_longer_than_its_ttl
 
 #[tokio::test]
 async fn a_short_lease_behind_a_long_one_blocks_no_longer_than_its_own_ttl() {
-    // Who stands third has seen the long lease only, and must notice that the short one has run out.
+    // The third call has seen only the long lease, and must notice the end of the short one.
     let nodes = Nodes::start(1).await;
     let manager = brief_manager(&nodes).await;
     let held = manager.acquire(KEY).await.unwrap();

@@ -1,4 +1,4 @@
-//! Waiting inside of one manager: in line, in memory, and without a command from one to the next.
+//! Waiting inside one manager: in a local queue in memory, without a command between one call and the next.
 
 use crate::support::{SIZES, acquired_everywhere, barrier, builder, connected, manager, wait_until_queued};
 use crate::waiters::{
@@ -14,7 +14,7 @@ use tokio::task::{JoinSet, yield_now};
 
 const KEY: &str = "order:7";
 
-/// Commands that the busiest node was sent for locks.
+/// Returns the number of commands for locks at the busiest node.
 async fn commands(nodes: &Nodes) -> u64 {
     barrier(nodes).await;
     most_scripts(nodes).await + nodes[0].inspect().calls("set").await
@@ -34,7 +34,7 @@ async fn calls_of_one_process_are_served_in_order_and_without_a_command() {
                 let guard = manager.acquire(patient(KEY)).await.unwrap();
                 assert!(guard.is_held());
                 served.lock().unwrap().push(number);
-                // The last one has the lock until its commands are counted.
+                // The last call keeps the lock until its commands are counted.
                 (number == CALLS - 1).then_some(guard)
             });
             yield_now().await;
@@ -56,7 +56,7 @@ async fn a_lock_that_is_passed_on_is_the_same_lock_and_held_by_one() {
     let held = acquired_everywhere(&manager, &nodes, KEY).await;
     let token = *held.token();
     let mut calls = line_up(&manager, KEY, 2).await.into_iter();
-    // There is nothing to confirm.
+    // The release needs no confirmation.
     held.release().await.unwrap();
     let second = obtained(calls.next().unwrap()).await;
     let third = calls.next().unwrap();
@@ -88,7 +88,7 @@ async fn one_try_sends_nothing_while_another_call_of_the_process_holds_or_waits(
     assert_all_gone(&ours, &nodes).await;
 }
 
-/// A process whose calls pass the lock on among themselves, for as long as they are let.
+/// Process whose calls hand the lock to each other for as long as they may.
 struct Busy {
     calls: JoinSet<()>,
     is_over: Arc<AtomicBool>,
@@ -125,7 +125,7 @@ impl Busy {
 
 #[tokio::test]
 async fn a_process_that_passes_its_lock_on_gives_way_to_others() {
-    // Defect 18: the releaser wins again and again, here for as long as its token may be passed on: 30 s.
+    // Defect 18: the releasing process wins repeatedly, for as long as its token may be handed over: 30 s.
     for size in [1, 3] {
         let nodes = Nodes::start(size).await;
         let (ours, theirs) = (manager(&nodes).await, manager(&nodes).await);
@@ -138,14 +138,15 @@ async fn a_process_that_passes_its_lock_on_gives_way_to_others() {
             passes.push(busy.passes() - before);
             drop(guard);
         }
-        // 16 from when they have heard of it, which takes about a round trip. On a busy machine, that may take long.
+        // The limit is 16 hand-overs after the manager has learned of the waiter. That takes about a round trip, and longer on a busy
+        // machine.
         assert!(passes.iter().any(|passes| *passes <= 100), "{passes:?} passes on {size} nodes");
         busy.end().await;
         assert_all_gone(&theirs, &nodes).await;
     }
 }
 
-/// How many of the calls in line are served before another manager that is known to wait.
+/// Returns the number of local calls that are served before a known waiter of another manager.
 async fn served_before_another(passes: u32, time: Duration) -> usize {
     let nodes = Nodes::start(1).await;
     let theirs = connected(builder(nodes.urls()).tuning(|tuning| tuning.local_handover(passes, time)), &nodes).await;
@@ -162,7 +163,7 @@ async fn served_before_another(passes: u32, time: Duration) -> usize {
             served.fetch_add(1, Ordering::Relaxed);
         });
     }
-    // The answer tells of the other one, should its wake-up be late.
+    // The answer reports the other waiter, in case the wake-up is late.
     held.extend().await.unwrap();
     drop(held);
     let guard = obtained(other).await;
@@ -216,7 +217,7 @@ async fn a_call_dropped_between_the_hand_over_and_its_next_poll_passes_the_lock_
     for dropped in 1..4 {
         let held = manager.acquire(KEY).await.unwrap();
         let mut calls = line_up(&manager, KEY, 4).await;
-        // Handed over to the first, and nobody has run since.
+        // Handed to the first call, while no task has run since.
         drop(held);
         calls[..dropped].iter().for_each(Waiting::abort);
         for call in calls.drain(..dropped) {

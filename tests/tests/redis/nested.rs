@@ -1,4 +1,4 @@
-//! Calls in the bodies of others: what they cost, and managers that have the same servers.
+//! Nested calls: their cost, and managers that share the same servers.
 
 use crate::breaking::wait_until_listening;
 use crate::support::{SIZES, assert_nothing_left, barrier, builder, connected, manager, wait_until_queued};
@@ -19,8 +19,8 @@ fn request() -> LockRequest {
     patient(KEY).ttl(TTL)
 }
 
-/// What becomes of a call for `inner` by one manager, in the body of a call for `KEY` by another. The body does not see its
-/// guard, as that of an annotated function.
+/// Makes a call for `inner` with one manager, in the body of a call for `KEY` with another manager. Like the body of an annotated
+/// function, the body has no access to its guard.
 async fn nested(outer: &LockManager, manager: &LockManager, inner: LockRequest) -> Result<(), LockError> {
     let guard = outer.acquire(request()).await?;
     let body = hold(&guard, manager.acquire(inner));
@@ -33,12 +33,12 @@ async fn a_nested_call_sends_no_command() {
         let nodes = Nodes::start(size).await;
         let manager = manager(&nodes).await;
         let body = async |guard: &LockGuard| {
-            // The answers of the last nodes are here as well.
+            // After this, the last nodes have answered as well.
             guard.extend().await?;
             barrier(&nodes).await;
             reset_counts(&nodes).await;
             for _ in 0..100 {
-                // A shorter ttl would be that of the lock in Redisson (#1110, #3484), and its release the end of it.
+                // In Redisson, the shorter ttl would apply to the lock (#1110, #3484), and the inner release would end it.
                 let inner = request().ttl(TTL / 10).reentrant();
                 manager.with_lock(inner.clone(), async |view| view.ensure_held()).await?;
                 manager.try_acquire(inner).await?.release().await?;
@@ -60,7 +60,7 @@ async fn a_call_that_would_wait_for_its_caller_sends_no_command() {
     let nodes = Nodes::start(3).await;
     let manager = manager(&nodes).await;
     let guard = manager.acquire(request()).await.unwrap();
-    // The answers of the last nodes are here as well.
+    // After this, the last nodes have answered as well.
     guard.extend().await.unwrap();
     barrier(&nodes).await;
     reset_counts(&nodes).await;
@@ -77,7 +77,7 @@ async fn a_call_that_would_wait_for_its_caller_sends_no_command() {
 async fn another_manager_of_the_same_servers_would_wait_in_vain() {
     let nodes = Nodes::start(3).await;
     let ours = manager(&nodes).await;
-    // In any order.
+    // The order of the nodes does not matter.
     let theirs = connected(builder(nodes.urls().into_iter().rev()), &nodes).await;
     for inner in [request(), request().reentrant()] {
         let error = nested(&ours, &theirs, inner).await.unwrap_err();
@@ -103,17 +103,17 @@ async fn a_manager_with_another_namespace_database_or_server_has_other_locks() {
     assert_nothing_left(&ours, &nodes).await;
 }
 
-/// What the body of a call has.
+/// Lock of the outer body.
 #[derive(Clone, Copy, Debug)]
 enum Has {
     Read,
     Written,
-    /// A lock that it had alone and shares now.
+    /// An exclusive lock that was downgraded to a shared one.
     Lowered,
 }
 use Has::{Lowered, Read, Written};
 
-/// What the body has, whether a writer waits for it, what is asked for in it, and whether that is had at once.
+/// Lock of the body, whether a writer waits for it, the nested request, and whether it is granted at once.
 type Row = (Has, bool, fn() -> LockRequest, bool);
 
 fn read() -> LockRequest {
@@ -130,9 +130,10 @@ fn write_again() -> LockRequest {
 
 #[tokio::test]
 async fn who_reads_and_writes_in_the_body_of_whom() {
-    // The rows of parking_lot #532, which deadlock or not by what else goes on: no lock here can become exclusive again, so that one
-    // which was lowered stands for one that can be. A row is wrong where a call waits for its caller, by itself or behind the
-    // writer, or is let in to what its caller has not got.
+    // The rows of parking_lot #532, whose deadlocks depend on other threads. Locks here cannot be upgraded, so a downgraded lock takes
+    // the place of an upgradable one.
+    // A row is wrong in two cases: a call waits for its caller, directly or behind the writer; or it is granted a lock that its caller
+    // does not hold.
     let table: [Row; 16] = [
         (Read, false, read, true),
         (Read, false, read_again, true),
@@ -180,7 +181,7 @@ async fn who_reads_and_writes_in_the_body_of_whom() {
     }
 }
 
-/// Everything that is written under the lock, by the parent's task or by the next holder.
+/// Writes under the lock, by the task of the parent or by the next holder.
 #[derive(Clone, Default)]
 struct Journal(Arc<Mutex<Vec<&'static str>>>);
 
@@ -195,7 +196,7 @@ async fn detached_task_writes_nothing_after_the_next_holder_has_begun() {
     for size in [1, 3] {
         let nodes = Arc::new(Nodes::start(size).await);
         let [holder, other, operator] = managers(&nodes, 3).await.try_into().unwrap();
-        // So that it listens.
+        // After this, the manager listens.
         holder.check().await;
         let journal = Journal::default();
         let (started, task) = oneshot::channel();
@@ -206,11 +207,11 @@ async fn detached_task_writes_nothing_after_the_next_holder_has_begun() {
                     let writes = async move {
                         loop {
                             journal.write("task");
-                            // The work of the task, with an `.await` for as long as the servers take.
+                            // Work of the task. It awaits the servers.
                             nodes[0].inspect().command::<()>(&["PING"]).await;
                         }
                     };
-                    // Not in a `JoinSet`: nobody aborts it when the body is dropped.
+                    // Outside of a `JoinSet`, so it is not aborted when the body is dropped.
                     let task = tokio::spawn(guard.inherit().scope(writes));
                     started.send((task, *guard.token())).unwrap();
                     pending::<Result<(), LockError>>().await
@@ -231,7 +232,7 @@ async fn detached_task_writes_nothing_after_the_next_holder_has_begun() {
         wait_until_listening(&nodes, token.as_str()).await;
         assert!(operator.break_lock(KEY, token).await.is_broken());
         let next = timeout(PATIENCE, next).await.expect("the next holder has begun").unwrap();
-        // The task has ended: what it wrote is in the journal.
+        // The task has ended, so the journal contains all of its writes.
         let ended: Result<(), LockError> = timeout(PATIENCE, task).await.expect("the task is stopped").unwrap();
         assert!(matches!(ended, Err(LockError::Lost { cause: LossCause::Revoked { .. }, .. })), "{ended:?}");
         let stopped = timeout(PATIENCE, parent).await.expect("the body is stopped").unwrap();

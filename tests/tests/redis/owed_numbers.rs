@@ -6,30 +6,30 @@ use redlock_runtime::LockManager;
 use redlock_runtime::tuning::AfterRestart;
 use redlock_tests::{Nodes, PATIENCE, Proxy, RedisServer, eventually};
 
-/// Further ahead than a number counts that one server alone knows.
+/// Larger than the lead up to which the number of a single server is trusted.
 const DAY: i64 = 86_400;
 const HALF_HOUR: i64 = 1800;
 
-/// Three servers whose clocks are ahead by `seconds`.
+/// Starts three servers whose clocks are ahead by `seconds`.
 async fn ahead(seconds: i64) -> Nodes {
     let nodes = Nodes::start_with(3, |_, builder| builder.own_clock()).await;
     nodes.iter().for_each(|node| node.set_clock(seconds));
     nodes
 }
 
-/// Puts the clocks right.
+/// Corrects the clocks.
 fn correct(nodes: &Nodes) {
     nodes.iter().for_each(|node| node.set_clock(0));
 }
 
-/// A process that starts now, knows no number, and counts servers at once that were restarted.
+/// Returns a new process that knows no number, and that counts restarted servers at once.
 async fn newcomer(nodes: &Nodes) -> LockManager {
     let locks = builder(nodes.urls()).tuning(|tuning| tuning.after_restart(AfterRestart::Trust)).build().unwrap();
     answered(&locks).await;
     locks
 }
 
-/// A process that cannot reach the last server.
+/// Returns a process that cannot reach the last server.
 async fn without_the_last(nodes: &Nodes) -> (LockManager, Vec<Proxy>) {
     let proxies = nodes.proxied().await;
     let locks = connected(builder(proxies.iter().map(Proxy::url).collect::<Vec<_>>()), nodes).await;
@@ -43,7 +43,7 @@ async fn wait_until_known(node: &RedisServer, number: u64) {
     eventually(PATIENCE, "the server knows the number", is_known).await;
 }
 
-/// The server that was away has learnt the number of a process that has ended since. The server that had accepted the number forgets it.
+/// The absent server has learnt the number of an ended process. The server that had accepted the number forgets it.
 #[tokio::test]
 async fn server_that_was_away_learns_the_number_of_the_holder() {
     for (seconds, is_one_down) in [(DAY, false), (HALF_HOUR, true)] {
@@ -65,7 +65,7 @@ async fn server_that_was_away_learns_the_number_of_the_holder() {
     }
 }
 
-/// The process that knows the number cannot reach the third server, and goes on.
+/// The process that knows the number cannot reach the third server, and continues.
 #[tokio::test]
 async fn server_that_was_restarted_empty_is_taught_the_numbers_of_a_process() {
     let nodes = ahead(HALF_HOUR).await;
@@ -95,7 +95,7 @@ async fn server_that_was_emptied_while_it_runs_is_taught_the_numbers_of_a_proces
     assert!(first < next, "{first} {next}");
 }
 
-/// The number is further ahead than one server alone could tell: the server that was away and the server that was emptied both know it.
+/// The number is further ahead than a single server may report. The absent server and the emptied server both know it.
 #[tokio::test]
 async fn number_far_ahead_of_the_clocks_survives_the_loss_of_one_server_and_the_absence_of_another() {
     let nodes = ahead(DAY).await;
@@ -113,7 +113,7 @@ async fn number_far_ahead_of_the_clocks_survives_the_loss_of_one_server_and_the_
     assert!(first < next, "{first} {next}");
 }
 
-/// All servers are restarted empty, one after the other, while nobody holds a lock.
+/// All servers restart empty, one after the other, while no lock is held.
 #[tokio::test]
 async fn numbers_survive_a_rolling_restart_without_data() {
     let nodes = ahead(DAY).await;

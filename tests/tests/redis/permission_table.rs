@@ -1,5 +1,5 @@
-//! Every kind of lock under every row of the permission table of the guide, and without each single rule of it: the lock works, or is
-//! refused before anything is written, or leaves nothing; and `ready` or `check` name it before.
+//! Every kind of lock under every row of the permission table of the guide, and without each single rule of it.
+//! A lock works, or is refused before anything is written, or leaves no trace. `ready` or `check` report the missing rule before.
 
 use crate::support::{builder, warnings};
 use crate::waiters::{Waiting, waiting};
@@ -14,10 +14,10 @@ use tokio::time::timeout;
 
 const NAMESPACE: &str = "order";
 
-/// Far longer than the test has patience, so that what is left does not expire unseen.
+/// Far longer than the test waits, so a leftover does not expire unnoticed.
 const TTL: Duration = Duration::from_secs(120);
 
-/// The rows that some locks need, and what `ready` or `check` report without one of their rules. Every lock needs the first row.
+/// Rows for some kinds of locks, and the report of `ready` or `check` without one of their rules. Every lock needs the first row.
 const ROWS: [(&str, &str); 8] = [
     ("+set +get +del +pttl +pexpire +zadd +zcard +zpopmin +zrange +zrank +zrem +evalsha +eval +script|load", ""),
     ("~order:* ~{order:*", ""),
@@ -29,7 +29,7 @@ const ROWS: [(&str, &str); 8] = [
     ("~{*}:t:order:*", "permits of keys with a closing brace fail"),
 ];
 
-/// All kinds of locks that differ in what they ask of a server.
+/// All kinds of locks that differ in their commands.
 #[derive(Clone, Copy, Debug)]
 enum Kind {
     Exclusive,
@@ -100,7 +100,7 @@ impl Kind {
         request.ttl(TTL).wait(PATIENCE)
     }
 
-    /// Another lock that has to be released before this one is free.
+    /// Returns another lock that must be released before this one is free.
     fn obstacle(self, key: &str) -> Option<LockRequest> {
         let obstacle = match self {
             Self::BesideReaders => LockRequest::shared(key),
@@ -133,7 +133,7 @@ impl Kind {
         }
     }
 
-    /// A whole life of such a lock.
+    /// Runs the whole life cycle of such a lock.
     async fn live(self, ours: &LockManager, theirs: &LockManager, nodes: &Nodes, key: &str) -> Result<(), LockError> {
         let request = self.request(key);
         if let Some(obstacle) = self.obstacle(key) {
@@ -178,7 +178,7 @@ async fn queued_or_refused(call: &Waiting, nodes: &Nodes, key: &str) {
     .await;
 }
 
-/// The keys of all locks whose names contain `key`. The registers of fencing never expire.
+/// Returns the keys of all locks whose names contain `key`. Skips the registers of fencing, which never expire.
 async fn left(nodes: &Nodes, key: &str) -> Vec<String> {
     let keys = nodes[0].inspect().keys().await;
     keys.into_iter().filter(|name| name.contains(key) && !name.starts_with("redlock:f:")).collect()
@@ -192,7 +192,7 @@ fn below(url: String) -> LockManager {
     builder([url]).namespace(NAMESPACE).tuning(|tuning| tuning.max_ttl(TTL)).build().unwrap()
 }
 
-/// Lives through every kind with a user who has all rules but the `missing` ones. Returns what was wrong.
+/// Runs every kind with a user who lacks the `missing` rules. Returns the faults.
 async fn without(missing: &[&str], number: usize, nodes: &Nodes) -> Vec<String> {
     let user = format!("user{number}");
     let rules = ROWS.iter().flat_map(|(row, _)| row.split(' ')).filter(|rule| !missing.contains(rule));

@@ -1,4 +1,4 @@
-//! What a user may not do, and a server does not know, is named with the permission that is missing, by `ready` and `check`.
+//! Missing permissions and commands: `ready` and `check` name the missing permission.
 
 use crate::health::{at, keys, unfit};
 use crate::support::{builder, warnings};
@@ -6,14 +6,14 @@ use redlock_runtime::admin::ReleaseStats;
 use redlock_runtime::{LockError, LockManager, LockRequest};
 use redlock_tests::{Builder, PATIENCE, RedisServer, eventually};
 
-/// What every lock needs.
+/// Rules that every lock needs.
 const NEEDED: [&str; 11] =
     ["+set", "+get", "+del", "+pttl", "+pexpire", "+zadd", "+zcard", "+zpopmin", "+zrange", "+zrank", "+zrem"];
 
-/// By which scripts are stored and run. `+eval` alone is enough.
+/// Commands that store and run scripts. `+eval` is an alternative to both.
 const SCRIPTS: [&str; 2] = ["+script|load", "+evalsha"];
 
-/// What some locks need or what makes them safer, with what the report says without it.
+/// Rules that some locks need, or that make locks safer, with the report without each of them.
 const USEFUL: [(&str, &str); 9] = [
     ("+eval", "after a SCRIPT FLUSH, locks fail until the next connection: the user may not run EVAL"),
     ("+publish", "waiting callers are not woken and ask again and again: the user may not run PUBLISH"),
@@ -28,14 +28,14 @@ const USEFUL: [(&str, &str); 9] = [
 
 const KEYS: [&str; 2] = ["~redlock:check:*", "~{redlock:check:*"];
 
-/// All of it but `missing`.
+/// Returns all rules except `missing`.
 fn rules(missing: &str) -> String {
     let useful = USEFUL.iter().map(|(rule, _)| *rule);
     let all = ["resetchannels", "+config|get"].into_iter().chain(SCRIPTS).chain(KEYS).chain(NEEDED).chain(useful);
     all.filter(|rule| *rule != missing).collect::<Vec<_>>().join(" ")
 }
 
-/// A manager of one node whose user has these `rules`.
+/// Returns a manager of one node whose user has these `rules`.
 async fn user(server: &RedisServer, rules: &str) -> LockManager {
     let words: Vec<_> =
         ["ACL", "SETUSER", "alice", "reset", "on", ">w0nder"].into_iter().chain(rules.split(' ')).collect();
@@ -82,7 +82,7 @@ async fn a_user_who_lacks_what_some_locks_need_is_warned_and_ready() {
         manager.ready().await.unwrap_or_else(|error| panic!("{missing}: {error}"));
         let report = manager.check().await;
         let warnings = warnings(&report);
-        // These two are for shared locks as well, which are told of by themselves.
+        // Shared locks need these two as well, which is a separate warning.
         let many = if ["+zscore", "+time"].contains(&missing) { 2 } else { 1 };
         assert_eq!(warnings.len(), many, "{missing}: {warnings:?}");
         assert_eq!(warnings.iter().filter(|warning| warning.contains(expected)).count(), 1, "{missing}: {warnings:?}");
@@ -107,7 +107,7 @@ async fn the_key_patterns_of_the_user_are_held_against_the_namespace() {
         drop(manager);
         builder([server.url().replace("redis://", "redis://alice:w0nder@")]).namespace("shop").build().unwrap()
     };
-    // Takes locks, and can never give them back: the queue is refused.
+    // Can acquire locks, but not release them: the queue is refused.
     let manager = below(user(&server, &rules("~shop:*")).await);
     let reason = unfit(&manager).await;
     assert!(reason.contains("the queue beside a lock: grant it `~{shop:*` beside `~shop:*`"), "{reason}");
@@ -127,7 +127,7 @@ async fn the_key_patterns_of_the_user_are_held_against_the_namespace() {
     manager.ready().await.unwrap();
     assert!(warnings(&manager.check().await).is_empty());
 
-    // Before Redis 7, no user may read a key and not write it.
+    // Before Redis 7, a user cannot have read access without write access.
     let may_only_read = server.inspect().try_command::<()>(&["ACL", "SETUSER", "reader", "%R~shop:*"]).await;
     if may_only_read.is_ok() {
         let manager = below(user(&server, &rules("%R~shop:* ~{shop:*")).await);
@@ -135,7 +135,7 @@ async fn the_key_patterns_of_the_user_are_held_against_the_namespace() {
         assert!(reason.contains("may not write the key of a lock: grant it `~shop:* ~{shop:*`"), "{reason}");
     }
 
-    // Without a namespace, nobody knows which names the user may use.
+    // Without a namespace, the manager does not know which names the user may use.
     let manager = user(&server, &rules("~order:* ~{order:*")).await;
     manager.ready().await.unwrap();
     let report = manager.check().await;
@@ -144,7 +144,7 @@ async fn the_key_patterns_of_the_user_are_held_against_the_namespace() {
     let expected = "grant it `~redlock:check:* ~{redlock:check:*`, or give the manager a `namespace`";
     assert!(warnings.len() == 1 && warnings[0].contains(expected), "{warnings:?}");
 
-    // But that a command is missing is known all the same.
+    // The missing command is reported even so.
     let rules = rules("~order:* ~{order:*").replace("+evalsha ", "").replace("+eval ", "");
     let manager = user(&server, &rules).await;
     assert!(unfit(&manager).await.contains("grant it `+evalsha`"));
@@ -173,7 +173,7 @@ async fn user_who_may_run_scripts_in_no_way_is_told_at_once() {
         assert!(warnings(&ready.check().await).is_empty(), "{missing}");
         let manager = user(&server, &rules(missing).replace("+eval ", "")).await;
         let error = manager.ready().await.unwrap_err();
-        // Before Redis 7, a server does not say which subcommand it means.
+        // Before Redis 7, the server does not name the subcommand.
         assert!(error.to_string().contains(expected), "{error}");
         let warnings = manager.check().await.warnings();
         assert!(warnings[0].contains(expected), "{warnings:?}");

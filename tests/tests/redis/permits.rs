@@ -1,4 +1,4 @@
-//! Permits: locks of which no more than so many are had at a time.
+//! Permits: locks with a limited number of simultaneous holders.
 
 mod ending;
 mod entering;
@@ -20,12 +20,12 @@ const KEY: &str = "export";
 /// Short enough to wait for its end, and long enough that a renewed lock survives a pause of one second.
 const TTL: Duration = Duration::from_secs(2);
 
-/// A call for one of so many permits, which waits for as long as the harness has patience.
+/// Request for one of the given number of permits, which waits as long as the harness does.
 fn permit(permits: u32) -> LockRequest {
     patient(KEY).permits(permits)
 }
 
-/// Short leases on servers that answer soon.
+/// Returns a manager with short leases and short node timeouts.
 async fn brief(nodes: &Nodes) -> LockManager {
     connected(builder(nodes.urls()).node_timeout(BRIEF).default_ttl(TTL), nodes).await
 }

@@ -1,4 +1,4 @@
-//! A body begins by claims that are proven while their extensions are on their way, and not by any others.
+//! A body may begin on proven claims while their extensions are on their way, and on no other claims.
 
 use crate::support::{
     acquired_everywhere, asked, builder, connected, manager_through, wait_until_asked, wait_until_queued,
@@ -11,10 +11,10 @@ use tokio::time::{sleep, timeout};
 
 const KEY: &str = "order:7";
 const SIZES: [usize; 2] = [1, 3];
-/// The longest that a claim is, and the first ttl of a lock here.
+/// Longest duration of a claim, and unit of the ttls here.
 const CLAIM: Duration = Duration::from_secs(1);
 
-/// One call has the lock and another one waits for it, whose questions the proxies can hold up.
+/// Holder of a lock, and a waiter whose commands the proxies can hold.
 struct Scene {
     nodes: Nodes,
     proxies: Vec<Proxy>,
@@ -27,7 +27,7 @@ impl Scene {
         Self::with_ttl(30 * CLAIM, size, configure).await
     }
 
-    /// The one that has the lock has asked for this `ttl`.
+    /// Starts a scene whose holder uses this `ttl`.
     async fn with_ttl(ttl: Duration, size: usize, configure: fn(Builder) -> Builder) -> Self {
         let nodes = Nodes::start_with(size, |_, builder| configure(builder)).await;
         let proxies = nodes.proxied().await;
@@ -37,7 +37,7 @@ impl Scene {
         Self { nodes, proxies, waiter, held }
     }
 
-    /// The call that waits is handed the lock, and what it asks for then does not arrive. In between, `change` happens.
+    /// Hands the lock to the waiter, and holds its next commands. Runs `change` just before the hand-over.
     async fn hand_over(self, change: impl FnOnce(&Nodes)) -> Handed {
         let Self { nodes, proxies, waiter, held } = self;
         wait_until_queued(&nodes, KEY, 1).await;
@@ -54,7 +54,7 @@ impl Scene {
     }
 }
 
-/// The extensions of the waiter's claims are held up.
+/// Scene after the hand-over. The extensions of the waiter's claims are held in the proxies.
 struct Handed {
     nodes: Nodes,
     proxies: Vec<Proxy>,
@@ -62,7 +62,7 @@ struct Handed {
 }
 
 impl Handed {
-    /// The call does not go on before the extensions arrive, and then it does.
+    /// Checks that the call waits for the answers to its extensions, and then gets the lock.
     async fn waits_for_answers(self, mut call: Waiting) {
         assert!(timeout(CLAIM / 5, &mut call).await.is_err(), "it has begun before an answer was here");
         self.proxies.iter().for_each(Proxy::pass);
@@ -72,7 +72,7 @@ impl Handed {
     }
 }
 
-/// How many bytes have come back through each proxy.
+/// Returns the number of bytes that have arrived from the server at each proxy.
 fn told(proxies: &[Proxy]) -> Vec<u64> {
     proxies.iter().map(|proxy| proxy.traffic().replies.received).collect()
 }
@@ -108,7 +108,7 @@ async fn a_body_that_has_begun_is_stopped_when_the_extension_finds_the_lock_gone
         }
         let left = guard.remaining();
         assert!(!left.is_zero());
-        // Nobody looks at the lock but whoever looks after all of them.
+        // Only the watchdog looks after this lock.
         let lost = tokio::spawn(async move { guard.lost().await });
         sleep(left / 3).await;
         handed.proxies.iter().for_each(Proxy::pass);
@@ -127,7 +127,7 @@ async fn a_lock_that_nobody_looks_at_is_held_although_its_answers_take_a_while()
     );
 }
 
-/// The task that has asked for the lock has ended, and nobody polls its guard.
+/// Delays the answers while the acquiring task has ended and its guard is not polled. The lock must stay held.
 async fn is_held_after_late_answers(ttl: Duration, renew: bool) {
     let scene = Scene::start(1, |builder| builder).await;
     let request = patient(KEY).ttl(ttl);
@@ -152,7 +152,7 @@ async fn a_call_whose_key_stays_taken_waits_for_the_extension() {
 
 #[tokio::test]
 async fn a_claim_is_counted_for_its_own_length_and_ends_without_an_answer() {
-    // A third process would have the lock by then: a claim is as long as the one before has asked for.
+    // A claim is at most as long as the previous holder's ttl. A longer count would overlap with a third holder.
     let ttl = CLAIM * 4 / 5;
     for size in SIZES {
         let scene = Scene::with_ttl(ttl, size, |builder| builder).await;
@@ -180,7 +180,7 @@ async fn after_a_step_of_the_clock_the_body_waits_for_the_extension() {
 
 #[tokio::test]
 async fn without_the_times_of_the_server_the_body_waits_for_the_extension() {
-    // Wake-ups come on a connection of their own, or the user may not ask for the time.
+    // Wake-ups arrive on a separate connection, or the user may not use TIME.
     let without: [fn(Builder) -> Builder; 2] = [|it| it.without_command("HELLO"), |it| it.without_command("TIME")];
     for configure in without {
         let scene = Scene::start(1, configure).await;

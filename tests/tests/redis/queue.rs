@@ -1,4 +1,4 @@
-//! Waiting across managers: first come, first served, woken by whoever releases (defect 18 of peers).
+//! Waiting across managers: first come, first served, and woken by the release (defect 18 of peers).
 
 use crate::support::{SIZES, acquired_everywhere, barrier, holders, manager, wait_until_queued};
 use crate::waiters::{
@@ -13,7 +13,7 @@ use tokio::task::JoinSet;
 
 const KEY: &str = "order:7";
 
-/// Who had the lock, in this order.
+/// Holders in the order of their turns.
 type Served = Arc<Mutex<Vec<usize>>>;
 
 async fn serve(manager: LockManager, number: usize, served: Served) {
@@ -43,13 +43,13 @@ async fn managers_are_served_in_the_order_of_their_coming() {
 
 #[tokio::test]
 async fn who_releases_and_asks_again_at_once_is_served_last() {
-    // Defect 18: the releaser is the only one awake, and wins again and again.
+    // Defect 18: only the releasing manager is awake, and wins repeatedly.
     for size in SIZES {
         let nodes = Nodes::start(size).await;
         let (holder, managers) = (manager(&nodes).await, managers(&nodes, 3).await);
         let held = acquired_everywhere(&holder, &nodes, KEY).await;
         let calls = queue_up(&managers, &nodes, KEY).await;
-        // Not awaited, so that nobody else has run before the next call is on its way.
+        // Not awaited, so the next call starts before any other task runs.
         drop(held);
         let again = waiting(&holder, patient(KEY));
         for call in calls {
@@ -68,7 +68,7 @@ async fn a_contended_lock_is_four_commands_on_each_node() {
         let nodes = Nodes::start(size).await;
         let (ours, theirs) = (manager(&nodes).await, manager(&nodes).await);
         let (mut fewest, mut shortest) = (u64::MAX, Duration::MAX);
-        // The safety poll of a second is no part of a hand-over, and may fall into one when the machine is busy.
+        // The safety poll of a second does not belong to a hand-over. It may coincide with one on a busy machine.
         for round in 0..3 {
             let key = format!("order:{round}");
             let held = acquired_everywhere(&theirs, &nodes, &key).await;
@@ -82,11 +82,11 @@ async fn a_contended_lock_is_four_commands_on_each_node() {
             guard.release().await.unwrap();
             nodes.assert_empty(PATIENCE).await;
             barrier(&nodes).await;
-            // The release by the other one is not counted, the first try by a plain SET is.
+            // Counts the first try by a plain SET, and not the release by the other manager.
             fewest = fewest.min(most_scripts(&nodes).await);
         }
         assert_eq!(fewest, 4, "{size} nodes: the first try, a place in the queue, a lease, and the release");
-        // Nobody who was not woken has it before the safety poll.
+        // Without a wake-up, the waiter would get the lock only by the safety poll.
         assert!(shortest < Duration::from_millis(500), "{shortest:?} on {size} nodes");
         assert_all_gone(&ours, &nodes).await;
     }
@@ -100,8 +100,8 @@ async fn nobody_polls_while_the_lock_is_held() {
     let calls = queue_up(&managers, &nodes, KEY).await;
     barrier(&nodes).await;
     reset_counts(&nodes).await;
-    // Peers poll every 50 ms, so this is 24 of their commands. If the machine pauses, two safety polls of each waiter
-    // may fall into it.
+    // Peers poll every 50 ms, so they would send 24 commands in this time. If the machine pauses, two safety polls of each waiter
+    // may coincide with it.
     tokio::time::sleep(Duration::from_millis(300)).await;
     let scripts = most_scripts(&nodes).await;
     assert!(scripts <= 2 * managers.len() as u64, "{scripts} scripts");
@@ -112,19 +112,19 @@ async fn nobody_polls_while_the_lock_is_held() {
 
 #[tokio::test]
 async fn a_release_wakes_one_of_sixteen() {
-    // Defect 18: a broadcast makes everybody ask again, 120 commands for these alone.
+    // Defect 18: a broadcast makes all waiters ask again, with 120 commands for these alone.
     const WAITERS: usize = 16;
     for size in [1, 3] {
         let nodes = Nodes::start(size).await;
         let (holder, managers) = (manager(&nodes).await, managers(&nodes, WAITERS).await);
         let mut fewest = u64::MAX;
-        // A machine that pauses during a hand-over ends claims, which costs scripts, and hardly does so in each round.
+        // A pause of the machine during a hand-over ends claims, which costs scripts. It rarely happens in each round.
         for _ in 0..3 {
             let held = acquired_everywhere(&holder, &nodes, KEY).await;
             let calls = queue_up(&managers, &nodes, KEY).await;
             reset_counts(&nodes).await;
             held.release().await.unwrap();
-            // All at once: after a pause of the machine, a later call can be served before an earlier one.
+            // Awaits all at once: after a pause of the machine, a later call can be served before an earlier one.
             let mut served = JoinSet::new();
             for call in calls {
                 served.spawn(async move { obtained(call).await.release().await.unwrap() });
@@ -133,7 +133,7 @@ async fn a_release_wakes_one_of_sixteen() {
             nodes.assert_empty(PATIENCE).await;
             fewest = fewest.min(most_scripts(&nodes).await);
         }
-        // A lease and a release for each, and the release before them; with room for a safety poll of each.
+        // The first release, then a lease and a release for each, plus a safety poll of each.
         assert!(fewest <= 1 + 3 * WAITERS as u64, "{fewest} scripts on one of {size} nodes");
         assert_all_gone(&holder, &nodes).await;
     }
@@ -186,7 +186,7 @@ async fn a_wait_without_end_survives_the_restart_of_the_only_node() {
     let call = waiting(&ours, LockRequest::new(KEY).wait(Wait::Forever));
     wait_until_queued(&nodes, KEY, 1).await;
     nodes[0].restart_empty().await;
-    // The node has forgotten the holder, too: with one node, that is the price.
+    // The node has forgotten the holder, too: that is the price of a single node.
     let guard = obtained(call).await;
     assert_eq!(holders(&nodes, &guard).await, 1);
     drop((guard, held));
@@ -195,7 +195,7 @@ async fn a_wait_without_end_survives_the_restart_of_the_only_node() {
 
 #[tokio::test]
 async fn an_entry_that_is_asked_for_again_does_not_expire() {
-    // A queue lives for 30 s after the last one who joined; every safety poll joins again.
+    // A queue lives for 30 s after the last entry. Every safety poll enters again.
     let nodes = Nodes::start(1).await;
     let (ours, theirs) = (manager(&nodes).await, manager(&nodes).await);
     let held = acquired_everywhere(&theirs, &nodes, KEY).await;

@@ -1,4 +1,4 @@
-//! Refusals that waiting does not heal: they have a class of their own, and no call stands before them for ever.
+//! Permanent refusals: waiting does not help, so they have a separate error class, and no call waits for ever.
 
 use crate::support::{builder, causes, connected};
 use redlock_runtime::{LockError, LockManager, LockRequest, Wait};
@@ -8,10 +8,10 @@ use tokio::task::JoinSet;
 use tokio::time::timeout;
 
 const KEY: &str = "order:7";
-/// Of the four calls of [`outcomes`], one does not wait and two wait for ever.
+/// Waits of the four calls of [`outcomes`]: one does not wait, and two wait for ever.
 const WAITS: [Wait; 4] = [Wait::None, Wait::For(Duration::from_secs(60)), Wait::Forever, Wait::Forever];
 
-/// What calls with every kind of wait come to, two of them behind one another in the line of their process.
+/// Returns the errors of calls with every kind of wait. Two of the calls are queued for the same key.
 async fn outcomes(manager: &LockManager) -> Vec<LockError> {
     let mut calls = JoinSet::new();
     for (i, wait) in WAITS.into_iter().enumerate() {
@@ -25,7 +25,7 @@ async fn start(size: usize, configure: impl Fn(usize, Builder) -> Builder) -> No
     Nodes::start_with(size, configure).await
 }
 
-/// May take locks, and do nothing else with them.
+/// Configures a user that may acquire locks, and nothing else.
 fn half_a_user(builder: Builder) -> Builder {
     builder.password("x").user("alice", "w0nder", "~* +set +script|load")
 }
@@ -85,7 +85,7 @@ async fn a_password_that_is_mended_is_enough() {
 #[tokio::test]
 async fn a_server_that_is_full_says_so() {
     let nodes = start(1, |_, builder| builder).await;
-    // The connections of the test itself; whoever comes later is one too many.
+    // The test's own connections use up the limit, so the next one is refused.
     let inspector = nodes[0].inspect_database(0);
     inspector.command::<()>(&["CONFIG", "SET", "maxclients", "1"]).await;
     let manager = builder(nodes.urls()).build().unwrap();
@@ -94,7 +94,7 @@ async fn a_server_that_is_full_says_so() {
     assert!(error.is_transient(), "{error:?}");
 }
 
-/// Number of commands that a server with the error `reply` receives while one that is loading receives some dozens.
+/// Returns the number of commands that a server with the error `reply` receives, while a loading server receives some dozens.
 async fn received_while_another_is_loading(reply: &'static str) -> (usize, usize) {
     let loading = FakeServer::start(|_| "-LOADING Redis is loading the dataset in memory\r\n".to_owned()).await;
     let refusing = FakeServer::start(move |_| reply.to_owned()).await;

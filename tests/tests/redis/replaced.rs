@@ -1,4 +1,4 @@
-//! Nodes whose data is replaced while they run: by a promoted replica, or by that of another server. And processes that
+//! Nodes whose data is replaced while they run: by a promoted replica, or by the data of another server. Also processes that
 //! start after a node has forgotten its locks.
 
 use crate::support::{acquired_everywhere, builder, causes, connected, warnings};
@@ -17,7 +17,7 @@ fn brief(nodes: &Nodes) -> LockManagerBuilder {
     builder(nodes.urls()).default_ttl(TTL).tuning(|tuning| tuning.max_ttl(TTL)).node_timeout(TTL / 4)
 }
 
-/// Makes `node` a replica of `master`, and waits until it has its data in place of its own.
+/// Makes `node` a replica of `master`, and waits until its data is replaced.
 async fn follow(node: &RedisServer, master: &RedisServer) {
     node.inspect().command::<()>(&["REPLICAOF", "127.0.0.1", &master.port().to_string()]).await;
     let up = Some("up".to_owned());
@@ -42,7 +42,7 @@ fn abstaining(error: &LockError) -> Vec<Duration> {
     }
 }
 
-/// Waits until `manager` has heard of that many nodes that they abstain. It never gets the lock.
+/// Waits until `manager` has heard that the given number of nodes abstain. It never acquires the lock.
 async fn wait_until_abstaining(manager: &LockManager, many: usize) {
     eventually(PATIENCE, "the nodes abstain", async || {
         let error = manager.try_acquire(KEY).await.expect_err("the nodes may have forgotten a holder");
@@ -51,7 +51,7 @@ async fn wait_until_abstaining(manager: &LockManager, many: usize) {
     .await;
 }
 
-/// Waits until no node is young for a process that starts now, if leases are no longer than [`LONGEST`].
+/// Waits until all nodes are old enough to vote for a new process, if leases are no longer than [`LONGEST`].
 async fn wait_until_old(nodes: &Nodes) {
     for node in nodes.iter() {
         eventually(PATIENCE, "the node is old enough", async || {
@@ -65,7 +65,7 @@ async fn wait_until_old(nodes: &Nodes) {
 
 #[tokio::test]
 async fn data_that_is_replaced_under_living_connections_lets_no_second_owner_in() {
-    // Without RESP3, servers do not tell unasked.
+    // Without RESP3, servers cannot push messages on the connection for commands.
     for command in ["NONE", "HELLO"] {
         let nodes = Nodes::start_with(3, |_, builder| match command {
             "HELLO" => builder.without_command("HELLO"),
@@ -77,14 +77,14 @@ async fn data_that_is_replaced_under_living_connections_lets_no_second_owner_in(
         let ours = connected(builder(proxies.iter().map(Proxy::url)), &nodes).await;
         let theirs = connected(builder(nodes.urls()), &nodes).await;
         let guard = ours.acquire(LockRequest::new(KEY).without_renewal()).await.unwrap();
-        // The owner hears nothing of it, and goes by what was proven before.
+        // The holder does not notice the change, and relies on its proven leases.
         for proxy in &proxies {
             proxy.refuse(true).await;
             proxy.cut().await;
         }
         for node in &nodes[..2] {
             follow(node, &empty).await;
-            // Nobody has written meanwhile, and been told that it is a replica.
+            // No client has written in the meantime, and so learned that the node is a replica.
             promote(node).await;
             assert!(node.inspect().keys().await.is_empty());
         }
@@ -122,7 +122,7 @@ async fn a_fail_over_that_came_to_nothing_changes_nothing() {
     let nodes = Nodes::start(3).await;
     let manager = connected(builder(nodes.urls()), &nodes).await;
     for node in nodes.iter() {
-        // Of a server that is not there.
+        // Replicates from a server that does not exist.
         node.inspect().command::<()>(&["REPLICAOF", "127.0.0.1", "1"]).await;
         promote(node).await;
     }
@@ -142,7 +142,7 @@ async fn nodes_that_get_their_first_replica_vote_on() {
 
 #[tokio::test]
 async fn emptied_by_hand_nodes_vote_on() {
-    // It cannot be told from keys that have expired, and tests do it all the time.
+    // It cannot be distinguished from expired keys, and tests do it all the time.
     let nodes = Nodes::start(3).await;
     let manager = connected(builder(nodes.urls()), &nodes).await;
     for _ in 0..10 {
@@ -191,11 +191,11 @@ async fn a_process_that_starts_after_a_minority_has_forgotten_its_locks_is_no_se
             builder(urls).default_ttl(LONGEST).tuning(|tuning| tuning.max_ttl(LONGEST)).node_timeout(TTL)
         };
         wait_until_old(&nodes).await;
-        // The third node is well, but not for us.
+        // The third node is healthy, but our manager cannot reach it.
         proxies[2].refuse(true).await;
         let ours = described(proxies.iter().map(Proxy::url).collect()).build().unwrap();
         let guard = ours.acquire(LockRequest::new(KEY).without_renewal()).await.unwrap();
-        // The owner hears nothing of it, and goes by what was proven before.
+        // The holder does not notice the restart, and relies on its proven leases.
         proxies[0].refuse(true).await;
         nodes[0].restart_empty().await;
 
@@ -207,7 +207,7 @@ async fn a_process_that_starts_after_a_minority_has_forgotten_its_locks_is_no_se
         let warned = theirs.check().await.warnings().join("\n");
         assert!(warned.contains("does not count for another ") && warned.contains("max_ttl"), "{warned}");
 
-        // Two nodes are enough for other keys, and in the end all of them count.
+        // Two nodes are enough for other keys, and finally all of them count.
         theirs.try_acquire("order:8").await.unwrap().release().await.unwrap();
         drop(guard);
         eventually_eq(PATIENCE, "every node counts", Vec::new(), async || warnings(&theirs.check().await)).await;

@@ -1,4 +1,4 @@
-//! Nodes that come back without their data: no second owner, and when they vote again.
+//! Nodes that restart without their data: the exclusion holds, and the nodes vote again later.
 
 use crate::support::{SIZES, acquired_everywhere, assert_nothing_left, builder, causes, connected, holders, majority};
 use redlock_runtime::tuning::AfterRestart;
@@ -14,8 +14,8 @@ fn brief(nodes: &Nodes) -> LockManagerBuilder {
     builder(nodes.urls()).default_ttl(TTL).tuning(|tuning| tuning.max_ttl(TTL)).node_timeout(TTL / 4)
 }
 
-/// A manager that hears nothing from `nodes` once they are restarted: it goes by what was proven before. And the proxies
-/// in front of them.
+/// Returns a manager behind proxies, which does not notice a restart of `nodes` and relies on its proven leases. Also returns the
+/// proxies.
 async fn deaf(nodes: &Nodes, builder: impl FnOnce(Vec<String>) -> LockManagerBuilder) -> (LockManager, Vec<Proxy>) {
     let proxies = nodes.proxied().await;
     let manager = connected(builder(proxies.iter().map(Proxy::url).collect()), nodes).await;
@@ -29,7 +29,7 @@ async fn cut_off(proxies: &[Proxy]) {
     }
 }
 
-/// Restarts so many nodes without their data, one after the other, that the others are no majority.
+/// Restarts a majority of the nodes without their data, one after the other.
 async fn restart_a_majority(nodes: &Nodes) {
     for node in &nodes[..majority(nodes.len())] {
         node.restart_empty().await;
@@ -45,7 +45,7 @@ fn abstaining(error: &LockError) -> usize {
     }
 }
 
-/// Waits until `manager` has heard of that many nodes that they abstain. It never gets the lock.
+/// Waits until `manager` has heard that the given number of nodes abstain. It never acquires the lock.
 async fn wait_until_abstaining(manager: &LockManager, many: usize) {
     eventually(PATIENCE, "the restarted nodes abstain", async || {
         let error = manager.try_acquire(KEY).await.expect_err("the nodes may have forgotten a holder");
@@ -71,7 +71,7 @@ async fn a_majority_that_forgets_one_after_the_other_lets_no_second_owner_in() {
 
 #[tokio::test]
 async fn without_abstaining_a_second_owner_gets_in() {
-    // What the test above would find. It is the choice of who prefers it.
+    // The outcome that abstaining prevents. Users can choose this setting.
     let nodes = Nodes::start(3).await;
     let (ours, proxies) = deaf(&nodes, builder).await;
     let theirs =
@@ -151,7 +151,7 @@ async fn restarted_node_is_ignored_for_the_longest_ttl_and_not_for_a_min_hold() 
         _ => None,
     });
     assert!(longest.max() > Some(2 * TTL), "{error}");
-    // Not for an hour.
+    // The abstention does not last an hour.
     drop(long_hold.acquire(LockRequest::new(KEY).wait(PATIENCE)).await.unwrap());
 }
 
@@ -174,7 +174,7 @@ async fn a_raised_quorum_replaces_abstaining() {
         let described = |urls: Vec<String>| builder(urls).tuning(|tuning| tuning.tolerated_data_loss(forgetful));
         let ((ours, proxies), theirs) =
             (deaf(&nodes, described).await, connected(described(nodes.urls()), &nodes).await);
-        // On no more nodes than it must be.
+        // Uses no more nodes than the raised quorum needs.
         let needed = (size + forgetful + 2) / 2;
         let down = &nodes[needed..];
         down.iter().for_each(RedisServer::kill);
@@ -183,7 +183,7 @@ async fn a_raised_quorum_replaces_abstaining() {
         for node in nodes[..forgetful].iter().chain(down) {
             node.restart_empty().await;
         }
-        // They vote at once for another key, and are no quorum for this one.
+        // The nodes vote at once for another key, and are not a quorum for this one.
         eventually(PATIENCE, "all nodes vote", async || {
             let other = theirs.try_acquire("order:8").await.map_err(|error| error.to_string())?;
             let votes = holders(&nodes, &other).await;
@@ -248,11 +248,11 @@ async fn only_a_server_that_writes_before_it_answers_is_trusted_with_its_data() 
                 theirs.try_acquire("order:9").await.map(drop).map_err(|other| format!("{error}; {other}"))
             })
             .await;
-            // Our connections come back in their own time.
+            // The connections of the manager come back after a delay.
             let extended = async || guard.extend().await.map_err(|error| error.to_string());
             eventually(PATIENCE, "the lock is extended", extended).await;
         } else {
-            // Other keys show it: of this one, the nodes may or may not have the last word on disk.
+            // Uses other keys: the nodes may or may not have the last command about this one on disk.
             eventually(PATIENCE, "the restarted nodes abstain", async || match theirs.try_acquire("order:8").await {
                 Ok(_) => Err("a lock".to_owned()),
                 Err(error) if abstaining(&error) == 2 => Ok(()),
@@ -291,7 +291,7 @@ async fn durable_node_whose_fsync_was_relaxed_while_it_ran_abstains_after_a_rest
     }
 }
 
-/// The settings of a server promise that it forgets nothing, and do not prove it.
+/// The settings of a server promise that it forgets nothing. They do not prove it.
 #[tokio::test]
 async fn a_durable_node_that_comes_back_on_an_empty_disk_or_an_old_copy_lets_no_second_owner_in() {
     for is_empty in [true, false] {
@@ -300,12 +300,12 @@ async fn a_durable_node_that_comes_back_on_an_empty_disk_or_an_old_copy_lets_no_
         let [theirs, others] =
             [connected(builder(nodes.urls()), &nodes).await, connected(builder(nodes.urls()), &nodes).await];
         nodes[1].back_up();
-        // They leave new receipts with new connections.
+        // The managers leave new receipts with new connections.
         nodes[1].inspect().kill_clients().await;
         for manager in [&theirs, &others] {
             drop(acquired_everywhere(manager, &nodes, "order:9").await);
         }
-        // The third node is well, but not for us.
+        // The third node is healthy, but our manager cannot reach it.
         proxies[2].refuse(true).await;
         let ours = builder(proxies.iter().map(Proxy::url)).build().unwrap();
         let guard = ours.acquire(LockRequest::new(KEY).without_renewal()).await.unwrap();
@@ -324,7 +324,7 @@ async fn a_durable_node_that_comes_back_on_an_empty_disk_or_an_old_copy_lets_no_
     }
 }
 
-/// All servers are young then, and one of them has forgotten what it granted.
+/// All servers have just started, and one of them has forgotten its grants.
 #[tokio::test]
 async fn a_node_that_restarts_soon_after_a_cold_start_is_not_trusted_by_a_process_that_starts_later() {
     let nodes = Nodes::start(3).await;
@@ -333,7 +333,7 @@ async fn a_node_that_restarts_soon_after_a_cold_start_is_not_trusted_by_a_proces
     let ours = builder(proxies.iter().map(Proxy::url)).build().unwrap();
     let guard = ours.acquire(LockRequest::new(KEY).without_renewal()).await.expect("a cold start waits for nothing");
     cut_off(&proxies[1..]).await;
-    // Servers that start within ten seconds of each other have started together.
+    // Servers that start within ten seconds of each other belong to one cold start.
     eventually(PATIENCE, "the other nodes are older", async || {
         let uptime = nodes[2].inspect().info("server", "uptime_in_seconds").await.unwrap_or_default();
         if uptime.parse::<u64>().is_ok_and(|uptime| uptime > 12) { Ok(()) } else { Err(uptime) }
@@ -366,7 +366,7 @@ async fn two_names_of_one_server_have_one_vote() {
         eventually(PATIENCE, "one vote is no majority", async || {
             let error = manager.try_acquire(KEY).await.expect_err("that is one server");
             let causes = causes(&error);
-            // Which of the two is connected first is a matter of chance.
+            // Either of the two may be connected first.
             let same = causes.iter().find_map(|(node, cause)| match cause {
                 NodeError::SameServer(other) => Some([node.to_string(), other.to_string()]),
                 _ => None,

@@ -1,6 +1,6 @@
-//! A master with replicas that Sentinels watch over: which server takes locks, and what becomes of those that are held.
+//! A master with replicas under the watch of Sentinels: the server that takes locks, and the fate of held locks.
 //!
-//! The rows of the section "What survives a failover" of the page "Sentinel" of the guide are tested here.
+//! The tests cover the rows of the section "What survives a failover" of the page "Sentinel" of the guide.
 
 use crate::support::{builder, causes};
 use redlock_runtime::tuning::AfterRestart;
@@ -13,7 +13,7 @@ use tokio::time::timeout;
 
 const KEY: &str = "order:7";
 
-/// Longer than anything is waited for here: no lease ends by itself.
+/// Longer than any wait here: no lease ends by itself.
 const TTL: Duration = Duration::from_secs(600);
 
 async fn manager_of(url: impl Into<NodeConfig>) -> LockManager {
@@ -30,9 +30,9 @@ async fn value(server: &RedisServer) -> Option<String> {
     server.inspect().get(KEY).await
 }
 
-/// Waits until `manager` takes its locks at the `server` that is master now: the one before may take some for a while.
+/// Waits until `manager` acquires its locks at the present master, `server`. The previous master may serve it for a while.
 async fn back(manager: &LockManager, server: &RedisServer) {
-    // Never the same key twice: what the one before has taken, and given back, may have been passed on between the two.
+    // Uses a new key for each try: a key from the previous master, even a released one, may have been replicated.
     let tries = AtomicUsize::new(0);
     eventually(PATIENCE, "it is back", async || {
         let key = format!("warm-up:{}", tries.fetch_add(1, Ordering::Relaxed));
@@ -45,7 +45,7 @@ async fn back(manager: &LockManager, server: &RedisServer) {
     .await;
 }
 
-/// Nothing is left at the `server` once all managers have ended, but what was tried at the one before.
+/// Closes all managers, and checks that `server` is empty. Ignores the tries at the previous master.
 async fn assert_nothing_left(managers: &[LockManager], server: &RedisServer) {
     for manager in managers {
         assert!(manager.shutdown().await, "a release was not answered: {:?}", manager.stats().releases);
@@ -79,7 +79,7 @@ async fn one_sentinel_makes_the_others_known() {
     assert_nothing_left(&[manager], watched.server(master)).await;
 }
 
-/// Holds a lock for which another process waits, lets `fail` happen, and finds both well at the new master.
+/// Holds a lock with a waiter in another process, and runs `fail`. Checks that both survive at the new master.
 async fn goes_on_over_a_failover(watched: &Watched, fail: impl AsyncFnOnce() -> usize) {
     let [ours, theirs] = two_of(watched).await;
     let held = ours.acquire(KEY).await.unwrap();
@@ -118,7 +118,7 @@ async fn who_holds_and_who_waits_goes_on_when_the_master_is_killed() {
     goes_on_over_a_failover(&watched, kill).await;
 }
 
-/// Nothing breaks the connection to a frozen master: what the Sentinels say does.
+/// The connection to a frozen master does not break: the manager leaves it because of the Sentinels.
 #[tokio::test]
 async fn a_frozen_master_is_left_when_the_sentinels_say_so() {
     let watched = Watched::start(1).await;
@@ -130,7 +130,7 @@ async fn a_frozen_master_is_left_when_the_sentinels_say_so() {
     watched.server(0).thaw();
 }
 
-/// Whether a manager has a connection to the `server`.
+/// Returns `true` if a manager is connected to the `server`.
 async fn has_manager(server: &RedisServer) -> bool {
     let clients: String = server.inspect().command(&["CLIENT", "LIST"]).await;
     clients.contains("name=redlock-")
@@ -151,7 +151,7 @@ async fn a_manager_without_anything_to_do_follows_the_master() {
     assert_nothing_left(&[manager], first).await;
 }
 
-/// Nothing comes from a Sentinel while nothing happens, so that only a `PING` shows that the connection is dead.
+/// A Sentinel sends nothing while nothing happens, so only a `PING` shows that the connection is dead.
 #[tokio::test]
 async fn connection_to_a_sentinel_is_replaced_when_it_was_forgotten() {
     let watched = Watched::start(1).await;
@@ -173,14 +173,14 @@ async fn connection_to_a_sentinel_is_replaced_when_it_was_forgotten() {
     };
     subscribers(1).await;
     proxies.iter().for_each(Proxy::forget);
-    // A Sentinel does not know that the first one is forgotten.
+    // A Sentinel does not know that the first connection is dead.
     subscribers(2).await;
     let master = watched.fail_over(0).await;
     back(&manager, watched.server(master)).await;
     assert_nothing_left(&[manager], watched.server(master)).await;
 }
 
-/// Takes the replica away from its master: what is written from now on does not reach it.
+/// Disconnects the replica from its master: later writes do not reach it.
 async fn cut_off_replica(watched: &Watched) {
     let replica = watched.server(1).inspect();
     replica.command::<()>(&["CONFIG", "SET", "masterauth", "wrong"]).await;
@@ -233,7 +233,7 @@ async fn a_manager_that_abstains_takes_no_lock_for_a_ttl_after_a_failover() {
     assert_nothing_left(&[careful], watched.server(1)).await;
 }
 
-/// It has met none of the servers, and all have been running for longer than any lease.
+/// The manager has met none of the servers, and all servers have been running for longer than any lease.
 #[tokio::test]
 async fn in_a_quorum_a_manager_that_starts_after_a_failover_does_not_count_the_new_master() {
     let nodes = Nodes::start(2).await;
@@ -376,7 +376,7 @@ async fn a_lock_that_no_replica_confirms_is_none_and_is_given_back() {
     assert!(held.is_held(), "the lease before was confirmed");
     held.release().await.unwrap();
     drop(kept);
-    // More than go out together, one after the other: each is told in its time.
+    // More commands than one batch contains: each must get its own answer.
     let tries = (0..32).map(|i| {
         let manager = manager.clone();
         tokio::spawn(async move { manager.try_acquire(format!("try:{i}")).await.unwrap_err() })
@@ -390,7 +390,7 @@ async fn a_lock_that_no_replica_confirms_is_none_and_is_given_back() {
     assert_eq!(left, ["order:9"], "the one that is kept");
 }
 
-/// What the `tasks` return.
+/// Returns the results of the `tasks`.
 async fn all<T: Send + 'static>(tasks: impl Iterator<Item = tokio::task::JoinHandle<T>>) -> Vec<T> {
     let tasks: Vec<_> = tasks.collect();
     let mut done = Vec::new();
@@ -428,7 +428,7 @@ async fn in_a_quorum_a_promoted_replica_does_not_count_for_a_while() {
     nodes[0].kill();
     let held = manager.acquire(KEY).await.unwrap();
     watched.fail_over(0).await;
-    // Its key would be free there, for all that anybody knows.
+    // A lock from before may be missing there, so the new master must abstain.
     let error = eventually(PATIENCE, "the new master abstains", async || {
         let error = manager.try_acquire("order:8").await.map(drop).map_err(|error| (abstains(&error), error));
         match error {
@@ -444,19 +444,19 @@ async fn in_a_quorum_a_promoted_replica_does_not_count_for_a_while() {
     .await;
 }
 
-/// Whether a node that is needed may have forgotten locks.
+/// Returns `true` if a needed node may have forgotten locks.
 fn abstains(error: &LockError) -> bool {
     matches!(error, LockError::NoQuorum { .. })
         && causes(error).iter().any(|(_, cause)| matches!(cause, NodeError::RecentlyRestarted(_)))
 }
 
-/// Servers with the password `secret`, also for one another; Sentinels without, as is usual.
+/// Starts servers with the password `secret`, also between each other, and Sentinels without a password, as is usual.
 async fn with_password() -> Watched {
     let configure = |server: redlock_tests::Builder| server.password("secret").config("masterauth", &["secret"]);
     Watched::start_with(1, configure, |sentinel| sentinel).await
 }
 
-/// A Sentinel that names the `master` with an epoch above all others, and `others` as further Sentinels.
+/// Starts a Sentinel that names the `master` with an epoch above all others, and `others` as further Sentinels.
 async fn lying_sentinel(master: u16, others: &[u16]) -> FakeServer {
     let pairs = |pairs: &[&str]| {
         let texts: Vec<_> = pairs.iter().map(|text| format!("${}\r\n{text}\r\n", text.len())).collect();
@@ -480,12 +480,12 @@ async fn lying_sentinel(master: u16, others: &[u16]) -> FakeServer {
     .await
 }
 
-/// The server that a lying Sentinel names as the master.
+/// Starts the server that a lying Sentinel names as the master.
 async fn false_master() -> FakeServer {
     FakeServer::start(|_| "+OK\r\n".to_owned()).await
 }
 
-/// Waits until the manager has asked the Sentinel again after it was connected.
+/// Waits until the manager has asked the Sentinel again after the connection.
 async fn wait_until_asked(sentinel: &FakeServer) {
     let asked = || sentinel.received().iter().filter(|command| command.starts_with("SENTINEL MASTER")).count();
     eventually(PATIENCE, "the Sentinel is asked", async || if asked() >= 2 { Ok(()) } else { Err(asked()) }).await;
@@ -497,7 +497,7 @@ async fn lying_sentinel_of_three_sends_the_login_nowhere() {
     let stranger = false_master().await;
     let accomplice = lying_sentinel(stranger.port(), &[]).await;
     let liar = lying_sentinel(stranger.port(), &[accomplice.port(), stranger.port()]).await;
-    // In each place of the URL.
+    // In each position of the URL.
     let [one, two] = [0, 1].map(|index| format!("127.0.0.1:{}", watched.sentinel(index).port()));
     let false_one = format!("127.0.0.1:{}", liar.port());
     for [first, second, third] in [[&false_one, &one, &two], [&one, &false_one, &two], [&one, &two, &false_one]] {
@@ -552,7 +552,7 @@ async fn sentinel_alone_of_several_names_no_master() {
     })
     .await;
     assert!(stranger.received().is_empty());
-    // The only one in the URL is trusted while the others that it lists cannot be reached.
+    // A single Sentinel in the URL is trusted while the listed other Sentinels are unreachable.
     let only = lying_sentinel(watched.server(0).port(), &[gone, gone + 1]).await;
     let url = format!("redis+sentinel://:secret@127.0.0.1:{}/{MASTER}", only.port());
     let manager = manager_of(url).await;

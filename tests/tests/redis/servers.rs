@@ -1,4 +1,4 @@
-//! Kinds of servers and log-ins: what works, and what a refusal looks like.
+//! Kinds of servers and log-ins: successes, and refusals with their messages.
 
 use crate::support::{
     acquired_everywhere, assert_nothing_left, builder, causes, connected, manager, owner_at, wait_until_queued,
@@ -11,7 +11,7 @@ const KEY: &str = "order:7";
 
 const SETTINGS: &str = include_str!("../../../redlock-runtime/docs/guide/production/server_settings.md");
 
-/// What the guide says that an ACL user needs, for keys that start with `order:`: the second cells of the table.
+/// Returns the rules from the guide for an ACL user with keys that start with `order:`: the second cells of the table.
 fn documented_rules() -> String {
     let (_, section) = SETTINGS.split_once("\n# Permissions\n").unwrap();
     let (section, _) = section.split_once("\n# ").unwrap();
@@ -20,7 +20,7 @@ fn documented_rules() -> String {
     format!("resetchannels {}", quoted.join(" ").replace("\\|", "|"))
 }
 
-/// What every lock needs. `eval` is for servers that have lost their scripts.
+/// Rules that every lock needs. `eval` is for servers that have lost their scripts.
 const RULES: [&str; 16] = [
     "~order:*",
     "~{order:*",
@@ -50,7 +50,7 @@ fn at(url: impl Into<String>) -> LockManager {
     builder([url.into()]).build().unwrap()
 }
 
-/// Takes, extends and gives back a lock, also after the server has lost its scripts.
+/// Acquires, extends and releases a lock, also after the server has lost its scripts.
 async fn use_lock(manager: &LockManager, node: &RedisServer) -> Result<(), LockError> {
     for _ in 0..2 {
         let guard = manager.try_acquire(KEY).await?;
@@ -61,19 +61,19 @@ async fn use_lock(manager: &LockManager, node: &RedisServer) -> Result<(), LockE
     Ok(())
 }
 
-/// Hands a lock over to a manager that waits, with a wake-up.
+/// Hands a lock to a waiting manager, with a wake-up.
 async fn wait_for_lock(holder: &LockManager, other: &LockManager, nodes: &Nodes) {
     let held = holder.acquire(KEY).await.unwrap();
     let call = waiting(other, patient(KEY));
     wait_until_queued(nodes, KEY, 1).await;
     let [token] = queue(nodes[0].inspect(), KEY).await.try_into().unwrap();
     held.release().await.unwrap();
-    // A lock that nobody could be told of would be free.
+    // A lock that cannot be announced would be free.
     assert_eq!(owner_at(&nodes[0], KEY).await, Some(token));
     obtained(call).await.release().await.unwrap();
 }
 
-/// The one cause of the refusal.
+/// Returns the single cause of the refusal.
 fn refusal(error: &LockError) -> String {
     match causes(error)[..] {
         [(_, NodeError::Refused(answer))] => answer.to_string(),
@@ -172,7 +172,7 @@ async fn a_user_who_lacks_a_permission_gets_a_clear_error() {
             continue;
         }
         let error = use_lock(&manager, &nodes[0]).await.expect_err(missing);
-        // The second is what a script says about a command that its caller may not use.
+        // The second text is the error of a script whose caller may not use a command.
         let words = ["permission", "can't run this command", "the user may not run"];
         assert!(words.iter().any(|words| error.to_string().contains(words)), "{missing}: {error}");
     }

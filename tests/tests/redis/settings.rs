@@ -1,4 +1,4 @@
-//! Settings on which all processes of the same locks must agree: differences are reported, and nothing else is.
+//! Settings on which all processes of the same locks must agree: only differences are reported.
 
 use crate::support::{builder, connected};
 use redlock_runtime::tuning::AfterRestart;
@@ -8,7 +8,7 @@ use std::time::Duration;
 
 const SETTINGS: &str = "redlock:f:settings";
 
-/// Warnings of `check` about other settings.
+/// Returns the warnings of `check` about other settings.
 async fn differences(manager: &LockManager) -> Vec<String> {
     let warnings = manager.check().await.warnings();
     warnings.into_iter().filter(|warning| warning.contains("have other settings")).collect()
@@ -18,12 +18,12 @@ fn usual(urls: &[String]) -> LockManagerBuilder {
     builder(urls[..3].to_vec())
 }
 
-/// The settings that processes have left at `node`, the oldest first.
+/// Returns the settings that processes have left at `node`, the oldest first.
 async fn left(node: &RedisServer) -> Vec<String> {
     node.inspect().command(&["ZRANGE", SETTINGS, "0", "-1"]).await
 }
 
-/// The clock of `node`, in milliseconds.
+/// Returns the clock of `node`, in milliseconds.
 async fn now(node: &RedisServer) -> u64 {
     let [seconds, micros]: [u64; 2] = node.inspect().command(&["TIME"]).await;
     seconds * 1000 + micros / 1000
@@ -72,7 +72,7 @@ async fn different_settings_are_reported_by_both_processes() {
         ),
         (usual, |urls| builder(urls[1..4].to_vec()), "(list of nodes: "),
         (usual, |urls| builder(urls.to_vec()), "(number of nodes, quorum, list of nodes: "),
-        // The most dangerous change, and one of the processes has no marker.
+        // The most dangerous change, in a case where one of the processes has no marker.
         (usual, |urls| builder(urls[..1].to_vec()), "(number of nodes, quorum, after_restart: "),
     ];
     for (ours, theirs, expected) in table {
@@ -100,7 +100,7 @@ async fn equal_settings_are_no_difference_even_if_a_server_comes_back_empty() {
     }
     let [before] = left(&nodes[1]).await.try_into().unwrap();
     assert!(before.contains(" nodes="), "{before}");
-    // The server has another marker then. The digest of all markers is left out until every process knows it.
+    // The server has a new marker now. The digest of all markers is omitted until every process knows it.
     nodes[0].restart_empty().await;
     eventually(PATIENCE, "one process has left settings without a digest", async || {
         assert_eq!(differences(&managers[0]).await, [""; 0]);
@@ -167,7 +167,7 @@ async fn texts_of_another_program_are_escaped_and_few() {
         if left <= 16 { Ok(()) } else { Err(left) }
     })
     .await;
-    // What is no set is left alone.
+    // A key that is not a set is not touched.
     node.command::<()>(&["SET", SETTINGS, "something else"]).await;
     assert_eq!(differences(&manager).await, [""; 0]);
     manager.acquire("order:7").await.unwrap().release().await.unwrap();

@@ -1,4 +1,4 @@
-//! Locks that readers share and a writer has alone.
+//! Locks that readers share, and that a writer holds exclusively.
 
 mod attached;
 mod downgrade;
@@ -29,20 +29,20 @@ const KEY: &str = "config";
 /// Short enough to wait for its end, and long enough that a renewed lock survives a pause of one second.
 const TTL: Duration = Duration::from_secs(2);
 
-/// What a second process is told: to read or to write, and the addresses of the nodes.
+/// Variable for the second process: its role, reader or writer, and the addresses of the nodes.
 const TOLD: &str = "REDLOCK_TESTS_SHARED";
 
-/// A call for a share, which waits for as long as the harness has patience.
+/// Request for a share, which waits as long as the harness does.
 fn reader() -> LockRequest {
     patient(KEY).mode(redlock_runtime::Mode::Shared)
 }
 
-/// A call for the lock, which waits for as long.
+/// Exclusive request, which waits as long as the harness does.
 fn writer() -> LockRequest {
     patient(KEY)
 }
 
-/// Short leases on servers that answer soon.
+/// Returns a manager with short leases and short node timeouts.
 async fn brief(nodes: &Nodes) -> LockManager {
     connected(builder(nodes.urls()).node_timeout(BRIEF).default_ttl(TTL), nodes).await
 }
@@ -54,14 +54,14 @@ fn cause(error: LockError) -> LossCause {
     }
 }
 
-/// The test that is called `test`, in a process of its own, where it gets no further than [`second_process`].
+/// Starts the test called `test` in a separate process, where it only runs [`second_process`].
 fn process(test: &str, role: &str, nodes: &Nodes) -> Child {
     let mut process = Command::new(env::current_exe().unwrap());
     process.args(["--exact", test]).env(TOLD, format!("{role} {}", nodes.urls().join(",")));
     process.stdout(Stdio::null()).kill_on_drop(true).spawn().unwrap()
 }
 
-/// Takes the lock as it is told and keeps it until it is killed, if this is the second process of a test.
+/// Acquires the lock in its role and keeps it until the process is killed, if this is the second process of a test.
 async fn second_process() {
     let Ok(told) = env::var(TOLD) else { return };
     let (role, urls) = told.split_once(' ').unwrap();

@@ -1,4 +1,4 @@
-//! Users of the same Redis who may not write to our keys: the commands that they may run change nothing for others.
+//! Users of the same Redis without write access to our keys: their commands do not affect others.
 
 use crate::support::{answered, barrier, builder, wait_until_queued};
 use crate::waiters::{obtained, patient, waiting};
@@ -9,10 +9,10 @@ use std::time::Duration;
 
 const KEY: &str = "order:1";
 
-/// More messages than releases that a node may owe before it is asked nothing more.
+/// More messages than the number of releases that a node may owe before it receives no further command.
 const FLOOD: usize = 60_000;
 
-/// Makes a user. Servers before Redis 7 have no patterns for reading alone (`%R~`), and get ordinary ones.
+/// Makes a user. Servers before Redis 7 have no read-only patterns (`%R~`), and get ordinary ones.
 async fn set_user(nodes: &Nodes, rules: &[&str]) {
     let command = [&["ACL", "SETUSER"], rules].concat();
     if nodes[0].inspect().try_command::<()>(&command).await.is_err() {
@@ -25,20 +25,20 @@ fn url_of(nodes: &Nodes, user: &str, password: &str) -> String {
     nodes[0].url().replace("redis://", &format!("redis://{user}:{password}@"))
 }
 
-/// A connection of a user with these rules.
+/// Returns a connection of a user with these rules.
 async fn stranger(nodes: &Nodes, rules: &[&str]) -> MultiplexedConnection {
     set_user(nodes, &[&["spy", "reset", "on", ">spy"], rules].concat()).await;
     redis::Client::open(url_of(nodes, "spy", "spy")).unwrap().get_multiplexed_async_connection().await.unwrap()
 }
 
-/// A manager of the namespace `locks`.
+/// Returns a manager of the namespace `locks`.
 async fn manager_at(url: String) -> LockManager {
     let manager = builder([url]).namespace("locks").build().unwrap();
     manager.ready().await.unwrap();
     manager
 }
 
-/// The channel that `manager` listens to. A manager listens as soon as one of its calls has found a lock taken.
+/// Returns the channel of `manager`. A manager listens as soon as one of its calls has found a lock taken.
 async fn channel(manager: &LockManager, nodes: &Nodes) -> String {
     let held = manager.acquire("mine").await.unwrap();
     let id = held.token().as_str().split_once('@').unwrap().1.to_owned();
@@ -84,7 +84,7 @@ async fn message_about_the_lock_of_another_manager_does_not_release_it() {
     for message in messages {
         let heard: u64 = redis::cmd("PUBLISH").arg(&channel).arg(&message).query_async(&mut spy).await.unwrap();
         assert_eq!(heard, 1, "{message}");
-        // The bystander has read the message by the time it is answered, and sent what it sends because of it.
+        // The bystander has read the message and sent its reaction before it is answered.
         answered(&bystander).await;
         barrier(&nodes).await;
         let kept = nodes[0].inspect().get("locks:order:1").await;
@@ -110,7 +110,7 @@ async fn messages_with_made_up_tokens_do_not_stop_a_process() {
             for first in (0..FLOOD).step_by(1000) {
                 let mut pipeline = redis::pipe();
                 for number in first..first + 1000 {
-                    // The service may not release this key, so that each release is refused.
+                    // The service may not release this key, so each release is refused.
                     let message = format!("granted 0000{number:04x}-0000-7000-8000-000000000000@{id} x:{number}");
                     pipeline.cmd("PUBLISH").arg(&channel).arg(message).ignore();
                 }
@@ -138,8 +138,8 @@ async fn messages_with_made_up_tokens_do_not_stop_a_process() {
     assert!(rejected <= FLOOD as u64, "{rejected} scripts for {FLOOD} messages");
 }
 
-/// A message that is longer than any answer cuts the connection that it comes on, before memory is spent on it. The first one cuts the
-/// connection for commands, and the others one for wake-ups alone.
+/// A message that is longer than any answer cuts its connection before it uses memory. The first one cuts the
+/// connection for commands, and the others cut one for wake-ups only.
 #[tokio::test]
 async fn messages_that_are_too_long_cut_the_connection_for_commands_once() {
     let nodes = Nodes::start(1).await;
@@ -164,7 +164,7 @@ async fn messages_that_are_too_long_cut_the_connection_for_commands_once() {
     assert!(heard >= 30, "{heard} messages were heard");
     assert!(held.is_held());
     assert_eq!(connections() - before, 1, "the connection for commands is cut by the first message alone");
-    // Wake-ups come all the same.
+    // Wake-ups still arrive.
     let other = manager_at(nodes[0].url()).await;
     let taken = other.acquire(KEY).await.unwrap();
     let call = waiting(&service, patient(KEY));
@@ -179,7 +179,8 @@ async fn messages_that_are_too_long_cut_the_connection_for_commands_once() {
     held.release().await.unwrap();
 }
 
-/// The users of the page "Security" of the guide: the service takes, waits for and renews locks, the watcher sees them and changes nothing.
+/// The users of the page "Security" of the guide: the service acquires, waits for and renews locks, the watcher sees them and changes
+/// nothing.
 #[tokio::test]
 async fn users_of_the_security_page_have_the_rights_that_they_need() {
     let page = include_str!("../../../redlock-runtime/docs/guide/production/security.md");

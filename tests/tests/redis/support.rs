@@ -1,4 +1,4 @@
-//! What most tests here need: managers that do not give up early, and the question what is left in Redis.
+//! Common helpers: managers that do not give up early, and checks of the data in Redis.
 
 use crate::waiters::queue;
 use redlock_runtime::admin::CheckReport;
@@ -11,13 +11,13 @@ use std::task::Poll;
 use std::time::Duration;
 use tokio::task::JoinSet;
 
-/// The numbers of nodes that every promise is tested with.
+/// Numbers of nodes for which every promise is tested.
 pub(crate) const SIZES: [usize; 3] = [1, 3, 5];
 
-/// Long enough that no loaded machine makes a healthy node look silent.
+/// Long node timeout, so that a healthy node never looks silent on a loaded machine.
 pub(crate) const GENEROUS: Duration = Duration::from_secs(5);
 
-/// For the tests in which a node is silent and the code has to notice.
+/// Short node timeout, for tests in which the code must notice a silent node.
 pub(crate) const BRIEF: Duration = Duration::from_millis(50);
 
 /// Wait of a call that should time out. Too short: the wait ends before a node on a busy machine has answered, and the
@@ -32,14 +32,14 @@ pub(crate) fn builder<N: Into<NodeConfig>>(nodes: impl IntoIterator<Item = N>) -
     LockManager::builder().nodes(nodes).node_timeout(GENEROUS)
 }
 
-/// A manager that is connected to every node.
+/// Returns a manager that is connected to every node.
 pub(crate) async fn connected(builder: LockManagerBuilder, nodes: &Nodes) -> LockManager {
     let manager = builder.build().unwrap();
     wait_until_all_vote(&manager, nodes).await;
     manager
 }
 
-/// Waits until a manager that has taken a lock has left its settings on every node, which counts as commands.
+/// Waits until the manager of an acquired lock has left its settings on every node. This costs commands.
 pub(crate) async fn wait_until_settings_are_left(nodes: &Nodes) {
     for node in nodes.iter() {
         let is_left = async || node.inspect().command::<bool>(&["EXISTS", "redlock:f:settings"]).await;
@@ -51,12 +51,12 @@ pub(crate) async fn manager(nodes: &Nodes) -> LockManager {
     connected(builder(nodes.urls()), nodes).await
 }
 
-/// A manager whose connections go through `proxies`, one in front of each node.
+/// Returns a manager whose connections lead through `proxies`, one in front of each node.
 pub(crate) async fn manager_through(proxies: &[Proxy], nodes: &Nodes) -> LockManager {
     connected(builder(proxies.iter().map(Proxy::url)), nodes).await
 }
 
-/// Waits until the only node has answered everything that `manager` has sent.
+/// Waits until the only node has answered all commands of `manager`.
 pub(crate) async fn answered(manager: &LockManager) {
     manager.acquire("order:8").await.unwrap().release().await.unwrap();
 }
@@ -73,7 +73,7 @@ pub(crate) async fn wait_until_all_vote(manager: &LockManager, nodes: &Nodes) {
     nodes.assert_empty(PATIENCE).await;
 }
 
-/// Takes the lock, and waits until the last node holds it, too: an acquisition is done when a majority does.
+/// Acquires the lock, and waits until the last node holds it, too. A normal acquisition ends with a majority.
 pub(crate) async fn acquired_everywhere(
     manager: &LockManager,
     nodes: &Nodes,
@@ -84,7 +84,7 @@ pub(crate) async fn acquired_everywhere(
     guard
 }
 
-/// Takes the locks `order:0`, `order:1` and so on, all at once.
+/// Acquires the locks `order:0`, `order:1` and so on, all at once.
 pub(crate) async fn many_guards(manager: &LockManager, many: usize) -> Vec<LockGuard> {
     let mut acquiring = JoinSet::new();
     for i in 0..many {
@@ -94,39 +94,39 @@ pub(crate) async fn many_guards(manager: &LockManager, many: usize) -> Vec<LockG
     acquiring.join_all().await
 }
 
-/// The token in the value of a lock: a `+` behind it says that others have come to wait.
+/// Returns the token in the value of a lock. A `+` behind it means that others are waiting.
 fn owner(value: &str) -> &str {
     value.strip_suffix('+').unwrap_or(value)
 }
 
-/// Who has the lock at `node`.
+/// Returns the token of the holder at `node`.
 pub(crate) async fn owner_at(node: &RedisServer, key: &str) -> Option<String> {
     node.inspect().get(key).await.map(|value| owner(&value).to_owned())
 }
 
-/// How many running nodes hold the lock for `guard`, or its share.
+/// Returns the number of running nodes that hold the lock, or the share, of `guard`.
 pub(crate) async fn holders(nodes: &Nodes, guard: &LockGuard) -> usize {
     let (contents, token) = (nodes.contents().await, guard.token().as_str());
-    // Those who share a lock are the members of a sorted set.
+    // Readers are the members of a sorted set.
     let is_of = |value: &String| owner(value) == token || value.starts_with("zset ") && value.contains(token);
     let held = |keys: &&BTreeMap<String, String>| keys.get(guard.key().as_str()).is_some_and(is_of);
     contents.values().filter(held).count()
 }
 
-/// How many nodes know the token of `guard`.
+/// Returns the number of nodes that know the token of `guard`.
 pub(crate) async fn known(nodes: &Nodes, guard: &LockGuard) -> usize {
     let (contents, token) = (nodes.contents().await, guard.token().as_str());
     contents.values().filter(|keys| keys.values().any(|value| value.contains(token))).count()
 }
 
-/// Takes all that is asked for, and waits until the last node has given it, too: of several keys, a node gives all or none.
+/// Acquires all keys of the request, and waits until the last node has granted them. A node grants all or none of several keys.
 pub(crate) async fn known_everywhere(manager: &LockManager, nodes: &Nodes, request: LockRequest) -> LockGuard {
     let guard = manager.acquire(request).await.unwrap();
     eventually_eq(PATIENCE, "every node knows it", nodes.len(), async || known(nodes, &guard).await).await;
     guard
 }
 
-/// Waits until `waiting` calls stand in the queue for `key` on every node.
+/// Waits until `waiting` calls are in the queue for `key` on every node.
 pub(crate) async fn wait_until_queued(nodes: &Nodes, key: &str, waiting: usize) {
     for node in nodes.iter() {
         eventually_eq(PATIENCE, "they wait in the queue", waiting, async || queue(node.inspect(), key).await.len())
@@ -134,7 +134,7 @@ pub(crate) async fn wait_until_queued(nodes: &Nodes, key: &str, waiting: usize) 
     }
 }
 
-/// Closes `manager`, lets every answer come in, and checks that nothing is left on any node, now and not "soon".
+/// Closes `manager`, waits for every answer, and checks that all nodes are empty now.
 pub(crate) async fn assert_nothing_left(manager: &LockManager, nodes: &Nodes) {
     assert!(manager.shutdown().await, "a release was not answered: {:?}", manager.stats().releases);
     barrier(nodes).await;
@@ -142,8 +142,8 @@ pub(crate) async fn assert_nothing_left(manager: &LockManager, nodes: &Nodes) {
     assert!(left.is_empty(), "left behind: {left:?}");
 }
 
-/// Returns when every node has executed what was in its sockets: one turn of the server's event loop serves all of
-/// them in any order, so two round trips are one complete turn.
+/// Returns when every node has executed the commands in its sockets. One turn of the server's event loop serves all
+/// sockets in any order, so two round trips are one complete turn.
 pub(crate) async fn barrier(nodes: &Nodes) {
     for node in nodes.iter().filter(|node| node.is_running()) {
         for _ in 0..2 {
@@ -152,7 +152,7 @@ pub(crate) async fn barrier(nodes: &Nodes) {
     }
 }
 
-/// Polls `future` at most `most` times, each time that it is woken, and drops it then.
+/// Polls `future` at most `most` times, each time that it is woken, and then drops it.
 pub(crate) async fn polled<F: Future>(future: F, most: usize) -> Option<F::Output> {
     let mut future = pin!(future);
     let mut polls = 0;
@@ -167,14 +167,14 @@ pub(crate) async fn polled<F: Future>(future: F, most: usize) -> Option<F::Outpu
     .await
 }
 
-/// Warnings of a report, without those that are true of the servers of most tests: a single server keeps nothing over a restart, and each of
+/// Returns the warnings of a report, without two that apply to most tests: a single server loses everything in a restart, and each of
 /// several servers has just been started.
 pub(crate) fn warnings(report: &CheckReport) -> Vec<String> {
     let is_usual = |warning: &String| warning.contains("when it is restarted") || warning.contains(": restarted ");
     report.warnings().into_iter().filter(|warning| !is_usual(warning)).collect()
 }
 
-/// The addresses and causes of a [`LockError::NoQuorum`] or [`LockError::Refused`].
+/// Returns the addresses and causes of a [`LockError::NoQuorum`] or [`LockError::Refused`].
 pub(crate) fn causes(error: &LockError) -> Vec<(&str, &NodeError)> {
     match error {
         LockError::NoQuorum { causes, .. } | LockError::Refused { causes, .. } => {

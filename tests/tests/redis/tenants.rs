@@ -1,4 +1,4 @@
-//! Tenants of one Redis: programs that do not trust each other, each with a namespace and exactly the rights that the guide gives it.
+//! Tenants of one Redis: programs that do not trust each other, each with a namespace and exactly the rights from the guide.
 
 use crate::support::{builder, wait_until_queued};
 use crate::waiters::{Waiting, obtained, patient, waiting};
@@ -10,7 +10,7 @@ use std::time::Duration;
 
 const PAGE: &str = include_str!("../../../redlock-runtime/docs/guide/production/security.md");
 
-/// Rules of a service in this namespace, as on the page "Security": the user, shared locks and permits, fencing, hash tags.
+/// Returns the rules of a service in this namespace, as on the page "Security": the user, shared locks and permits, fencing, hash tags.
 fn rules(namespace: &str) -> Vec<String> {
     let (_, service) = PAGE.split_once("```text\nACL SETUSER orders ").unwrap();
     let (service, lines) = service.split_once("```").unwrap();
@@ -38,7 +38,7 @@ async fn manager(url: &str, namespace: &str) -> LockManager {
     manager
 }
 
-/// Connection of a tenant, to do what no manager does.
+/// Returns a connection of a tenant, for commands that a manager never sends.
 async fn connection(url: &str, user: &str) -> MultiplexedConnection {
     redis::Client::open(url_of(url, user)).unwrap().get_multiplexed_async_connection().await.unwrap()
 }
@@ -47,7 +47,7 @@ async fn send<T: FromRedisValue>(connection: &mut MultiplexedConnection, words: 
     redis::cmd(words[0]).arg(&words[1..]).query_async(connection).await
 }
 
-/// Entries of the log of refused commands.
+/// Returns the entries of the log of refused commands.
 async fn refused(inspect: &Inspector) -> Vec<Value> {
     inspect.command(&["ACL", "LOG"]).await
 }
@@ -56,7 +56,7 @@ async fn reset_refused(inspect: &Inspector) {
     inspect.command::<()>(&["ACL", "LOG", "RESET"]).await;
 }
 
-/// A call that waits until the lock is handed over, which it has with all of its rights.
+/// Makes a call wait until the lock is handed over, which works with the rights of a tenant.
 async fn hand_over(holder: &LockManager, waiter: &LockManager, nodes: &Nodes, namespace: &str, request: LockRequest) {
     let held = holder.acquire(request.clone()).await.unwrap();
     let call: Waiting = waiting(waiter, request.wait(PATIENCE));
@@ -128,7 +128,7 @@ async fn tenant_with_the_rights_of_its_namespace_runs_every_kind_of_lock() {
         let report = managers[0].check().await;
         let warnings: Vec<_> = report.warnings().into_iter().filter(|warning| warning.contains("grant")).collect();
         assert!(warnings.is_empty(), "{warnings:?}");
-        // `check` tries what some locks need, and the connection asks for settings of the server.
+        // `check` tries commands that only some locks need, and the connection asks for settings of the server.
         reset_refused(inspect).await;
         use_all(&managers[0], &managers[1], &nodes, namespace).await;
         assert!(managers[0].shutdown().await && managers[1].shutdown().await);
@@ -182,7 +182,7 @@ async fn tenant_reaches_no_channel_register_or_lock_of_another_namespace() {
             "{attack:?}: {error}"
         );
     }
-    // Of its own namespace, it may do the same.
+    // Each tenant may do the same in its own namespace.
     let mut shop = connection(&nodes[0].url(), "shop").await;
     send::<Value>(&mut shop, &["PUBLISH", &own[0], "granted"]).await.unwrap();
     send::<Value>(&mut shop, &["ZADD", &own[1], "1", "n"]).await.unwrap();
@@ -193,7 +193,7 @@ async fn tenant_reaches_no_channel_register_or_lock_of_another_namespace() {
     obtained(call).await.release().await.unwrap();
 }
 
-/// Messages on all channels of the library since the last call.
+/// Returns the messages on all channels of the library since the last call.
 fn published(messages: &mut redis::PubSub<'_>, sender: &mut redis::Connection) -> Vec<(String, String)> {
     redis::cmd("PUBLISH").arg("redlock:end").arg("end").exec(sender).unwrap();
     let mut published = Vec::new();
@@ -203,7 +203,7 @@ fn published(messages: &mut redis::PubSub<'_>, sender: &mut redis::Connection) -
         if channel == "redlock:end" {
             return published;
         }
-        // An empty text counts pattern subscribers, at any time.
+        // An empty text counts pattern subscribers, and can come at any time.
         if !text.is_empty() {
             published.push((channel, text));
         }

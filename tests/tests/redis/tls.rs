@@ -1,4 +1,4 @@
-//! TLS against the certificates that the operating system trusts.
+//! TLS with the certificates that the operating system trusts.
 
 use crate::support::builder;
 use redlock_runtime::{LockError, NodeConfig, NodeError};
@@ -9,8 +9,8 @@ use tokio::process::Command;
 
 const URL: &str = "REDLOCK_TESTS_TLS_URL";
 
-/// `SSL_CERT_FILE` is read from the environment, which a test cannot change for itself alone: the part that trusts the
-/// server's authority runs in a second process.
+/// Runs the part that trusts the server's authority in a second process.
+/// `SSL_CERT_FILE` is an environment variable, which a test cannot change for itself only.
 #[tokio::test]
 async fn a_trusted_server_is_used() {
     if let Ok(url) = env::var(URL) {
@@ -29,9 +29,9 @@ async fn a_trusted_server_is_used() {
     let printed = String::from_utf8_lossy(&output.stdout);
     assert!(output.status.success() && printed.contains("used over TLS"), "{output:?}");
     assert!(server.inspect().keys().await.is_empty());
-    // The connection asks for the permission of each.
+    // The connection asks for the permission of each command.
     let calls = server.inspect().calls("pexpire").await + server.inspect().calls("set").await;
-    // The settings may have been left there as well.
+    // The settings may have been stored there as well.
     assert!((2 + 2..=2 + 2 + 1).contains(&calls), "the lock was real: {calls}");
 }
 
@@ -105,7 +105,7 @@ async fn a_server_that_speaks_nothing_but_tls_is_a_clear_error() {
 
 const NAMED: &str = "-addext subjectAltName=IP:127.0.0.1";
 
-/// A server with a certificate that `openssl req -x509` has made with these options.
+/// Starts a server with a certificate that `openssl req -x509` has made with these options.
 async fn self_signed(options: &str) -> RedisServer {
     RedisServer::builder().tls_with(&Certificates::self_signed(options).await).start().await
 }
@@ -122,7 +122,7 @@ async fn refusal(url: String) -> String {
 
 #[tokio::test]
 async fn certificate_that_is_signed_by_itself_is_trusted_by_its_own_file() {
-    // By default openssl marks it as that of an authority.
+    // By default, openssl marks it as the certificate of an authority.
     let kinds = ["", " -addext basicConstraints=critical,CA:FALSE", " -addext extendedKeyUsage=serverAuth"];
     let mut servers = Vec::new();
     for kind in kinds {
@@ -132,7 +132,7 @@ async fn certificate_that_is_signed_by_itself_is_trusted_by_its_own_file() {
         let manager = builder([trusting(&server.tls_url(), server)]).build().unwrap();
         manager.try_acquire("order:7").await.unwrap().release().await.unwrap();
     }
-    // That of another server is not, although it has the same name.
+    // The certificate of another server is refused, although it has the same name.
     for (server, other) in [(0, 1), (1, 0), (0, 2), (2, 1)] {
         let error = refusal(trusting(&servers[server].tls_url(), &servers[other])).await;
         assert!(error.contains("the certificate of the server is "), "{error}");

@@ -1,5 +1,5 @@
-//! Servers and proxies that store no scripts: each command brings the text of its script. Those that run no scripts at all: no lock is
-//! acquired, because it could not be released.
+//! Servers and proxies that do not store scripts: each command contains the text of its script. If a server runs no scripts at all, no
+//! lock is acquired, because it could not be released.
 
 use crate::support::{assert_nothing_left, builder, wait_until_queued};
 use crate::waiters::{obtained, patient, waiting};
@@ -42,7 +42,7 @@ async fn use_every_kind(manager: &LockManager) {
     fenced.release().await.unwrap();
 }
 
-/// The settings that processes leave are no locks, and neither are keys of windows and numbers.
+/// Waits until no lock is left. Ignores settings, windows and fencing numbers.
 async fn wait_until_free(server: &RedisServer) {
     eventually(PATIENCE, "no lock is left", async || {
         let mut keys = server.inspect().keys().await;
@@ -67,10 +67,10 @@ async fn locks_work_where_scripts_are_not_stored() {
             !capabilities.stores_scripts && report.to_string().contains(", scripts by EVAL, "),
             "{refusal}: {report}"
         );
-        // The permission is asked for at each connection.
+        // Each connection asks for the permission.
         let asked = nodes[0].inspect().calls("evalsha").await;
         use_every_kind(&ours).await;
-        // A hand-over, and many extensions that go out together.
+        // A hand-over, and many extensions in one batch.
         let held = ours.acquire("order:9").await.unwrap();
         let call = waiting(&theirs, patient("order:9"));
         wait_until_queued(&nodes, "order:9", 1).await;
@@ -80,7 +80,7 @@ async fn locks_work_where_scripts_are_not_stored() {
         for number in 0..20 {
             guards.push(ours.acquire(format!("many:{number}")).await.unwrap());
         }
-        // The renewals of the watchdog go out together; these do as well, where their turns come at the same time.
+        // The watchdog sends its renewals in one batch. These do the same if they come at the same time.
         let mut extending = JoinSet::new();
         for guard in guards {
             extending.spawn(async move { guard.extend().await.map(|()| drop(guard)) });

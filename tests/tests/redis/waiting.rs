@@ -1,4 +1,4 @@
-//! Waiting for a lock that another holds: how long, and what is true afterwards (defects 7 and 8 of peers).
+//! Waiting for a lock that another call holds: its duration, and the state afterwards (defects 7 and 8 of peers).
 
 use crate::support::{
     SIZES, acquired_everywhere, assert_nothing_left, holders, majority, manager, wait_until_queued,
@@ -71,7 +71,7 @@ async fn no_wait_is_one_try() {
         let nodes = Nodes::start(size).await;
         let (ours, theirs) = (manager(&nodes).await, manager(&nodes).await);
         let guard = acquired_everywhere(&theirs, &nodes, KEY).await;
-        // What is held in this process is known without a command.
+        // A lock that this process holds is known without a command.
         for (manager, tries) in [(&ours, 2), (&theirs, 0)] {
             let before = nodes[0].inspect().calls("set").await;
             for request in [LockRequest::new(KEY).wait(Wait::None), LockRequest::new(KEY).wait(Duration::ZERO)] {
@@ -100,7 +100,7 @@ async fn an_uncontended_lock_is_two_commands_on_each_node() {
     for node in nodes.iter() {
         let inspect = node.inspect();
         assert_eq!((inspect.calls("set").await, inspect.calls("evalsha").await), (1, 1));
-        // Within the script: no more than it takes to compare and to delete.
+        // Only the script's own comparison and deletion.
         assert_eq!((inspect.calls("get").await, inspect.calls("del").await), (1, 1));
         for queue in ["zcard", "zrange", "zrem", "zpopmin"] {
             assert_eq!(inspect.calls(queue).await, 0, "{queue}");

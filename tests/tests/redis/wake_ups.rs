@@ -1,4 +1,4 @@
-//! Wake-ups that are lost, late or impossible: the lock passes on all the same (defect 19 of peers).
+//! Lost, late or impossible wake-ups: the lock is still handed over (defect 19 of peers).
 
 use crate::support::{
     SIZES, acquired_everywhere, answered, asked, builder, connected, manager, manager_through, wait_until_asked,
@@ -13,10 +13,10 @@ use std::time::{Duration, Instant};
 use tokio::task::JoinSet;
 
 const KEY: &str = "order:7";
-/// Longer than the harness has patience: whoever is in has not waited for the end of the lease.
+/// Longer than the harness waits, so a waiter does not get the lock by the end of the lease.
 const LONG: Duration = Duration::from_secs(30);
 
-/// Wake-ups come with the answers in RESP3, and on a connection of their own in RESP2.
+/// Wake-ups arrive together with the answers in RESP3, and on a separate connection in RESP2.
 const PROTOCOLS: [fn(Builder) -> Builder; 2] = [|resp3| resp3, |resp2| resp2.without_command("HELLO")];
 
 async fn each_protocol(size: usize, scene: impl AsyncFn(Nodes)) {
@@ -25,12 +25,12 @@ async fn each_protocol(size: usize, scene: impl AsyncFn(Nodes)) {
     }
 }
 
-/// A call for a share that has given up long before the lease of a writer ends.
+/// Request for a share that gives up long before the lease of a writer ends.
 fn reader() -> LockRequest {
     patient(KEY).mode(Mode::Shared)
 }
 
-/// Lets the waiters have the lock one after the other.
+/// Gives the lock to the waiters one after the other.
 async fn drain(calls: Vec<crate::waiters::Waiting>) {
     for call in calls {
         obtained(call).await.release().await.unwrap();
@@ -62,7 +62,7 @@ async fn waiters_whose_connections_are_killed_are_served_all_the_same() {
             assert!(node.inspect().kill_clients().await >= 4);
         }
         drop(held);
-        // In whatever order: who is not connected again when the lock is released is passed over, and asks anew.
+        // In any order: a waiter that is not reconnected at the release is skipped, and asks again.
         let mut served = JoinSet::new();
         for call in calls {
             served.spawn(async { obtained(call).await.release().await });
@@ -75,7 +75,7 @@ async fn waiters_whose_connections_are_killed_are_served_all_the_same() {
 
 #[tokio::test]
 async fn a_waiter_whose_connection_for_wake_ups_is_killed_again_and_again_is_served() {
-    // Defect 19. With RESP3 there is none but the one for commands.
+    // Defect 19. With RESP3, wake-ups and commands have one connection.
     each_protocol(1, async |nodes| {
         let (holder, waiter) = (manager(&nodes).await, manager(&nodes).await);
         for _ in 0..5 {
@@ -94,8 +94,8 @@ async fn a_waiter_whose_connection_for_wake_ups_is_killed_again_and_again_is_ser
 
 #[tokio::test]
 async fn readers_whose_connections_for_wake_ups_are_killed_are_let_in_all_the_same() {
-    // Redisson #3891. A node that takes a wake-up for received which nobody has received leaves them in no queue: if they do not ask
-    // again on a new connection either, they wait for the end of the writer's lease.
+    // Redisson #3891. A node that takes an unreceived wake-up for a received one removes the readers from the queue.
+    // If they do not ask again on a new connection, they wait for the end of the writer's lease.
     for size in SIZES {
         each_protocol(size, async |nodes| {
             let (writer, managers) = (manager(&nodes).await, managers(&nodes, 2).await);
@@ -118,7 +118,7 @@ async fn readers_whose_connections_for_wake_ups_are_killed_are_let_in_all_the_sa
 
 #[tokio::test]
 async fn readers_find_out_by_asking_that_a_writer_has_gone_without_a_word() {
-    // No wake-up is sent at all: readers that rely on one, or on the end of the lease, stay outside.
+    // No wake-up is sent at all: readers that rely on one, or on the end of the lease, would wait too long.
     for size in SIZES {
         each_protocol(size, async |nodes| {
             let (writer, managers) = (manager(&nodes).await, managers(&nodes, 2).await);
@@ -136,7 +136,7 @@ async fn readers_find_out_by_asking_that_a_writer_has_gone_without_a_word() {
     }
 }
 
-/// What the nodes tell a waiter is lost, and its connections break. How long until it has the lock.
+/// Loses the messages to a waiter, and breaks its connections. Returns the time until it has the lock.
 async fn after_a_lost_grant(
     nodes: &Nodes,
     proxies: &[Proxy],
@@ -171,7 +171,7 @@ async fn a_waiter_whose_grant_is_lost_with_its_connection_asks_at_once() {
                 for _ in 0..3 {
                     shortest = shortest.min(after_a_lost_grant(&nodes, &proxies, managers, request.clone()).await);
                 }
-                // Not when the claim is over, after a second.
+                // Well before the end of the claim, which lasts a second.
                 assert!(shortest < Duration::from_millis(500), "{shortest:?} on {size} nodes: {request:?}");
             }
             assert_all_gone(managers[1], &nodes).await;
@@ -182,14 +182,14 @@ async fn a_waiter_whose_grant_is_lost_with_its_connection_asks_at_once() {
 
 #[tokio::test]
 async fn a_grant_that_never_arrives_is_found_by_asking() {
-    // The connection stands, and what it carries is late: neither an answer nor an error tells.
+    // The connection stays open without a message, an answer or an error.
     each_protocol(1, async |nodes| {
         let (holder, waiter) = (manager(&nodes).await, manager(&nodes).await);
         let held = acquired_everywhere(&holder, &nodes, KEY).await;
         let call = waiting(&waiter, patient(KEY));
         wait_until_queued(&nodes, KEY, 1).await;
         let [token] = queue(nodes[0].inspect(), KEY).await.try_into().unwrap();
-        // As the hand-over does it, without the wake-up.
+        // Does the same as a hand-over, without the wake-up.
         let inspect = nodes[0].inspect();
         let pipeline = "redis.call('DEL', KEYS[2]) return redis.call('SET', KEYS[1], ARGV[1], 'PX', 1000)";
         inspect.command::<()>(&["EVAL", pipeline, "2", KEY, "{order:7}:q", &token]).await;
@@ -219,7 +219,7 @@ async fn what_is_said_of_a_token_that_is_gone_is_answered_by_a_release_unless_on
         let told = proxy.traffic().replies.received;
         held.release().await.unwrap();
         proxy.wait_until("the claim is announced", |traffic| traffic.replies.received > told).await;
-        // Whoever answers the second message has read the first one, also where messages have a connection of their own.
+        // A reaction to the second message shows that the first one was read, even if messages have a separate connection.
         let (attempt, id) = token.split_once('@').unwrap();
         let (rest, last) = attempt.split_at(attempt.len() - 1);
         let stranger = format!("{rest}{}@{id}", u8::from(last == "0"));
@@ -229,7 +229,7 @@ async fn what_is_said_of_a_token_that_is_gone_is_answered_by_a_release_unless_on
         proxy.pass();
         answered(&waiter).await;
         assert_eq!(most_scripts(&nodes).await, 4, "a release of each token");
-        // As a command would do it that arrives late.
+        // As if a command arrived late.
         inspect.command::<()>(&["SET", KEY, &token, "PX", "600000"]).await;
         inspect.command::<u64>(&["PUBLISH", &format!("redlock::{id}"), &format!("granted {token} {KEY}")]).await;
         assert_all_gone(&waiter, &nodes).await;
@@ -267,7 +267,7 @@ async fn contended(ours: &LockManager, theirs: &LockManager, nodes: &Nodes, key:
 
 #[tokio::test]
 async fn a_manager_subscribes_once_and_only_when_it_waits() {
-    // Defect 19: a pool of subscriptions, one for each waiter, is exhausted by as many waiters.
+    // Defect 19: a pool of subscriptions with one for each waiter would be exhausted.
     each_protocol(1, async |nodes| {
         let (ours, theirs) = (manager(&nodes).await, manager(&nodes).await);
         assert_eq!(subscriptions(&nodes[0]).await, 0);

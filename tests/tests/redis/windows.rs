@@ -7,14 +7,14 @@ use std::hash::{DefaultHasher, Hash, Hasher};
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 const KEY: &str = "report";
-/// Too short: a tick that is late by a second, on a busy machine, falls into the next window. Too long: slow tests.
+/// Period of the jobs. Too short: on a busy machine, a tick that is late by a second falls into the next window. Too long: slow tests.
 const PERIOD: Duration = Duration::from_secs(4);
-/// How many windows each kind of ticks has.
+/// Variable with the number of windows for each kind of ticks.
 const WINDOWS: &str = "REDLOCK_WINDOWS";
-/// As many jobs tick together, so that many windows take little time.
+/// Number of jobs that tick together, so that many windows take little time.
 const JOBS: usize = 20;
 
-/// When each of three processes does its work, in milliseconds after a full period, and how much each tick may be off.
+/// Times at which three processes tick, in milliseconds after a full period, and the random deviation of each tick.
 #[derive(Clone, Copy)]
 struct Ticks {
     name: &'static str,
@@ -33,7 +33,7 @@ fn request() -> LockRequest {
     LockRequest::new(KEY).once_per(PERIOD)
 }
 
-/// One clock is right, one ahead and one behind.
+/// Starts servers with three clocks: one is right, one ahead and one behind.
 async fn three_clocks() -> Nodes {
     let nodes = Nodes::start_with(3, |_, builder| builder.own_clock()).await;
     nodes[1].set_clock_millis(50);
@@ -41,27 +41,27 @@ async fn three_clocks() -> Nodes {
     nodes
 }
 
-/// How many windows come one after the other.
+/// Returns the number of windows that follow one another.
 fn rounds() -> usize {
     let windows = std::env::var(WINDOWS).map_or(3 * JOBS, |windows| windows.parse().unwrap());
     windows.div_ceil(JOBS)
 }
 
-/// The next full period that is at least half of one ahead, since 1970 by our clock.
+/// Returns the full period after the next one, since 1970 by our clock.
 fn next_period() -> Duration {
     let now = SystemTime::now().duration_since(UNIX_EPOCH).unwrap().as_millis();
     let period = PERIOD.as_millis();
     Duration::from_millis(u64::try_from((now / period + 2) * period).unwrap())
 }
 
-/// Until our clock says `time` and `millis`.
+/// Waits until our clock shows `time` plus `millis`.
 async fn until(time: Duration, millis: i64) {
     let time = Duration::from_millis(u64::try_from(time.as_millis()).unwrap().saturating_add_signed(millis));
     let now = SystemTime::now().duration_since(UNIX_EPOCH).unwrap();
     tokio::time::sleep(time.saturating_sub(now)).await;
 }
 
-/// Whether the window of a call has run by it.
+/// Returns `true` if this call ran the job of its window.
 async fn tick(manager: &LockManager, key: &str) -> bool {
     match manager.acquire(LockRequest::new(key).once_per(PERIOD)).await {
         Ok(_) => true,
@@ -70,7 +70,7 @@ async fn tick(manager: &LockManager, key: &str) -> bool {
     }
 }
 
-/// One process ticks for one job, from `first` on. For each tick, whether the job has run.
+/// Ticks in one process for one job, from `first` on. Returns for each tick if the job ran.
 async fn ticks(manager: LockManager, key: String, first: Duration, offset: i64, jitter: i64) -> Vec<bool> {
     let (mut time, mut has_run) = (first, Vec::new());
     let mut random = DefaultHasher::new();
@@ -86,7 +86,7 @@ async fn ticks(manager: LockManager, key: String, first: Duration, offset: i64, 
     has_run
 }
 
-/// `REDLOCK_WINDOWS=1000` looks at a thousand windows for each kind of ticks, in less than four minutes.
+/// `REDLOCK_WINDOWS=1000` checks a thousand windows for each kind of ticks, in less than four minutes.
 #[tokio::test]
 async fn each_window_is_run_once_whenever_the_ticks_of_three_processes_come() {
     let nodes = three_clocks().await;
@@ -123,7 +123,7 @@ async fn calls_of_the_same_moment_leave_the_window_to_one_of_them() {
     for _ in 0..5 {
         managers.push(connected(builder(nodes.urls()), &nodes).await);
     }
-    // Long enough that no window ends meanwhile, unless this begins just then.
+    // Long enough that no window ends meanwhile, unless the test begins just then.
     let request = || LockRequest::new(KEY).once_per(Duration::from_secs(24 * 3600));
     let calls: Vec<_> = managers
         .iter()
@@ -138,7 +138,7 @@ async fn calls_of_the_same_moment_leave_the_window_to_one_of_them() {
         }
     }
     assert_eq!(runs, 1);
-    // The key outlives the window by a period, at a majority: one node may have been with another call until it was too late.
+    // The key outlives the window by a period, at a majority. One node may have granted another call until it was too late.
     eventually(PATIENCE, "a majority keeps the window", async || {
         let mut kept = 0;
         for node in nodes.iter() {
@@ -166,7 +166,7 @@ async fn a_window_that_is_given_back_is_run_elsewhere() {
     failed.release().await.unwrap();
     nodes.assert_empty(PATIENCE).await;
     second.acquire(request()).await.unwrap().release().await.unwrap();
-    // At a majority, as above.
+    // At a majority, for the reason above.
     eventually(PATIENCE, "the window stays taken", async || {
         let mut kept = 0;
         for node in nodes.iter() {

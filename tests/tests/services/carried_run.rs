@@ -1,4 +1,4 @@
-//! What the client of a handler or a method sees when its lock is not to be had.
+//! Responses to the client of a handler or a method if its lock cannot be acquired.
 
 use crate::carried::{App, Orders, router};
 use axum::body::{Body, to_bytes};
@@ -8,7 +8,7 @@ use redlock_runtime::LockManager;
 use tonic::Code;
 use tower::ServiceExt;
 
-/// Sends one request, under the manager that is the installed one: its status, when to try again, and the body.
+/// Sends one request with `locks` as the manager in scope. Returns its status, the time for a retry, and the body.
 async fn send(locks: &LockManager, path: &str) -> (StatusCode, Option<u64>, String) {
     let request = Request::post(path).body(Body::empty()).unwrap();
     let response = locks.scope(router(locks.clone()).oneshot(request)).await.unwrap();
@@ -29,7 +29,7 @@ async fn a_handler_that_fails_by_its_lock_alone_answers() {
             (status, body.as_str()),
             (StatusCode::CONFLICT, "another request is working on this: try again later")
         );
-        // Of thirty: an owner that lives gives the lock back long before.
+        // Much less than the 30 s of the lease: a living holder releases long before its end.
         assert_eq!(retry_after, Some(5), "{path}");
         guard.release().await.unwrap();
     }

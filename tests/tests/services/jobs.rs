@@ -1,7 +1,7 @@
 #![deny(warnings, missing_docs)]
 #![allow(dead_code, unreachable_pub, reason = "also a module of other crates")]
 #![warn(clippy::all, clippy::pedantic, clippy::nursery)]
-//! What a shop does at night: jobs behind a trait, and a runner that is generic in what it stores to.
+//! Nightly jobs of a shop: jobs behind a trait, and a runner that is generic over its store.
 
 use super::prelude::*;
 use super::store::Store;
@@ -13,9 +13,9 @@ use std::pin::Pin;
 use std::sync::Arc;
 use std::time::Duration;
 
-/// What jobs store to.
+/// Store of the jobs.
 pub trait Records: Debug + Send + Sync + 'static {
-    /// Adds to a record; gives what it is now.
+    /// Adds to a record, and returns its new value.
     fn add(&self, name: &str, count: u64) -> impl Future<Output = u64> + Send;
 }
 
@@ -28,17 +28,17 @@ impl Records for Store {
 
 /// A job.
 pub trait Job {
-    /// Its name.
+    /// Name of the job.
     const NAME: &'static str;
-    /// How long it may take.
+    /// Longest duration of a run.
     const LEASE: Duration = Duration::from_secs(30);
-    /// What it works on.
+    /// Input of a run.
     type Input: Display + Send + Sync;
 
-    /// Where it stores to.
+    /// Returns the store.
     fn records(&self) -> &impl Records;
 
-    /// Runs once for each input at a time.
+    /// Runs the job, once for each input at a time.
     #[allow(async_fn_in_trait)]
     #[distributed_lock(key = "{Self::NAME}:{input}", ttl = Self::LEASE, wait = 1m)]
     async fn run(&self, input: Self::Input, count: u64) -> Result<u64> {
@@ -46,7 +46,7 @@ pub trait Job {
         Ok(self.records().add(&input.to_string(), count).await)
     }
 
-    /// Before each run; nothing, mostly.
+    /// Prepares a run. Does nothing by default.
     #[allow(async_fn_in_trait)]
     #[distributed_lock(key = "prepare:{Self::NAME}:{input}", wait = none, on_contended = skip)]
     async fn prepare(&self, input: &Self::Input) -> Result<()> {
@@ -54,7 +54,7 @@ pub trait Job {
         Ok(())
     }
 
-    /// Runs all; the first error ends it.
+    /// Runs the job for all inputs, until the first error.
     fn run_all(&self, inputs: Vec<Self::Input>) -> impl Future<Output = Result<u64>>;
 }
 
@@ -80,7 +80,7 @@ impl Job for Invoices {
     }
 }
 
-/// Runs what is generic in its store, and knows its number among `N` of its kind.
+/// Runs jobs. It is generic over its store, and has `N` shards.
 #[derive(Debug)]
 pub struct Runner<T, const N: usize> {
     locks: LockManager,
@@ -89,17 +89,17 @@ pub struct Runner<T, const N: usize> {
     tenant: String,
 }
 
-/// A future in a box.
+/// A boxed future.
 pub type BoxFuture<'a, T> = Pin<Box<dyn Future<Output = T> + Send + 'a>>;
 
 impl<T: Records, const N: usize> Runner<T, N> {
-    /// A runner that has done nothing.
+    /// Returns a new runner.
     #[must_use]
     pub const fn new(locks: LockManager, records: T, tenant: String) -> Self {
         Self { locks, records, shards: [0; N], tenant }
     }
 
-    /// A task of its own needs what it works with to be shared.
+    /// Runs in a spawned task, and so shares its data in an `Arc`.
     ///
     /// # Errors
     /// The lock.
@@ -108,7 +108,7 @@ impl<T: Records, const N: usize> Runner<T, N> {
         Ok(self.locks.scope(self.records.add(&format!("{}/{shard}", self.tenant), 1)).await)
     }
 
-    /// The place of a shard.
+    /// Returns the slot of a shard.
     ///
     /// # Errors
     /// The lock.
@@ -119,7 +119,7 @@ impl<T: Records, const N: usize> Runner<T, N> {
         Ok(self.shards.get_mut(shard % N))
     }
 
-    /// Sorts away what is named in the argument's pattern.
+    /// Archives a month, whose year and number are bound by the pattern of the argument.
     #[distributed_lock(
         key = "{self.tenant}:{year}-{month:02}",
         manager = self.locks,
@@ -134,7 +134,7 @@ impl<T: Records, const N: usize> Runner<T, N> {
         ControlFlow::Continue(count)
     }
 
-    /// The key is made now; the lock is taken when the future is polled.
+    /// Makes the key at once. The lock is acquired when the future is polled.
     #[distributed_lock(key = "{self.tenant}:{name}", manager = self.locks)]
     pub fn later<'a>(&'a self, name: &'a str) -> BoxFuture<'a, Result<u64>> {
         if name.is_empty() {
@@ -144,7 +144,7 @@ impl<T: Records, const N: usize> Runner<T, N> {
     }
 }
 
-/// Cuts a folder in halves until one is small enough.
+/// Halves a folder recursively until the parts are small enough.
 ///
 /// # Errors
 /// The lock.
@@ -158,7 +158,7 @@ pub async fn sweep<R: Records>(locks: &LockManager, records: &R, from: u64, to: 
     Box::pin(sweep(locks, records, middle, to)).await
 }
 
-/// Text and name come from elsewhere; only the name outlives the call.
+/// Borrows its arguments. Only the name outlives the call.
 ///
 /// # Errors
 /// The lock.
@@ -173,7 +173,7 @@ where
     }
 }
 
-/// The argument is what the platform calls a process.
+/// Has an argument whose type depends on the platform.
 ///
 /// # Errors
 /// The lock.
@@ -188,7 +188,7 @@ pub async fn heartbeat(
     Ok(Some(beats))
 }
 
-/// All of them may run on a task of their own.
+/// Spawns all of them, which requires that their futures are `Send`.
 pub fn spawn<T: Records + Clone, const N: usize>(runner: &Arc<Runner<T, N>>) {
     let (first, second) = (Arc::clone(runner), Arc::clone(runner));
     tokio::spawn(Arc::clone(runner).shard(0, Wait::Forever));

@@ -1,7 +1,7 @@
 #![deny(warnings, missing_docs)]
 #![allow(dead_code, unreachable_pub, reason = "also a module of other crates")]
 #![warn(clippy::all, clippy::pedantic, clippy::nursery)]
-//! The REST interface to the orders of a shop.
+//! REST interface to the orders of a shop.
 
 use super::prelude::*;
 use super::store::Store;
@@ -16,22 +16,22 @@ use serde::{Deserialize, Serialize};
 use std::time::Duration;
 use tracing::instrument;
 
-/// What the handlers share.
+/// State that the handlers share.
 #[derive(Clone, Debug, FromRef)]
 pub struct App {
-    /// The locks.
+    /// Lock manager.
     pub locks: LockManager,
-    /// The orders.
+    /// Orders.
     pub orders: Store,
 }
 
-/// Why a request is refused.
+/// Reason for a refused request.
 #[derive(Debug)]
 #[non_exhaustive]
 pub enum ApiError {
-    /// There is no such order.
+    /// The order does not exist.
     NotFound,
-    /// The lock.
+    /// The lock could not be acquired, or was lost.
     Lock(LockError),
 }
 
@@ -51,35 +51,35 @@ impl IntoResponse for ApiError {
     }
 }
 
-/// An order as it is sent in.
+/// An order in a request.
 #[derive(Debug, Deserialize)]
 pub struct NewOrder {
-    /// Who orders.
+    /// Customer of the order.
     pub customer: String,
-    /// How much, in cents.
+    /// Amount in cents.
     pub amount: u64,
 }
 
-/// An order as it is shown.
+/// An order in a response.
 #[derive(Debug, Serialize)]
 pub struct Order {
-    /// Its name in the store.
+    /// Name in the store.
     pub name: String,
-    /// How much, in cents.
+    /// Amount in cents.
     pub amount: u64,
 }
 
-/// What part of a list to show.
+/// Part of a list to show.
 #[derive(Debug, Deserialize)]
 pub struct Page {
-    /// Whose orders.
+    /// Customer of the orders.
     pub customer: String,
-    /// The first one.
+    /// Number of the first order.
     #[serde(default)]
     pub from: u16,
 }
 
-/// The lease of a handler that talks to others.
+/// Lease of a handler that calls other services.
 const LEASE: Duration = Duration::from_secs(20);
 
 #[instrument(skip_all, fields(customer = %order.customer))]
@@ -105,7 +105,7 @@ async fn show(
     Ok(Json(Order { name, amount }))
 }
 
-/// Adds a line. The guard is asked before the last step.
+/// Adds a line. Checks the guard before the last step.
 #[distributed_lock(key = "{tenant}:{id}", manager = app.locks, ttl = LEASE, guard = lock)]
 #[debug_handler]
 #[instrument(skip(app, line))]
@@ -122,14 +122,14 @@ async fn add_line(
     Ok(Json(Order { name, amount }))
 }
 
-/// To cancel what is being changed is refused at once.
+/// Cancels an order. Fails at once if the order is being changed.
 #[distributed_lock(key = "{tenant}:{id}", manager = app.locks, wait = none)]
 async fn cancel(State(app): State<App>, Path((tenant, id)): Path<(String, u64)>) -> Result<StatusCode, ApiError> {
     app.orders.update(&format!("{tenant}/{id}"), |_| 0).await;
     Ok(StatusCode::NO_CONTENT)
 }
 
-/// The response itself says what went wrong.
+/// Lists orders. The response type itself contains the error.
 #[distributed_lock(
     key = "list:{page.customer}:{page.from:05}",
     manager = app.locks,
@@ -143,7 +143,7 @@ async fn list(State(app): State<App>, Query(page): Query<Page>) -> Response {
     Json([Order { name: format!("{customer}+{from}"), amount }]).into_response()
 }
 
-/// Whoever comes second has nothing to do. The manager is the installed one.
+/// Changes all prices. A second call at the same time does nothing. Uses the installed manager.
 #[instrument(skip(orders), ret)]
 #[distributed_lock(key = "reprice", wait = none, on_contended = skip, on_lost = continue, release = confirmed)]
 async fn reprice(State(orders): State<Store>) -> Result<(), ApiError> {
@@ -151,7 +151,7 @@ async fn reprice(State(orders): State<Store>) -> Result<(), ApiError> {
     Ok(())
 }
 
-/// One request at a time for each path below `/admin`.
+/// Handles one request at a time for each path below `/admin`.
 #[distributed_lock(
     key("path:{path}", path = request.uri().path()),
     manager = locks,
@@ -163,7 +163,7 @@ async fn one_at_a_time(State(locks): State<LockManager>, request: Request, next:
     response
 }
 
-/// All routes.
+/// Returns all routes.
 pub fn router(app: App) -> Router {
     let orders = Router::new().route("/{id}", get(show).put(add_line).delete(cancel));
     let admin = Router::new()

@@ -1,7 +1,7 @@
 #![deny(warnings, missing_docs)]
 #![allow(dead_code, unreachable_pub, reason = "also a module of other crates")]
 #![warn(clippy::all, clippy::pedantic, clippy::nursery)]
-//! The stock of a warehouse as a tonic service, in the form in which `tonic-build` writes its trait.
+//! The stock of a warehouse as a tonic service, with a trait in the form that `tonic-build` writes.
 
 use super::prelude::*;
 use super::store::Store;
@@ -14,13 +14,13 @@ use tonic::codegen::tokio_stream::{self, Stream};
 use tonic::{Request, Response, Status};
 use tracing::instrument;
 
-/// Why a call is refused.
+/// Reason for a refused call.
 #[derive(Debug)]
 #[non_exhaustive]
 pub enum StockError {
     /// Not enough is left.
     Exhausted,
-    /// The lock.
+    /// The lock could not be acquired, or was lost.
     Lock(LockError),
 }
 
@@ -40,7 +40,7 @@ impl From<StockError> for Status {
     }
 }
 
-/// `Status` and `LockError` are both other crates'.
+/// Converts the error. `Status` and `LockError` belong to other crates, so a `From` is impossible here.
 fn refuse<T>(error: LockError) -> Result<T, Status> {
     Err(StockError::from(error).into())
 }
@@ -48,11 +48,11 @@ fn refuse<T>(error: LockError) -> Result<T, Status> {
 /// An article at its place.
 #[derive(Clone, Debug)]
 pub struct Article {
-    /// The warehouse.
+    /// Warehouse.
     pub place: String,
-    /// Its number there.
+    /// Number of the article in the warehouse.
     pub number: u32,
-    /// How many.
+    /// Number of pieces.
     pub count: u64,
 }
 
@@ -62,28 +62,28 @@ impl Article {
     }
 }
 
-/// What a server sends bit by bit.
+/// Stream of responses.
 pub type Stocks = Pin<Box<dyn Stream<Item = Result<u64, Status>> + Send>>;
 
 /// The service.
 #[tonic::async_trait]
 pub trait Warehouse: Send + Sync + 'static {
-    /// What [`watch`](Self::watch) sends.
+    /// Stream of [`watch`](Self::watch).
     type WatchStream: Stream<Item = Result<u64, Status>> + Send + 'static;
 
-    /// Puts articles in; answers how many there are.
+    /// Adds articles. Returns the new stock.
     async fn store(&self, request: Request<Article>) -> Result<Response<u64>, Status>;
 
-    /// Takes articles out; answers how many are left.
+    /// Removes articles. Returns the remaining stock.
     async fn take(&self, request: Request<Article>) -> Result<Response<u64>, Status>;
 
-    /// The stock while articles come in.
+    /// Streams the stock while articles arrive.
     async fn watch(&self, request: Request<Article>) -> Result<Response<Self::WatchStream>, Status>;
 
-    /// Counts all articles of a place, unless somebody does.
+    /// Counts all articles of a place, unless another call is counting them.
     async fn count(&self, request: Request<String>) -> Result<(), Status>;
 
-    /// What every service has.
+    /// Reports the health of the service.
     #[distributed_lock(key = "health", wait = none, on_error = refuse)]
     async fn health(&self, _request: Request<()>) -> Result<Response<()>, Status> {
         Ok(Response::new(()))
@@ -93,11 +93,11 @@ pub trait Warehouse: Send + Sync + 'static {
 /// The service on a store.
 #[derive(Clone, Debug)]
 pub struct Shelves {
-    /// The locks.
+    /// Lock manager.
     pub locks: Arc<LockManager>,
-    /// The stock.
+    /// Stock.
     pub stock: Store,
-    /// How long a call waits for the one before.
+    /// Longest wait of a call for the previous one.
     pub patience: Duration,
 }
 
@@ -162,7 +162,7 @@ impl Warehouse for Shelves {
 }
 
 impl Shelves {
-    /// Inside of the service, errors are the service's own.
+    /// Removes articles. Inside the service, errors have the type of the service.
     #[distributed_lock(key = "out:{place}:{number:04}", manager = self.locks, ttl = self.patience * 2, wait = self.patience)]
     async fn take_out(&self, Article { place, number, count }: Article) -> Result<u64, StockError> {
         let name = format!("{place}/{number}");
@@ -172,7 +172,7 @@ impl Shelves {
         Ok(self.stock.update(&name, |stock| stock - count).await)
     }
 
-    /// A unary call as `tonic-build` makes it: a future in a box.
+    /// A unary call as `tonic-build` makes it: a boxed future.
     #[distributed_lock(key = "{article.place}/{article.number}", manager = self.locks, on_error = refuse)]
     #[must_use]
     pub fn replace<'a>(

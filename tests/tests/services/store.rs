@@ -1,13 +1,13 @@
 #![deny(warnings, missing_docs)]
 #![allow(dead_code, unreachable_pub, reason = "also a module of other crates")]
 #![warn(clippy::all, clippy::pedantic, clippy::nursery)]
-//! What the services keep their records in: without a lock around it, two updates of a record lose one of them.
+//! Store of the services. Two updates of a record without a lock lose one of the updates.
 
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
-/// How long an update takes.
+/// Duration of an update.
 pub const UPDATE: Duration = Duration::from_millis(20);
 
 /// Records by name, shared by all clones.
@@ -22,19 +22,19 @@ struct Inner {
 }
 
 impl Store {
-    /// The record; zero when there is none.
+    /// Returns the record, or zero if it does not exist.
     #[must_use]
     pub fn read(&self, name: &str) -> u64 {
         self.with(|inner| inner.records.get(name).copied().unwrap_or_default())
     }
 
-    /// How many updates there were at the same time, at most.
+    /// Returns the largest number of simultaneous updates.
     #[must_use]
     pub fn peak(&self) -> usize {
         self.with(|inner| inner.peak)
     }
 
-    /// Reads, thinks, writes.
+    /// Reads the record, waits, and writes it.
     pub async fn update(&self, name: &str, change: impl FnOnce(u64) -> u64 + Send) -> u64 {
         let old = self.read(name);
         let active = Active::new(self);
@@ -50,7 +50,7 @@ impl Store {
     }
 }
 
-/// An update at work, also when it is dropped in the middle.
+/// A running update. Its drop ends the count, even if the update is cancelled.
 struct Active<'a>(&'a Store);
 
 impl<'a> Active<'a> {

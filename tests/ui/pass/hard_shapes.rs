@@ -13,9 +13,9 @@ use std::time::Duration;
 
 /// Configuration of a deployment.
 pub trait Config {
-    /// How long its locks live.
+    /// Lease of its locks.
     const TTL: Duration;
-    /// How long its calls wait.
+    /// Longest wait of its calls.
     const WAIT: Duration;
     /// Its name.
     const NAME: &'static str;
@@ -29,7 +29,7 @@ pub trait Config {
 pub struct Service<C>(pub PhantomData<C>);
 
 impl<C: Config> Service<C> {
-    /// How long its locks live.
+    /// Lease of its locks.
     pub const LEASE: Duration = C::TTL;
 
     /// # Errors

@@ -1,4 +1,4 @@
-//! A call as it is counted: that it has asked, and what has become of it.
+//! Metrics of one acquisition: the attempt, and its outcome.
 
 use crate::client::shared::Shared;
 use crate::error::LockError;
@@ -7,19 +7,19 @@ use crate::request::acquire_request::AcquireRequest;
 use crate::stats::{Failure, Known};
 use crate::time::clock::Instant;
 
-/// A call that has asked for its lock, and counts as dropped until it is answered.
+/// Counted call for a lock. It counts as cancelled until its outcome is recorded.
 pub(crate) struct Asked<'c> {
     site: &'c Known,
-    /// A lock that the call has later than this is of no use.
+    /// Time after which the lock is useless to the call.
     pub(crate) latest: Option<Instant>,
     pub(super) is_answered: bool,
-    /// Where a test wants to read what became of the call.
+    /// Record in which a test reads the outcome of the call.
     #[cfg(feature = "testing")]
     noted: Option<Box<crate::stats::Page>>,
 }
 
 impl<'c> Asked<'c> {
-    /// A call asks for its lock.
+    /// Counts a call for a lock.
     pub(crate) fn begin(shared: &'c Shared, request: &AcquireRequest) -> Self {
         let site = shared.sites.at(request.place.unwrap_or_else(Place::unknown), request.label);
         site.counters.asked();
@@ -32,7 +32,7 @@ impl<'c> Asked<'c> {
         }
     }
 
-    /// Notes what has become of the call before it was known what exactly it asks for.
+    /// Records the outcome of a call that failed before its request was complete.
     #[cfg(feature = "testing")]
     fn note(&self, event: &crate::stats::LogEvent) {
         self.noted.iter().for_each(|page| page.note(event.clone()));
@@ -42,10 +42,10 @@ impl<'c> Asked<'c> {
         self.site
     }
 
-    /// It gets none.
+    /// Records that the call failed.
     ///
     /// # Errors
-    /// The one that it is answered with.
+    /// The given error.
     pub(crate) fn refuse<T>(mut self, error: LockError) -> Result<T, LockError> {
         self.failed(failure(&error, false));
         #[cfg(feature = "testing")]
@@ -69,7 +69,7 @@ impl Drop for Asked<'_> {
     }
 }
 
-/// Where what becomes of a call is noted as long as it is only known what was asked for; `None` for what has no name.
+/// Returns the record of a call whose request is not complete; `None` if the request has no name.
 #[cfg(feature = "testing")]
 fn page(
     notebook: &crate::stats::Notebook,
@@ -85,10 +85,10 @@ fn page(
     Some(crate::stats::Page { notebook: notebook.clone(), parts, mode, template: site.template() })
 }
 
-/// What an error counts as, of a call that may be one for a window.
+/// Returns the metrics category of an error. `is_of_window` is set for a call that may run once per window.
 pub(super) fn failure(error: &LockError, is_of_window: bool) -> Failure {
     match error {
-        // Who has the window is at work, or was: that is what the call wanted to know.
+        // The job of the window is running or was run, which is the normal outcome of such a call.
         error if is_of_window && is_taken(error) => Failure::Contended,
         LockError::Contended { .. } | LockError::TooManyWaiting { .. } | LockError::WindowTaken { .. } => {
             Failure::Contended
@@ -99,10 +99,10 @@ pub(super) fn failure(error: &LockError, is_of_window: bool) -> Failure {
     }
 }
 
-/// Whether the window that a call has asked for is another one's, by an error about the lock of that.
+/// Returns `true` if an error about the lock of a window means that another call has the window.
 pub(crate) fn is_taken(error: &LockError) -> bool {
     match error {
-        // A caller of the call has the window: it is at work, and the call has nothing to wait for.
+        // A caller of this call has the window: its job is running, and there is nothing to wait for.
         LockError::WouldDeadlock { held, .. } => !held.is_about_order(),
         error => error.is_contended(),
     }

@@ -1,4 +1,4 @@
-//! Taking up a lock that another call has left at the nodes.
+//! Attaching to a detached lock.
 
 use super::{Asked, Call, Obtained};
 use crate::client::acquisition::{Acquisition, Unnumbered};
@@ -11,10 +11,10 @@ use std::panic::Location;
 use std::sync::Arc;
 use std::time::Duration;
 
-/// Takes up a lock that another call has left at the nodes.
+/// Attaches to a lock that another call has left at the nodes.
 ///
 /// # Cancel safety
-/// When the future is dropped at any await, what was taken up is given back: the [`LocalTurn`] sees to that.
+/// If the future is dropped at any await, an attached lock is released: [`LocalTurn`] does that when it is dropped.
 pub(crate) async fn attach(
     local: &Arc<LocalQueue>,
     detached: &DetachedLock,
@@ -48,13 +48,13 @@ impl Call<'_> {
         self.way.goes(Path::Attached);
         match self.number(&turn).await {
             Ok(fencing_token) => Ok(self.hold(turn, fencing_token)),
-            // There is no second try: the lock was left once.
+            // There is no second try, because the lock was left only once.
             Err(Unnumbered::Again) => Err(turn.acquisition().failure()),
             Err(Unnumbered::Failed(error)) => Err(error),
         }
     }
 
-    /// Takes the turn, and with it a lock that was left under another token.
+    /// Enters the local queue, and adopts the lock that was left under another token.
     async fn adopt(&self, detached: &DetachedLock) -> Result<LocalTurn, LockError> {
         self.may_start().await?;
         let mut turn = self.enter().await?;

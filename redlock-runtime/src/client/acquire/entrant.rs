@@ -1,7 +1,8 @@
-//! The token by which a process asks for a permit, as long as it stands in the turnstile or asks for that.
+//! Pending permit request of a process, which is kept while the process owns the turnstile or asks for it.
 //!
-//! It goes with the turnstile from call to call. Where that may be free, the nodes are asked for the permit right behind the question for
-//! the turnstile, to spare a round trip: what they say counts if the turnstile is had by that question, and is given up otherwise.
+//! The request passes with the turnstile from call to call. If the turnstile may be free, the request goes to the nodes
+//! right behind the request for the turnstile, which saves a round trip. Its replies count only if that request gets
+//! the turnstile; otherwise they are given up.
 
 use super::Call;
 use crate::client::local_queue::{LocalTurn, Superseded};
@@ -9,28 +10,29 @@ use crate::protocol::rules::Rule;
 use crate::time::clock::Instant;
 use std::time::Duration;
 
-/// What goes with the turnstile from call to call of this process, until one of them has its permit.
+/// Pending permit request that passes with the turnstile between the calls of this process, until one of them has its
+/// permit.
 pub(super) struct Entrant {
-    /// With a token that some nodes have given a permit, or are asked for one.
+    /// Local turn of the token that asks for the permit, or has permits at some nodes.
     pub(super) permit: LocalTurn,
     ttl: Duration,
     permits: u32,
     pub(super) rest: Option<Rest>,
-    /// Whether the nodes are asked, and have yet to answer.
+    /// Set while answers to the request are outstanding.
     pub(super) is_asked: bool,
 }
 
-/// Until when so many others have permits that nothing is to be asked.
+/// Pause without questions while all permits are taken.
 #[derive(Clone, Copy)]
 pub(super) struct Rest {
-    /// When the first of them loses it, unless it extends it.
+    /// End of the first of the other permits, unless it is extended.
     pub(super) first_end: Option<Instant>,
     pub(super) until: Instant,
 }
 
 impl Call<'_> {
-    /// What the call before has left with the turnstile, or a new token. A call that waits, and for which as many are too many, asks
-    /// when that one would have asked again.
+    /// Returns the request that the previous call has left with the turnstile, or a new one. A waiting call with the
+    /// same limit respects the pause of the previous call.
     pub(super) fn entrant(&self, turnstile: &LocalTurn) -> Entrant {
         let (ttl, permits) = (self.wanted.ttl, self.permits);
         let left = turnstile.acquisition().companion::<Entrant>().filter(|entrant| entrant.ttl == ttl);
@@ -47,7 +49,7 @@ impl Call<'_> {
         Entrant { permit, ttl: self.wanted.ttl, permits: self.permits, rest: None, is_asked: false }
     }
 
-    /// Makes ready for [`ask_behind`](Entrant::ask_behind), so that nothing is to be done between the two questions.
+    /// Prepares the request for [`ask_behind`](Entrant::ask_behind), so that no work is left between the two sends.
     pub(super) fn look_ahead(&self) -> Entrant {
         let entrant = Entrant { is_asked: true, ..self.new_entrant() };
         entrant.permit.acquisition().take_up(self.wanted);
@@ -57,22 +59,23 @@ impl Call<'_> {
         entrant
     }
 
-    /// Hears what the nodes say to what was asked ahead, when they have refused the question before that: the answer comes right behind
-    /// that. Whoever has refused it need not be told that it is given back, which he would refuse as well.
+    /// Waits for the replies to the early permit request after the turnstile was refused. They arrive right after that
+    /// refusal. A node that refuses commands would refuse a release as well, so it does not need one.
     pub(super) async fn hear_refusals(&self, turnstile: &LocalTurn, patience: Duration) {
         let turnstile = turnstile.acquisition();
         if turnstile.is_refused()
             && let Some(entrant) = turnstile.companion::<Entrant>()
         {
             let (permit, _) = entrant.permit.shared();
-            // It goes with the turnstile, whenever this is dropped.
+            // It passes with the turnstile, even if this future is dropped.
             turnstile.accompany(entrant);
             permit.until_answered(patience).await;
         }
     }
 
-    /// What was asked ahead was in vain, since the turnstile is not this process's yet: until it is, others may stand in it, of whom
-    /// the answers say nothing. And by another token in the same place, so that what comes late finds nobody whom it was sent for.
+    /// Gives up the early permit request, because the process does not own the turnstile yet. Other calls may own it,
+    /// and the replies do not count them. The turnstile is requested with another token in the same place, so that late
+    /// commands do not find their token.
     pub(super) fn ask_no_more(&self, turnstile: &mut LocalTurn) -> Result<(), Superseded> {
         if self.shared().rules.apply(Rule::AskedAheadEndsWithTheTry) {
             turnstile.change(turnstile.acquisition().again())?;
@@ -83,7 +86,8 @@ impl Call<'_> {
 }
 
 impl Entrant {
-    /// Asks for the permit behind the question for this `turnstile`, which may be the process's by then: that spares a round trip.
+    /// Sends the permit request right behind the request for this `turnstile`, which saves a round trip if the
+    /// turnstile is free.
     pub(super) fn ask_behind(self, turnstile: &LocalTurn) {
         self.permit.acquisition().ask_for_permit(turnstile.acquisition());
         turnstile.acquisition().accompany(self);

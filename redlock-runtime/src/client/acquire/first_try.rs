@@ -1,7 +1,7 @@
-//! The try at all nodes with which a call begins, and which is all that a call has that does not wait.
+//! First try of a call at all nodes. For a call that does not wait, this is the whole acquisition.
 //!
-//! Whoever wants several keys tries some times more, with short pauses, before it stands in their queues: it would keep others from those that
-//! are free while it waits for one that is not, and a place in several queues costs the nodes many times as much as a try.
+//! A call for several keys repeats the try with short pauses before it joins their queues. While it waits for one key,
+//! it would block the free ones, and a place in several queues costs the nodes much more than a try.
 
 use super::{Call, Setback};
 use crate::client::local_queue::LocalTurn;
@@ -19,9 +19,9 @@ use crate::protocol::timing::{
 use crate::time::clock::Instant;
 
 impl Call<'_> {
-    /// Whether the call begins with a try, and not with a place in the queues. A script takes the share of a lock in either case,
-    /// so that a try saves nothing but the channel for wake-ups, where that is not open yet; and for several keys the places that they
-    /// keep from others.
+    /// Returns `true` if the call begins with a try instead of the queues. A shared lock needs a script in either case,
+    /// so a try saves only the wake-up channel, if that is not open yet. For several keys, it avoids blocking other
+    /// calls.
     pub(super) fn tries_at_once(&self, now: Instant) -> bool {
         if self.stands_beside() {
             let is_first = !self.shared().is_listening() || self.shares_with_a_caller().is_some();
@@ -30,7 +30,7 @@ impl Call<'_> {
         self.shared().hot_keys.may_try_at_once(&self.key, self.waits(), now)
     }
 
-    /// Takes the lock if it is free at enough nodes; who may wait goes on to their queues.
+    /// Takes the lock if it is free at enough nodes. A waiting call continues in their queues.
     pub(super) async fn try_at_once(&self, mut turn: LocalTurn, now: Instant) -> Result<LocalTurn, Setback> {
         if !self.waits() {
             return self.try_until_answered(turn).await;
@@ -64,7 +64,8 @@ impl Call<'_> {
                 }
                 self.wait(turn).await
             }
-            // A place in the queues would be left at once, and its unanswered questions would say nothing of the nodes.
+            // The place in the queues would be left at once, and its unanswered questions would hide the state of the
+            // nodes.
             Verdict::Contended => Err(Setback::Failed(self.timed_out(turn.acquisition()).await)),
             // The nodes had no time to answer, because the wait was over.
             Verdict::Reached | Verdict::OutOfReach | Verdict::Open
@@ -78,13 +79,13 @@ impl Call<'_> {
         }
     }
 
-    /// Whether it wants several keys, and none of them together with others.
+    /// Returns `true` if the call wants several keys, and shares none of them.
     fn wants_several(&self) -> bool {
         !self.mode.is_shared() && !self.parts.is_single()
     }
 
-    /// Tries for several keys, also some times more when some of them were taken. All nodes are asked at once, unless others have had
-    /// some of the keys lately: of those who want them, each would get the votes of some nodes, and none enough of them.
+    /// Tries for several keys, repeatedly if some are taken. All nodes are asked at once, unless other calls have had
+    /// some of the keys lately. In that case, competing calls would split the votes of the nodes.
     async fn try_for_several(&self, turn: LocalTurn, now: Instant) -> Result<(LocalTurn, Verdict), Setback> {
         let (hot_keys, alone) = (&self.shared().hot_keys, self.parts.iter().filter_map(Part::alone));
         let verdict = if hot_keys.asks_one_first(alone, now) {
@@ -95,7 +96,7 @@ impl Call<'_> {
         if verdict == Verdict::Contended { self.try_again(turn).await } else { Ok((turn, verdict)) }
     }
 
-    /// Tries for several keys at all nodes at once. What others have is remembered for the next calls.
+    /// Tries for several keys at all nodes at once, and remembers taken keys for the next calls.
     async fn try_at_all(&self, turn: &LocalTurn) -> Verdict {
         let verdict = turn.acquisition().try_at_once(self.now(), self.patience()).await;
         if verdict == Verdict::Contended {
@@ -104,20 +105,22 @@ impl Call<'_> {
         verdict
     }
 
-    /// Tries some times more for several keys that were taken, and pauses before each try. Most tries ask one node first; some do not,
-    /// because that node may have kept what is free at all others.
+    /// Repeats the try for several keys that were taken, with a pause before each try. Most tries ask one node first.
+    /// Some ask all nodes, because that node may have kept a lock that is free at all others.
     async fn try_again(&self, mut turn: LocalTurn) -> Result<(LocalTurn, Verdict), Setback> {
         let (end, mut about) = (self.now().after(LONGEST_TRYING), PAUSE_OF_TRIES);
         for number in 1..=TRIES_BEFORE_THE_QUEUES {
-            // Of no certain length, so that two calls that have met do not meet again and again.
+            // The pause is random, so that two colliding calls do not collide again and again.
             let pause = about.mul_f64(0.5 + fastrand::f64());
             about = LONGEST_PAUSE_OF_TRIES.min(2 * about);
-            // In time, or the nodes might not answer any more, and have said already that others have it.
+            // A try near the time limit could fail without answers, although the nodes have reported that the keys are
+            // taken.
             let is_late = |left| left <= pause + self.shared().node_timeout(self.wanted.ttl);
             if end <= self.now() || self.left().is_some_and(is_late) {
                 break;
             }
-            // Another token each time, and the one before is given back before the pause: it may have some of the nodes.
+            // Each try has another token. The previous one is released before the pause, because it may own some of the
+            // nodes.
             turn.change_to_successor(self.wanted.ttl)?;
             turn.acquisition().take_up(self.wanted);
             sleep(pause).await;
@@ -134,13 +137,14 @@ impl Call<'_> {
         Ok((turn, Verdict::Contended))
     }
 
-    /// Takes the lock, or finds that another owner has it. Nodes that do not answer get as long as from everybody else: who
-    /// does not wait for a holder waits for them all the same, because a hiccup says nothing about the lock.
+    /// Takes the lock, or finds that another token owns it. The time limit for silent nodes is that of all calls. A
+    /// call that does not wait for a holder still waits for the nodes, because a short failure shows nothing about the
+    /// lock.
     pub(super) async fn try_until_answered(&self, mut turn: LocalTurn) -> Result<LocalTurn, Setback> {
         let limit = self.now().after(LONGEST_SILENCE);
         loop {
             let now = self.now();
-            // The last try gets its node timeout as well: otherwise the error would say no more than that it had no time.
+            // The last try gets its node timeout as well. Otherwise, its error would only show that it had no time.
             match turn.acquisition().try_at_once(now, limit.since(now).max(self.patience())).await {
                 Verdict::Reached => {
                     self.way.goes(Path::Fast);
@@ -152,8 +156,8 @@ impl Call<'_> {
             if limit.since(self.now()) <= AFTER_FAILURE {
                 return Err(Setback::Failed(turn.acquisition().failure()));
             }
-            // Another token, because this one may have votes that nobody can prove any more. It is given back before the
-            // pause, and that is of no certain length: two calls that have some nodes each would meet again and again.
+            // Another token, because this one may have votes that cannot be proven any longer. It is released before
+            // the pause. The pause is random, because two calls with some nodes each would collide again and again.
             turn.change_to_successor(self.wanted.ttl)?;
             turn.acquisition().take_up(self.wanted);
             self.may_go_on()?;
@@ -162,8 +166,8 @@ impl Call<'_> {
         }
     }
 
-    /// Others have the lock. Where locks linger, no body may run under it: whoever has it gives it back then, or says that one
-    /// does. Should he say nothing, his process is silent, or its library does not know the question.
+    /// Handles a taken lock. If locks linger, it may be idle: its manager then releases it on request, or reports that
+    /// a body runs. Without a report, the process is silent, or its library does not know the question.
     async fn found_taken(&self, mut turn: LocalTurn) -> Result<LocalTurn, Setback> {
         let taken = self.taken(turn.acquisition()).await;
         let may_be_idle = self.local.lingers() && taken.is_contended();
@@ -184,8 +188,10 @@ impl Call<'_> {
         }
     }
 
+    /// Checks that the manager is still open.
+    ///
     /// # Errors
-    /// [`LockError::Closed`] when the manager was shut down.
+    /// [`LockError::Closed`] if the manager was shut down.
     fn may_go_on(&self) -> Result<(), Setback> {
         if self.shared().is_closed() { Err(Setback::Failed(LockError::Closed)) } else { Ok(()) }
     }
@@ -202,7 +208,8 @@ mod tests {
     use std::time::Duration;
     use tokio::time::sleep;
 
-    /// A manager of three nodes, which of them it asks for a lock at once, and the locks of others that have `b` at the first so many.
+    /// Manager of three nodes, a record of the nodes that it asks at once, and locks on `b` that other managers have at
+    /// the first nodes.
     struct Scene {
         manager: LockManager,
         asked: Arc<Mutex<String>>,
@@ -230,7 +237,8 @@ mod tests {
             Self { manager: of(HookedNode::shared_of(nodes, clock)), asked, held }
         }
 
-        /// The nodes that a call for `a` and `b` asks at once, one letter for each command. It has its locks in time or not.
+        /// Makes a call for `a` and `b`. Returns `true` if it got its locks in time, and the nodes that it asked at
+        /// once, one letter for each command.
         async fn call(&self) -> (bool, String) {
             let request = LockRequest::all(["a", "b"]).wait(Duration::from_millis(80));
             let is_had = self.manager.acquire(request).await.is_ok();
@@ -253,7 +261,7 @@ mod tests {
         let mut scene = Scene::taken_at(3).await;
         let (is_had, asked) = scene.call().await;
         assert!(!is_had && asked.starts_with("012000012"), "{asked}");
-        // What the first node alone has kept keeps out nobody for long.
+        // A lock that only the first node has kept does not block other calls for long.
         scene.held.truncate(1);
         assert_eq!(scene.call().await, (true, "0000012".into()));
     }

@@ -1,21 +1,21 @@
-//! A call in the body of another: what the locks of its callers mean for it.
+//! Nested calls: the effect of the callers' locks on a call inside their bodies.
 //!
-//! | a caller has the same lock | what becomes of the call |
+//! | lock of a caller | outcome of the nested call |
 //! |---|---|
-//! | and the call is reentrant | it enters as a [`View`], without a command, behind another call that has one |
-//! | was handed to this task, and has ended | [`LockError::Lost`], if the call is reentrant |
-//! | and the body goes on after the end of its own view | [`LockError::Lost`], if the call is reentrant |
-//! | and both share it, or want places below it | the call has a share of its own; it does not wait for a writer, who waits for its caller |
-//! | and the call wants a name beside those | it waits for that one, with a warning: a writer of what both share may still come in between |
-//! | and somebody waits in between for what both share | [`LockError::WouldDeadlock`], at once |
-//! | but not all that the call wants | [`LockError::WouldDeadlock`], reentrant or not |
-//! | of a place below the one that the call wants | [`LockError::WouldDeadlock`], reentrant or not |
-//! | shared, and the call wants it alone | [`LockError::WouldDeadlock`], reentrant or not |
-//! | and the call does not wait | as of any other call: the lock is taken |
-//! | a share of it, and the call wants a permit | the call has a permit of its own; it waits neither for a writer, as above, nor for long behind others that want permits, who may wait for its caller |
-//! | and nothing but the call can go on | [`LockError::WouldDeadlock`], at once |
-//! | and each that has it may give it back meanwhile, since its body sees the guard | a warning, and the call waits |
-//! | with another manager of the same servers | [`LockError::WouldDeadlock`], or the warning, reentrant or not |
+//! | covers the same lock, and the call is reentrant | the call enters as a [`View`], without a command, after other views |
+//! | was handed to this task and has ended, and the call is reentrant | [`LockError::Lost`] |
+//! | is a view that has ended before its body, and the call is reentrant | [`LockError::Lost`] |
+//! | is shared by both, or both want places below it | a share for the call; it never waits for a writer, who waits for its caller |
+//! | as before, and the call wants other names too | a warning, and the call waits: a writer of the common names may come in |
+//! | as before, and a waiter for the common names is in between | [`LockError::WouldDeadlock`], at once |
+//! | covers only a part of the call's names | [`LockError::WouldDeadlock`], reentrant or not |
+//! | is of a place below the wanted one | [`LockError::WouldDeadlock`], reentrant or not |
+//! | is shared, and the call wants it exclusively | [`LockError::WouldDeadlock`], reentrant or not |
+//! | conflicts, and the call does not wait | like any other call: the lock is taken |
+//! | is a share of it, and the call wants a permit | a permit for the call; it waits neither for a writer nor long for other permits |
+//! | conflicts, and only the call itself can end it | [`LockError::WouldDeadlock`], at once |
+//! | conflicts, and each body sees its guard and may release it | a warning, and the call waits |
+//! | belongs to another manager of the same servers | [`LockError::WouldDeadlock`], or the warning, reentrant or not |
 
 use super::{Call, Obtained, Setback, Share};
 use crate::client::enclosing::{Frame, Tenure, View, frames_of};
@@ -35,11 +35,11 @@ use std::pin::pin;
 use std::task::{Context, Poll};
 use std::time::Duration;
 
-/// A nested call that waits for another one for so long says so in the log. Smaller, ordinary turns of two branches are told;
-/// larger, whoever looks why a program hangs finds nothing.
+/// Wait of a nested call for another view after which a warning is logged. Smaller: ordinary turns of two branches are
+/// logged. Larger: the log does not explain a hanging program.
 const LONG_WAIT: Duration = Duration::from_secs(1);
 
-/// A task that is woken when a lock is lost, until this is dropped.
+/// Registration of a task that is woken when a lock is lost; it ends on drop.
 struct Watcher<'a> {
     tenure: &'a Tenure,
     number: Option<u32>,
@@ -60,12 +60,14 @@ impl Drop for Watcher<'_> {
 }
 
 impl Call<'_> {
-    /// Enters the lock of a caller, if the call is reentrant. `None` when it is a call like any other.
+    /// Enters the lock of a caller, if the call is reentrant. Returns `None` for any other call.
     ///
     /// # Errors
-    /// [`LockError::WouldDeadlock`] when the call would wait for its own caller, or in another order than others;
-    /// [`LockError::Configuration`] for a number that the caller does not have; [`LockError::Lost`] when the lock is gone that it
-    /// was to enter; and those of a wait for another call that has a view.
+    /// - [`LockError::WouldDeadlock`] if the call would wait for its own caller, or acquires locks in another order
+    ///   than other calls.
+    /// - [`LockError::Configuration`] if it wants a fencing number that the caller does not have.
+    /// - [`LockError::Lost`] if the caller has lost the lock.
+    /// - The errors of a wait for another call that has a view.
     pub(super) async fn enter_the_callers(&self) -> Result<Option<Obtained>, LockError> {
         let Some(enclosing) = self.covering()? else {
             self.does_not_wait_for_itself()?;
@@ -78,17 +80,17 @@ impl Call<'_> {
         }
         match View::try_enter(enclosing, self.place, self.hold.max_hold, self.begun) {
             Ok(view) => Ok(Some(self.hold_view(view, fencing_token))),
-            // Boxed, so that other calls do not pay for it with the size of their futures.
+            // Boxed, so that the futures of other calls stay small.
             Err(enclosing) if self.waits() => Box::pin(self.enter_behind(&enclosing)).await.map(Some),
             Err(_) => Err(self.taken_here()),
         }
     }
 
-    /// Enters behind another call that has a view of `enclosing`. A long wait may be one for itself: a view whose guard has no
-    /// body is not known to be the caller's.
+    /// Enters after another call that has a view of `enclosing`. After a long wait, it logs a warning: the view may
+    /// belong to a caller of this call, which is unknown for a guard without a body.
     ///
     /// # Errors
-    /// As [`wait_for_views`](Self::wait_for_views).
+    /// The errors of [`wait_for_views`](Self::wait_for_views).
     async fn enter_behind(&self, enclosing: &Tenure) -> Result<Obtained, LockError> {
         let mut entering = pin!(self.wait_for_views(enclosing));
         if let Ok(entered) = timeout(LONG_WAIT, entering.as_mut()).await {
@@ -103,7 +105,7 @@ impl Call<'_> {
     /// Waits until no other call has a view of `enclosing`, and enters.
     ///
     /// # Errors
-    /// [`LockError::TimedOut`], and the loss of the lock while the call waits: what it was to enter is gone.
+    /// [`LockError::TimedOut`], and [`LockError::Lost`] if the enclosing lock is lost during the wait.
     async fn wait_for_views(&self, enclosing: &Tenure) -> Result<Obtained, LockError> {
         let mut entering = pin!(View::enter(enclosing, self.place, self.hold.max_hold));
         let mut watcher = Watcher { tenure: enclosing, number: None };
@@ -111,7 +113,7 @@ impl Call<'_> {
             let (left, lease) = (self.left().unwrap_or(Duration::MAX), enclosing.remaining());
             let entered = poll_fn(|cx| {
                 watcher.watch(cx);
-                // After having registered: a loss from now on wakes us.
+                // After the registration, so that every later loss wakes the task.
                 if enclosing.is_held() { entering.as_mut().poll(cx) } else { Poll::Ready(None) }
             });
             match timeout(lease.min(left), entered).await {
@@ -120,26 +122,26 @@ impl Call<'_> {
                     return Ok(self.hold_view(view, fencing_token));
                 }
                 Err(_) if left <= lease => return Err(self.timed_out_by(None)),
-                // The lease was made longer meanwhile.
+                // The lease was extended in the meantime.
                 Err(_) if enclosing.is_held() => {}
                 _ => return Err(enclosing.loss()),
             }
         }
     }
 
-    /// The call of the same manager that encloses this one and has the lock, if this one may enter it. An exclusive lock is
-    /// good for whatever a nested call wants of its key.
+    /// Returns the enclosing call of the same manager that holds the lock, if this call may enter it. An exclusive lock
+    /// covers every class of its key.
     ///
     /// # Errors
-    /// [`LockError::Lost`] when the call was handed a lock that has ended meanwhile, or when its body goes on without its view:
-    /// no other call is admitted to the lock before that one is done.
+    /// [`LockError::Lost`] if the call was handed a lock that has ended, or if its body continues after the end of its
+    /// view. The lock admits no other call until that body is done.
     fn covering(&self) -> Result<Option<Tenure>, LockError> {
         if !self.is_reentrant {
             return Ok(None);
         }
         let mut outlived = None;
         for Frame { tenure, is_inherited, .. } in frames_of(&self.parts) {
-            // Who shares a lock has nothing to give to who wants it alone, and who has one key nothing to who wants two.
+            // A reader cannot cover a writer, and one key cannot cover two.
             if tenure.shared().id != self.shared().id
                 || !tenure.parts().cover(&self.parts)
                 || !self.is_counted_by(&tenure)
@@ -159,17 +161,17 @@ impl Call<'_> {
         Ok(None)
     }
 
-    /// Whether the lock of a caller is one that was counted, if the call wants a permit: any number of readers share a lock without
-    /// being counted.
+    /// Returns `true` if the call may use the caller's lock as a permit. An uncounted number of readers share a lock,
+    /// so a share is not a permit.
     fn is_counted_by(&self, tenure: &Tenure) -> bool {
         let is_alone = || tenure.parts().class_of(self.key.name()) == Some(Class::Exclusive);
         !self.mode.is_permit() || tenure.acquisition().mode().is_permit() || is_alone()
     }
 
-    /// The fencing token of a nested call, which is that of the call that encloses it.
+    /// Returns the fencing token of a nested call, which is that of the enclosing call.
     ///
     /// # Errors
-    /// [`LockError::Configuration`] when that one is not fenced.
+    /// [`LockError::Configuration`] if the enclosing call is not fenced.
     fn number_of(&self, enclosing: &Tenure) -> Result<Option<FencingToken>, LockError> {
         if !self.wanted.is_fenced {
             return Ok(None);
@@ -187,7 +189,7 @@ impl Call<'_> {
         }
     }
 
-    /// The lock is that of this call as well from now on. The least hold of the call becomes one of the whole lock.
+    /// Gives the enclosing lock to this call as well. A `min_hold` of the call applies to the whole lock.
     fn hold_view(&self, view: View, fencing_token: Option<FencingToken>) -> Obtained {
         if let Some(least) = self.hold.min_hold {
             view.tenure().keep_until(self.now().after(least));
@@ -200,8 +202,10 @@ impl Call<'_> {
         Obtained { share: Share::View(view), fencing_token, place: self.place }
     }
 
+    /// Checks that the call would not wait for its own callers.
+    ///
     /// # Errors
-    /// As [`caller_that_may_end`](Self::caller_that_may_end).
+    /// The errors of [`caller_that_may_end`](Self::caller_that_may_end).
     fn does_not_wait_for_itself(&self) -> Result<(), LockError> {
         if let Some(held) = self.caller_that_may_end()? {
             let shared = self.shared();
@@ -210,10 +214,10 @@ impl Call<'_> {
         Ok(())
     }
 
-    /// The lock of a caller that the call would wait for, which that caller may give back meanwhile.
+    /// Returns a caller's lock that this call would wait for, and that the caller may release meanwhile.
     ///
     /// # Errors
-    /// [`LockError::WouldDeadlock`] when one of them cannot: the call would wait for itself.
+    /// [`LockError::WouldDeadlock`] if a caller cannot release such a lock: the call would wait for itself.
     pub(super) fn caller_that_may_end(&self) -> Result<Option<HeldLock>, LockError> {
         let mut may_end = None;
         if !self.waits() {
@@ -229,18 +233,19 @@ impl Call<'_> {
         Ok(may_end)
     }
 
-    /// A body that has a name in common with the call, in classes that go together: its own caller.
+    /// Returns a calling body with a common name in compatible classes.
     pub(super) fn shares_with_a_caller(&self) -> Option<Frame> {
         let goes_together = |frame: &Frame| self.parts.conflict_with(&frame.tenure.parts()).is_none();
         frames_of(&self.parts).find(|frame| goes_together(frame) && self.beside(frame).is_some())
     }
 
-    /// Takes a lock beside that of a caller. When it cannot be had at once, somebody may have come in between, who waits for the caller: to
-    /// wait for that one would be to wait for oneself. It is so if the names that both have in common cannot be had, either. Of the other
-    /// names somebody may have one who waits for nobody, so the call waits and says what may be wrong.
+    /// Acquires a lock beside that of a caller. If that fails at once, a waiter may be in between, and it waits for the
+    /// caller: waiting for it would be a deadlock. This is the case if the common names cannot be acquired either. A
+    /// holder of the other names may wait for none of them, so the call waits and logs a warning.
     ///
     /// # Errors
-    /// [`LockError::WouldDeadlock`] when the call would wait for itself, unless the caller may give its lock back meanwhile.
+    /// [`LockError::WouldDeadlock`] if the call would wait for itself, unless the caller may release its lock
+    /// meanwhile.
     pub(super) async fn try_beside(&self, turn: LocalTurn, frame: &Frame) -> Result<LocalTurn, Setback> {
         let token = *turn.acquisition().token();
         let error = match self.try_until_answered(turn).await {
@@ -257,8 +262,8 @@ impl Call<'_> {
         Box::pin(self.wait(self.enter().await.map_err(Setback::Failed)?)).await
     }
 
-    /// Whether somebody keeps the call, which was refused under this `token`, from names that its caller has. The nodes are asked for those
-    /// alone, under another token, unless there are no others.
+    /// Returns `true` if a waiter blocks the call, which was refused under `token`, at names that its caller has. The
+    /// nodes are asked for these names alone, under another token, unless there are no other names.
     async fn has_somebody_between(&self, frame: &Frame, token: &OwnerToken) -> bool {
         let held = frame.tenure.parts();
         let (common, own): (Vec<_>, Vec<_>) =
@@ -268,7 +273,7 @@ impl Call<'_> {
         }
         let is_place = common.iter().all(|part| part.class.is_intent());
         let above = common.last().filter(|_| is_place).map(|part| (part.name().to_owned(), part.class));
-        // Below the places in common, one that nobody else knows: nobody wants what is below a place without a place there.
+        // One unknown place below the common places, because every request below a place names a place there.
         let unknown = above.map(|(name, class)| {
             let alone = if class == Class::IntentShared { Class::Shared } else { Class::Exclusive };
             Part::new(LockKey::of_place(format!("{name}/{}", token.as_str())), alone)
@@ -280,21 +285,21 @@ impl Call<'_> {
         matches!(self.try_until_answered(turn).await, Err(Setback::Failed(error)) if error.is_contended())
     }
 
-    /// Why a body is in the way of the call, which wants what goes with its lock for nobody.
+    /// Returns the lock of a calling body that conflicts with the call, with the reason.
     fn conflict(&self, frame: &Frame) -> Option<HeldLock> {
         let part = self.parts.conflict_with(&frame.tenure.parts())?;
         self.in_the_way(frame, part)
     }
 
-    /// Why a body would be in the way of the call, should somebody come in between who waits for that body. What both want goes
-    /// together.
+    /// Returns the lock of a calling body that would block the call if a waiter came in between. The classes of the
+    /// common names are compatible.
     pub(super) fn beside(&self, frame: &Frame) -> Option<HeldLock> {
         let held = frame.tenure.parts();
         let part = self.parts.iter().find(|part| held.class_of(part.name()).is_some())?;
         self.in_the_way(frame, part)
     }
 
-    /// The lock of a body that is in the way of one `part` of the call, should it have to wait.
+    /// Returns the lock of a body that blocks one `part` of the call, if the call had to wait.
     fn in_the_way(&self, Frame { tenure, .. }: &Frame, part: &Part) -> Option<HeldLock> {
         let why = if tenure.shared().id == self.shared().id {
             self.why(tenure.parts().class_of(part.name())?, part.class)
@@ -308,7 +313,7 @@ impl Call<'_> {
         tenure.is_held().then(held).map(|held| if is_part { held.of_part(part.key.clone()) } else { held })
     }
 
-    /// Why the class of a caller is in the way of the one that the call wants of the same name.
+    /// Returns the reason that the class of a caller blocks the wanted class of the same name.
     const fn why(&self, held: Class, wanted: Class) -> Why {
         match held {
             Class::Shared if matches!(wanted, Class::Exclusive | Class::IntentExclusive) => Why::Upgrade,

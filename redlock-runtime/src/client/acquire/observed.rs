@@ -1,4 +1,4 @@
-//! What is told of a call on its way to its lock, and that it is counted.
+//! Tracing and metrics of an acquisition.
 
 use super::asked::{Asked, failure};
 use super::way::{named, tell_no_quorum};
@@ -18,12 +18,12 @@ use std::pin::pin;
 use std::time::Duration;
 use tracing::{Instrument, Span};
 
-/// A call that has waited for so long is told of. Smaller, and ordinary hand-overs are; larger, and whoever looks for a lock
-/// that is waited for sees less.
+/// Wait after which a waiting call is logged. Smaller: ordinary hand-overs are logged. Larger: the log shows less about
+/// contended locks.
 const WAITING_AFTER: Duration = Duration::from_millis(100);
 
 impl Call<'_> {
-    /// It has its lock, which is counted, or an error. Counts what nobody has before.
+    /// Records the outcome of the call, unless it was recorded before.
     pub(super) fn is_answered(&self, mut asked: Asked<'_>, outcome: &Result<Obtained, LockError>) {
         match outcome {
             Ok(_) => asked.is_answered = true,
@@ -35,7 +35,7 @@ impl Call<'_> {
         }
     }
 
-    /// Notes what became of the call, where a test wants to read it.
+    /// Records the outcome of the call for a test.
     #[cfg(feature = "testing")]
     fn note(&self, event: &crate::stats::LogEvent) {
         self.page().into_iter().for_each(|page| page.note(event.clone()));
@@ -47,7 +47,7 @@ impl Call<'_> {
         Some(crate::stats::Page { notebook, parts: self.parts.clone(), mode: self.mode, template })
     }
 
-    /// Notes that the call has its lock, where a test wants to read it.
+    /// Records the acquisition for a test.
     #[cfg(feature = "testing")]
     pub(super) fn note_stay(&self, turn: &LocalTurn, fencing_token: Option<FencingToken>) {
         let Some(page) = self.page() else { return };
@@ -57,7 +57,7 @@ impl Call<'_> {
         self.shared().stays.begin(*acquisition.token(), turn, page);
     }
 
-    /// Notes that the call has its lock together with others of the process, or by its caller, and from then on what becomes of it.
+    /// Records the acquisition of a shared token or a view for a test, and its later events.
     #[cfg(feature = "testing")]
     pub(super) fn note_view(&self, view: &View) {
         let Some(page) = self.page() else { return };
@@ -66,12 +66,12 @@ impl Call<'_> {
         view.tenure().note_in(page);
     }
 
-    /// Runs in a span, and tells when that takes a while and when it is over.
+    /// Runs the acquisition in a span, and logs a long wait and the outcome.
     pub(super) async fn in_span(
         &self,
         run: impl Future<Output = Result<Obtained, LockError>>,
     ) -> Result<Obtained, LockError> {
-        // The span of the lock is beside this one, and not in it: it would keep this one open.
+        // The span of the held lock is a sibling of this one. As a child, it would keep this span open.
         self.way.is_within(Span::current().id());
         let span = spans::acquire(self.named(), self.wanted.ttl);
         async {
@@ -94,12 +94,12 @@ impl Call<'_> {
         .await
     }
 
-    /// The call has its lock from `now` on.
+    /// Counts the acquisition, which ends at `now`.
     pub(super) fn count_as_acquired(&self, now: Instant) {
         self.site.counters.acquired(now.nanos_since(self.begun));
     }
 
-    /// The span of the call while it has the lock, if anybody wants to see it.
+    /// Returns the span of the held lock, if such spans are enabled.
     pub(super) fn hold_span(&self, acquisition: &Acquisition, number: Option<FencingToken>) -> Option<Span> {
         let (token, number) = (acquisition.token(), number.map(FencingToken::as_u64));
         let span = || spans::hold(self.way.outer(), self.named(), token, number);
@@ -110,7 +110,7 @@ impl Call<'_> {
         self.now().since(self.begun)
     }
 
-    /// The lock as it is called in what is told.
+    /// Returns the name of the lock in spans and events.
     fn named(&self) -> Named<'_> {
         named(self.shared(), (&self.key, self.mode), Some(self.place), self.label)
     }
@@ -119,11 +119,11 @@ impl Call<'_> {
         self.hold.window_rest.is_some()
     }
 
-    /// Tells why the call has no lock, if so.
+    /// Logs the failure of the call, if it has failed.
     pub(super) fn tell_failure(&self, outcome: &Result<Obtained, LockError>) {
         match outcome {
             Ok(_) => {}
-            // Whoever has asked for the window tells what has become of it.
+            // The caller of the window logs this outcome.
             Err(error) if self.is_of_window() && failure(error, true) == Failure::Contended => {}
             Err(LockError::Contended { .. } | LockError::TooManyWaiting { .. }) => events::skipped(self.named()),
             Err(LockError::TimedOut { waited, .. }) => events::timed_out(self.named(), *waited),
@@ -131,7 +131,7 @@ impl Call<'_> {
         }
     }
 
-    /// What is told of how the call has ended.
+    /// Returns the name of the outcome in spans.
     fn outcome_name(&self, outcome: &Result<Obtained, LockError>) -> &'static str {
         outcome.as_ref().map_or_else(|error| failure(error, self.is_of_window()).name(), |_| "acquired")
     }

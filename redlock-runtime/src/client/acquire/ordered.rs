@@ -1,4 +1,4 @@
-//! Whether a call takes its lock in the order in which others do.
+//! Check of the lock order of a call.
 
 use super::Call;
 use crate::client::enclosing::{Frame, frames};
@@ -8,11 +8,14 @@ use crate::observe::events;
 use crate::request::OrderCheck;
 
 impl Call<'_> {
+    /// Checks that the call acquires its lock in the order of earlier calls.
+    ///
     /// # Errors
-    /// [`LockError::WouldDeadlock`] when calls have taken these locks in another order, and the manager denies that.
+    /// [`LockError::WouldDeadlock`] if other calls have acquired these locks in another order, and the manager denies
+    /// that.
     pub(super) fn keeps_the_order(&self) -> Result<(), LockError> {
         let check = self.shared().policy.order_check;
-        // Who does not wait does not keep others from going on.
+        // A call that does not wait cannot block other calls.
         if check == OrderCheck::Off || !self.has_ordered_lock || !self.waits() {
             return Ok(());
         }
@@ -33,8 +36,8 @@ impl Call<'_> {
         }
     }
 
-    /// The lock of a body that has taken it before this call. A view was taken with the lock that it is of.
-    /// What is taken together is taken in no order.
+    /// Returns the lock that a calling body has acquired before this call. A view does not count, because its lock was
+    /// acquired earlier. Locks of one request have no order among each other.
     fn taken_before(&self, frame: Frame) -> Option<Asked> {
         let (is_same, tenure) = (frame.meets(&self.parts), frame.tenure);
         let is_ours = tenure.shared().id == self.shared().id && !is_same;

@@ -1,21 +1,25 @@
-//! A call that wants a permit: it stands in the turnstile of the key, and enters when so few others have one that it may.
+//! Acquisition of a permit: the call acquires the turnstile of the key, and enters if few enough other calls have
+//! permits.
 //!
-//! 1. The turnstile is an ordinary exclusive lock, with the line of this process and the queues of the nodes. So calls that want
-//!    permits are served one after the other, in the order in which they came.
-//! 2. Who has it asks the nodes for a permit, and is admitted by what they say of the others (`protocol/candidate/permits`). Then the
-//!    turnstile is left to the next one, and the body begins without waiting for that.
-//!    Where the turnstile may be free, the nodes are asked for both together: what they say counts if the turnstile is had by that.
-//! 3. While too many have permits, the call stays in the turnstile: it asks again when one is given back, when one runs out, and
-//!    now and then.
-//! 4. While another call holds the lock exclusively, or waits for that with an earlier token, the permit is released at the nodes that have
-//!    given it. The other call may need these nodes for its majority, and both would wait for each other. Then the call waits in the
-//!    queues of the key as a reader, with a token of its own. It keeps this share until it has asked for the permit, so that no
-//!    writer comes in between. Others in the turnstile might count the share as a permit, so it is released right behind the question.
-//! 5. A permit that another call of this process gives back may be passed on to it meanwhile, wherever it stands. Then it leaves the
-//!    turnstile to the next one, together with what the nodes have told by then: so that one has nothing to ask.
-//! 6. Who has waited in the turnstile for a permit gives it back to other processes that wait for it, and lets no other call of this one
-//!    in before those.
-//! 7. Should the turnstile be lost meanwhile, the permit is given back that some nodes have given, and another token begins anew.
+//! 1. The turnstile is an ordinary exclusive lock, with a local queue and the queues of the nodes. So calls for permits
+//!    are served one after the other, in the order of their arrival.
+//! 2. The owner of the turnstile asks the nodes for a permit, and is admitted by their reports about the others
+//!    (`protocol/candidate/permits`). Then it leaves the turnstile to the next call, and the body begins without
+//!    waiting for that. If the turnstile may be free, the nodes are asked for both together. The permit counts if that
+//!    request also gets the turnstile.
+//! 3. While all permits are taken, the call stays in the turnstile. It asks again when a permit is given back, when a
+//!    lease ends, and at intervals.
+//! 4. While another call holds the lock exclusively, or waits for that with an earlier token, the permit is released at
+//!    the nodes that have given it. The other call may need these nodes for its majority, and both would wait for each
+//!    other. Then the call waits in the queues of the key as a reader, with a separate token. It keeps this share until
+//!    it has asked for the permit, so that no writer comes in between. Others in the turnstile might count the share as
+//!    a permit, so it is released right behind the question.
+//! 5. Meanwhile, another call of this process may pass on its permit, wherever the waiting call is. The call then
+//!    leaves the turnstile to the next one, together with the reports of the nodes, so that the next one need not ask.
+//! 6. A call that has waited in the turnstile for a permit gives the turnstile to waiting processes, before other calls
+//!    of this process.
+//! 7. If the turnstile is lost meanwhile, the permits of some nodes are released, and the call starts again with
+//!    another token.
 
 use super::turnstile::{Came, Left};
 use super::{Call, Way};
@@ -37,7 +41,7 @@ use std::sync::OnceLock;
 use std::time::Duration;
 
 impl Call<'_> {
-    /// Obtains a permit.
+    /// Acquires a permit.
     pub(super) async fn obtain_permit(&self) -> Result<LocalTurn, LockError> {
         self.does_not_wait_for_permits_of_its_own()?;
         let (mut gate, begun) = (self.of_turnstile(), self.now());
@@ -59,8 +63,10 @@ impl Call<'_> {
         }
     }
 
+    /// Checks that the callers of this call do not hold all permits themselves.
+    ///
     /// # Errors
-    /// [`LockError::WouldDeadlock`] when its own callers have as many permits as there may be, and none of them can give one back.
+    /// [`LockError::WouldDeadlock`] if they hold all permits, and none of them can release one.
     fn does_not_wait_for_permits_of_its_own(&self) -> Result<(), LockError> {
         if !self.waits() {
             return Ok(());
@@ -68,7 +74,7 @@ impl Call<'_> {
         let enough = self.permits.saturating_sub(1) as usize;
         let of_callers = |may_end: bool| {
             let mut counted = Vec::new();
-            // Nodes count tokens: bodies that share one are one, and who has something below has no permit.
+            // Nodes count tokens: bodies that share a token count once, and an intent is not a permit.
             let has_permit = |frame: &Frame| {
                 !frame.tenure.is_view()
                     && frame.tenure.parts().class_of(self.key.name()).is_some_and(|class| !class.is_intent())
@@ -92,8 +98,9 @@ impl Call<'_> {
         Ok(())
     }
 
-    /// Obtains the turnstile. A call that does not wait for permits tries again while too few nodes answer, for as long after it has
-    /// `begun` as any call that does not wait: a hiccup says nothing about the permits.
+    /// Acquires the turnstile. If too few nodes answer, a call that does not wait for permits tries again. Its time
+    /// limit counts from `begun`, as for every call that does not wait: a short failure shows nothing about the
+    /// permits.
     async fn obtain_turnstile(&self, gate: &mut Call<'_>, begun: Instant) -> Result<LocalTurn, LockError> {
         let limit = begun.after(LONGEST_SILENCE);
         loop {
@@ -102,7 +109,7 @@ impl Call<'_> {
             if !is_silent || limit.since(self.now()) <= AFTER_FAILURE {
                 return obtained;
             }
-            // Of no certain length, so that two calls that have some nodes each do not meet again and again.
+            // The pause is random, so that two calls with some nodes each do not collide again and again.
             sleep(AFTER_FAILURE.mul_f64(0.5 + 0.5 * fastrand::f64())).await;
             if self.shared().is_closed() {
                 return Err(LockError::Closed);
@@ -111,8 +118,8 @@ impl Call<'_> {
         }
     }
 
-    /// Obtains the turnstile. Who stays in it may wait for a caller of this call, or behind somebody who does; whoever only enters
-    /// is through before it is looked at again.
+    /// Acquires the turnstile. A call that stays there may wait for a caller of this call, or behind such a waiter. A
+    /// call that only passes through is done before the next check.
     async fn wait_for_turnstile(&self, gate: &Call<'_>) -> Result<LocalTurn, LockError> {
         let (mut obtaining, mut is_told) = (pin!(gate.obtain()), false);
         let obtained = loop {
@@ -124,9 +131,10 @@ impl Call<'_> {
         obtained.map_err(|error| self.about_the_permit(error))
     }
 
+    /// Checks that the call does not wait behind a waiter for its own callers.
+    ///
     /// # Errors
-    /// [`LockError::WouldDeadlock`] when the call waits for somebody who may wait for a caller of it, unless that caller may give its
-    /// lock back meanwhile.
+    /// [`LockError::WouldDeadlock`] if it does, unless its caller may release its lock meanwhile.
     pub(super) fn does_not_wait_behind_its_callers(&self, is_told: &mut bool) -> Result<(), LockError> {
         if !self.waits() {
             return Ok(());
@@ -150,8 +158,8 @@ impl Call<'_> {
         self.permit.filter(|_| !self.mode.is_shared())
     }
 
-    /// Returns the call for a share of the key, which waits for exclusive locks in the queues of the nodes. Its lease is short, because
-    /// the share is held only until the nodes were asked for the permit.
+    /// Returns the call for a share of the key, which waits for exclusive locks in the queues of the nodes. Its lease
+    /// is short, because the share is held only until the nodes were asked for the permit.
     pub(super) fn as_reader(&self) -> Call<'_> {
         Call {
             parts: Parts::single(self.key.clone(), Mode::Shared),
@@ -162,9 +170,9 @@ impl Call<'_> {
         }
     }
 
-    /// The call for the turnstile. A call that does not wait for permits waits for those who are about to enter, which takes no
-    /// longer than their questions: whoever stays in the turnstile waits for a permit. It counts from now, since the call may have waited
-    /// for its first connections.
+    /// Returns the call for the turnstile. A call that does not wait for permits still waits for calls that pass
+    /// through, for about the time of their questions; a call that stays longer waits for a permit itself. The time
+    /// counts from now, because the call may have waited for its first connections.
     fn of_turnstile(&self) -> Call<'_> {
         let ttl = turn(self.wanted.ttl);
         let wait = if self.waits() { self.wait } else { Wait::For(self.shared().node_timeout(ttl)) };
@@ -192,7 +200,7 @@ impl Call<'_> {
         }
     }
 
-    /// The error of a call for the turnstile, as one of the call for the permit.
+    /// Converts an error about the turnstile to one about the permit.
     fn about_the_permit(&self, error: LockError) -> LockError {
         let ours = || self.key.clone();
         match error {
@@ -209,7 +217,7 @@ impl Call<'_> {
         }
     }
 
-    /// So many others have permits.
+    /// Returns the error for taken permits.
     pub(super) fn full(&self, lease_left: Option<Duration>) -> LockError {
         LockError::Contended { key: self.key.clone(), lease_left, holder: None }
     }

@@ -1,5 +1,5 @@
-//! The errors of a call that did not get the lock because others have it: they say how much of the lease of those is left, and
-//! under which token, as far as that is known or cheap to ask for.
+//! Errors of a call whose lock is taken. They contain the rest of the holder's lease and the holder's token, as far as
+//! these are known or cheap to find out.
 
 use super::Call;
 use crate::client::acquisition::{Acquisition, Occupied};
@@ -9,7 +9,7 @@ use crate::protocol::command::Subject;
 use std::time::Duration;
 
 impl Call<'_> {
-    /// The error of a call that does not wait, when the nodes have said that the key is taken.
+    /// Returns the error of a call that does not wait, after the nodes have reported that the key is taken.
     pub(super) async fn taken(&self, acquisition: &Acquisition) -> LockError {
         match acquisition.find_occupant().await {
             Occupied::Data => acquisition.failure(),
@@ -22,14 +22,14 @@ impl Call<'_> {
         self.parts.iter().find_map(|part| self.local.acquisition(part.name())?.held_as())
     }
 
-    /// The error of a call that does not wait, when another call of this process has the key.
+    /// Returns the error of a call that does not wait, if another call of this process has the key.
     pub(super) fn taken_here(&self) -> LockError {
         let first = self.local.acquisition(self.key.name());
         let left = first.as_ref().and_then(|first| first.taken_for());
         self.contended(left, first.and_then(|first| first.held_as()))
     }
 
-    /// The error when the wait is over, and `acquisition` was in the queues meanwhile: who has the lock is asked then.
+    /// Returns the error at the end of a wait in the queues with `acquisition`, after it has asked for the holder.
     pub(super) async fn timed_out(&self, acquisition: &Acquisition) -> LockError {
         let error = self.timed_out_by(Some(acquisition));
         let LockError::TimedOut { key, waited, lease_left, .. } = error else { return error };
@@ -37,14 +37,14 @@ impl Call<'_> {
         LockError::TimedOut { key, waited, lease_left, holder }
     }
 
-    /// Returns the holder with this token, together with its line if it is a call of this process.
+    /// Returns the holder with this token, with its source location if it is a call of this process.
     fn holder_of(&self, token: OwnerToken) -> LockHolder {
         let ours = self.parts.keys().find_map(|key| self.local.find(&Subject::new(key.clone(), token))?.held_as());
         ours.unwrap_or_else(|| LockHolder::new(token, None))
     }
 
-    /// The error when the wait is over in the line. Whoever represents the process may have waited for servers that are
-    /// silent.
+    /// Returns the error at the end of a wait in the local queue. The head of the queue may have waited for silent
+    /// servers.
     pub(super) fn gave_up_in_line(&self) -> LockError {
         match self.local.acquisition(self.key.name()) {
             Some(first) if first.is_waiting() && !first.is_heard() => first.failure(),
@@ -52,7 +52,7 @@ impl Call<'_> {
         }
     }
 
-    /// The error when the wait is over, by what `acquisition` knows.
+    /// Returns the error at the end of the wait, from the knowledge of `acquisition`.
     pub(super) fn timed_out_by(&self, acquisition: Option<&Acquisition>) -> LockError {
         let (key, waited) = (self.key.clone(), self.now().since(self.begun));
         let lease_left = acquisition.and_then(Acquisition::taken_for);

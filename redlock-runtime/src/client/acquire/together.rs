@@ -1,7 +1,7 @@
-//! Taking a share of a lock together with other calls of the process, by one token.
+//! Acquisition of a shared lock together with other calls of the process, under one token.
 //!
-//! Which calls may is said in `protocol/candidate/joining` and by the request: one whose guard could be left to another
-//! worker needs a token that is its own, and so does one whose key stays taken after it, or whose lease is not renewed.
+//! `protocol/candidate/joining` and the request decide which calls may do so. A call needs its own token in three
+//! cases: its guard can be left to another worker, its key stays taken after it, or its lease is not renewed.
 
 use super::{Call, Obtained, Setback, Share};
 use crate::client::enclosing::View;
@@ -12,15 +12,15 @@ use crate::observe::spans::Path;
 use crate::protocol::timing::LONGEST_SILENCE;
 
 impl Call<'_> {
-    /// Takes the lock together with others: it joins those who have it, or waits for what another call gets, or asks the nodes and
-    /// lets others wait for that.
+    /// Acquires the lock together with other calls. The call joins the present holders, or waits for the result of
+    /// another call. Otherwise it asks the nodes, and other calls wait for its result.
     pub(super) async fn take_together(&self) -> Result<Obtained, LockError> {
-        // Who is called by a body that shares the lock must not wait for anybody who may wait for that body.
+        // A call from a body that shares the lock must not wait for a call that may wait for that body.
         let gathers = self.waits() && self.shares_with_a_caller().is_none();
         let turn = match self.local.enter_together(&self.key, self.wanted, gathers, self.now()) {
             Together::Joined(member) => return Ok(self.hold_joined(member)),
             Together::Asks(turn) => Some(turn),
-            // Boxed, so that others do not pay for it with the size of their futures.
+            // Boxed, so that the futures of other calls stay small.
             Together::Behind(place) => match Box::pin(self.gather(place)).await? {
                 News::Joined(member) => return Ok(self.hold_joined(member)),
                 News::Founds(turn) => Some(turn),
@@ -39,11 +39,11 @@ impl Call<'_> {
         Ok(self.open(turn))
     }
 
-    /// Waits for what another call gets, for no more than half of the time that is left: the rest is for a token of its own.
+    /// Waits for the result of another call, for at most half of the remaining time. The rest is for a separate token.
     ///
     /// # Errors
-    /// When the wait is over, or so many nodes refuse that waiting for them is of no use. How long nodes may be silent is for the
-    /// token of the call to judge.
+    /// The error at the end of the wait, or if too many nodes refuse permanently. The token of the call itself decides
+    /// about silent nodes.
     async fn gather(&self, mut place: ReaderWait) -> Result<News, LockError> {
         self.begins_to_wait()?;
         let longest = self.left().map_or(LONGEST_GATHERING, |left| LONGEST_GATHERING.min(left / 2));
@@ -63,7 +63,7 @@ impl Call<'_> {
         let Some(first) = first else {
             return if self.has_time() { Ok(news) } else { Err(self.timed_out_by(None)) };
         };
-        // Its task may not have looked for a while.
+        // Its task may not have processed answers for a while.
         first.look_for_answers();
         let is_refused = first.is_refused() && self.now().since(self.begun) >= LONGEST_SILENCE;
         match self.has_time() {
@@ -73,7 +73,7 @@ impl Call<'_> {
         }
     }
 
-    /// The lock is that of this call from now on, and others may join.
+    /// Gives the lock to this call, and lets other calls join.
     fn open(&self, turn: LocalTurn) -> Obtained {
         let now = self.now();
         let counted_for = turn.acquisition().counted_for(now);

@@ -1,4 +1,4 @@
-//! What a call that wants a permit does while it stands in the turnstile: it asks the nodes, and rests, until it has one.
+//! Steps of a call for a permit while it owns the turnstile: it asks the nodes and pauses, until it has a permit.
 
 use super::entrant::{Entrant, Rest};
 use super::{Call, SHORTEST_LOOK};
@@ -16,44 +16,44 @@ use std::pin::{Pin, pin};
 use std::task::Poll;
 use std::time::Duration;
 
-/// Why a call stands in the turnstile no longer.
+/// Reason that a call does not own the turnstile any longer.
 pub(super) enum Left {
-    /// The turnstile is another's by now.
+    /// Another token owns the turnstile.
     TurnLost,
     Failed(LockError),
 }
 
-/// What a call has come by while it waited.
+/// Outcome of a wait that another permit may end.
 pub(super) enum Came<T> {
-    /// What it has waited for.
+    /// Awaited result.
     Ours(T),
-    /// A permit of another call.
+    /// Permit that another call of the process has passed on.
     Passed(LocalTurn),
 }
 
-/// What a call has while it stands in the turnstile.
+/// State of a call while it owns the turnstile.
 struct Stay<'t> {
     turnstile: &'t LocalTurn,
-    /// Until the call has its permit. What it leaves behind is left with the turnstile, at whatever point that is.
+    /// Pending request, until the call has its permit. Afterwards, or at any earlier end, it stays with the turnstile.
     entrant: Option<Entrant>,
-    /// Whether a permit that is given back is heard of since then.
+    /// Set if returned permits are noticed since the last question.
     is_heard: bool,
-    /// Whether so many had permits that it had to wait for one.
+    /// Set if the call had to wait because all permits were taken.
     has_stayed: bool,
-    /// Since when too few nodes have answered.
+    /// Time since which too few nodes have answered.
     silent_since: Option<Instant>,
-    /// Whether it was told that it waits for a caller of the call.
+    /// Set if the possible deadlock with a caller was already logged.
     is_told: bool,
 }
 
 impl Call<'_> {
-    /// Where permits of other calls are passed on to it, if it waits. One that is kept passes on to nobody, and nobody is passed one
-    /// before whoever wants to keep it.
+    /// Registers a waiting call for permits that other calls pass on. A call with `min_hold` neither passes a permit on
+    /// nor gets one, and no permit overtakes it.
     pub(super) fn place_in_line(&self) -> Option<PermitWait> {
         self.waits().then(|| self.local.wait_for_permit(&self.key, self.wanted, self.permits))
     }
 
-    /// Waits for what is `ours`, or for a permit of another call.
+    /// Waits for the future `ours`, or for a permit of another call.
     pub(super) async fn unless_passed<T>(
         &self,
         place: &mut Option<PermitWait>,
@@ -75,7 +75,7 @@ impl Call<'_> {
         .await
     }
 
-    /// Enters while this process has the turnstile, which is left with the return of this.
+    /// Enters while this process owns the turnstile, which is left when this function returns.
     pub(super) async fn enter_through(
         &self,
         turnstile: &LocalTurn,
@@ -85,7 +85,7 @@ impl Call<'_> {
         let entrant = self.entrant(turnstile);
         entrant.permit.acquisition().take_up(self.wanted);
         if self.waits() {
-            // Whoever gives a permit back from the first question on is heard.
+            // From the first question on, returned permits are noticed.
             self.shared().listen();
         }
         let mut stay = Stay {
@@ -93,21 +93,21 @@ impl Call<'_> {
             is_heard: entrant.rest.is_some(),
             entrant: Some(entrant),
             has_stayed: false,
-            // A call that does not wait for permits has one time for all its questions.
+            // A call that does not wait for permits has one time limit for all its questions.
             silent_since: (!self.waits()).then_some(begun),
             is_told: false,
         };
         let came = self.stay(&mut stay, place).await;
         let has_stayed = matches!(came, Ok(Came::Passed(_))) || came.is_ok() && stay.has_stayed;
         drop(stay);
-        // Each call that stays in the turnstile takes as long as a body, so that other processes go first.
+        // Each call that waits in the turnstile takes as long as a body, so other processes go first.
         if has_stayed && turnstile.acquisition().is_contended() {
             turnstile.acquisition().release();
         }
         came
     }
 
-    /// Asks the nodes until they admit the call, and rests in between.
+    /// Asks the nodes until they admit the call, with pauses.
     async fn stay(&self, stay: &mut Stay<'_>, place: &mut Option<PermitWait>) -> Result<Came<LocalTurn>, Left> {
         let mut share = None;
         loop {
@@ -154,8 +154,8 @@ impl Call<'_> {
         }
     }
 
-    /// Asks for whole leases if the call was admitted by brief ones. The body waits for that only if its key has to stay taken after it:
-    /// they end by themselves.
+    /// Requests whole leases if the call was admitted by brief ones. The body waits for them only if its key has to
+    /// stay taken after it, because brief leases end soon.
     ///
     /// # Errors
     /// The error of the extension, if the call waits for it.
@@ -173,8 +173,8 @@ impl Call<'_> {
         Ok(permit)
     }
 
-    /// How far the call is by what the nodes say, unless the call before has just heard that. A `share` of the key by which the call has
-    /// waited is released right behind the question.
+    /// Asks the nodes and returns the progress of the call, unless the previous call has a recent answer. A `share` of
+    /// the key with which the call has waited is released right behind the question.
     async fn ask(&self, stay: &mut Stay<'_>, share: Option<LocalTurn>) -> Entering {
         let Some(Entrant { permit, rest, is_asked, .. }) = &mut stay.entrant else { return Entering::Unanswered };
         if let Some(Rest { first_end, .. }) = *rest {
@@ -197,8 +197,8 @@ impl Call<'_> {
         entering
     }
 
-    /// Where this process has found all permits taken for a while, whichever of its calls did, those are asked after who have them: what
-    /// a cut connection has brought late is nobody's.
+    /// Notifies the permit holders if this process, with any of its calls, has found all permits taken for a while. A
+    /// command from a cut connection may have made a permit without a holder.
     fn ask_after_others(&self, stay: &Stay<'_>, entering: Entering, now: Instant) {
         let full = &self.shared().full_keys;
         match (entering, full.noted_at(&self.key, now)) {
@@ -214,8 +214,10 @@ impl Call<'_> {
         }
     }
 
+    /// Checks that the call may continue to wait.
+    ///
     /// # Errors
-    /// When the call waits no longer.
+    /// The reason that the call stops waiting.
     fn may_stay(&self, stay: &mut Stay<'_>, entering: Entering, now: Instant) -> Result<(), Left> {
         if entering == Entering::Unanswered {
             let since = *stay.silent_since.get_or_insert(now);
@@ -226,25 +228,26 @@ impl Call<'_> {
         self.may_rest(stay.rest().and_then(|rest| rest.first_end), now)
     }
 
-    /// Gives back what some nodes have given, for whoever has the lock alone or has come before to have it so.
+    /// Releases the permits of some nodes, for a writer that holds the lock or waits for it with an earlier token.
     fn give_way(&self, stay: &mut Stay<'_>) -> Result<(), Left> {
-        // It may be this process that has the lock, and nobody in it.
+        // This process may hold the lock itself, idle.
         self.local.end_idle(self.key.name());
         self.does_not_wait_behind_its_callers(&mut stay.is_told).map_err(Left::Failed)?;
         if let Some(Entrant { permit, .. }) = &mut stay.entrant
             && self.shared().rules.apply(Rule::PermitsGiveWay)
         {
-            // Nobody else has the line of its token.
+            // The local turn of this token has no other user.
             permit.change_to_successor(self.wanted.ttl).map_err(|_| Left::TurnLost)?;
             permit.acquisition().take_up(self.wanted);
         }
         Ok(())
     }
 
-    /// Waits in the queues of the key for a share, until no exclusive lock is before the call. Its turnstile is kept meanwhile.
+    /// Waits in the queues of the key for a share, until no exclusive lock is ahead of the call. The turnstile is kept
+    /// meanwhile.
     ///
     /// # Errors
-    /// When the turnstile is lost, or the call waits no longer.
+    /// The loss of the turnstile, or the reason that the call stops waiting.
     async fn wait_as_reader(&self, stay: &mut Stay<'_>) -> Result<LocalTurn, Left> {
         let reader = self.as_reader();
         let mut obtaining = pin!(reader.obtain());
@@ -255,18 +258,18 @@ impl Call<'_> {
             if let Ok(obtained) = timeout(self.question_pause(), obtaining.as_mut()).await {
                 return obtained.map_err(Left::Failed);
             }
-            // This process may hold the lock as an idle one, which no call uses.
+            // This process may hold the lock idle, without a call.
             self.local.end_idle(self.key.name());
             self.does_not_wait_behind_its_callers(&mut stay.is_told).map_err(Left::Failed)?;
         }
     }
 
-    /// The longest pause of a call between two looks at its turnstile.
+    /// Returns the longest pause of a call between two checks of its turnstile.
     fn question_pause(&self) -> Duration {
         turn(self.wanted.ttl) / QUESTIONS_PER_TURN
     }
 
-    /// Until when the call does not ask again by itself, which is to `look_at` it then.
+    /// Returns the end of the pause, at `look_at` or earlier.
     fn rests_until(&self, stay: &Stay<'_>, look_at: Instant) -> Instant {
         let limit = self.limit().filter(|_| self.waits());
         let (look_at, first_end) = stay.rest().map_or((look_at, None), |rest| (rest.until, rest.first_end));
@@ -274,8 +277,10 @@ impl Call<'_> {
         until.max(self.now().after(SHORTEST_LOOK))
     }
 
+    /// Checks that the call may ask again after a silence of the nodes.
+    ///
     /// # Errors
-    /// When the call waits for answers no longer, or for nothing any more.
+    /// The reason that the call stops waiting.
     fn may_ask_again(&self, permit: &Acquisition, silence: Duration, now: Instant) -> Result<(), Left> {
         let (limit, waits) = (self.limit(), self.waits());
         let is_over = waits && limit.is_some_and(|limit| limit <= now);
@@ -288,8 +293,10 @@ impl Call<'_> {
         }
     }
 
+    /// Checks that the call may wait for a permit.
+    ///
     /// # Errors
-    /// When the call waits no longer.
+    /// The reason that the call stops waiting.
     fn may_rest(&self, first_end: Option<Instant>, now: Instant) -> Result<(), Left> {
         match self.limit() {
             _ if !self.waits() => Err(Left::Failed(self.full(first_end.map(|end| end.since(now))))),
@@ -298,13 +305,13 @@ impl Call<'_> {
         }
     }
 
-    /// Sees to it that the turnstile is this process's for a while yet.
+    /// Extends the turnstile if necessary. Returns `true` if the process still owns it.
     async fn keep_turnstile(&self, turnstile: &LocalTurn) -> bool {
         let acquisition = turnstile.acquisition();
         if acquisition.lease_left().is_none_or(|left| left < turn(self.wanted.ttl) * 2 / 3) {
-            // Too few answers are told by what is left then, and the end of the call by its time.
+            // The remaining lease shows too few answers, and the time limit shows the end of the call.
             let left = self.left().filter(|_| self.waits()).unwrap_or(Duration::MAX);
-            // Not for as long as an extension waits otherwise: the call looks after its own end meanwhile, such as a shutdown.
+            // The wait is shorter than for other extensions, so that the call notices its own end, such as a shutdown.
             let _ = timeout(left.min(acquisition.node_timeout()), acquisition.extend()).await;
         }
         !turnstile.has_ended() && acquisition.stands_there()
@@ -323,8 +330,8 @@ impl Stay<'_> {
     }
 }
 
-/// The next call goes on with the token of this one, if it has the turnstile by the same. Otherwise that is given back before it: what
-/// was asked behind it, and comes late, finds that nobody stands there.
+/// Leaves the pending request to the next call, if that owns the turnstile under the same token. Otherwise, the
+/// turnstile is released first, so that a late permit request finds a turnstile with another owner.
 impl Drop for Stay<'_> {
     fn drop(&mut self) {
         let Some(mut entrant) = self.entrant.take() else { return };
@@ -344,7 +351,7 @@ mod tests {
     use std::sync::Arc;
     use tokio::time::Instant;
 
-    /// The node gives the turnstile at once, and is away for most of a second when it is asked for the permit.
+    /// The node grants the turnstile at once, and is away for most of a second when it is asked for the permit.
     #[tokio::test(start_paused = true)]
     async fn permit_call_that_does_not_wait_asks_for_the_permit_again_after_failures() {
         let begun = Instant::now();

@@ -1,4 +1,4 @@
-//! The way of a call to its lock, and the lock as it is called in what is told.
+//! Trace data of one acquisition: its path, and the name of the lock in spans and events.
 
 use crate::client::shared::Shared;
 use crate::error::LockError;
@@ -11,17 +11,17 @@ use std::sync::atomic::{AtomicU8, AtomicU32, Ordering};
 use std::time::Duration;
 use tracing::span::Id;
 
-/// For so long, calls that have failed without a quorum are counted and not told. Smaller, and a service whose servers are gone
-/// writes nothing else to its log; larger, and it is known later.
+/// Time after a logged lack of quorum for which further failures are counted and not logged. Smaller: a service whose
+/// servers are gone logs little else. Larger: failures are logged later.
 const QUIET: Duration = Duration::from_secs(1);
 
-/// How a call comes to its lock, as far as it has come.
+/// Progress of a call on the way to its lock.
 #[derive(Debug, Default)]
 pub(super) struct Way {
     path: AtomicU8,
-    /// How many calls of the process stood before it in the line, and one more; zero when it did not stand there.
+    /// Number of local calls ahead of it in the local queue, plus one; zero if it did not wait there.
     rank: AtomicU32,
-    /// In which span the call was made, if in any.
+    /// Span in which the call was made, if any.
     outer: OnceLock<Id>,
 }
 
@@ -34,7 +34,7 @@ impl Way {
         self.rank.store(u32::try_from(others).unwrap_or(u32::MAX).saturating_add(1), Ordering::Relaxed);
     }
 
-    /// The call was made in the span `outer`.
+    /// Records the span in which the call was made.
     pub(super) fn is_within(&self, outer: Option<Id>) {
         if let Some(outer) = outer {
             // Each call is made once.
@@ -59,7 +59,7 @@ impl Way {
     }
 }
 
-/// A lock as it is called in what is told.
+/// Returns the name of a lock in spans and events.
 pub(crate) fn named<'k>(
     shared: &Shared,
     (key, mode): (&'k LockKey, Mode),
@@ -71,7 +71,7 @@ pub(crate) fn named<'k>(
     Named { key: shared.told(key), template, mode, file: line.file(), line: line.line() }
 }
 
-/// Tells that too few nodes agreed, if that is what `error` says, and unless it was told just now.
+/// Logs a lack of quorum if `error` is one, unless it was logged a moment ago.
 pub(crate) fn tell_no_quorum(shared: &Shared, lock: Named<'_>, error: &LockError) {
     let (LockError::NoQuorum { causes, .. } | LockError::Refused { causes, .. }) = error else { return };
     if let Some(times) = shared.without_quorum.times(shared.clock.now(), QUIET) {

@@ -1,4 +1,4 @@
-//! How a call comes into the line of a key.
+//! Entry of a call into the local queue of a key.
 
 use super::LocalQueue;
 use super::entry::{Entry, Superseded};
@@ -13,16 +13,17 @@ use crate::protocol::candidate::Wanted;
 use crate::time::clock::Instant;
 use std::sync::Arc;
 
-/// Where a call finds itself.
+/// Outcome of entering.
 pub(crate) enum Entered {
     First(LocalTurn),
     Behind(LocalWait),
-    /// Somebody here has the key, and the caller does not wait.
+    /// Another call of this process has the key, and the caller does not wait.
     Taken,
 }
 
 impl LocalQueue {
-    /// A turn for `parts` in this `mode`, which others may have as well or which are several names, in a line of its own.
+    /// Creates a separate local turn for `parts` in this `mode`, because other calls may have the lock as well, or
+    /// because it has several names.
     pub(crate) fn enter_beside(
         self: &Arc<Self>,
         (parts, mode): (&Parts, Mode),
@@ -30,13 +31,13 @@ impl LocalQueue {
         now: Instant,
     ) -> LocalTurn {
         for part in parts.iter() {
-            // The nodes would keep it from the call until whoever has left it idle hears of that.
+            // The nodes would refuse the call until the manager of the idle lock is notified.
             self.end_idle(part.name());
         }
         self.enter_with(Arc::new(Acquisition::of_parts(&self.shared, (parts, mode), wanted.ttl, now)), wanted, now)
     }
 
-    /// The same with that token.
+    /// Creates a separate local turn for the given token.
     pub(super) fn enter_with(
         self: &Arc<Self>,
         acquisition: Arc<Acquisition>,
@@ -51,10 +52,10 @@ impl LocalQueue {
         LocalTurn::new(self, acquisition)
     }
 
-    /// Whoever has the turn as `before` goes on as `after`. Who shares its lock stands in the line of its token.
+    /// Replaces `before` by `after` in its entry. A token of a shared lock has an entry under its own name.
     ///
     /// # Errors
-    /// [`Superseded`] when another call has the turn.
+    /// [`Superseded`] if another call has the turn.
     pub(super) fn go_on_as(&self, before: &Arc<Acquisition>, after: &Arc<Acquisition>) -> Result<(), Superseded> {
         let (line, next) = (before.line(), after.line());
         let mut shard = self.shard(&line);
@@ -70,10 +71,10 @@ impl LocalQueue {
         Ok(())
     }
 
-    /// Takes the turn for `key`, or a place behind whoever has it if the caller `waits`.
+    /// Takes the turn for `key`. If another call has it and the caller `waits`, joins the local queue.
     pub(crate) fn enter(self: &Arc<Self>, key: &LockKey, wanted: Wanted, waits: bool, now: Instant) -> Entered {
         let first = || Arc::new(Acquisition::of_key(&self.shared, key, wanted.ttl, now));
-        // Before the shard, so that they are woken after it.
+        // Declared before the shard, so that the calls are woken after its mutex is free.
         let (is_free, _seen, _superseded);
         let mut shard = self.shard(key.name());
         let planned = Planned::first(wanted.ttl, now);
@@ -86,7 +87,8 @@ impl LocalQueue {
         if entry.is_left() {
             if let Some((turn, before)) = self.take_left(&mut shard, first, key, wanted, now) {
                 drop(shard);
-                // Before this call asks any node. Whoever has begun to send the releases has sent them when this returns.
+                // Released before this call asks any node. If another thread has begun to send the releases, it has
+                // sent them when this returns.
                 if let Some(before) = before {
                     before.release();
                 }

@@ -1,15 +1,15 @@
-//! The line of one key: who has it here, and who waits.
+//! Local queue of one key: its present call, and the waiting calls.
 //!
-//! | state | how it is left |
+//! | state | transitions |
 //! |---|---|
-//! | *nobody*: there is no entry | a call enters, with a new token |
-//! | *taken*: one call has the turn | the turn ends: to *nobody* if no call waits, else to *taken* by the first that waits, with the same token or a new one |
-//! | *over*: the turn is taken, and its lease has run out | the first that waits supersedes it, or the next to enter when nobody waits: to *taken*, with a new token |
-//! | *idle*: the lock is held without a call, see [`idle`](super::idle) | a call enters, to *taken*; or it is given back, to *ending* |
-//! | *ending*: the releases of an idle lock are being sent | they are sent, to *nobody*; or a call enters, to *taken* with a new token |
+//! | *absent*: no entry | a call enters, with a new token |
+//! | *taken*: one call has the turn | the turn ends: to *taken* by the first waiting call, with the same or a new token; or to *absent* |
+//! | *over*: taken, but the lease has ended | the first waiting call, or the next one to enter, supersedes it: to *taken*, with a new token |
+//! | *idle*: the lock is held without a call, see [`idle`](super::idle) | a call enters: to *taken*; or the lock is released: to *ending* |
+//! | *ending*: the releases of an idle lock are being sent | they are sent: to *absent*; or a call enters: to *taken* with a new token |
 //!
-//! All changes of an entry are made here, by methods that neither send nor wake anything. A call that shares
-//! its lock with others stands in a line of its own, where no other call comes, and so does a permit that comes back for votes.
+//! The methods of this module make all changes of an entry. They neither send nor wake anything. A call for a shared
+//! lock has its own entry, which no other call enters, and so does a permit that returns for votes.
 
 use super::local_waiter::LocalWaiter;
 use crate::client::acquisition::{Acquisition, Calls};
@@ -18,47 +18,47 @@ use crate::time::clock::Instant;
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-/// One key that somebody here holds or wants.
+/// Entry of one key that a call of this process holds or wants.
 pub(super) struct Entry {
-    /// The token with which the process has the key or asks for it.
+    /// Token with which the process has the key or asks for it.
     acquisition: Arc<Acquisition>,
-    /// Those who wait. Boxed: there are many keys for which nobody does.
+    /// Waiting calls. Boxed: there are many keys without any.
     line: Option<Box<Line>>,
     standing: Standing,
-    /// How often calls have taken the lock over that was idle under this token.
+    /// Number of calls that have reused the idle lock under this token.
     retakes: u32,
-    /// When the watchdog should look at the token. It stands here because most tokens need no look, and to read it there would
-    /// cost more than all else that is done about them.
+    /// Time of the next check by the watchdog. It is stored here because most tokens need no check. Reading it from the
+    /// token would cost more than all other work on them.
     planned: Planned,
 }
 
-/// Those who wait, in the order in which they came.
+/// Waiting calls, in the order of their arrival.
 #[derive(Default)]
 struct Line {
     waiters: BTreeMap<u64, Arc<LocalWaiter>>,
     next_place: u64,
 }
 
-/// Who has what stands in an entry.
+/// State of the key in this process.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Standing {
     /// A call has the turn.
     Taken,
-    /// Nobody has the lock, which is among the idle ones until then.
+    /// The lock is idle.
     Idle { until: Instant },
-    /// Nobody has the lock, which is being given back.
+    /// The idle lock is being released.
     Ending,
 }
 
-/// Another call of this process has the turn, because the lease had run out.
+/// Error: another call of this process has taken the turn, because the lease had ended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Superseded;
 
-/// Who is next when a turn ends.
+/// Continuation after the end of a turn.
 pub(super) enum Next {
-    /// This call, which goes on with the token.
+    /// This call continues with the token.
     Passes(Arc<LocalWaiter>, Calls),
-    /// The token is to be released, and then [`Entry::succeed`] says who is next.
+    /// The token must be released; then [`Entry::succeed`] returns the next call.
     Releases,
 }
 
@@ -67,13 +67,13 @@ impl Entry {
         Self { acquisition, line: None, standing: Standing::Taken, retakes: 0, planned }
     }
 
-    /// The watchdog should look at the token as is `planned`, or before.
+    /// Schedules a check by the watchdog, at the time `planned` or earlier.
     pub(super) fn look_by(&mut self, planned: Planned) {
         self.planned = self.planned.or(planned);
     }
 
-    /// Looks at the token if that may be done at `now`, and puts it to those that are `due` if it is. Returns when to look the
-    /// next time.
+    /// Checks the token if a check may be made at `now`, and adds it to `due` if it needs an action. Returns the time
+    /// of the next check.
     pub(super) fn look(&mut self, now: Instant, due: &mut Vec<Due>) -> Planned {
         if self.planned.from <= now {
             self.planned = schedule::look(&self.acquisition, now, due);
@@ -81,37 +81,38 @@ impl Entry {
         self.planned
     }
 
-    /// The token with which the process has the key or asks for it.
+    /// Returns the token with which the process has the key or asks for it.
     pub(super) const fn acquisition(&self) -> &Arc<Acquisition> {
         &self.acquisition
     }
 
-    /// Whether the turn is that of `acquisition`.
+    /// Returns `true` if the turn belongs to `acquisition`.
     pub(super) fn is_of(&self, acquisition: &Arc<Acquisition>) -> bool {
         Arc::ptr_eq(&self.acquisition, acquisition)
     }
 
-    /// Whether nobody waits in line.
+    /// Returns `true` if no call waits.
     pub(super) fn is_alone(&self) -> bool {
         self.line.is_none()
     }
 
-    /// Whether no call has the turn.
+    /// Returns `true` if no call has the turn.
     pub(super) fn is_left(&self) -> bool {
         self.standing != Standing::Taken
     }
 
-    /// Whether a call has the lock alone or wants it so: not one that has gone on as a reader since, with nobody behind it.
+    /// Returns `true` if a call holds the lock exclusively or wants it so. A downgraded lock without waiting calls is
+    /// not exclusive.
     pub(super) fn is_in_the_way_of_readers(&self) -> bool {
         !self.is_left() && (!self.is_alone() || !self.acquisition.mode().is_shared())
     }
 
-    /// Whether the lock is being given back, and its releases may not have been sent.
+    /// Returns `true` if the lock is being released, and its releases may not have been sent.
     pub(super) fn is_ending(&self) -> bool {
         self.standing == Standing::Ending
     }
 
-    /// Until when the lock is idle, if it is.
+    /// Returns the end of the idle time, if the lock is idle.
     pub(super) const fn idle_until(&self) -> Option<Instant> {
         match self.standing {
             Standing::Idle { until } => Some(until),
@@ -119,17 +120,17 @@ impl Entry {
         }
     }
 
-    /// How often calls have taken the lock over that was idle under this token.
+    /// Returns the number of calls that have reused the idle lock under this token.
     pub(super) const fn retakes(&self) -> u32 {
         self.retakes
     }
 
-    /// The lock is idle from now on `until` then, and nobody waits.
+    /// Makes the lock idle `until` then. No call waits.
     pub(super) const fn leave_idle(&mut self, until: Instant) {
         self.standing = Standing::Idle { until };
     }
 
-    /// The lock, if it is idle, is being given back from now on. Returns until when it would have been.
+    /// Marks an idle lock as being released. Returns the former end of its idle time.
     pub(super) const fn end(&mut self) -> Option<Instant> {
         let until = self.idle_until();
         if until.is_some() {
@@ -138,24 +139,24 @@ impl Entry {
         until
     }
 
-    /// A call has the turn of a lock that was left, with the same token.
+    /// Gives the idle lock to a call, with the same token.
     pub(super) const fn take(&mut self) {
         (self.standing, self.retakes) = (Standing::Taken, self.retakes.saturating_add(1));
     }
 
-    /// A call has the turn of a lock that was left, with a token of its own.
+    /// Gives the idle lock to a call, with a new token.
     pub(super) fn take_with(&mut self, acquisition: Arc<Acquisition>) {
         self.standing = Standing::Taken;
         self.go_on_as(acquisition);
     }
 
-    /// Whether a call that enters can take the turn from whoever has it: for the nodes, that one is gone. Others may have to
-    /// be woken when no mutex is held any more.
+    /// Returns `true` if an entering call can take the turn, because the lease of its owner has ended. The returned
+    /// calls must be woken after every mutex is free.
     pub(super) fn is_free(&self) -> (bool, Calls) {
         if self.is_alone() { self.acquisition.is_over() } else { (false, Calls::default()) }
     }
 
-    /// Takes a place at the end of the line. Returns its number, and how many are before it.
+    /// Adds a waiting call at the end. Returns its place, and the number of calls before it.
     pub(super) fn join(&mut self, waiter: Arc<LocalWaiter>) -> (u64, usize) {
         let Line { waiters, next_place } = self.line.get_or_insert_default().as_mut();
         let (place, others) = (*next_place, waiters.len());
@@ -164,7 +165,7 @@ impl Entry {
         (place, others)
     }
 
-    /// The call of `waiter` leaves its `place` in the line, if it still has that: the line may be another one by now.
+    /// Removes the call of `waiter` from its `place`, if it is still there. The queue may be a new one by now.
     pub(super) fn leave(&mut self, place: u64, waiter: &Arc<LocalWaiter>) {
         if self.line.as_ref().and_then(|line| line.waiters.get(&place)).is_some_and(|other| Arc::ptr_eq(other, waiter))
         {
@@ -172,12 +173,12 @@ impl Entry {
         }
     }
 
-    /// Who waits first.
+    /// Returns the first waiting call.
     fn first(&self) -> Option<&Arc<LocalWaiter>> {
         self.line.as_ref()?.waiters.values().next()
     }
 
-    /// Takes one of those who wait out of the line, which is kept only while there are any.
+    /// Removes a waiting call from the queue, which exists only while there are any.
     fn take_out(
         &mut self,
         take: impl FnOnce(&mut BTreeMap<u64, Arc<LocalWaiter>>) -> Option<Arc<LocalWaiter>>,
@@ -194,8 +195,8 @@ impl Entry {
         self.take_out(|waiters| Some(waiters.pop_first()?.1))
     }
 
-    /// Takes the call of `waiter` out of the line, if it is the first and the lease of whoever has the turn has run out.
-    /// Others may have to be woken when no mutex is held any more.
+    /// Removes the call of `waiter` from the queue, if it is the first and the lease of the present owner has ended.
+    /// The returned calls must be woken after every mutex is free.
     pub(super) fn leave_to_supersede(&mut self, waiter: &Arc<LocalWaiter>) -> (bool, Calls) {
         if !self.first().is_some_and(|first| Arc::ptr_eq(first, waiter)) {
             return (false, Calls::default());
@@ -207,17 +208,17 @@ impl Entry {
         (is_over, calls)
     }
 
-    /// The turn is that of `acquisition` from now on, although the one before has not ended.
+    /// Gives the turn to `acquisition`, although the previous turn has not ended.
     pub(super) fn supersede(&mut self, acquisition: &Arc<Acquisition>) -> Calls {
         let calls = self.acquisition.supersede();
         self.go_on_as(Arc::clone(acquisition));
         calls
     }
 
-    /// Whoever has the turn as `before` goes on as `after`.
+    /// Replaces the token `before` of the present turn by `after`.
     ///
     /// # Errors
-    /// [`Superseded`] when another call has the turn.
+    /// [`Superseded`] if another call has the turn.
     pub(super) fn replace(&mut self, before: &Arc<Acquisition>, after: &Arc<Acquisition>) -> Result<(), Superseded> {
         if !self.is_of(before) {
             return Err(Superseded);
@@ -226,25 +227,26 @@ impl Entry {
         Ok(())
     }
 
-    /// The turn ends, or was not taken by whom it was passed to.
+    /// Decides about the end of a turn, or about a turn that its next call did not take.
     pub(super) fn next(&mut self) -> Next {
         let calls = self.first().and_then(|first| self.acquisition.pass(first.wanted));
         calls.and_then(|calls| Some(Next::Passes(self.take_first()?, calls))).unwrap_or(Next::Releases)
     }
 
-    /// The token was released: the first call in line has the turn, with a new one. `None` when no call waits.
+    /// Gives the turn to the first waiting call with a new token, after the old one was released. Returns `None` if no
+    /// call waits.
     pub(super) fn succeed(&mut self) -> Option<(Arc<LocalWaiter>, Arc<Acquisition>)> {
         let waiter = self.take_first()?;
         self.go_on_as(Arc::new(self.acquisition.successor(waiter.wanted.ttl)));
         Some((waiter, Arc::clone(&self.acquisition)))
     }
 
-    /// The process has the key by another token from now on.
+    /// Changes the token of the process for the key.
     fn go_on_as(&mut self, acquisition: Arc<Acquisition>) {
         (self.acquisition, self.retakes) = (acquisition, 0);
     }
 
-    /// Those who wait, no longer in line.
+    /// Removes and returns all waiting calls.
     pub(super) fn close(&mut self) -> (Arc<Acquisition>, Vec<Arc<LocalWaiter>>) {
         (
             Arc::clone(&self.acquisition),

@@ -1,28 +1,28 @@
-//! How the names of lines are hashed.
+//! Hashing of the names of local queues.
 
 use crate::client::shared::Shared;
 
-/// Keys may come from outside, and must not be able to meet in one place on purpose.
+/// Random hashing: keys may come from outside, and attackers must not be able to make them collide.
 #[cfg(not(any(test, feature = "testing")))]
 pub(super) type Hashing = std::hash::RandomState;
 
 #[cfg(any(test, feature = "testing"))]
 pub(super) use self::in_tests::Hashing;
 
-/// How a manager hashes.
+/// Returns the hashing of a manager.
 #[cfg(not(any(test, feature = "testing")))]
 pub(super) fn of(_shared: &Shared) -> Hashing {
     Hashing::new()
 }
 
-/// How a manager hashes: in the same way in every run where that has to be the same, and otherwise by chance.
+/// Returns the hashing of a manager: deterministic if runs must be repeatable, and random otherwise.
 #[cfg(any(test, feature = "testing"))]
 pub(super) fn of(shared: &Shared) -> Hashing {
     #[cfg(feature = "testing")]
     let is_replayed = shared.is_replayed;
     #[cfg(not(feature = "testing"))]
     let (is_replayed, _) = (false, shared);
-    // The simulation runs in tests, and so are all managers of tests.
+    // Simulations are tests, and so are all managers in tests.
     if is_replayed || cfg!(test) { Hashing::SameInEveryRun } else { Hashing::ByChance(std::hash::RandomState::new()) }
 }
 
@@ -32,14 +32,14 @@ mod in_tests {
     use crate::lock::reserved::REGISTER;
     use std::hash::{BuildHasher, DefaultHasher, Hasher, RandomState};
 
-    /// How many digits of a token say how many tokens this process has made before.
+    /// Number of digits of a token that count the tokens of this process.
     const NUMBER: usize = 8;
 
     #[derive(Clone, Debug)]
     pub(crate) enum Hashing {
-        /// Keys may come from outside, and must not be able to meet in one place on purpose.
+        /// Random hashing: keys may come from outside, and attackers must not be able to make them collide.
         ByChance(RandomState),
-        /// The same order in every run of a simulation, or of a seed.
+        /// Equal order in every run of a simulation, or of a seed.
         SameInEveryRun,
     }
 
@@ -54,8 +54,8 @@ mod in_tests {
         }
     }
 
-    /// The line of a reader is called by its token, in which stands how many tokens this process has made before, for whatever
-    /// test. That number is left out where the order has to be the same.
+    /// Hasher of queue names. The queue of a reader has the name of its token, which contains a counter of all tokens
+    /// of this process, across tests. If the order must be deterministic, the hash omits that counter.
     #[derive(Debug)]
     pub(crate) struct LineHasher {
         hasher: DefaultHasher,

@@ -1,21 +1,22 @@
-//! Idle locks: held for the nodes, and without a call in this process, until the next one comes.
+//! Idle locks: held at the nodes, and without a call in this process, until the next call arrives.
 //!
-//! What may become idle is decided in `protocol/candidate/idling`, and what is worth it in `protocol/keeping`. Here is what
-//! happens to the entry of the key, and why two of these never get into each other's way:
+//! `protocol/candidate/idling` decides which locks may become idle, and `protocol/keeping` which are worth it. This
+//! module changes the entries of their keys. Four operations never conflict:
 //!
-//! 1. *Keep*: the turn of a call ends, and nobody waits. Under the mutex of the line, the token agrees, the entry becomes
-//!    idle, and the watchdog will look at it in time.
-//! 2. *Retake*: a call enters. Under the same mutex, the token is asked again, and the call has the turn; no node hears of
-//!    it. A token that does not agree is given back, and the call begins with one of its own.
-//! 3. *Recall*: others want the lock. The token is told first, and only then the entry is looked at: whoever keeps the token
-//!    before that look is seen by it, and whoever keeps it later asks a token that knows.
-//! 4. *End*: its time is over, there are too many, the manager is shut down or has no handle any more. After a shutdown, or
-//!    without a handle, nothing becomes idle; so whatever is, when all parts of the lines have been looked at, is gone. What
-//!    another thread has begun to give back is released as well, so that a shutdown waits for the answers to that, too.
+//! 1. *Keep*: the turn of a call ends, and no call waits. Under the mutex of the shard, the token agrees, the entry
+//!    becomes idle, and the watchdog is scheduled.
+//! 2. *Retake*: a call enters. Under the same mutex, the token is asked again, and the call gets the turn without a
+//!    command. If the token does not agree, it is released, and the call begins with its own token.
+//! 3. *Recall*: other processes want the lock. The token is informed first, and the entry is examined afterwards. A
+//!    *keep* before that examination is seen by it, and a later *keep* asks a token that knows of the waiter.
+//! 4. *End*: the idle time is over, there are too many idle locks, or the manager was shut down or has no handle. After
+//!    a shutdown, or without a handle, no lock becomes idle. So after all shards have been examined, none is idle. The
+//!    locks that another thread has begun to release are released as well, so that a shutdown also waits for their
+//!    answers.
 //!
-//! A token that is given back stays in its entry until its releases are sent. A call that enters in between takes the entry
-//! over at once, and sees to the releases itself before it asks the nodes: a call that does not wait must not fail for a
-//! lock that nobody uses.
+//! A token stays in its entry until its releases are sent. A call that enters in between takes the entry over at once,
+//! and sends the releases itself before it asks the nodes. A call that does not wait must not fail because of a lock
+//! that no call uses.
 
 #[cfg(test)]
 mod tests;
@@ -35,35 +36,35 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
-/// The part of the lines has been chosen by the rest.
+/// Divisor for the hash within a shard, because the remainder has chosen the shard.
 const PARTS: u64 = SHARDS as u64;
 
-/// What the nodes still say of a token that was recalled is no reason to release it once more, for so long. Smaller, some
-/// needless commands; larger, a release that went astray is made good later.
+/// Time for which messages about a recalled token do not cause another release. Smaller: some needless commands.
+/// Larger: a lost release is repaired later.
 const PARKED: Duration = Duration::from_secs(1);
 
 impl LocalQueue {
-    /// Calls want their locks to be idle after them, from now on.
+    /// Records that calls want their locks to become idle.
     pub(crate) fn linger(&self) {
         if !self.idling.is_wanted.load(Ordering::Relaxed) {
             self.idling.is_wanted.store(true, Ordering::Relaxed);
-            // Whoever wants an idle lock has to be heard.
+            // The process must be notified when other processes want an idle lock.
             self.shared.listen();
         }
     }
 
-    /// Whether the locks of any call linger here, so that those of other processes may do so, too.
+    /// Returns `true` if the locks of any call linger here, because those of other processes may do so, too.
     pub(crate) fn lingers(&self) -> bool {
         !self.shared.policy.linger.is_zero() || self.idling.is_wanted.load(Ordering::Relaxed)
     }
 
-    /// How many locks were kept, taken over, recalled by others and given back unasked.
+    /// Returns the numbers of locks that were kept, reused, recalled by other processes, and released unasked.
     pub(crate) fn idle_counters(&self) -> [u64; 4] {
         let Idling { kept, retaken, recalled, expired, .. } = &self.idling;
         [kept, retaken, recalled, expired].map(|counter| counter.load(Ordering::Relaxed))
     }
 
-    /// The turn of a call with `acquisition` ends, and nobody waits in line. Whether the lock stays held without a call.
+    /// Tries to leave the lock idle at the end of a call's turn, when no call waits. Returns `true` if it stays held.
     pub(super) fn keep(self: &Arc<Self>, acquisition: &Arc<Acquisition>) -> bool {
         let is_possible = self.idling.is_wanted.load(Ordering::Relaxed) && self.shared.policy.max_idle > 0;
         if !is_possible || !acquisition.lingers() {
@@ -81,16 +82,17 @@ impl LocalQueue {
         true
     }
 
-    /// Whether nothing becomes idle any more.
+    /// Returns `true` if no lock may become idle any longer.
     fn is_ending(&self) -> bool {
         let has_ended = self.shared.is_closed() || self.idling.has_no_handle.load(Ordering::Acquire);
         has_ended && self.shared.rules.apply(Rule::HandlesReturnIdle)
     }
 
-    /// Gives back the lock whose idle time ends first in some part of the lines, another part each time.
+    /// Releases the idle lock whose time ends first in one shard, in another shard each time.
     ///
-    /// The limit counts for all parts together: keys are spread by chance, and a limit for each part would give some back
-    /// while there is room in others. That it is not the first of all parts saves a mutex that all calls would meet at.
+    /// The limit applies to all shards together. Keys are distributed randomly, and with a limit for each shard, some
+    /// locks would be released while others have room. Choosing the first of one shard instead of all avoids a mutex
+    /// that all calls would need.
     fn make_room(&self) {
         for _ in 0..self.shards.len() {
             let part = self.idling.next_part.fetch_add(1, Ordering::Relaxed) % self.shards.len();
@@ -101,8 +103,8 @@ impl LocalQueue {
         }
     }
 
-    /// A call takes the turn of a lock that was left: with the same token, if it can have that as it is. Otherwise it goes
-    /// on with a token of its own, the `first`, and what is returned has to be released before any node is asked.
+    /// Gives an idle lock to an entering call: with the same token, if the call can use it unchanged. Otherwise, the
+    /// call gets a new token, the `first`, and the returned token must be released before any node is asked.
     pub(super) fn take_left(
         self: &Arc<Self>,
         shard: &mut Shard,
@@ -134,13 +136,13 @@ impl LocalQueue {
         Some((LocalTurn::new(self, own), Some(acquisition)))
     }
 
-    /// A lock is idle no more, for a reason that is counted.
+    /// Records that a lock is not idle any longer, with a counter for the reason.
     fn not_idle(&self, counter: &AtomicU64) {
         self.idling.count.fetch_sub(1, Ordering::Relaxed);
         counter.fetch_add(1, Ordering::Relaxed);
     }
 
-    /// The lock called `name` is idle no more, because others want it.
+    /// Records that the lock called `name` is not idle any longer, because other processes want it.
     fn recalled(&self, shard: &mut Shard, name: &str, now: Instant) {
         let retakes = shard.entries.get(name).map_or(0, Entry::retakes);
         if let Some(habit) = shard.idle.habit(self.hash(name) / PARTS, self.most_idle_in_part(), now) {
@@ -152,14 +154,15 @@ impl LocalQueue {
         self.not_idle(&self.idling.recalled);
     }
 
-    /// How many locks may be idle in each part of the lines, were keys spread evenly.
+    /// Returns the number of idle locks in each shard if keys were distributed evenly.
     fn most_idle_in_part(&self) -> usize {
         self.shared.policy.max_idle.div_ceil(self.shards.len())
     }
 
-    /// The lock of `acquisition` is wanted `by` another token. Whether it was idle; then it is given back.
+    /// Handles the wish of another token `by` for the lock of `acquisition`. If the lock is idle, releases it and
+    /// returns `true`.
     pub(crate) fn recall(&self, acquisition: &Arc<Acquisition>, by: OwnerToken) -> bool {
-        // Most notices are about locks that calls have, and find nothing idle.
+        // Most notifications are about locks that calls use, and find no idle lock.
         if self.idling.count.load(Ordering::Relaxed) == 0 {
             return false;
         }
@@ -178,7 +181,7 @@ impl LocalQueue {
         true
     }
 
-    /// A call of this process wants to share the lock called `name` with others: it is given back, if it is idle.
+    /// Releases the lock called `name` if it is idle, because a call of this process wants to share it.
     pub(crate) fn end_idle(&self, name: &str) {
         if self.idling.count.load(Ordering::Relaxed) == 0 {
             return;
@@ -187,13 +190,14 @@ impl LocalQueue {
         self.give_back(ended.as_slice());
     }
 
-    /// Nobody can call the manager any more, although some of its locks may still be held.
+    /// Records that the last handle of the manager was dropped, although some of its locks may still be held.
     pub(crate) fn without_handle(&self) {
         self.idling.has_no_handle.store(true, Ordering::Release);
         self.give_back_all();
     }
 
-    /// Gives back all that is idle. When this returns, all releases of such locks are sent, whoever has begun with them.
+    /// Releases all idle locks. When this returns, all their releases are sent, even those that another thread has
+    /// begun.
     pub(super) fn give_back_all(&self) {
         if self.idling.is_wanted.load(Ordering::Relaxed) && self.shared.rules.apply(Rule::HandlesReturnIdle) {
             for shard in &self.shards {
@@ -210,7 +214,7 @@ impl LocalQueue {
         }
     }
 
-    /// Releases the locks whose idle time has come to its end, for which nobody has asked.
+    /// Releases idle locks whose time has ended without a request from others.
     pub(super) fn give_back(&self, ended: &[Arc<Acquisition>]) {
         for acquisition in ended {
             self.not_idle(&self.idling.expired);
@@ -218,7 +222,7 @@ impl LocalQueue {
         }
     }
 
-    /// Sends the releases of a token that is not idle any more, then its entry goes, unless a call has it by now.
+    /// Sends the releases of a token that was idle. Then removes its entry, unless a call has it by now.
     fn release_ended(&self, acquisition: &Arc<Acquisition>) {
         acquisition.release();
         let name = acquisition.key().name();
@@ -230,8 +234,8 @@ impl LocalQueue {
 }
 
 impl Shard {
-    /// Leaves the lock of `acquisition` without a call, if it may be and is worth it. Until when; and those who are to be
-    /// woken when no mutex is held any more.
+    /// Leaves the lock of `acquisition` idle, if that is allowed and worth it. Returns the end of the idle time, and
+    /// the calls to wake after every mutex is free.
     fn keep(
         &mut self,
         local: &LocalQueue,
@@ -246,7 +250,8 @@ impl Shard {
         if !is_worth_it || local.is_ending() {
             return None;
         }
-        // Before the token agrees: whoever tells it later of others, and then looks whether anything is idle, sees this.
+        // Before the token agrees: a recall informs the token first and then examines this counter, so it sees the new
+        // value.
         local.idling.count.fetch_add(1, Ordering::Relaxed);
         let Some((until, calls)) = acquisition.keep(now) else {
             local.idling.count.fetch_sub(1, Ordering::Relaxed);
@@ -259,7 +264,7 @@ impl Shard {
         Some((until, calls))
     }
 
-    /// The entry of an idle lock is about to end: its token is to be released.
+    /// Prepares the end of an idle lock: its token must be released.
     fn end(&mut self, name: &str) -> Option<Arc<Acquisition>> {
         let entry = self.entries.get_mut(name)?;
         let until = entry.end()?;
@@ -268,18 +273,18 @@ impl Shard {
         Some(acquisition)
     }
 
-    /// Ends the entry whose idle time ends first.
+    /// Ends the idle lock whose time ends first.
     fn end_oldest(&mut self) -> Option<Arc<Acquisition>> {
         let (_, name) = self.idle.first()?;
         self.end(&name)
     }
 
-    /// The locks that are being given back.
+    /// Returns the idle locks that are being released.
     fn ending(&self) -> impl Iterator<Item = &Arc<Acquisition>> {
         self.entries.values().filter(|entry| entry.is_ending()).map(Entry::acquisition)
     }
 
-    /// Ends the idle entries whose time is over at `now`.
+    /// Ends the idle locks whose time is over at `now`.
     pub(super) fn end_overdue(&mut self, now: Instant) -> Vec<Arc<Acquisition>> {
         let mut ended = Vec::new();
         while let Some((_, name)) = self.idle.first().filter(|(until, _)| *until <= now) {

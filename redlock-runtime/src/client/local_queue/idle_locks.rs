@@ -1,4 +1,4 @@
-//! What is known of the idle locks of a manager: of all together, and of those in one part of its lines.
+//! Data about the idle locks of a manager: of all together, and of those in one shard.
 
 use crate::protocol::keeping::{Breaker, Habit, Habits};
 use crate::time::clock::Instant;
@@ -6,26 +6,27 @@ use std::collections::BTreeSet;
 use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 
-/// For how many keys each part of the lines remembers at least how they are used: 4096 in all, in 40 bytes each. Fewer, and
-/// keys are forgotten before they are used again; more, and more memory.
+/// Minimum number of keys whose use each shard remembers: 4096 in total, with 40 bytes each. Smaller: keys are
+/// forgotten before they are used again. Larger: more memory.
 const LEAST_HABITS: usize = 64;
 
-/// And for so many for each lock that may be idle. Fewer, and locks are not kept although there is room for them.
+/// Number of remembered keys for each lock that may be idle. Smaller: locks are not kept although there is room for
+/// them.
 const HABITS_PER_IDLE: usize = 4;
 
-/// What all idle locks of a manager have in common.
+/// Shared data about all idle locks of a manager.
 #[derive(Debug, Default)]
 pub(super) struct Idling {
-    /// Whether any call has ever wanted its lock to be idle: most managers save themselves all the rest.
+    /// Set when any call has ever wanted its lock to become idle. Most managers skip everything else.
     pub(super) is_wanted: AtomicBool,
-    /// Whether nobody can call the manager any more.
+    /// Set when the last handle of the manager was dropped.
     pub(super) has_no_handle: AtomicBool,
-    /// How many locks are idle.
+    /// Number of idle locks.
     pub(super) count: AtomicUsize,
-    /// The part of the lines that gives back a lock when there are too many.
+    /// Next shard that releases a lock when there are too many.
     pub(super) next_part: AtomicUsize,
     breaker: Mutex<Breaker>,
-    /// Until when nothing new is kept, in milliseconds of the clock.
+    /// End of the pause in which no further lock becomes idle, in milliseconds of the clock.
     paused_until: AtomicU64,
     pub(super) kept: AtomicU64,
     pub(super) retaken: AtomicU64,
@@ -38,43 +39,43 @@ impl Idling {
         now.millis() < self.paused_until.load(Ordering::Relaxed)
     }
 
-    /// A lock was recalled that had been taken over so often. Until when nothing new is kept, if that begins now.
+    /// Records the recall of a lock that was reused `retakes` times. If a pause begins now, returns its end.
     pub(super) fn recalled(&self, retakes: u32, now: Instant) -> Option<Instant> {
-        // No code that can panic runs under this mutex.
+        // Code under this mutex cannot panic.
         let until = self.breaker.lock().unwrap_or_else(PoisonError::into_inner).recalled(retakes, now)?;
         self.paused_until.store(until.millis(), Ordering::Relaxed);
         Some(until)
     }
 }
 
-/// The idle locks of one part of the lines.
+/// Idle locks of one shard.
 #[derive(Default)]
 pub(super) struct IdleLocks {
-    /// Until when each is idle, and its key, in the order in which their time ends.
+    /// End of the idle time and key of each lock, in the order of the ends.
     order: BTreeSet<(Instant, Arc<str>)>,
-    /// Made for the first key that might be kept.
+    /// Created for the first key that might be kept.
     habits: Option<Habits>,
 }
 
 impl IdleLocks {
-    /// How the key with this `hash` is used, of which nothing tells that it is in this part of the lines. As many as `most` may
-    /// be idle in it.
+    /// Returns the recent use of the key with this `hash`, without the part that chose the shard. Up to `most` locks
+    /// may be idle in the shard.
     pub(super) fn habit(&mut self, hash: u64, most: usize, now: Instant) -> Option<&mut Habit> {
         let keys = most.saturating_mul(HABITS_PER_IDLE).max(LEAST_HABITS);
         self.habits.get_or_insert_with(|| Habits::of_keys(keys)).of(hash, now)
     }
 
-    /// The lock of the key called `name` is idle until then.
+    /// Adds the lock of the key called `name`.
     pub(super) fn add(&mut self, name: Arc<str>, until: Instant) {
         self.order.insert((until, name));
     }
 
-    /// The lock of the key called `name`, which was idle until then, is so no more.
+    /// Removes the lock of the key called `name`, which was idle until then.
     pub(super) fn remove(&mut self, name: Arc<str>, until: Instant) {
         self.order.remove(&(until, name));
     }
 
-    /// The key whose time ends first.
+    /// Returns the key whose idle time ends first.
     pub(super) fn first(&self) -> Option<(Instant, Arc<str>)> {
         self.order.first().cloned()
     }

@@ -1,22 +1,23 @@
-//! The turn of one call for one key, and how it goes from one call to the next.
+//! Local turn: the right of one call to act for a key, and its transfer from one call to the next.
 //!
-//! When a turn ends:
+//! At the end of a turn:
 //!
-//! 1. *The lock passes on* to the first call in line that is still there, with the same token, as long as
-//!    `protocol/candidate/passing` allows it. No node hears of it.
-//! 2. *Otherwise the token is released.* The entry names it until all its releases are sent, so that a wake-up about it
-//!    finds it, and so that nobody else here asks the nodes before: commands stay in order.
-//! 3. *Then the first call in line* that is still there has the turn with a new token, and asks the nodes for itself.
-//! 4. *With nobody in line* the entry goes; or the lock stays held without a call ([`idle`](super::idle)), if the turn has
-//!    just been dropped and its call wanted that.
+//! 1. *The lock passes on* to the first waiting call that is still there, with the same token, as long as
+//!    `protocol/candidate/passing` allows it. No command is sent.
+//! 2. *Otherwise the token is released.* The entry contains it until all its releases are sent. Wake-ups about it still
+//!    find it, and no other call of the process asks the nodes before: commands stay in order.
+//! 3. *Then the first waiting call* that is still there gets the turn with a new token, and asks the nodes.
+//! 4. *If no call waits*, the entry is removed. Or the lock becomes idle ([`idle`](super::idle)), if the turn has just
+//!    been dropped and its call wanted that.
 //!
-//! Calls that share a lock may wait for what one of them gets ([`together`](super::together)): it *founds* a token for all of
-//! them, and should it go before it has the lock, the next one goes on in its place.
+//! Calls that share a lock may wait for the result of one of them ([`together`](super::together)). This call *founds* a
+//! token for all of them. If it ends before it gets the lock, the next call takes its place.
 //!
-//! A permit stands in a line of its own, and passes on to the calls that wait for permits of its key ([`passing_permits`](super::passing_permits)).
+//! A permit has its own entry, and passes to the calls that wait for permits of its key
+//! ([`passing_permits`](super::passing_permits)).
 //!
-//! At any of these, another call may have superseded the turn, because its lease had run out. Then the token is released,
-//! and the entry is none of our business any more.
+//! At any of these steps, another call may have superseded the turn, because its lease had ended. Then the token is
+//! released, and the turn does not change the entry.
 
 use super::LocalQueue;
 use super::entry::{Entry, Next, Superseded};
@@ -26,23 +27,23 @@ use std::fmt;
 use std::sync::Arc;
 use std::time::Duration;
 
-/// Held by one call at a time. Dropped, it ends.
+/// Local turn of one call at a time. The turn ends on drop.
 pub(crate) struct LocalTurn {
     local: Arc<LocalQueue>,
     acquisition: Arc<Acquisition>,
-    /// Its number among the turns of the token.
+    /// Number of the turn among the turns of the token.
     turn: u32,
     pub(super) role: Role,
 }
 
-/// What follows when a turn is dropped.
+/// Effect of dropping a turn.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Role {
-    /// It ends.
+    /// The turn ends.
     Own,
-    /// Other calls wait for what this one gets, to share it: the next of them goes on with it.
+    /// Other calls wait for the result, to share the lock: the next of them takes over.
     Founds,
-    /// Nothing: it ends with the last of the calls that have the lock together.
+    /// No effect: the turn ends with the last of the calls that share the lock.
     LeftToMembers,
 }
 
@@ -52,35 +53,35 @@ impl LocalTurn {
         Self::numbered(local, acquisition, turn)
     }
 
-    /// That with this number.
+    /// Creates the turn with this number.
     pub(super) fn numbered(local: &Arc<LocalQueue>, acquisition: Arc<Acquisition>, turn: u32) -> Self {
         Self { local: Arc::clone(local), acquisition, turn, role: Role::Own }
     }
 
-    /// The same for a call that others wait for.
+    /// Creates the turn of a call that others wait for.
     pub(super) fn founding(local: &Arc<LocalQueue>, acquisition: Arc<Acquisition>, turn: u32) -> Self {
         let mut turn = Self::numbered(local, acquisition, turn);
         turn.role = Role::Founds;
         turn
     }
 
-    /// The token with which the process has the key or asks for it.
+    /// Returns the token with which the process has the key or asks for it.
     pub(crate) fn acquisition(&self) -> &Acquisition {
         &self.acquisition
     }
 
-    /// The same with the number of this turn, for whoever looks at the turn from elsewhere.
+    /// Returns the token together with the number of this turn, for observers.
     pub(crate) fn shared(&self) -> (Arc<Acquisition>, u32) {
         (Arc::clone(&self.acquisition), self.turn)
     }
 
-    /// Goes on with another token, after the one before was released. That one is released in any case.
+    /// Continues with another token, after the previous one was released. The release happens in any case.
     ///
     /// # Errors
-    /// [`Superseded`] when another call has the turn.
+    /// [`Superseded`] if another call has the turn.
     pub(crate) fn change(&mut self, acquisition: Acquisition) -> Result<(), Superseded> {
         let acquisition = Arc::new(acquisition);
-        // Before the entry names another one: until then, a wake-up about the token finds it.
+        // Before the entry is changed, so that a wake-up about the token still finds it.
         self.acquisition.release();
         self.local.go_on_as(&self.acquisition, &acquisition)?;
         if self.role == Role::Founds {
@@ -90,39 +91,39 @@ impl LocalTurn {
         Ok(())
     }
 
-    /// Shares the lock with others from now on, unless the turn has ended.
+    /// Downgrades the lock to a shared one, unless the turn has ended.
     pub(crate) fn lower(&self) {
         let note = || {
             #[cfg(feature = "testing")]
             self.local.shared.stays.lower(*self.acquisition.token(), self.turn);
         };
         if self.acquisition.lower(self.turn, note) {
-            // Nodes that could not be told are asked soon.
+            // Nodes that could not be informed are asked soon.
             self.local.look_at(&self.acquisition);
         }
     }
 
-    /// Whether the turn has ended; what it had may be another call's by now.
+    /// Returns `true` if the turn has ended. Another call may have the token by now.
     pub(crate) fn has_ended(&self) -> bool {
         self.acquisition.turn() != self.turn
     }
 
-    /// The key of a window is free again when the turn ends.
+    /// Frees the key of a window when the turn ends.
     pub(crate) fn reopen_window(&self) {
         self.acquisition.reopen_window(self.turn);
     }
 
-    /// Ends the turn: passes the lock on, or gives it back. There are answers to wait for only when it was given back.
+    /// Ends the turn: passes the lock on, or releases it. Returns the pending answers if it was released.
     pub(crate) fn end(&self) -> Option<ConfirmedRelease> {
         let mut released = None;
         self.end_with(false, |acquisition| released = Some(acquisition.release_confirmed()));
         released
     }
 
-    /// Ends the turn and leaves the lock with the nodes. Returns the token that they have it under: one that they do not
-    /// know when there is no lock to leave.
+    /// Ends the turn and leaves the lock at the nodes. Returns the token under which they store it. Without a lock to
+    /// leave, the nodes do not know that token.
     pub(crate) fn detach(&self) -> OwnerToken {
-        // What was given back before may be another call's by now.
+        // If the lock was released before, another call may have it by now.
         if self.has_ended() {
             return self.local.shared.new_token();
         }
@@ -131,8 +132,8 @@ impl LocalTurn {
         *self.acquisition.token()
     }
 
-    /// Passes the lock on if that may be, or leaves it idle if it `may_linger`; otherwise lets `release` give the token back,
-    /// and the next call has the turn.
+    /// Passes the lock on if possible, or leaves it idle if it `may_linger`. Otherwise, lets `release` release the
+    /// token, and gives the turn to the next call.
     fn end_with(&self, may_linger: bool, release: impl FnOnce(&Acquisition)) {
         #[cfg(feature = "testing")]
         self.local.shared.stays.end(*self.acquisition.token(), self.turn);
@@ -146,14 +147,14 @@ impl LocalTurn {
         self.succeed();
     }
 
-    /// Whether a call in line has the lock now.
+    /// Passes the lock on. Returns `true` if a waiting call got it.
     fn passes_on(&self) -> bool {
         if self.acquisition.is_permit() {
             return self.local.passes_permit_on(&self.acquisition);
         }
         while let Some(Next::Passes(waiter, calls)) = self.next() {
             let is_handed = waiter.hand(&self.acquisition);
-            // What is told of this turn is none of the next one's business.
+            // Events of this turn do not concern the next one.
             drop(calls);
             if is_handed {
                 return true;
@@ -162,14 +163,14 @@ impl LocalTurn {
         false
     }
 
-    /// What is to become of the turn, unless another call has it.
+    /// Decides about the end of the turn, unless another call has the turn.
     fn next(&self) -> Option<Next> {
         let name = &*self.acquisition.line();
         let mut shard = self.local.shard(name);
         shard.entries.get_mut(name).filter(|entry| entry.is_of(&self.acquisition)).map(Entry::next)
     }
 
-    /// Gives the turn to the first call in line that is there, with a new token.
+    /// Gives the turn to the first waiting call that is still there, with a new token.
     fn succeed(&self) {
         let (name, mut ours) = (&*self.acquisition.line(), Arc::clone(&self.acquisition));
         loop {
@@ -187,10 +188,10 @@ impl LocalTurn {
         }
     }
 
-    /// Goes on with another token for `ttl`, at the end of the queues.
+    /// Continues with another token for `ttl`, at the end of the queues.
     ///
     /// # Errors
-    /// As [`change`](Self::change).
+    /// The errors of [`change`](Self::change).
     pub(crate) fn change_to_successor(&mut self, ttl: Duration) -> Result<(), Superseded> {
         self.change(self.acquisition.successor(ttl))
     }
@@ -203,7 +204,7 @@ impl Drop for LocalTurn {
             Role::Founds => {
                 if let Some(left) = self.local.next_founder(&self.acquisition, self.turn) {
                     self.end_with(true, Acquisition::release);
-                    // After the releases: they ask the nodes for themselves.
+                    // After the releases, because these calls ask the nodes themselves.
                     for reader in left {
                         reader.goes_alone();
                     }

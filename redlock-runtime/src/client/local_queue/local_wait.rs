@@ -1,4 +1,4 @@
-//! A place in the line of one key, as the call that waits there has it.
+//! Place in the local queue of one key, held by the waiting call.
 
 use super::LocalQueue;
 use super::local_turn::LocalTurn;
@@ -10,14 +10,14 @@ use std::pin::Pin;
 use std::sync::Arc;
 use std::task::{Context, Poll, ready};
 
-/// The place of a call. Dropped, it leaves the line, and what was handed to it meanwhile goes to the next.
+/// Place of a waiting call. On drop, it is left, and a turn that was handed over meanwhile goes to the next call.
 #[derive(Debug)]
 #[must_use = "the place is left when this is dropped"]
 pub(crate) struct LocalWait {
     local: Arc<LocalQueue>,
     key: LockKey,
     place: u64,
-    /// How many stood before it.
+    /// Number of calls that were ahead.
     others: usize,
     waiter: Arc<LocalWaiter>,
 }
@@ -32,14 +32,14 @@ impl LocalWait {
         Self { local: Arc::clone(local), key: key.clone(), place, others, waiter }
     }
 
-    /// How many calls stood before it when it came.
+    /// Returns the number of calls that were ahead when this call joined.
     pub(crate) const fn others(&self) -> usize {
         self.others
     }
 
-    /// Takes the turn from a holder whose lease has run out, if this is the first place in line.
+    /// Takes the turn from an owner whose lease has ended, if this is the first place in the queue.
     pub(crate) fn supersede(&self) -> Option<LocalTurn> {
-        // Before the shard, so that they are woken after it.
+        // Declared before the shard, so that the calls are woken after its mutex is free.
         let (is_over, _seen, _superseded);
         let mut shard = self.local.shard(self.key.name());
         let entry = shard.entries.get_mut(self.key.name())?;
@@ -71,7 +71,7 @@ impl Drop for LocalWait {
                     entry.leave(self.place, &self.waiter);
                 }
             }
-            // The turn goes to the next in line.
+            // The turn goes to the next waiting call.
             Left::Handed(acquisition) => drop(LocalTurn::new(&self.local, acquisition)),
             Left::Nothing => {}
         }

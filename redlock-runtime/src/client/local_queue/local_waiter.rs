@@ -1,4 +1,4 @@
-//! A call that waits for its turn, as the others see it.
+//! Shared state of a call that waits for its turn.
 
 use crate::client::acquisition::Acquisition;
 use crate::protocol::candidate::Wanted;
@@ -15,22 +15,22 @@ pub(super) struct LocalWaiter {
 #[derive(Debug)]
 enum State {
     Waiting(Option<Waker>),
-    /// The turn is its own, with this token.
+    /// The call has got the turn, with this token.
     Handed(Arc<Acquisition>),
     Closed,
-    /// The call is gone, or has taken what was handed to it.
+    /// The call is gone, or has taken the turn.
     Gone,
 }
 
-/// The manager was shut down.
+/// Error: the manager was shut down.
 #[derive(Debug)]
 pub(crate) struct LineClosed;
 
-/// What is left of a call that gives up its place.
+/// State of a call that gives up its place.
 pub(super) enum Left {
-    /// It still waited.
+    /// The call still waited.
     Waiting,
-    /// It had got the turn, with this token.
+    /// The call had got the turn, with this token.
     Handed(Arc<Acquisition>),
     Nothing,
 }
@@ -40,17 +40,17 @@ impl LocalWaiter {
         Self { wanted, state: Mutex::new(State::Waiting(None)) }
     }
 
-    /// Hands the turn to the call. `false` when it is gone, and nothing has changed hands.
+    /// Hands the turn to the call. Returns `false` if the call is gone, and nothing has changed.
     pub(super) fn hand(&self, acquisition: &Arc<Acquisition>) -> bool {
         self.tell(|| State::Handed(Arc::clone(acquisition)))
     }
 
-    /// Tells the call that the manager was shut down.
+    /// Ends the wait because the manager was shut down.
     pub(super) fn close(&self) {
         self.tell(|| State::Closed);
     }
 
-    /// Ends the wait with some `news`, and wakes the call. `false` when it does not wait any more.
+    /// Ends the wait with the state `news`, and wakes the call. Returns `false` if the call does not wait any longer.
     fn tell(&self, news: impl FnOnce() -> State) -> bool {
         let mut state = self.state();
         let State::Waiting(waker) = &mut *state else { return false };
@@ -63,7 +63,7 @@ impl LocalWaiter {
         true
     }
 
-    /// Ready when the turn is that of the call.
+    /// Polls for the turn.
     pub(super) fn poll_handed(&self, cx: &Context<'_>) -> Poll<Result<Arc<Acquisition>, LineClosed>> {
         let mut state = self.state();
         match mem::replace(&mut *state, State::Gone) {
@@ -77,7 +77,7 @@ impl LocalWaiter {
         }
     }
 
-    /// The call is gone from now on.
+    /// Ends the wait from the side of the call.
     pub(super) fn leave(&self) -> Left {
         match mem::replace(&mut *self.state(), State::Gone) {
             State::Waiting(_) => Left::Waiting,
@@ -87,7 +87,7 @@ impl LocalWaiter {
     }
 
     fn state(&self) -> MutexGuard<'_, State> {
-        // No code that can panic runs under this mutex.
+        // Code under this mutex cannot panic.
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }

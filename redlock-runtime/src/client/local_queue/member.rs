@@ -1,4 +1,4 @@
-//! The part of one call in a lock that several calls of the process have by one token.
+//! Share of one call in a lock that several calls of the process hold under one token.
 
 use super::LocalQueue;
 use super::local_turn::LocalTurn;
@@ -9,11 +9,11 @@ use std::fmt;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
-/// Dropped, it leaves. The last one gives the token back.
+/// Share of one call. It is left on drop, and the last share releases the token.
 pub(crate) struct Member {
     local: Arc<LocalQueue>,
     acquisition: Arc<Acquisition>,
-    /// The turn of the token, which is that of all members.
+    /// Turn of the token, which all members have in common.
     turn: u32,
     number: u32,
     has_left: AtomicBool,
@@ -25,39 +25,39 @@ impl Member {
         Self { local, acquisition, turn, number, has_left }
     }
 
-    /// The token and its turn, which are those of all members.
+    /// Returns the token and its turn, which all members have in common.
     pub(crate) fn shared(&self) -> (Arc<Acquisition>, u32) {
         (Arc::clone(&self.acquisition), self.turn)
     }
 
-    /// Its number among the members.
+    /// Returns the number of this member.
     pub(crate) const fn number(&self) -> u32 {
         self.number
     }
 
-    /// Whether there is anything to go on with.
+    /// Returns `true` if the lock is still held.
     pub(crate) fn is_held(&self) -> bool {
         !self.acquisition.validity().is_zero()
     }
 
-    /// Its call goes on from `now`, and is done by `must_end`, if by any time.
+    /// Begins the use of the lock at `now`. The call must be done by `must_end`, if there is such a time.
     pub(crate) fn begin(&self, site: SiteId, must_end: Option<Instant>, now: Instant) {
         if let Some(counted_for) = self.acquisition.begin_member(self.number, site, must_end, now) {
             self.local.watch(&self.acquisition, counted_for, now);
         }
     }
 
-    /// Leaves.
+    /// Leaves the share; the last one releases the token.
     pub(crate) fn leave(&self) {
         drop(self.last_turn());
     }
 
-    /// The same. There are answers to wait for only when it was the last one.
+    /// Leaves the share. Returns the pending answers if it was the last one.
     pub(crate) fn leave_confirmed(&self) -> Option<ConfirmedRelease> {
         self.last_turn()?.end()
     }
 
-    /// The turn of the token, to be ended by the last one.
+    /// Leaves the share. Returns the turn of the token if it was the last one.
     fn last_turn(&self) -> Option<LocalTurn> {
         let leaves = !self.has_left.swap(true, Ordering::AcqRel);
         if !leaves || !self.acquisition.part(self.number) {

@@ -1,8 +1,8 @@
-//! Calls of one process for the same key stand in a line in memory; the first of them represents the process at the
-//! nodes. One that shares its lock stands in a line of its own, and so does a permit that comes back for votes ([`returning`]).
+//! In-process queue of the calls for each key. Only the first call of a queue talks to the nodes. A call for a shared
+//! lock has its own queue, and so does a permit that returns for votes ([`returning`]).
 //!
-//! The [`LocalQueue`] owns all acquisitions of a manager, and the watchdog that looks after them. What the line of one key
-//! does is the state machine in [`entry`]. Whoever has the [`LocalTurn`] has the key, or asks for it; when the turn ends, it
+//! The [`LocalQueue`] owns all acquisitions of a manager, and the watchdog that renews them. The queue of one key is
+//! the state machine in [`entry`]. The call with the [`LocalTurn`] has the key, or asks for it. At its end, the turn
 //! passes to the next call ([`local_turn`]).
 
 mod enter;
@@ -56,11 +56,11 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
 use std::time::Duration;
 use tokio::runtime::Handle;
 
-/// More than there are cores, so that calls for different keys rarely meet. Fewer, they do; more, a look at all of them takes
-/// longer.
+/// Number of shards. It exceeds the number of cores, so that calls for different keys rarely collide. Smaller: they do.
+/// Larger: a scan of all shards takes longer.
 const SHARDS: usize = 64;
 
-/// All the lines of one manager, by the name of the key in Redis.
+/// All local queues of one manager, by the name of the key in Redis.
 pub(crate) struct LocalQueue {
     shared: Arc<Shared>,
     watchdog: Arc<Watchdog>,
@@ -71,20 +71,21 @@ pub(crate) struct LocalQueue {
 
 struct Shard {
     entries: HashMap<Arc<str>, Entry, Hashing>,
-    /// The calls that have the lock of a key by one token, or want it so.
+    /// Calls that share the lock of a key under one token, or want to.
     readers: HashMap<Arc<str>, Readers, Hashing>,
-    /// The calls that wait for permits of a key.
+    /// Calls that wait for permits of a key.
     takers: HashMap<Arc<str>, Takers, Hashing>,
-    /// The place of the next of them.
+    /// Place of the next waiting call for a permit.
     next_taker: u64,
-    /// Those of the entries that no call has.
+    /// Entries whose lock is idle.
     idle: IdleLocks,
-    /// When the watchdog should look at the entries.
+    /// Time of the next check by the watchdog.
     planned: Option<Planned>,
 }
 
 impl LocalQueue {
-    /// Held locks are renewed on `runtime`, which nothing should block, or on that of the first call that holds one.
+    /// Creates the queues. Held locks are renewed on `runtime`, which must not be blocked, or on the runtime of the
+    /// first call that holds one.
     pub(crate) fn new(shared: Arc<Shared>, runtime: Option<Handle>) -> Self {
         let watchdog = Arc::new(Watchdog::new(shared.clock, runtime));
         let hashing = || hashing::of(&shared);
@@ -93,45 +94,45 @@ impl LocalQueue {
         Self { shared, watchdog, shards, hasher, idling: Idling::default() }
     }
 
-    /// What every acquisition of the manager needs.
+    /// Returns the state that all acquisitions of the manager share.
     pub(crate) const fn shared(&self) -> &Arc<Shared> {
         &self.shared
     }
 
-    /// When whoever waits for `key` should look whether the lease of the holder has run out, as it does when a guard is
-    /// never dropped.
+    /// Returns the rest of the holder's lease, after which a waiting call for `key` should check it. A lease can end if
+    /// a guard is never dropped.
     pub(crate) fn lease_left(&self, key: &LockKey) -> Option<Duration> {
         self.acquisition(key.name())?.lease_left()
     }
 
-    /// The token of this process for the key that is called `name` in Redis.
+    /// Returns the token of this process for the key that is called `name` in Redis.
     pub(crate) fn acquisition(&self, name: &str) -> Option<Arc<Acquisition>> {
         Some(Arc::clone(self.shard(name).entries.get(name)?.acquisition()))
     }
 
-    /// The token of this process that `subject` is about, if it is known here: that of the line of the key, or one that shares
-    /// the lock.
+    /// Returns the token of this process that `subject` names, if it is known here: that of the key's queue, or one
+    /// that shares the lock.
     pub(crate) fn find(&self, subject: &Subject) -> Option<Arc<Acquisition>> {
         let is_it = |ours: &Arc<Acquisition>| *ours.token() == subject.token && ours.concerns(subject.key.name());
         let shares = || self.acquisition(&line_of(&subject.token)).filter(is_it);
         self.acquisition(subject.key.name()).filter(is_it).or_else(shares)
     }
 
-    /// All tokens of this process.
+    /// Returns all tokens of this process.
     pub(crate) fn acquisitions(&self) -> Vec<Arc<Acquisition>> {
         let of_shard =
             |shard| lock(shard).entries.values().map(|entry| Arc::clone(entry.acquisition())).collect::<Vec<_>>();
         self.shards.iter().flat_map(of_shard).collect()
     }
 
-    /// Lets `change` happen to all tokens of this process, and the watchdog looks at them then.
+    /// Applies `change` to all tokens of this process, and makes the watchdog check them.
     pub(crate) fn change_all(self: &Arc<Self>, now: Instant, change: impl Fn(&Acquisition)) {
         for shard in &self.shards {
             let all: Vec<_> = lock(shard).entries.values().map(|entry| Arc::clone(entry.acquisition())).collect();
             for acquisition in all {
                 change(&acquisition);
             }
-            // After the changes: a look in between has not seen them.
+            // After the changes, because an earlier check has not seen them.
             let mut shard = lock(shard);
             shard.entries.values_mut().for_each(|entry| entry.look_by(Planned::at(now)));
             shard.planned = shard.planned.map(|planned| planned.or(Planned::at(now)));
@@ -139,21 +140,21 @@ impl LocalQueue {
         self.look_within(Duration::ZERO, now);
     }
 
-    /// The lock of `acquisition` is held from now on with this `ttl`, and the watchdog looks at it in time.
+    /// Schedules the checks of the lock of `acquisition`, which is held from now on with this `ttl`.
     pub(crate) fn watch(self: &Arc<Self>, acquisition: &Acquisition, ttl: Duration, now: Instant) {
         let (line, planned) = (acquisition.line(), Planned::first(ttl, now));
         self.shard(&line).look_by(&line, planned);
         self.look_within(planned.by.since(now), now);
     }
 
-    /// The watchdog looks at the lock of `acquisition` at once.
+    /// Makes the watchdog check the lock of `acquisition` at once.
     pub(crate) fn look_at(self: &Arc<Self>, acquisition: &Acquisition) {
         let (line, now) = (acquisition.line(), self.shared.clock.now());
         self.shard(&line).look_by(&line, Planned::at(now));
         self.look_within(Duration::ZERO, now);
     }
 
-    /// Sees to it that the watchdog looks `within` that time from `now`.
+    /// Makes the watchdog check `within` that time from `now`.
     pub(crate) fn look_within(self: &Arc<Self>, within: Duration, now: Instant) {
         let watched = || -> Weak<dyn Watched> {
             let local: Arc<dyn Watched> = self.clone();
@@ -162,7 +163,7 @@ impl LocalQueue {
         self.watchdog.look_within(watched, within, now);
     }
 
-    /// Ends every wait: those in the lines, and those in the queues of the nodes; and gives back what is idle.
+    /// Ends every wait in the local queues and in the queues of the nodes, and releases all idle locks.
     pub(crate) fn close(&self) {
         self.shared.close();
         if self.shared.rules.apply(Rule::ClosingEndsTheLines) {
@@ -172,7 +173,7 @@ impl LocalQueue {
         self.shared.changed.notify_waiters();
     }
 
-    /// The part of the lines in which the one of the key called `name` is.
+    /// Returns the shard of the key called `name`.
     fn shard(&self, name: &str) -> MutexGuard<'_, Shard> {
         self.part(self.hash(name))
     }
@@ -181,7 +182,7 @@ impl LocalQueue {
         self.hasher.hash_one(name)
     }
 
-    /// The part of the lines for keys with this `hash`.
+    /// Returns the shard of the keys with this `hash`.
     fn part(&self, hash: u64) -> MutexGuard<'_, Shard> {
         #[expect(clippy::cast_possible_truncation, reason = "the lowest bits choose the shard")]
         let index = hash as usize % SHARDS;
@@ -189,8 +190,8 @@ impl LocalQueue {
         lock(&self.shards[index])
     }
 
-    /// By when the watchdog should look at the parts of the lines that it may look at `now`, and their numbers, the most urgent
-    /// first; and when at any of the others, at the latest.
+    /// Returns the shards that may be checked at `now`: the latest time of each check and the number of the shard, the
+    /// most urgent first. Also returns the time of the first check of the other shards.
     fn parts_due(&self, now: Instant) -> (impl Iterator<Item = (Instant, usize)> + Clone, Option<Instant>) {
         // On the stack: see `Memory` of the watchdog.
         let (mut due, mut next) = ([None; SHARDS], None);
@@ -205,14 +206,14 @@ impl LocalQueue {
     }
 }
 
-/// The first of two times, of which there may be none.
+/// Returns the earlier of two optional times.
 fn earliest(one: Option<Instant>, other: Option<Instant>) -> Option<Instant> {
     one.into_iter().chain(other).min()
 }
 
 impl Watched for LocalQueue {
     fn look(&self, now: Instant, due: &mut Vec<Due>) -> Option<Instant> {
-        // What changes while this looks wakes the watchdog, so that each part is asked once.
+        // Changes during this check wake the watchdog, so each shard is read once.
         let (parts, mut next) = self.parts_due(now);
         let is_due = parts.clone().next().is_some_and(|(at, _)| at <= now);
         for (at, index) in parts {
@@ -244,15 +245,15 @@ impl Watched for LocalQueue {
     }
 }
 
-/// The manager and all of its guards are gone.
+/// The manager and all of its guards were dropped.
 impl Drop for LocalQueue {
     fn drop(&mut self) {
         self.watchdog.end();
     }
 }
 
-/// A part of the lines that is empty keeps room for this many entries, which is a table of 32. Fewer, and room is made anew
-/// all the time; more, and idle managers keep it for nothing.
+/// Capacity that an empty shard keeps, in entries: a table of 32. Smaller: memory is allocated all the time. Larger:
+/// idle managers keep unused memory.
 const LEAST_ROOM: usize = 28;
 
 impl Shard {
@@ -268,13 +269,13 @@ impl Shard {
         }
     }
 
-    /// Nobody has the key called `name`, or waits for it.
+    /// Removes the entry of the key called `name`, which no call has or waits for.
     fn remove(&mut self, name: &str) {
         self.entries.remove(name);
         shrink(&mut self.entries);
     }
 
-    /// The watchdog should look at the entry of the key called `name` as is `planned`, or before.
+    /// Schedules a check of the key called `name` by the watchdog, at the time `planned` or earlier.
     fn look_by(&mut self, name: &str, planned: Planned) {
         self.planned = Some(self.planned.map_or(planned, |before| before.or(planned)));
         if let Some(entry) = self.entries.get_mut(name) {
@@ -282,8 +283,8 @@ impl Shard {
         }
     }
 
-    /// Looks at the entries for which it is time, or may be, puts those to `due` that are, and notes when to look again. Returns
-    /// the locks that have been idle for long enough.
+    /// Checks the entries that may be checked, adds those that need an action to `due`, and notes the time of the next
+    /// check. Returns the locks whose idle time has ended.
     fn look(&mut self, now: Instant, rules: Rules, due: &mut Vec<Due>) -> Vec<Arc<Acquisition>> {
         let ended = if rules.apply(Rule::IdleEnds) { self.end_overdue(now) } else { Vec::new() };
         let next = |entry: &mut Entry| {
@@ -295,11 +296,11 @@ impl Shard {
     }
 }
 
-/// Gives room for many more entries than there are in a `table` back.
+/// Frees the excess capacity of a `table`.
 fn shrink<E>(table: &mut HashMap<Arc<str>, E, Hashing>) {
     let room = table.capacity();
     if room > LEAST_ROOM && table.is_empty() {
-        // A table that was made in the midst of others would keep the allocator from giving those back.
+        // A table that is allocated between other allocations would keep the allocator from freeing those.
         *table = HashMap::with_hasher(table.hasher().clone());
     } else if room > 2 * LEAST_ROOM && table.len() < room / 4 {
         table.shrink_to(room / 2);
@@ -307,11 +308,11 @@ fn shrink<E>(table: &mut HashMap<Arc<str>, E, Hashing>) {
 }
 
 fn lock(shard: &Mutex<Shard>) -> MutexGuard<'_, Shard> {
-    // No code that can panic runs under this mutex.
+    // Code under this mutex cannot panic.
     shard.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-/// Ends every wait in one part of the lines.
+/// Ends every wait in one shard.
 fn close(shard: &Mutex<Shard>) {
     let (closed, readers): (Vec<_>, Vec<_>) = {
         let mut shard = lock(shard);

@@ -1,4 +1,4 @@
-//! How a permit passes on from call to call inside the process.
+//! Transfer of a permit from call to call inside the process.
 
 use super::takers::Taker;
 use super::{LocalQueue, Shard, shrink};
@@ -7,19 +7,19 @@ use crate::lock::LockKey;
 use std::sync::Arc;
 
 impl LocalQueue {
-    /// Adds `taker` at this place, or behind all others. Returns where it stands.
+    /// Adds `taker` at this place, or at the end. Returns its place.
     pub(super) fn add_taker(&self, key: &LockKey, taker: &Arc<Taker>, place: Option<u64>) -> u64 {
         let mut shard = self.shard(key.name());
-        // Never the same twice, since one may come back to its place.
+        // Places are unique, because a call may return to its place.
         let place = place.unwrap_or(shard.next_taker);
         shard.next_taker = shard.next_taker.max(place + 1);
         shard.takers.entry(key.shared_name()).or_default().all.insert(place, Arc::clone(taker));
         place
     }
 
-    /// The call behind `taker`, which stood at this place, waits no longer.
+    /// Removes the waiting call behind `taker` from its place.
     pub(super) fn remove_taker(&self, key: &LockKey, taker: &Arc<Taker>, place: u64) {
-        // Dropped behind the shard.
+        // Dropped after the shard's mutex is free.
         let _left;
         let mut shard = self.shard(key.name());
         if let Some(takers) = shard.takers.get_mut(key.name())
@@ -30,18 +30,18 @@ impl LocalQueue {
         }
     }
 
-    /// The turn of a call with `permit` has ended. Whether another one has the permit now.
+    /// Tries to pass `permit` on at the end of a call's turn. Returns `true` if another call has the permit now.
     pub(super) fn passes_permit_on(&self, permit: &Arc<Acquisition>) -> bool {
         let name = permit.key().name();
         if self.shared.is_closed() || !self.shard(name).takers.contains_key(name) {
             return false;
         }
-        // Before the line of the key: no two parts of the lines are looked at together.
+        // Before the queue of the key: two shards are never locked together.
         let Some(turnstile) = self.acquisition(permit.key().turnstile().name()) else { return false };
         permit.take_in_extensions();
         while let Some((taker, calls)) = self.next_taker(permit, &turnstile) {
             let is_handed = taker.waiter.hand(permit);
-            // What is told of this turn is none of the next one's business.
+            // Events of this turn do not concern the next one.
             drop(calls);
             if is_handed {
                 return true;
@@ -50,7 +50,8 @@ impl LocalQueue {
         false
     }
 
-    /// The first in line, if the permit was passed on to it by what is known in this `turnstile`.
+    /// Returns the first waiting call, if the permit was passed to it with the counts that are known in this
+    /// `turnstile`.
     fn next_taker(&self, permit: &Acquisition, turnstile: &Acquisition) -> Option<(Arc<Taker>, Calls)> {
         let name = permit.key().name();
         let mut shard = self.shard(name);
@@ -62,7 +63,7 @@ impl LocalQueue {
 }
 
 impl Shard {
-    /// Nothing is known of those who wait for permits of the key called `name` when nobody does.
+    /// Removes the list of waiting calls for permits of the key called `name` if it is empty.
     fn forget_takers(&mut self, name: &str) {
         if self.takers.get(name).is_some_and(|takers| takers.all.is_empty()) {
             self.takers.remove(name);

@@ -1,4 +1,4 @@
-//! A call that waits for a permit that another one of its process gives back.
+//! Wait of a call for a permit that another call of its process gives back.
 
 use super::LocalQueue;
 use super::local_turn::LocalTurn;
@@ -11,7 +11,7 @@ use std::pin::Pin;
 use std::sync::Arc;
 use std::task::{Context, Poll};
 
-/// The place of the call. Dropped, it is left, and a permit that was passed on to it goes to the next.
+/// Place of the waiting call. On drop, it is left, and a permit that was passed on to it goes to the next call.
 #[derive(Debug)]
 #[must_use = "the place is left when this is dropped"]
 pub(crate) struct PermitWait {
@@ -22,7 +22,7 @@ pub(crate) struct PermitWait {
 }
 
 impl LocalQueue {
-    /// Takes a place among those who wait for permits of `key`, of which so many may have one at a time.
+    /// Adds a waiting call for a permit of `key`, whose limit is `permits` at a time.
     pub(crate) fn wait_for_permit(self: &Arc<Self>, key: &LockKey, wanted: Wanted, permits: u32) -> PermitWait {
         let taker = Arc::new(Taker { waiter: LocalWaiter::new(wanted), permits });
         let place = self.add_taker(key, &taker, None);
@@ -31,7 +31,7 @@ impl LocalQueue {
 }
 
 impl PermitWait {
-    /// Waits at the same place for another permit, when the one that was passed on is of no use.
+    /// Waits at the same place for another permit, if the permit that was passed on is useless.
     pub(crate) fn wait_again(&mut self) {
         let Taker { waiter, permits } = &*self.taker;
         self.taker = Arc::new(Taker { waiter: LocalWaiter::new(waiter.wanted), permits: *permits });

@@ -1,18 +1,18 @@
-//! A call that waits for what another one of its process gets, as the others see it.
+//! Shared state of a call that waits for the result of another call of its process.
 
 use crate::client::acquisition::Acquisition;
 use std::mem;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::task::{Context, Poll, Waker};
 
-/// What ends the wait.
+/// Result that ends the wait.
 #[derive(Debug)]
 pub(super) enum Told {
-    /// It has the lock by this token and in this turn, as the member with this number.
+    /// The call has the lock with this token and turn, as the member with this number.
     Joined(Arc<Acquisition>, u32, u32),
-    /// It goes on in the place of the call that it has waited for, in this turn, and others wait for it.
+    /// The call takes the place of the call that it has waited for, with this turn, and others wait for it.
     Founds(Arc<Acquisition>, u32),
-    /// There is nothing to wait for any more.
+    /// There is nothing left to wait for.
     Alone,
 }
 
@@ -23,13 +23,13 @@ pub(super) struct Reader(Mutex<State>);
 enum State {
     Waiting(Option<Waker>),
     Told(Told),
-    /// The call is gone, or has taken what it was told.
+    /// The call is gone, or has taken the result.
     Gone,
 }
 
-/// What is left of a call that waits no longer.
+/// State of a call that stops waiting.
 pub(super) enum Left {
-    /// It still waited.
+    /// The call still waited.
     Waiting,
     Told(Told),
     Nothing,
@@ -40,7 +40,7 @@ impl Reader {
         Self(Mutex::new(State::Waiting(None)))
     }
 
-    /// Ends the wait by what is `told`, which is made only if the call still waits.
+    /// Ends the wait with the result of `told`, which is called only if the call still waits.
     pub(super) fn tell(&self, told: impl FnOnce() -> Told) -> bool {
         let mut state = self.state();
         let State::Waiting(waker) = &mut *state else { return false };
@@ -55,7 +55,7 @@ impl Reader {
         self.tell(|| Told::Alone);
     }
 
-    /// Ready when the call was told something.
+    /// Polls for the result.
     pub(super) fn poll_told(&self, cx: &Context<'_>) -> Poll<Told> {
         let mut state = self.state();
         match mem::replace(&mut *state, State::Gone) {
@@ -69,7 +69,7 @@ impl Reader {
         }
     }
 
-    /// The call is gone from now on.
+    /// Ends the wait from the side of the call.
     pub(super) fn leave(&self) -> Left {
         match mem::replace(&mut *self.state(), State::Gone) {
             State::Waiting(_) => Left::Waiting,
@@ -79,7 +79,7 @@ impl Reader {
     }
 
     fn state(&self) -> MutexGuard<'_, State> {
-        // A panic under this mutex leaves a call that waits, and its timer ends that.
+        // A panic under this mutex leaves a waiting call, whose timer ends the wait.
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }

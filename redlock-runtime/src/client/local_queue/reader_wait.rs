@@ -1,4 +1,4 @@
-//! A call that waits for what another one of its process gets, to share it.
+//! Wait of a call for the result of another call of its process, to share its lock.
 
 use super::LocalQueue;
 use super::local_turn::LocalTurn;
@@ -11,18 +11,18 @@ use std::pin::Pin;
 use std::sync::Arc;
 use std::task::{Context, Poll};
 
-/// What becomes of the wait.
+/// Outcome of the wait.
 #[derive(Debug)]
 pub(crate) enum News {
-    /// It has the lock together with others.
+    /// The call shares the lock with others.
     Joined(Member),
-    /// It goes on in the place of the call that it has waited for, and others wait for it.
+    /// The call takes the place of the call that it has waited for, and others wait for it.
     Founds(LocalTurn),
-    /// There is nothing to wait for any more: it asks the nodes by a token of its own.
+    /// There is nothing left to wait for: the call asks the nodes with its own token.
     Alone,
 }
 
-/// The wait of the call. Dropped, it leaves, and what it was told meanwhile goes to others.
+/// Wait of a call. On drop, it ends, and a result that arrived meanwhile goes to other calls.
 #[derive(Debug)]
 #[must_use = "the wait is left when this is dropped"]
 pub(crate) struct ReaderWait {
@@ -36,8 +36,8 @@ impl ReaderWait {
         Self { local: Arc::clone(local), key: key.clone(), reader }
     }
 
-    /// The call does not wait any more, unless there is news by `now`. Nobody else does when whoever they wait for has taken too
-    /// long.
+    /// Ends the wait at `now`, with the result if it has arrived. If the awaited call has taken too long, all other
+    /// waits for it end as well.
     pub(crate) fn end(self, now: Instant) -> News {
         for reader in self.local.end_gathering(&self.key, &self.reader, now) {
             reader.goes_alone();
@@ -48,7 +48,7 @@ impl ReaderWait {
         }
     }
 
-    /// What the call has by what it was `told`.
+    /// Converts the result `told` to the outcome.
     fn news(&self, told: Told) -> News {
         match told {
             Told::Joined(acquisition, turn, number) => {
@@ -72,7 +72,7 @@ impl Drop for ReaderWait {
     fn drop(&mut self) {
         match self.reader.leave() {
             Left::Waiting => self.local.forget_reader(&self.key, &self.reader),
-            // A share is given back, and a place goes to the next.
+            // A share is released, and a place goes to the next call.
             Left::Told(told) => drop(self.news(told)),
             Left::Nothing => {}
         }

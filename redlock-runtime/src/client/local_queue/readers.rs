@@ -1,4 +1,5 @@
-//! Who shares the lock of one key in this process, or waits to: what [`together`](super::together) changes.
+//! Calls of this process that share the lock of one key, or wait to: the state that [`together`](super::together)
+//! changes.
 
 use super::reader::Reader;
 use crate::client::acquisition::Acquisition;
@@ -8,20 +9,20 @@ use std::sync::Arc;
 use std::time::Duration;
 
 pub(super) enum Readers {
-    /// One call asks the nodes, and others wait for what it gets.
+    /// One call asks the nodes, and others wait for its result.
     Gathering {
         since: Instant,
-        /// That of the call that asks the nodes.
+        /// Token of the call that asks the nodes.
         acquisition: Arc<Acquisition>,
         ttl: Duration,
         waiting: VecDeque<Arc<Reader>>,
     },
-    /// Calls have the lock by this token.
+    /// Calls share the lock under this token.
     Joined(Arc<Acquisition>),
 }
 
 impl Readers {
-    /// Those who wait, no longer doing so.
+    /// Removes and returns the waiting calls.
     pub(super) fn close(&mut self) -> VecDeque<Arc<Reader>> {
         match self {
             Self::Gathering { waiting, .. } => std::mem::take(waiting),

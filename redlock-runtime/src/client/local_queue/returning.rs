@@ -1,8 +1,8 @@
-//! Winning votes back for permits: whoever has one stands in the turnstile once more, as if it were another process, and asks the nodes
-//! that have no vote for it. The body goes on meanwhile.
+//! Missing votes of permits: the permit's process acquires the turnstile again, as if it were another process, and asks
+//! the nodes that have no vote for the permit. The body continues meanwhile.
 //!
-//! It waits in the queues of the turnstile for as long as its permit lasts: those who came before want permits, and each of them takes
-//! as long as it takes.
+//! It waits in the queues of the turnstile for as long as its permit lasts. Earlier calls in these queues want permits
+//! themselves, so the wait can be long.
 
 use super::{LocalQueue, LocalTurn};
 use crate::client::acquisition::Acquisition;
@@ -11,7 +11,7 @@ use crate::protocol::candidate::{Waited, Wanted, turn};
 use std::sync::Arc;
 use std::time::Duration;
 
-/// A permit for which somebody stands in the turnstile. Dropped, nobody does.
+/// Permit whose process waits for the turnstile or owns it again. On drop, that ends.
 struct Returning(Arc<Acquisition>);
 
 impl Drop for Returning {
@@ -21,7 +21,7 @@ impl Drop for Returning {
 }
 
 impl LocalQueue {
-    /// Sees to it that votes are won back which `permit` lacks, if nobody does so yet.
+    /// Starts to win back the missing votes of `permit`, unless that is already in progress.
     pub(super) fn return_for_votes(self: Arc<Self>, permit: &Arc<Acquisition>) {
         if permit.comes_back() {
             let permit = Returning(Arc::clone(permit));
@@ -40,7 +40,8 @@ impl LocalQueue {
     }
 }
 
-/// Waits until the turnstile is its own. `None` when that cannot be: the manager closes, or too few nodes answer.
+/// Waits until the turnstile belongs to this token. Returns `None` if that is impossible: the manager closes, or too
+/// few nodes answer.
 async fn stand_in(mut turnstile: LocalTurn, wanted: Wanted) -> Option<LocalTurn> {
     loop {
         turnstile.acquisition().take_up(wanted);

@@ -1,8 +1,9 @@
-//! The calls of one process that wait for permits of a key, in the order in which they came.
+//! Calls of one process that wait for permits of a key, in the order of their arrival.
 //!
-//! Each of them stands in the turnstile as well, or in the line before it. A permit that is given back here goes to the first
-//! of them that is there, as long as `protocol/candidate/permits` allows it, and no node hears of it: that call leaves the turnstile
-//! then. When the first may not have it, nobody has it before that one, and the nodes are told.
+//! Each of them also owns the turnstile or waits for it in its local queue. A permit that is given back in this process
+//! goes to the first of them that is still there, as long as `protocol/candidate/permits` allows it. No command is
+//! sent, and that call leaves the turnstile. If the first call may not have the permit, no later call gets it, and it
+//! is released at the nodes.
 
 use super::local_waiter::LocalWaiter;
 use crate::client::acquisition::{Acquisition, Calls};
@@ -10,23 +11,23 @@ use crate::protocol::candidate::Counted;
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-/// Those who wait for permits of one key, by their places.
+/// Waiting calls for permits of one key, by their places.
 #[derive(Default)]
 pub(super) struct Takers {
     pub(super) all: BTreeMap<u64, Arc<Taker>>,
 }
 
-/// A call that waits for a permit, as the others see it.
+/// Shared state of a call that waits for a permit.
 #[derive(Debug)]
 pub(super) struct Taker {
     pub(super) waiter: LocalWaiter,
-    /// How many may have one at a time, as this call applies it.
+    /// Number of permits at a time, as this call limits it.
     pub(super) permits: u32,
 }
 
 impl Takers {
-    /// Takes the first of them out of the line, if the permit may be passed on to it. Those who rely on the permit are to be woken
-    /// when no mutex is held any more.
+    /// Removes the first waiting call, if the permit may be passed on to it. The returned calls must be woken after
+    /// every mutex is free.
     pub(super) fn next(&mut self, permit: &Acquisition, counted: &Counted) -> Option<(Arc<Taker>, Calls)> {
         let first = self.all.first_entry()?;
         let calls = permit.pass_permit(first.get().waiter.wanted, first.get().permits, counted)?;

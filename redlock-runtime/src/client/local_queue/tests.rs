@@ -1,4 +1,4 @@
-//! Lines in memory: whoever leaves, and in whatever way, the entry of the key ends with the last one.
+//! Tests of the local queues: however a call leaves, the entry of the key ends with the last call.
 
 use super::entry::Entry;
 use super::local_waiter::LocalWaiter;
@@ -23,7 +23,7 @@ const KEY: &str = "order:7";
 const TTL: Duration = Duration::from_secs(10);
 
 impl LocalQueue {
-    /// For each key of the manager, how many wait.
+    /// Returns the number of waiting calls for each key of the manager.
     fn lines(&self) -> Vec<usize> {
         let shards = self.shards.iter().map(|shard| shard.lock().unwrap_or_else(PoisonError::into_inner));
         shards.flat_map(|shard| shard.entries.values().map(Entry::waiting).collect::<Vec<_>>()).collect()
@@ -140,9 +140,9 @@ async fn nothing_that_a_key_in_use_keeps_alive_keeps_its_manager_alive() {
     let manager = LockManager::in_memory();
     let held = manager.acquire(request()).await.unwrap();
     let next = waiting(&manager, request()).await;
-    // The manager, its guard, and the call that waits with a clone of the manager and a place in line.
+    // The manager, its guard, and the waiting call with a clone of the manager and its place.
     assert_eq!(Arc::strong_count(&manager.local), 4);
-    // The line, and the one token in it.
+    // The queue, and the one token in it.
     assert_eq!(Arc::strong_count(manager.local.shared()), 2);
     next.abort();
     assert!(next.await.unwrap_err().is_cancelled());
@@ -153,7 +153,7 @@ async fn nothing_that_a_key_in_use_keeps_alive_keeps_its_manager_alive() {
     assert_eq!(local.strong_count(), 0);
 }
 
-/// A waker that runs at once, in the thread that wakes: it looks at the line of the key.
+/// Waker that runs at once, in the waking thread, and examines the queue of the key.
 struct Inline(LockManager);
 
 impl Wake for Inline {
@@ -231,7 +231,7 @@ async fn a_lock_is_renewed_in_time_however_long_the_one_before_it_could_wait() {
         let manager = manager.clone();
         async move { manager.acquire(LockRequest::new(KEY).ttl(TTL / 10).wait(Wait::Forever)).await }
     });
-    // The watchdog has looked, and will not for a while.
+    // The watchdog has checked, and will not check for a while.
     sleep(20 * TTL).await;
     drop(held);
     let next = next.await.unwrap().unwrap();
@@ -254,7 +254,7 @@ async fn the_line_names_a_token_until_its_releases_are_sent() {
     line.set(Arc::downgrade(&local)).unwrap();
     let manager = LockManager::new(local);
     let held = manager.acquire(request()).await.unwrap();
-    // A lock of another length is never passed on: the next call has a token of its own.
+    // A lock with another ttl is never passed on: the next call has a new token.
     let next = waiting(&manager, request().ttl(TTL / 2)).await;
     drop(held);
     next.await.unwrap().unwrap();
@@ -265,7 +265,7 @@ async fn the_line_names_a_token_until_its_releases_are_sent() {
 #[tokio::test(start_paused = true)]
 async fn whoever_gives_a_lock_to_a_crowd_asks_for_it_again_after_a_moment() {
     let clock = Clock::tokio();
-    // How many others wait, and how many milliseconds after its release the lock is asked for again.
+    // Number of other waiters, and milliseconds between the release and the next request for the lock.
     for (crowd, rest) in [(15, 0), (16, 1)] {
         let asked = Arc::new(Mutex::new(Vec::new()));
         let seen = Arc::clone(&asked);

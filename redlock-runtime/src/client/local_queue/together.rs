@@ -1,15 +1,18 @@
-//! Calls of one process that share the lock of a key by one token, which saves the commands of all but the first.
+//! Calls of one process that share the lock of a key under one token, which saves the commands of all calls but the
+//! first.
 //!
-//! | state | how it is left |
-//! |---|---|
-//! | *nobody*: there is no entry | a call comes that waits for holders, and *founds* a token: to *gathering*; or one has its lock, to *joined* |
-//! | *gathering*: one call asks the nodes, and those that come meanwhile wait for what it gets | it has the lock, to *joined* with all of them; it goes, and the next goes on with its place; the nodes do not answer, or it takes too long, and each goes alone, to *nobody* |
-//! | *joined*: calls have the lock, and others may join | the last one leaves, to *nobody*; a call may not join any more, to *gathering* for another token |
+//! - *absent*: no entry exists. If a call arrives that waits for holders, it *founds* a token: to *gathering*. If such
+//!   a call already has its lock: to *joined*.
+//! - *gathering*: one call asks the nodes, and later calls wait for its result. If it gets the lock: to *joined*, with
+//!   all of them. If it ends, the next call takes its place. If the nodes do not answer, or it takes too long, each
+//!   call continues alone: to *absent*.
+//! - *joined*: calls share the lock, and others may join. If the last one leaves: to *absent*. If a call may not join
+//!   any longer: to *gathering* for another token.
 //!
-//! A call for which others have waited in vain goes on by itself, and what stands here is none of its business any more.
+//! If the waiting calls have given up on a call, it continues alone and does not change this entry.
 //!
-//! A token that nobody may join any more is not known here, and ends with the last of its calls. A call that is not to wait
-//! for others, or wants what a token cannot give, takes one of its own beside all this ([`enter_beside`](LocalQueue)).
+//! A token that no call may join any longer is not stored here, and ends with the last of its calls. Some calls must
+//! not wait for others, or need their own token. They take a separate token ([`enter_beside`](LocalQueue)).
 
 #[cfg(test)]
 mod tests;
@@ -31,24 +34,24 @@ use std::collections::VecDeque;
 use std::sync::Arc;
 use std::time::Duration;
 
-/// For so long a call waits at most for what another one of its process gets, and then nobody does: the task of that one may not
-/// be polled. Smaller, and readers behind a writer that takes its time ask the nodes each for itself; larger, and they wait longer
-/// for nothing.
+/// Longest wait of a call for the result of another call. After it, all waits for that call end, because its task may
+/// not be polled. Smaller: readers behind a slow writer ask the nodes individually. Larger: they wait longer without
+/// benefit.
 pub(crate) const LONGEST_GATHERING: Duration = Duration::from_secs(2);
 
-/// Where a call finds itself that may share its token.
+/// Outcome for a call that may share its token.
 pub(crate) enum Together {
-    /// It has the lock.
+    /// The call shares the lock.
     Joined(Member),
-    /// It waits for what another call gets.
+    /// The call waits for the result of another call.
     Behind(ReaderWait),
-    /// It asks the nodes.
+    /// The call asks the nodes.
     Asks(LocalTurn),
 }
 
 impl LocalQueue {
-    /// A share of the lock of `key`: with those who have it, behind the call that asks for it, or by a token of its own. Only who
-    /// `gathers` waits for another call, and lets others wait for it.
+    /// Returns a share of the lock of `key`: with its present users, behind the call that asks for it, or with a new
+    /// token. Only a call that `gathers` waits for another call, and lets others wait for it.
     pub(crate) fn enter_together(
         self: &Arc<Self>,
         key: &LockKey,
@@ -56,16 +59,16 @@ impl LocalQueue {
         gathers: bool,
         now: Instant,
     ) -> Together {
-        // Before the shard, so that they are woken and dropped after it.
+        // Declared before the shard, so that the calls are woken and dropped after its mutex is free.
         let (_calls, _sealed, number);
         let mut shard = self.shard(key.name());
         let is_wanted_here = shard.entries.get(key.name()).is_some_and(Entry::is_in_the_way_of_readers);
         match shard.readers.get_mut(key.name()) {
-            // A writer of this process is not overtaken at all: it is known at once.
+            // No call overtakes a writer of this process, because that is known at once.
             Some(Readers::Joined(acquisition)) if !is_wanted_here => {
                 (number, _calls) = acquisition.join(wanted, now);
                 if let Some(number) = number {
-                    // The turn of a token that has members has not ended.
+                    // The turn of a token with members has not ended.
                     let member = Member::new(self, acquisition, acquisition.turn(), number);
                     return Together::Joined(member);
                 }
@@ -87,7 +90,7 @@ impl LocalQueue {
             _sealed = shard.readers.insert(key.shared_name(), gathering);
         }
         drop(shard);
-        // The nodes would keep it from the call until whoever has left it idle hears of that.
+        // The nodes would refuse the call until the manager of the idle lock is notified.
         self.end_idle(key.name());
         let mut turn = self.enter_with(acquisition, wanted, now);
         if founds {
@@ -96,20 +99,20 @@ impl LocalQueue {
         Together::Asks(turn)
     }
 
-    /// The call of `turn` has obtained the lock, and so have those that wait for it; others may join. By `site` it counts.
+    /// Shares the acquired lock of `turn` with the waiting calls, and lets others join. It is counted for `site`.
     pub(crate) fn open_to_readers(self: &Arc<Self>, mut turn: LocalTurn, site: SiteId, now: Instant) -> Member {
         let (acquisition, number) = turn.shared();
         let first = Member::new(self, &acquisition, number, acquisition.open(site, now));
         turn.role = Role::LeftToMembers;
         let key = acquisition.key();
         let mut shard = self.shard(key.name());
-        // Others have another token, or wait for one: also those that have waited too long for this one.
+        // Other calls have another token, or wait for one, even calls that have given up on this one.
         if shard.readers.get(key.name()).is_some_and(|readers| !readers.gathers_as(&acquisition)) {
             return first;
         }
         let before = shard.readers.insert(key.shared_name(), Readers::Joined(Arc::clone(&acquisition)));
         drop(shard);
-        // Who joins goes before those who wait elsewhere: so nobody does before they can be heard.
+        // Joining calls overtake waiters elsewhere, so the process must first be able to receive their notifications.
         self.shared.listen();
         for reader in before.map(|mut before| before.close()).unwrap_or_default() {
             reader.tell(|| match acquisition.admit(now) {
@@ -120,7 +123,7 @@ impl LocalQueue {
         first
     }
 
-    /// The call goes on with the token `after` that has asked with the one `before`, if others still wait for it.
+    /// Records that the asking call continues with the token `after` instead of `before`, if others still wait for it.
     pub(super) fn founds_as(&self, before: &Arc<Acquisition>, after: &Arc<Acquisition>) {
         let _before;
         let name = before.key().name();
@@ -131,8 +134,8 @@ impl LocalQueue {
         }
     }
 
-    /// The call of `reader` has waited for long enough. Returns all who wait together with it if it has been for too long by
-    /// `now`, and those no longer do.
+    /// Ends the wait of `reader`. If the gathering has lasted too long at `now`, ends it and returns all calls that
+    /// wait.
     pub(super) fn end_gathering(&self, key: &LockKey, reader: &Arc<Reader>, now: Instant) -> VecDeque<Arc<Reader>> {
         let mut shard = self.shard(key.name());
         let Some(Readers::Gathering { since, waiting, .. }) = shard.readers.get_mut(key.name()) else {
@@ -150,8 +153,8 @@ impl LocalQueue {
         ended.map(|mut ended| ended.close()).unwrap_or_default()
     }
 
-    /// The call goes that asks for the lock with `acquisition`, and others wait for it. The next of them goes on in its place,
-    /// if it has one; otherwise those who wait are returned.
+    /// Handles the end of a call that asks for the lock with `acquisition`, while others wait for it. If it has a place
+    /// in the queues, the next of them takes over. Otherwise, returns the waiting calls.
     pub(super) fn next_founder(
         self: &Arc<Self>,
         acquisition: &Arc<Acquisition>,
@@ -178,7 +181,7 @@ impl LocalQueue {
         }
     }
 
-    /// All calls that had the lock by the token of `acquisition` have left.
+    /// Records that all calls with the token of `acquisition` have left.
     pub(super) fn close_to_readers(&self, acquisition: &Arc<Acquisition>) {
         let _before;
         let name = acquisition.key().name();
@@ -190,7 +193,7 @@ impl LocalQueue {
         drop(shard);
     }
 
-    /// What the call is about that those wait for who want to share the lock of `key`.
+    /// Returns the token of the call whose result the readers of `key` wait for.
     pub(crate) fn gathered_by(&self, key: &LockKey) -> Option<Arc<Acquisition>> {
         match self.shard(key.name()).readers.get(key.name())? {
             Readers::Gathering { acquisition, .. } => Some(Arc::clone(acquisition)),
@@ -198,7 +201,7 @@ impl LocalQueue {
         }
     }
 
-    /// The call of `reader` does not wait any more.
+    /// Removes the waiting call of `reader`.
     pub(super) fn forget_reader(&self, key: &LockKey, reader: &Arc<Reader>) {
         if let Some(Readers::Gathering { waiting, .. }) = self.shard(key.name()).readers.get_mut(key.name()) {
             waiting.retain(|other| !Arc::ptr_eq(other, reader));
@@ -207,7 +210,7 @@ impl LocalQueue {
 }
 
 impl Shard {
-    /// Nobody shares the lock of the key called `name` by a token that others may join, or waits to.
+    /// Removes the entry of the shared lock called `name`.
     fn forget_readers(&mut self, name: &str) -> Option<Readers> {
         let forgotten = self.readers.remove(name);
         shrink(&mut self.readers);

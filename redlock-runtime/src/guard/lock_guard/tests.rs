@@ -1,4 +1,4 @@
-//! A guard in memory and in virtual time: what it says when its lock is over.
+//! Tests of a guard in memory and in virtual time, after its lock has ended.
 
 use super::*;
 use crate::{LockManager, LockRequest, LossCause};
@@ -68,7 +68,7 @@ async fn what_is_given_back_while_it_is_extended_is_not_said_to_be_held() {
     tokio::task::yield_now().await;
     let mut extending = pin!(guard.extend());
     let is_pending = poll_fn(|cx| {
-        // Who has used up its budget goes no further than to its first await.
+        // A task without any budget left is pending at its first await.
         while pin!(tokio::task::consume_budget()).poll(cx).is_ready() {}
         Poll::Ready(extending.as_mut().poll(cx).is_pending())
     });

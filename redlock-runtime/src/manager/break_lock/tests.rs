@@ -1,4 +1,4 @@
-//! Who says that a holder has stopped, when, and what is sent then; in virtual time, at one node.
+//! Tests of breaking a lock: reports of a stopped holder, and the commands that follow. In virtual time, with one node.
 
 use super::*;
 use crate::LockRequest;
@@ -14,7 +14,7 @@ use tokio::time::{advance, sleep};
 const KEY: &str = "order:7";
 const TTL: Duration = Duration::from_secs(50);
 
-/// A manager with one node, and what that was sent about tokens that break locks.
+/// Manager with one node, and the commands that the node has received about breakers.
 struct Scene {
     node: Arc<HookedNode>,
     manager: LockManager,
@@ -41,21 +41,21 @@ impl Scene {
         self.manager.acquire(LockRequest::new(KEY).ttl(TTL).without_renewal()).await.unwrap()
     }
 
-    /// Somebody says that he breaks the lock of `token`, and has its place as the token that is returned.
+    /// Replaces `token` by the token of another breaker, which is returned, and notifies the holder.
     fn revoke(&self, token: OwnerToken) -> OwnerToken {
         let by = OwnerToken::new(ManagerId::random(), TokenTime::new(1, 0));
         revoked(&self.manager.local, 0, &Subject::new(KEY.into(), token), by);
         by
     }
 
-    /// Breaks the lock of `token`, and waits for nobody.
+    /// Breaks the lock of `token` without a wait, and returns the placeholder token.
     async fn stand_in(&self, token: OwnerToken) -> OwnerToken {
         let report = self.manager.break_lock(KEY, BreakOptions::new(token).wait(Duration::ZERO)).await;
         assert!(report.is_broken() && report.holder_notified && !report.holder_stopped, "{report}");
         report.placeholder.unwrap().token
     }
 
-    /// The commands about `token` so far.
+    /// Returns the commands about `token` so far.
     fn sent_about(&self, token: OwnerToken) -> Vec<Verb> {
         self.sent.lock().unwrap().iter().filter(|(_, about)| *about == token).map(|(verb, _)| *verb).collect()
     }

@@ -1,4 +1,4 @@
-//! A lock is handed on alike by whoever stands in its own queue, which random sequences hardly ever come to.
+//! Comparison of hand-offs by a holder that is in its own queue, which random sequences rarely reach.
 
 use super::step::{HOUR, MOMENT, WHILE, Wish};
 use super::{KEYS, MANAGERS, Pair, Redis, TOKENS};
@@ -17,8 +17,7 @@ use redis::Commands;
 use redlock_tests::RedisServer;
 use std::sync::Arc;
 
-/// Who has a lock after its key had expired may stand in its own queue as well, at any place. Of the processes in the queue,
-/// any may listen.
+/// A holder whose key had expired before may be at any position in its own queue. Any of the queued processes may listen.
 #[tokio::test]
 async fn a_lock_is_handed_on_alike_by_whoever_stands_in_its_queue() {
     let server = RedisServer::start().await;
@@ -46,8 +45,8 @@ async fn a_lock_is_handed_on_alike_by_whoever_stands_in_its_queue() {
     }
 }
 
-/// More wait below a folder than are told at once: who was told tells the others. Some have asked for what is taken, some have
-/// gone, and some of the processes do not listen.
+/// A folder has more waiters below it than one command notifies: a notified waiter notifies the next ones. Some have asked for a taken key,
+/// some are gone, and some of the processes do not listen.
 #[tokio::test]
 async fn a_crowd_below_a_folder_is_told_alike() {
     const CROWD: usize = 150;
@@ -67,7 +66,7 @@ async fn a_crowd_below_a_folder_is_told_alike() {
         let all: Vec<_> = (0..CROWD).map(token).collect();
         pair.ask(acquire, Mode::Exclusive, None, 0, pair.tokens[0], None).await;
         let wish = |at: usize| {
-            // Some want the folder, which those below keep them from.
+            // Some want the folder, and the waiters below it block them.
             if sequence == 2 && (2..80).contains(&at) {
                 return vec![(0, Shared), (1, IntentShared)];
             }
@@ -94,7 +93,8 @@ async fn a_crowd_below_a_folder_is_told_alike() {
     assert!(pair.seen.contains("told that it is free"));
 }
 
-/// More waiters are absent than one command looks at: the first command is unfinished, and the repeated one finds the live waiter.
+/// The queue has more absent waiters than one command examines: the first command is unfinished, and the repeated one finds the live
+/// waiter.
 #[tokio::test]
 async fn many_absent_waiters_are_removed_alike() {
     let server = RedisServer::start().await;
@@ -111,12 +111,12 @@ async fn many_absent_waiters_are_removed_alike() {
     let live = |pair: &Pair, millis: u64| OwnerToken::new(pair.managers[0], TokenTime::new(millis, 0));
     let mut millis = 1000;
     for mode in [Mode::Exclusive, Mode::Shared] {
-        // Each of its own process; then all of one.
+        // Each waiter of a separate process; then all of one process.
         for (one_process, is_finished) in [(None, false), (Some(ManagerId::random()), true)] {
             for is_released in [true, false] {
                 let (holder, waiter) = (live(&pair, millis), live(&pair, millis + 900));
                 let ttl = if is_released { HOUR } else { MOMENT };
-                // A reader that finds the lock free waits for nobody but writers.
+                // A reader that finds the lock free waits only for writers.
                 let absent_mode = if is_released { mode } else { Mode::Exclusive };
                 pair.ask(Verb::SetNx { ttl }, Mode::Exclusive, None, 0, holder, None).await;
                 for at in 0..MOST_GONE as u64 + 20 {
@@ -149,7 +149,7 @@ async fn many_absent_waiters_are_removed_alike() {
     }
 }
 
-/// Something else has the name of a queue: who wants several names has none of them, gives none away and waits for none.
+/// Another program uses the key of a queue: a token that wants several keys gets none, hands none off and waits for none.
 #[tokio::test]
 async fn a_queue_that_is_none_leaves_all_names_as_they_are() {
     let server = RedisServer::start().await;
@@ -159,13 +159,13 @@ async fn a_queue_that_is_none_leaves_all_names_as_they_are() {
     pair.begin(0);
     pair.turn(0);
     let [first, second, ..] = *pair.tokens else { unreachable!() };
-    // Another has one of the names.
+    // Another token holds one of the keys.
     pair.ask(Verb::SetNx { ttl: HOUR }, Mode::Exclusive, None, 0, second, None).await;
     let _: () = pair.redis.server.set(queues[1].as_str(), "something else").unwrap();
     pair.is_refused(acquire, &both, first).await;
     assert_eq!(pair.redis.keys(), sorted([KEYS[0], &queues[1]]));
     pair.ask(Verb::Release { claim: HOUR }, Mode::Exclusive, None, 0, second, None).await;
-    // The token itself has both, and another waits for one of them.
+    // The token holds both keys, and another token waits for one of them.
     let _: () = pair.redis.server.del(queues[1].as_str()).unwrap();
     pair.ask_several(acquire, None, &both, second, None).await;
     pair.ask(acquire, Mode::Exclusive, None, 0, first, None).await;
@@ -174,7 +174,7 @@ async fn a_queue_that_is_none_leaves_all_names_as_they_are() {
     assert_eq!(pair.redis.keys(), sorted([KEYS[0], KEYS[1], &queues[0], &queues[1]]));
     let owner = |key: &str, pair: &mut Pair| pair.redis.server.get::<_, String>(key).unwrap();
     assert_eq!([owner(KEYS[0], &mut pair), owner(KEYS[1], &mut pair)], [format!("{second}+"), second.to_string()]);
-    // What it has goes on, and is given back.
+    // Its hold continues, and is released.
     for verb in [Verb::Extend { ttl: HOUR }, Verb::Release { claim: HOUR }] {
         let answer = pair.answer_of_redis(verb, &both, second).await.unwrap();
         assert!(matches!(answer, Reply::Extended { waiters: 1, .. } | Reply::Released), "{answer:?}");
@@ -182,8 +182,8 @@ async fn a_queue_that_is_none_leaves_all_names_as_they_are() {
     assert_eq!(owner(KEYS[0], &mut pair), first.to_string());
 }
 
-/// The clock of a server was set back by an hour: who was heard of before then is silent as soon as anybody else, and not an
-/// hour later.
+/// The clock of a server was set back by an hour: a waiter that last asked before this is treated as silent after the usual time, and not
+/// an hour later.
 #[tokio::test]
 async fn a_time_from_before_the_clock_was_set_back_is_none() {
     let server = RedisServer::start().await;
@@ -209,7 +209,7 @@ fn sorted<const N: usize>(mut keys: [&str; N]) -> Vec<String> {
 }
 
 impl Pair {
-    /// What the server answers alone.
+    /// Returns the answer of only the server.
     async fn answer_of_redis(&self, verb: Verb, wish: &Wish, token: OwnerToken) -> Result<Reply, NodeError> {
         let parts = wish.iter().map(|(key, class)| Part::new(KEYS[*key].into(), *class));
         let subject = Arc::new(Subject::of(&Parts::of(parts).unwrap(), token));
@@ -223,7 +223,7 @@ impl Pair {
 }
 
 impl Redis {
-    /// All keys but registers.
+    /// Returns all keys except registers.
     fn keys(&mut self) -> Vec<String> {
         let mut keys: Vec<String> = self.server.keys("*").unwrap();
         keys.sort_unstable();
@@ -233,7 +233,8 @@ impl Redis {
 
 const MODES: [Mode; 2] = [Mode::Exclusive, Mode::Shared];
 
-/// Two have places below a folder, and yield one after the other to who wants all of it. Any of the processes may listen.
+/// Two tokens hold keys below a folder, and yield one after the other to a token that wants the whole folder. Any of the processes may
+/// listen.
 #[tokio::test]
 async fn a_folder_is_left_alike_to_who_is_named() {
     let server = RedisServer::start().await;

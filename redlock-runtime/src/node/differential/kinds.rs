@@ -1,9 +1,9 @@
-//! What a step has led to, in words: so that a test can say which kinds were seen.
+//! Names for the results of a step, so that a test can report the kinds that occurred.
 
 use crate::lock::OwnerToken;
 use crate::protocol::command::{Number, Reply, Verb};
 
-/// What a node has answered.
+/// Returns the kind of a reply.
 pub(super) fn kind(reply: &Reply) -> &'static str {
     match reply {
         Reply::Granted { smaller: false, .. } => "granted",
@@ -27,7 +27,7 @@ pub(super) fn kind(reply: &Reply) -> &'static str {
     }
 }
 
-/// What finds whoever takes the place of another one.
+/// Returns the result of a token that takes the place of another one.
 pub(super) fn adoption(
     verb: Verb,
     token: OwnerToken,
@@ -47,7 +47,7 @@ pub(super) fn adoption(
     }
 }
 
-/// What whoever shares a lock gets, which `owner` had alone before.
+/// Returns the result of a command for a shared lock, which `owner` held exclusively before.
 pub(super) fn sharing(verb: Verb, reply: &Reply, owner: Option<OwnerToken>) -> Option<&'static str> {
     match (verb, reply) {
         (Verb::SetNx { .. }, Reply::Granted { .. }) => Some("shared at once"),
@@ -65,7 +65,7 @@ pub(super) fn sharing(verb: Verb, reply: &Reply, owner: Option<OwnerToken>) -> O
     }
 }
 
-/// What whoever wants several names gets.
+/// Returns the result of a request for several keys.
 pub(super) fn of_several(verb: Verb, reply: &Reply) -> Option<&'static str> {
     match (verb, reply) {
         (Verb::SetNx { .. }, Reply::Granted { .. }) => Some("several at once"),
@@ -86,7 +86,7 @@ pub(super) fn of_several(verb: Verb, reply: &Reply) -> Option<&'static str> {
     }
 }
 
-/// What a holder gets that asks for a vote.
+/// Returns the result of a holder that asks for a vote.
 pub(super) const fn hold(verb: Verb, reply: &Reply) -> Option<&'static str> {
     match (verb, reply) {
         (Verb::Acquire { holds: true, .. }, Reply::Granted { .. }) => Some("granted to a holder"),
@@ -95,7 +95,7 @@ pub(super) const fn hold(verb: Verb, reply: &Reply) -> Option<&'static str> {
     }
 }
 
-/// What a yield comes to that names a larger token.
+/// Returns the result of a yield that names a larger token.
 pub(super) const fn naming(verb: Verb, reply: &Reply) -> Option<&'static str> {
     match (verb, reply) {
         (Verb::Yield { .. }, Reply::Yielded { .. }) => Some("yielded, and a larger one was named"),
@@ -104,7 +104,7 @@ pub(super) const fn naming(verb: Verb, reply: &Reply) -> Option<&'static str> {
     }
 }
 
-/// What became of the ballot of one about several names.
+/// Returns the result of a ballot for several keys.
 pub(super) const fn numbering_several(reply: &Reply) -> Option<&'static str> {
     let (Reply::Granted { number, .. } | Reply::Extended { number, .. }) = reply else { return None };
     match number {
@@ -114,7 +114,7 @@ pub(super) const fn numbering_several(reply: &Reply) -> Option<&'static str> {
     }
 }
 
-/// What became of the ballot of one who shares what it had alone.
+/// Returns the result of a ballot of a token that now shares a lock it held exclusively.
 pub(super) const fn numbering_lowered(reply: &Reply) -> Option<&'static str> {
     let (Reply::Granted { number, .. } | Reply::Extended { number, .. }) = reply else { return None };
     match number {
@@ -124,7 +124,7 @@ pub(super) const fn numbering_lowered(reply: &Reply) -> Option<&'static str> {
     }
 }
 
-/// What became of the ballot of a fenced command.
+/// Returns the result of the ballot of a fenced command.
 pub(super) const fn numbering(reply: &Reply) -> Option<&'static str> {
     let (Reply::Granted { number, .. } | Reply::Extended { number, .. }) = reply else { return None };
     match number {

@@ -1,4 +1,4 @@
-//! Draws what happens next to both nodes.
+//! Random steps for both nodes.
 
 use super::{MANAGERS, TOKENS, TURNSTILE};
 use crate::lock::Mode;
@@ -11,16 +11,16 @@ use std::time::Duration;
 pub(super) const HOUR: Duration = Duration::from_secs(3600);
 /// The lease of a holder that dies, and leaves its queue behind.
 pub(super) const MOMENT: Duration = Duration::from_secs(10);
-/// Two of them outlast a queue, one does not.
+/// Two of these pauses outlast a queue, one does not.
 pub(super) const WHILE: Duration = Duration::from_secs(20);
-/// Longer than any expiry: what is still there does not expire.
+/// Longer than any expiry: a remaining key has no expiry.
 const AGES: Duration = Duration::from_secs(20 * 24 * 3600);
 
-/// Some of the keys, and as what each is wanted.
+/// Some of the keys, and the wanted class of each.
 pub(super) type Wish = Vec<(usize, Class)>;
-/// Where the choices come from.
+/// Source of the choices.
 pub(super) trait Draw {
-    /// A number below `end`.
+    /// Returns a number below `end`.
     fn below(&mut self, end: u32) -> u32;
 
     fn index(&mut self, end: usize) -> usize {
@@ -38,7 +38,7 @@ impl Draw for Rng {
     }
 }
 
-/// What a fuzzer has written: a byte for each choice, and the first one when there are no more.
+/// Input of a fuzzer: a byte for each choice, and the first choice after its end.
 #[cfg(any(test, fuzzing))]
 impl Draw for &[u8] {
     fn below(&mut self, end: u32) -> u32 {
@@ -46,7 +46,7 @@ impl Draw for &[u8] {
     }
 }
 
-/// What the nodes are asked, or what happens to them.
+/// A command for the nodes, or an event.
 #[derive(Debug)]
 pub(super) enum Step {
     Ask {
@@ -55,10 +55,10 @@ pub(super) enum Step {
         fence: Option<Ballot>,
         key: usize,
         token: usize,
-        /// Whose place it takes, if it adopts the lock or breaks it; or whom it names, if it yields.
+        /// Token of the previous holder for an adoption or a break, or the named token of a yield.
         other: Option<usize>,
     },
-    /// The same about several keys.
+    /// A command for several keys.
     AskSeveral {
         verb: Verb,
         fence: Option<Ballot>,
@@ -70,7 +70,7 @@ pub(super) enum Step {
     ExtendAll {
         ttl: Duration,
     },
-    /// A manager begins to listen, or stops.
+    /// A manager starts or stops listening.
     Turn {
         manager: usize,
     },
@@ -78,9 +78,10 @@ pub(super) enum Step {
 }
 
 impl Step {
-    /// `latest`: the key and the token of the step before, which often are those of the next one. `shared`: whether tokens share locks as well. `several`: whether they want several.
+    /// Draws a step. `latest` are the key and the token of the previous step, which the next one often uses again. If `shared`, tokens also
+    /// share locks. If `several`, they also want several keys.
     pub(super) fn random(random: &mut impl Draw, latest: &mut (usize, usize), shared: bool, several: bool) -> Self {
-        // Halves and quarters, so that nothing ever ends at the very moment at which it is asked for.
+        // Halves and quarters, so that no lease ends at the moment of a command.
         let ttl = if random.is_chosen() { MOMENT } else { HOUR * random.below(4) + HOUR / 2 };
         let claim = if random.is_chosen() { MOMENT } else { HOUR * random.below(2) + HOUR / 4 };
         let verb = match random.below(43) {
@@ -95,7 +96,7 @@ impl Step {
             33..=36 => Verb::Adopt { ttl },
             37..=38 => Verb::Revoke,
             39 => Verb::Enter { ttl, turn: claim },
-            // No shorter than any lease before, as renewals are: a late one would leave a longer lease as it is.
+            // Not shorter than any earlier lease, like renewals: a late one would leave a longer lease unchanged.
             40..=41 => return Self::ExtendAll { ttl: HOUR * 4 },
             // Seldom: few locks have an empty register after it.
             _ => match random.index(MANAGERS + 1) {
@@ -108,40 +109,40 @@ impl Step {
         }
         let (key, token) = *latest;
         let (key, verb) = match verb {
-            // Only the first key has a turnstile that tokens stand in.
+            // Only the first key has a turnstile that tokens can hold.
             Verb::Enter { .. } if !shared => (key, Verb::Revoke),
             Verb::Enter { .. } => (0, verb),
             verb => (key, verb),
         };
-        // Who adopts, revokes or enters always names another one, and most of those who yield do.
+        // Adoptions, breaks and entries always name another token, and most yields do.
         let names = matches!(verb, Verb::Adopt { .. } | Verb::Revoke | Verb::Enter { .. })
             || matches!(verb, Verb::Yield { .. }) && random.below(4) > 0;
-        // Most tokens stay what they are, and some have their locks alone before they share them.
+        // Most tokens keep their mode, and some hold their locks exclusively before they share them.
         let mode = if shared && (token % 2 == 0) != (random.below(6) == 0) { Mode::Shared } else { Mode::Exclusive };
-        // Nobody shares a turnstile.
+        // A turnstile is never shared.
         let mode = if key == TURNSTILE { Mode::Exclusive } else { mode };
         let has_permit = matches!(verb, Verb::Enter { .. }) || mode.is_shared() && key == 0 && random.is_chosen();
         let mode = if has_permit { Mode::Permit } else { mode };
-        // No permit has a number.
+        // Permits have no number.
         let fence = fence(random).filter(|_| mode != Mode::Permit);
         let other = names.then(|| random.index(TOKENS));
         if several && !matches!(verb, Verb::Revoke | Verb::Enter { .. } | Verb::Raise { .. }) && random.below(3) > 0 {
             let wish = wish(random, token);
             return Self::AskSeveral { verb, fence, wish, token, other };
         }
-        // Nobody begins with a share that has a number.
+        // A share with a number is never taken first.
         let fence = fence.filter(|_| mode == Mode::Exclusive || !matches!(verb, Verb::SetNx { .. }));
         Self::Ask { verb, mode, fence, key, token, other }
     }
 }
 
-/// Two keys or all of them. A token wants the same most of the time, and sometimes less than that.
+/// Returns two keys or all of them. A token wants the same keys most of the time, and sometimes fewer.
 fn wish(random: &mut impl Draw, token: usize) -> Wish {
     if random.below(5) == 0 { wish_of(random) } else { wish_of(&mut Rng::with_seed(token as u64 % 4)) }
 }
 
 fn wish_of(source: &mut impl Draw) -> Wish {
-    // Nobody wants a turnstile together with others.
+    // A turnstile is never wanted together with other keys.
     let left_out = source.index(TURNSTILE + 1);
     let keys = (0..TURNSTILE).filter(|key| *key != left_out);
     let class = |source: &mut _| match Draw::below(source, 6) {
@@ -154,6 +155,6 @@ fn wish_of(source: &mut impl Draw) -> Wish {
 }
 
 fn fence(random: &mut impl Draw) -> Option<Ballot> {
-    // Some only look, so that empty registers are looked at as well.
+    // Some only read, so that empty registers are read as well.
     random.is_chosen().then(|| Ballot::known(u64::from(random.below(70).saturating_sub(10))))
 }

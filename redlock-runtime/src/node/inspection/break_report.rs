@@ -27,15 +27,15 @@ pub struct BreakReport {
     pub nodes: Vec<NodeBreak>,
     /// Number of nodes that form a majority.
     pub needed: usize,
-    /// Whether a client received the notification for the holder, as far as the nodes know.
+    /// `true` if a client received the notification for the holder, as far as the nodes know.
     ///
-    /// A holder that is not notified continues until its next renewal, after about a third of its `ttl`. If it does not renew, it
-    /// continues until its lease ends.
+    /// A holder that is not notified continues until its next renewal, after about a third of its `ttl`. If it does not renew, it continues
+    /// until its lease ends.
     pub holder_notified: bool,
-    /// Whether the holder has reported that it stopped. The next waiter is then served.
+    /// `true` if the holder has reported that it stopped. The next waiter is then served.
     ///
-    /// This is not proof. The message is not authenticated: a client that can read the key and publish on the channels of the namespace
-    /// can send it while the body still runs. Use [fencing tokens](crate::FencingToken) against two bodies at once.
+    /// This is not proof. The message is not authenticated: a client that can read the key and publish on the channels of the namespace can
+    /// send it while the body still runs. Use [fencing tokens](crate::FencingToken) against two bodies at once.
     pub holder_stopped: bool,
     /// Token that keeps the key locked until the lease of the holder ends, because the holder has not reported that it stopped.
     ///
@@ -45,7 +45,7 @@ pub struct BreakReport {
 
 /// Token that replaces the holder of a broken lock until the holder's lease ends.
 ///
-/// The holder may still be running. So the key stays locked for as long as the holder may rely on its lease.
+/// The holder may still be running. The key therefore stays locked as long as the holder may rely on its lease.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub struct PlaceholderOwner {
@@ -61,11 +61,11 @@ pub struct PlaceholderOwner {
 pub struct NodeBreak {
     /// Address of the node: host and port, or the path of a socket.
     pub node: Box<str>,
-    /// What happened at the node.
+    /// Outcome at the node.
     pub outcome: BreakOutcome,
 }
 
-/// What happened to a lock at one node when it was broken.
+/// Outcome of breaking a lock, at one node.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub enum BreakOutcome {

@@ -8,7 +8,7 @@ use std::collections::BTreeSet;
 #[derive(Debug, Default)]
 pub(crate) struct Names {
     pub(crate) found: BTreeSet<Box<str>>,
-    /// Whether `found` is complete for the nodes that answered.
+    /// `true` if `found` is complete for the nodes that answered.
     pub(crate) are_all: bool,
     /// Members of a cluster that did not answer.
     pub(crate) missing: Vec<NodeFailure>,
@@ -20,9 +20,10 @@ pub(crate) struct Names {
 pub struct LockList {
     /// Locked keys in alphabetical order, without the namespace.
     pub keys: Vec<LockKey>,
-    /// Whether `keys` is complete for the nodes that answered. `false` after the limit or the timeout of [`ListOptions`](crate::admin::ListOptions).
+    /// `true` if `keys` is complete for the nodes that answered. `false` after the limit or the timeout of
+    /// [`ListOptions`](crate::admin::ListOptions).
     pub is_complete: bool,
-    /// Nodes that did not answer, with the reason. For a cluster, these are masters, and the keys of their slots are missing.
+    /// Nodes that did not answer, with the reason. In a cluster, these are masters, and the keys of their slots are missing.
     pub failures: Vec<NodeFailure>,
     /// Number of nodes that form a majority. See [`has_quorum`](Self::has_quorum).
     pub needed: usize,
@@ -31,7 +32,7 @@ pub struct LockList {
 }
 
 impl LockList {
-    /// Returns `true` if enough nodes answered: every lock is held by at least one of them. A cluster counts if all its masters answered.
+    /// Returns `true` if enough nodes answered: every lock is held by at least one of them. A cluster has answered if all its masters did.
     #[must_use]
     pub const fn has_quorum(&self) -> bool {
         self.unheard < self.needed

@@ -19,8 +19,8 @@ use std::time::Duration;
 pub struct NodeInspection {
     /// Address of the node: host and port, or the path of a socket.
     pub node: Box<str>,
-    /// Why the answer does not count: the node is unreachable or restarted recently, or the user may not read the key. In the last
-    /// case, the text names the permission to grant. The other fields may still be known.
+    /// Error that makes the answer void: the node is unreachable or restarted recently, or the user may not read the key. In the last case,
+    /// the text names the permission to grant. The other fields may still be known.
     pub error: Option<NodeError>,
     /// Holder of the key at this node.
     pub holder: Holder,
@@ -28,15 +28,14 @@ pub struct NodeInspection {
     pub remaining: Option<Duration>,
     /// The first 100 waiters at this node, the next one first. A waiter whose process has just ended may still be listed.
     pub waiters: Vec<Owner>,
-    /// Number of waiters at this node. Calls that wait in the process of the holder, or behind another call of their own process, are
-    /// not counted.
+    /// Number of waiters at this node. It excludes calls that wait in the process of the holder, or behind another call of their process.
     pub waiter_count: u64,
     /// Largest fencing number that the node has accepted in the slot of the key, as the first token with this number.
     ///
     /// A [fencing token](FencingToken) of this key exceeds the largest number of a majority by at most 16 383, if no node has lost its
-    /// data. `None` if there is no number, or if the user may not read it.
+    /// data. `None` if the number is missing, or if the user may not read it.
     pub fence: Option<FencingToken>,
-    /// Why the processes of the tokens are unknown: the user may not run `CLIENT LIST`, or the list is too long.
+    /// Reason why the processes of the tokens are unknown: the user may not run `CLIENT LIST`, or the list is too long.
     pub client_list_error: Option<NodeError>,
 }
 
@@ -83,7 +82,7 @@ impl NodeInspection {
         }
     }
 
-    /// Adds the calls that wait for a permit: those that hold the turnstile of the key or wait for it.
+    /// Adds the calls that wait for a permit: the holder of the turnstile of the key, and the waiters for it.
     pub(super) fn add_turnstile(&mut self, turnstile: Self) {
         let first = turnstile.holder.owner().cloned();
         self.waiter_count =

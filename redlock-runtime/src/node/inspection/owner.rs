@@ -21,23 +21,23 @@ pub struct Owner {
     /// A waiter for a [permit](crate::LockRequest::permits) has [`Mode::Permit`]. A holder of a permit has [`Mode::Shared`], because
     /// nodes do not store which of the two it is.
     pub mode: Mode,
-    /// Whether the owner holds or wants a [descendant](crate::LockRequest::path) of the key, and not the key itself. Other calls may
-    /// hold other descendants.
+    /// `true` if the owner holds or wants a [descendant](crate::LockRequest::path) of the key, and not the key itself. Other calls may hold
+    /// other descendants.
     pub is_descendant: bool,
     /// Time of the request, by the clock of its process. If a lock was handed from call to call within a process, this is the time of
     /// the first call.
     pub created_at: SystemTime,
     /// Name of the process: its [label](crate::LockManagerBuilder::label), host and process id, such as `order-service;host7;1234`.
     ///
-    /// `None` if the process is not connected to the node, if the user may not list clients, or if the process runs a version of this
-    /// library that does not name its connections.
+    /// `None` in three cases: the process is not connected to the node, the user may not list clients, or the process runs a version of
+    /// this library that does not name its connections.
     pub label: Option<Box<str>>,
     /// Address from which the process is connected to the node.
     pub address: Option<Box<str>>,
-    /// Whether a connection to the node has the name of the process or listens on its channel. `None` if that is unknown.
+    /// `true` if a connection to the node has the name of the process or listens on its channel. `None` if that is unknown.
     ///
-    /// A process without a connection has ended or is cut off; its lock is free when the lease ends. There is one exception: its user
-    /// may not name connections (`+client|setname`), and none of its calls has waited yet.
+    /// A process without a connection has ended or is cut off; its lock is free when the lease ends. There is one exception: its user may
+    /// not name connections (`+client|setname`), and none of its calls has waited yet.
     pub is_connected: Option<bool>,
 }
 

@@ -138,7 +138,7 @@ mod tests {
         Owner::of(OwnerToken::new(ManagerId::numbered(7), TokenTime::new(1, counter)), Mode::Exclusive)
     }
 
-    /// Three nodes that have these holders, each for some seconds.
+    /// Returns three nodes with these holders, each with a remaining lease in seconds.
     fn inspection(holders: [(Holder, u64); 3]) -> Inspection {
         let node = |(holder, left): (Holder, u64)| {
             let remaining = Some(Duration::from_secs(left)).filter(|left| !left.is_zero());
@@ -173,7 +173,7 @@ mod tests {
     fn shared_owners_need_a_majority() {
         let readers = [1, 2, 3].map(|counter| Owner { mode: Mode::Shared, ..owner(counter) });
         let shared = |readers: &[Owner]| Holder::Shared { owners: readers.into() };
-        // The first node has not heard of one yet, and the last has lost one.
+        // The first node does not know one of them yet, and the last has lost one.
         let inspection = inspection([(shared(&readers[..2]), 9), (shared(&readers), 8), (shared(&readers[1..]), 7)]);
         assert_eq!(inspection.holder(), Some(&shared(&readers)));
         assert_eq!(inspection.readers(), readers.iter().collect::<Vec<_>>());

@@ -1,4 +1,4 @@
-//! From the wire: what a node has answered, and what it has said unasked.
+//! Decoding of replies and published messages of a node.
 
 use crate::error::{ErrorReply, NodeError};
 use crate::lock::OwnerToken;
@@ -12,7 +12,7 @@ use std::slice;
 use std::sync::Arc;
 use std::time::Duration;
 
-/// The answer to a command, and the time of the newest token that the node mentions in it.
+/// Returns the answer to a command, and the time of the newest token that the node reports in its reply.
 pub(super) fn answer(verb: Verb, value: &Value) -> (Answer, Option<TokenTime>) {
     let (parts, seen) = match value {
         Value::Array(parts) => parted(parts),
@@ -25,8 +25,8 @@ pub(super) fn answer(verb: Verb, value: &Value) -> (Answer, Option<TokenTime>) {
     (answer, seen)
 }
 
-/// Takes the times off the end of an array: that of the server, which begins with an `@`, and behind it that of a token.
-/// Each may be missing.
+/// Removes the times from the end of an array: the time of the server, which begins with an `@`, and after it the time of a token. Each may
+/// be missing.
 fn parted(parts: &[Value]) -> (&[Value], Option<TokenTime>) {
     match parts {
         [parts @ .., Value::BulkString(time)] if time.starts_with(b"@") => (parted(parts).0, None),
@@ -37,7 +37,7 @@ fn parted(parts: &[Value]) -> (&[Value], Option<TokenTime>) {
     }
 }
 
-/// The time of the server in an answer, since 1970.
+/// Returns the time of the server in a reply, since 1970.
 pub(super) fn server_time(value: &Value) -> Option<Duration> {
     let Value::Array(parts) = value else { return None };
     parts.iter().find_map(|part| {
@@ -47,16 +47,16 @@ pub(super) fn server_time(value: &Value) -> Option<Duration> {
     })
 }
 
-/// Why a server does not tell its time.
+/// Reason why a server does not report its time.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Untold {
-    /// The user may not ask, or there is no such command.
+    /// The user may not run the command, or the command does not exist.
     Forbidden,
-    /// For another reason, which passes.
+    /// Another reason, which is transient.
     Failed,
 }
 
-/// What a server has answered to `TIME`.
+/// Reads the reply of a server to `TIME`.
 pub(super) fn time_told(value: Value) -> Result<Duration, Untold> {
     let said = value.extract_error().map_err(|error| match error.code() {
         Some("NOPERM") => Untold::Forbidden,
@@ -67,12 +67,12 @@ pub(super) fn time_told(value: Value) -> Result<Duration, Untold> {
     time_of([&seconds, &micros]).ok_or(Untold::Failed)
 }
 
-/// The two parts of the answer to `TIME`.
+/// Reads the two parts of the reply to `TIME`.
 pub(super) fn time_of([seconds, micros]: [&str; 2]) -> Option<Duration> {
     Duration::from_secs(seconds.parse().ok()?).checked_add(Duration::from_micros(micros.parse().ok()?))
 }
 
-/// The reply that `parts` are to a command of this `verb`, `None` when they are none.
+/// Returns the reply to a command of this `verb` with these `parts`. Returns `None` if they have another format.
 fn reply(verb: Verb, parts: &[Value]) -> Option<Reply> {
     let reply = match (verb, parts) {
         (Verb::SetNx { .. }, [Value::Okay]) => Reply::Granted { smaller: false, number: None },
@@ -81,7 +81,7 @@ fn reply(verb: Verb, parts: &[Value]) -> Option<Reply> {
         }
         (Verb::SetNx { .. }, [Value::Nil | Value::Int(0)] | [Value::Nil, _])
         | (Verb::Enter { .. }, [Value::Int(0)]) => Reply::Taken,
-        // Of a lock that is shared, or of several, which a script has taken.
+        // A shared lock, or several locks, which a script has taken.
         (Verb::SetNx { .. }, [Value::Int(1), number @ ..]) => {
             Reply::Granted { smaller: false, number: fencing_number(number).ok()? }
         }
@@ -118,7 +118,8 @@ fn reply(verb: Verb, parts: &[Value]) -> Option<Reply> {
     Some(reply)
 }
 
-/// Those that have permits, and how many others there are whose names are no tokens; `None` for what is no list of names.
+/// Returns the holders of permits, and the number of other holders whose names are not tokens. Returns `None` if the value is not a list of
+/// names.
 fn those_with_permits(names: &[Value]) -> Option<(Arc<[OwnerToken]>, u32)> {
     let token = |name: &[u8]| OwnerToken::parse(str::from_utf8(name).ok()?);
     let (mut tokens, mut strangers) = (Vec::new(), 0);
@@ -132,10 +133,10 @@ fn those_with_permits(names: &[Value]) -> Option<(Arc<[OwnerToken]>, u32)> {
     Some((tokens.into(), strangers))
 }
 
-/// What a node says to a ballot, at the end of an answer; `None` when there was none, or its register cannot be used.
+/// Reads the answer of a node to a ballot, at the end of a reply. Returns `None` if there was no ballot, or its register cannot be used.
 ///
 /// # Errors
-/// When something else stands there. The whole answer is unintelligible then.
+/// If the parts have another format. The whole reply is unintelligible then.
 fn fencing_number(parts: &[Value]) -> Result<Option<Number>, NoNumber> {
     match parts {
         [] | [Value::Int(0)] => Ok(None),
@@ -144,7 +145,7 @@ fn fencing_number(parts: &[Value]) -> Result<Option<Number>, NoNumber> {
             if Ballot::NUMBERS.contains(&ballot) { Ok(Some(Number::Accepted(ballot))) } else { Err(NoNumber) }
         }
         [Value::Int(refused)] => {
-            // One that leaves no room was accepted by nobody: something else uses the register.
+            // A number that leaves no room above it was never accepted by a node: another program uses the register.
             let largest = refused.unsigned_abs();
             Ok(Ballot::has_room_above(largest).then_some(Number::Refused { largest }))
         }
@@ -152,15 +153,15 @@ fn fencing_number(parts: &[Value]) -> Result<Option<Number>, NoNumber> {
     }
 }
 
-/// Something else than what a node says to a ballot.
+/// The parts are not an answer to a ballot.
 struct NoNumber;
 
-/// What is left of a lease, from the answer to `PTTL`; `None` for a key without expiry, of which that is negative.
+/// Returns the remaining lease, from the reply to `PTTL`; `None` for a key without expiry, for which the reply is negative.
 fn pttl(left: i64) -> Option<Duration> {
     u64::try_from(left).ok().map(Duration::from_millis)
 }
 
-/// What stands under a key, from the answer to `PTTL`: -1 for what has no expiry, -2 for nothing.
+/// Returns the occupant of a key, from the reply to `PTTL`: -1 for a key without expiry, -2 for a missing key.
 pub(super) fn occupant(value: &Value) -> Occupant {
     match value {
         Value::Int(-2) => Occupant::Nobody,
@@ -170,12 +171,12 @@ pub(super) fn occupant(value: &Value) -> Occupant {
     }
 }
 
-/// A number of tokens, `None` when it is negative.
+/// Returns a number of tokens, `None` if it is negative.
 fn count(tokens: i64) -> Option<u32> {
     u32::try_from(tokens).ok()
 }
 
-/// The wake-up in a push, if it is one.
+/// Returns the wake-up in a push message, if it is a wake-up.
 pub(super) fn wakeup(push: &PushInfo) -> Option<Wakeup> {
     match (&push.kind, push.data.as_slice()) {
         (PushKind::Message, [_, Value::BulkString(payload)]) => wakeup_in(payload),
@@ -183,18 +184,18 @@ pub(super) fn wakeup(push: &PushInfo) -> Option<Wakeup> {
     }
 }
 
-/// The wake-up in the `payload` of a published message, if it is one.
+/// Returns the wake-up in the `payload` of a published message, if it is a wake-up.
 pub(super) fn wakeup_in(payload: &[u8]) -> Option<Wakeup> {
     Wakeup::parse(str::from_utf8(payload).ok()?)
 }
 
-/// The error that the client crate reports: the connection broke, or the server answered with an error.
+/// Converts the error that the client crate reports: the connection broke, or the server answered with an error.
 pub(super) fn refused(error: &RedisError) -> NodeError {
     if error.is_io_error() || error.kind() == ErrorKind::Parse {
         return NodeError::Disconnected;
     }
     if error.kind() == ErrorKind::AuthenticationFailed {
-        // The client crate does not keep the server's words.
+        // The client crate does not keep the server's text.
         return NodeError::Refused("WRONGPASS: that user or password is wrong".into());
     }
     let code = error.code().unwrap_or_default();
@@ -208,9 +209,9 @@ pub(super) fn refused(error: &RedisError) -> NodeError {
     NodeError::Refused(if is_raised { ErrorReply::raised(text) } else { text.into() })
 }
 
-/// The answer without what the command or script was: it may hold a script, a key or a password.
+/// Returns the error text without the arguments of the command or the script: they may contain a script, a key or a password.
 fn without_arguments(answer: &str) -> &str {
-    /// What stands before it: `ERR unknown command 'SCRIPT', with args beginning with: 'LOAD' 'local ..`.
+    /// Text before the arguments: `ERR unknown command 'SCRIPT', with args beginning with: 'LOAD' 'local ..`.
     const ARGUMENTS: &str = ", with args beginning with";
     const COMPILING: &str = "Error compiling script";
     let answer = answer.split_once(ARGUMENTS).map_or(answer, |(before, _)| before);
@@ -218,8 +219,8 @@ fn without_arguments(answer: &str) -> &str {
     compiling.unwrap_or(answer)
 }
 
-/// The answer that a command in a script got, without what the server says about the script; and whether the script was running. A
-/// server that does not start a script says nothing about it, and neither does a script that returns an error.
+/// Returns the error of a command in a script without the text that the server adds about the script. Also returns `true` if the script was
+/// running. If a server does not start a script, or a script returns an error, the server adds no text.
 fn without_script(answer: &str) -> (&str, bool) {
     // Since Redis 7: `OOM too much. script: 5a3f.., on @user_script:7.`
     if let Some((answer, script)) = answer.rsplit_once(" script: ")
@@ -348,7 +349,7 @@ mod tests {
             (vec![server("@7.42"), token()], seen, time),
             (vec![server("@"), token()], seen, None),
             (vec![server("@7.x")], None, None),
-            // A holder that another program has made up.
+            // A token that another program has made up.
             (vec![server("@7.42"), server("@@@@@@@@@@@@@@@@@@")], None, time),
             (vec![], None, None),
         ];

@@ -1,30 +1,29 @@
-//! Pauses between tries to connect: short ones while an outage is young, longer and longer ones after that. A refusal that no retry heals takes
-//! the longest pause at once.
+//! Pauses between attempts to connect: short at the begin of an outage, then longer and longer. A refusal that no retry can fix causes the
+//! longest pause at once.
 
 use crate::error::NodeError;
 use std::mem;
 use std::time::Duration;
 use tokio::time::{Instant, sleep};
 
-/// The pause before a new try while an outage is short. With less, a server that is just starting is asked in vain more
-/// often; with more, the owner of a lock that the server has forgotten hears of it long after the next one has it.
+/// Pause before a new attempt while an outage is short. Too small: more useless attempts at a server that is just starting. Too large: the
+/// holder of a lock that the server has forgotten learns of the loss long after the next holder has taken it.
 const FIRST_PAUSE: Duration = Duration::from_millis(40);
-/// An outage is short for so long: a server that restarts, or a network that hiccups, is back by then. With less, it is
-/// found late; with more, one that is gone costs more tries.
+/// Duration of a short outage, such as a restart of the server or a brief network failure. Too small: a recovered server is found late. Too
+/// large: a permanent outage costs more attempts.
 const SHORT_OUTAGE: Duration = Duration::from_secs(5);
-/// The longest pause. With less, a dead server costs more tries; with more, it is missing for longer after it has come
-/// back.
+/// Maximum pause. Too small: a dead server costs more attempts. Too large: a recovered server stays unused for longer.
 const LONGEST_PAUSE: Duration = Duration::from_secs(1);
-/// A connection that has lasted for so long has ended the outage before it. With less, a server that accepts and hangs up
-/// is asked again and again; with more, one whose connections break often is given up although it could be used.
+/// Minimum life of a connection that ends the previous outage. Too small: a server that accepts and hangs up is tried again and again. Too
+/// large: a server with short-lived connections is given up although it is usable.
 const LASTING: Duration = Duration::from_millis(100);
 
-/// How long to wait before the next try.
+/// Length of the pause before the next attempt.
 pub(super) struct Backoff {
     pause: Duration,
-    /// Since when there has been no connection that lasted.
+    /// Start of the current outage: the time since when no connection has lasted.
     outage: Instant,
-    /// Since when there is a connection, if the last try made one.
+    /// Start of the connection, if the last attempt made one.
     connected: Option<Instant>,
     /// Effect of the last failure on the next pause.
     haste: Haste,
@@ -45,7 +44,7 @@ impl Haste {
     fn after(error: &NodeError) -> Self {
         match error {
             NodeError::Refused(answer) if answer.starts_with("ERR max number of clients") => Self::Harmful,
-            // A promotion heals it.
+            // A promotion fixes it.
             NodeError::Replica => Self::Useful,
             error if error.is_transient() => Self::Useful,
             _ => Self::Useless,
@@ -58,23 +57,23 @@ impl Backoff {
         Self { pause: FIRST_PAUSE, outage: Instant::now(), connected: None, haste: Haste::Useful }
     }
 
-    /// A connection is made.
+    /// Records a new connection.
     pub(super) fn connected(&mut self) {
         (self.connected, self.haste) = (Some(Instant::now()), Haste::Useful);
     }
 
-    /// The last try has failed with `error`.
+    /// Records that the last attempt has failed with `error`.
     pub(super) fn failed(&mut self, error: &NodeError) {
         self.haste = Haste::after(error);
     }
 
-    /// Waits before the next try.
+    /// Waits before the next attempt.
     pub(super) async fn pause(&mut self) {
         let pause = self.next_pause(Instant::now());
         sleep(jittered(pause)).await;
     }
 
-    /// The longest that the next pause may be.
+    /// Returns the maximum length of the next pause.
     fn next_pause(&mut self, now: Instant) -> Duration {
         if self.connected.take().is_some_and(|since| now.duration_since(since) >= LASTING) {
             self.outage = now;
@@ -88,7 +87,7 @@ impl Backoff {
     }
 }
 
-/// Between half of `pause` and all of it, so that a restarted server does not meet all its clients at once.
+/// Returns between half of `pause` and all of it, so that a restarted server does not meet all its clients at once.
 fn jittered(pause: Duration) -> Duration {
     pause.mul_f64(0.5 + 0.5 * fastrand::f64())
 }

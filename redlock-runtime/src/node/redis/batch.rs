@@ -1,4 +1,4 @@
-//! Commands that are sent together as one pipeline, and whose answers are handed out together.
+//! Commands that are sent together as one pipeline, and whose replies are dispatched together.
 
 use super::answer::refused;
 use super::confirmation;
@@ -17,32 +17,32 @@ use std::pin::Pin;
 use std::task::{Context, Poll, Waker};
 use tokio::task::coop::unconstrained;
 
-/// The most commands in a batch, of which one may extend many locks. Answers are handed out when the whole batch is answered:
-/// with more, the tasks of one batch would not go on while the server works on the next; with fewer, each system call would
-/// serve fewer commands.
+/// Maximum number of commands in a batch, of which one may extend many locks. Replies are dispatched when the whole batch is answered. Too
+/// small: each system call serves fewer commands. Too large: the tasks of one batch wait while the server works on commands that could be
+/// in the next one.
 const LARGEST: usize = 64;
 
 /// Commands that were sent together.
 pub(super) struct Batch {
     sent_for: Vec<SentFor>,
-    /// Those whose word comes last, if the batch has waited for any.
+    /// The replicas that must confirm the batch, if it has a `WAIT`.
     replicas: Option<Replicas>,
     answers: Answers,
     sent: Instant,
 }
 
-/// Whom an answer is for.
+/// Recipient of a reply.
 enum SentFor {
-    /// It is the answer to so many commands of the server.
+    /// A request, and its number of commands.
     One(Asked, usize),
-    /// One command extends all of these.
+    /// All these extensions are one command.
     Extensions(Vec<Question>),
 }
 
 type Answers = Pin<Box<dyn Future<Output = Result<Vec<Value>, RedisError>> + Send>>;
 
 impl Batch {
-    /// Sends as many of `gathered` as go into one batch.
+    /// Sends as many of `gathered` as fit into one batch.
     pub(super) fn send(
         gathered: &mut Peekable<impl ExactSizeIterator<Item = Outgoing>>,
         connection: &MultiplexedConnection,
@@ -52,7 +52,7 @@ impl Batch {
         let (mut pipeline, mut sent_for) = (Pipeline::with_capacity(size), Vec::with_capacity(size));
         let mut makes_leases = false;
         while sent_for.len() < size || matches!(sent_for.last(), Some(SentFor::One(Asked::Asking, _))) {
-            // What follows an `ASKING` follows at once.
+            // The command after an `ASKING` must follow at once.
             let Some(outgoing) = gathered.next() else { break };
             makes_leases |= confirmation::concerns(&outgoing);
             match outgoing {
@@ -77,17 +77,17 @@ impl Batch {
         Self { sent_for, replicas, answers: answers(connection.clone(), pipeline), sent: live.now() }
     }
 
-    /// Whether the replicas are being waited for.
+    /// Returns `true` if the batch waits for replicas.
     pub(super) const fn waits_for_replicas(&self) -> bool {
         self.replicas.is_some()
     }
 
-    /// The answers to all commands. Nobody is woken for them: the driver of the connection brings them.
+    /// Polls for the replies to all commands. No task is woken for them: the driver of the connection delivers them.
     pub(super) fn poll_answers(&mut self) -> Poll<Result<Vec<Value>, RedisError>> {
         self.answers.as_mut().poll(&mut Context::from_waker(Waker::noop()))
     }
 
-    /// Hands out the answers.
+    /// Dispatches the replies.
     pub(super) fn deliver(self, answers: Result<Vec<Value>, RedisError>, live: &LiveConnection) {
         match answers {
             Ok(mut answers) => {
@@ -111,7 +111,7 @@ impl Batch {
                     }
                 }
             }
-            // Not an answer of the server, whatever it is: some of the commands may have been executed.
+            // The error is not a reply of the server: some of the commands may have been executed.
             Err(error) => {
                 events::unanswered(&error);
                 self.disconnected(live);
@@ -119,14 +119,14 @@ impl Batch {
         }
     }
 
-    /// There will be no answers.
+    /// Fails all requests because no replies will come.
     pub(super) fn disconnected(self, live: &LiveConnection) {
         live.unanswered(self.sent_for.into_iter().flat_map(SentFor::into_asked));
     }
 }
 
 impl SentFor {
-    /// One that is alone has gone out as any other command.
+    /// A single extension has been sent like any other command.
     fn extensions(questions: Vec<Question>) -> Self {
         match <[Question; 1]>::try_from(questions) {
             Ok([alone]) => Self::One(Asked::Question(alone), 1),
@@ -134,7 +134,7 @@ impl SentFor {
         }
     }
 
-    /// The replicas have what was written, or not.
+    /// Records the confirmation of the replicas, or its failure.
     fn confirmed(&mut self, confirmation: Option<&Confirmation>) {
         match self {
             Self::One(Asked::Question(question), _) => question.confirmation = confirmation.cloned(),
@@ -156,16 +156,15 @@ impl SentFor {
     }
 }
 
-/// The answers to a pipeline, which is sent before this returns.
+/// Sends a pipeline before it returns, and returns its replies.
 ///
-/// A subscription counts as one command with one answer: it is to one channel, and the client crate takes its
-/// confirmation for the answer.
+/// A subscription is one command with one reply: it is for one channel, and the client crate treats its confirmation as the reply.
 fn answers(mut connection: MultiplexedConnection, pipeline: Pipeline) -> Answers {
-    // Unconstrained: whoever has used up tokio's cooperative budget would be told to wait, and would not send.
+    // Unconstrained: a task without remaining cooperative budget would be told to wait by tokio, and would not send.
     let mut answers: Answers =
         Box::pin(unconstrained(async move { connection.send_packed_commands(&pipeline, 0, pipeline.len()).await }));
-    // The first poll sends; the connection's queue has room for everything. Only the driver moves it on after that, so
-    // that it needs no waker.
+    // The first poll sends; the connection's queue has room for everything. After that, only the driver makes progress, so no waker is
+    // needed.
     match answers.as_mut().poll(&mut Context::from_waker(Waker::noop())) {
         Poll::Pending => answers,
         Poll::Ready(answers) => Box::pin(ready(answers)),

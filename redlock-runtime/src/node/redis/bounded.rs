@@ -1,10 +1,10 @@
-//! Bounds what a server may send: one answer, and how much is read at a time.
+//! Limits on the data from a server: the length of one reply, and the bytes read at a time.
 //!
-//! 1. All bytes are counted that have come since the last answer was complete. A longer answer than [`LONGEST_ANSWER`] breaks
-//!    the connection, before memory is spent on it.
-//! 2. After [`AT_A_TIME`] bytes in a row, whoever reads lets other tasks go on.
+//! 1. The bytes since the last complete reply are counted. A reply longer than [`LONGEST_ANSWER`] breaks the connection, before memory is
+//!    spent on it.
+//! 2. After [`AT_A_TIME`] bytes in a row, the reader yields to other tasks.
 //!
-//! The first bytes are kept: they show whether the server speaks the Redis protocol.
+//! The first bytes are kept: they show if the server uses the Redis protocol.
 
 use super::stream::Stream;
 use std::io;
@@ -14,17 +14,17 @@ use std::sync::{Arc, OnceLock};
 use std::task::{Context, Poll};
 use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 
-/// The longest answer in bytes. The longest sensible one is that to `INFO`, of some 10 KB, and 64 short ones can be complete
-/// together. Smaller, a server that says much of itself would be of no use; larger, one that is hostile or confused costs
-/// more memory.
+/// Maximum length of a reply in bytes. The longest legitimate one is the reply to `INFO`, with some 10 KB, and 64 short ones can be
+/// complete together. Too small: a server with a long `INFO` is unusable. Too large: a hostile or confused server costs more memory.
 const LONGEST_ANSWER: usize = 1024 * 1024;
-/// How much is read in a row, in bytes. Smaller, more turns of the scheduler under load; larger, a flood on one connection
-/// keeps the others waiting.
+/// Maximum number of bytes read in a row. Too small: more turns of the scheduler under load. Too large: a flood on one connection delays
+/// the others.
 const AT_A_TIME: usize = 16 * 1024;
-/// Most bytes that are kept of the first read. Too small: another protocol is not recognised. Too large: memory for each connection.
+/// Maximum number of bytes that are kept from the first read. Too small: another protocol is not recognised. Too large: memory for each
+/// connection.
 const MOST_FIRST: usize = 32;
 
-/// What came on a connection since its last complete answer.
+/// Received bytes of a connection since its last complete reply.
 #[derive(Debug)]
 pub(super) struct Received {
     bytes: AtomicUsize,
@@ -42,17 +42,17 @@ impl Default for Received {
 }
 
 impl Received {
-    /// An answer is complete, or something that was said unasked.
+    /// Records that a reply or a push message is complete.
     pub(super) fn is_complete(&self) {
         self.bytes.store(0, Ordering::Relaxed);
     }
 
-    /// Answers of up to `longest` bytes may come, on a connection that is made for one of them.
+    /// Allows replies of up to `longest` bytes, on a connection that is made for one of them.
     pub(super) fn allow(&self, longest: usize) {
         self.longest.store(longest, Ordering::Relaxed);
     }
 
-    /// Returns the first bytes that have come, 32 at most.
+    /// Returns the first received bytes, 32 at most.
     pub(super) fn first(&self) -> &[u8] {
         self.first.get().map(|first| &**first).unwrap_or_default()
     }
@@ -62,20 +62,20 @@ impl Received {
         self.total.load(Ordering::Relaxed)
     }
 
-    /// So many bytes have come.
+    /// Adds received `bytes`.
     ///
     /// # Errors
-    /// When they are more than an answer may have.
+    /// If they exceed the maximum length of a reply.
     fn add(&self, bytes: usize) -> io::Result<()> {
         let received = self.bytes.load(Ordering::Relaxed).saturating_add(bytes);
         self.bytes.store(received, Ordering::Relaxed);
-        // The task that drives the connection is the only one that writes this.
+        // Only the task that drives the connection writes this value.
         self.total.store(self.total().wrapping_add(bytes), Ordering::Relaxed);
         self.check()
     }
 
-    /// Says whether the connection was cut because of an answer that was too long. It needs to be asked because the client
-    /// crate keeps no errors of streams.
+    /// Returns an error if the connection was cut because of a reply that was too long. The client crate does not keep the errors of
+    /// streams, so this check is needed.
     pub(super) fn check(&self) -> io::Result<()> {
         let longest = self.longest.load(Ordering::Relaxed);
         if self.bytes.load(Ordering::Relaxed) <= longest {
@@ -91,11 +91,11 @@ impl Received {
     }
 }
 
-/// A stream that ends with an error when it brings too much.
+/// A stream that fails after too many bytes.
 pub(super) struct Bounded<S> {
     stream: S,
     received: Arc<Received>,
-    /// How many bytes were read in a row.
+    /// Number of bytes read in a row.
     in_a_row: usize,
     has_begun: bool,
 }
@@ -123,7 +123,7 @@ impl<S: Stream> AsyncRead for Bounded<S> {
         if !self.has_begun && bytes > 0 {
             self.has_begun = true;
             let read = buffer.filled().get(before..).unwrap_or_default();
-            // It is set here alone.
+            // It is set only here.
             let _ = self.received.first.set(read.iter().take(MOST_FIRST).copied().collect());
         }
         Poll::Ready(read.and_then(|()| self.received.add(bytes)))
@@ -150,7 +150,7 @@ mod tests {
     use std::future::{Future, poll_fn};
     use tokio::io::{AsyncReadExt, AsyncWriteExt, duplex};
 
-    /// Both ends of a stream.
+    /// Returns both ends of a stream.
     fn pair(received: Arc<Received>) -> (Bounded<impl Stream>, impl Stream) {
         let (ours, theirs) = duplex(4 * LONGEST_ANSWER);
         (Bounded::new(ours, received), theirs)

@@ -1,4 +1,4 @@
-//! The channels of a server on which managers are woken.
+//! The channels of a server on which managers are notified.
 
 use crate::error::NodeError;
 use crate::protocol::wakeup::{CHANNEL, channel};
@@ -6,14 +6,14 @@ use std::borrow::Cow;
 
 /// Names of the channels at one server: one channel for each manager of one namespace.
 ///
-/// 1. The names begin with `redlock:`, the namespace and a colon: `redlock:shop:` for the namespace `shop`, and `redlock::` without
-///    one. So a user with the pattern `&redlock:shop:*` can reach no manager of another namespace.
-/// 2. A cluster forwards each message to all members, and a manager subscribes at each member, because only a subscriber at the
-///    member that publishes counts as a receiver. So the names at a member contain the id of this member: otherwise a manager would receive
-///    each message once from every member, in no particular order.
+/// 1. The names begin with `redlock:`, the namespace and a colon: `redlock:shop:` for the namespace `shop`, and `redlock::` without one. A
+///    user with the pattern `&redlock:shop:*` can therefore reach no manager of another namespace.
+/// 2. A cluster forwards each message to all members. A manager subscribes at each member, because only subscribers at the publishing
+///    member are included in its number of receivers. The names at a member therefore contain the id of this member. Otherwise a manager
+///    would receive each message once from every member, in no particular order.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Channels {
-    /// Beginning of the names; the id of the manager follows.
+    /// Start of the names; the id of the manager follows.
     prefix: Box<str>,
     /// Id of the member. Empty at a server that is not a member.
     member: Box<str>,
@@ -27,12 +27,12 @@ pub(super) struct Channels {
 pub(super) const NO_PATTERNS: &str = "not 'patterns'";
 
 impl Channels {
-    /// Channels at a server that is a node by itself, for the namespace with this prefix.
+    /// Returns the channels at a single server that is a node, for the namespace with this prefix.
     pub(super) fn of_server(namespace: &str) -> Self {
         Self { prefix: prefix(namespace).into(), member: "".into(), namespace: namespace.into(), have_patterns: false }
     }
 
-    /// Channels at the member of a cluster with this `id`, for the namespace with this prefix.
+    /// Returns the channels at the member of a cluster with this `id`, for the namespace with this prefix.
     ///
     /// # Errors
     /// [`NodeError::UnexpectedReply`] for a text that is not an id: it becomes a part of the scripts.
@@ -44,33 +44,33 @@ impl Channels {
         Ok(Self { prefix, member: id.into(), namespace: namespace.into(), have_patterns: false })
     }
 
-    /// The same channels at a server where clients subscribe to patterns that match them.
+    /// Returns these channels for a server where clients subscribe to patterns that match them.
     pub(super) fn with_patterns(&self) -> Self {
         Self { have_patterns: true, ..self.clone() }
     }
 
-    /// Prefix of the keys in their namespace.
+    /// Returns the prefix of the keys in their namespace.
     pub(super) fn namespace(&self) -> &str {
         &self.namespace
     }
 
-    /// Whether they are of a member, and nobody else brings what is published on them.
+    /// Returns `true` if they belong to a member, and no other member delivers their messages.
     pub(super) fn are_own(&self) -> bool {
         !self.member.is_empty()
     }
 
-    /// Whether they may be those of the member called `id`, if that is known.
+    /// Returns `true` if they may belong to the member with this `id`, if its id is known.
     pub(super) fn are_of(&self, id: &str) -> bool {
         !self.are_own() || id.is_empty() || *self.member == *id
     }
 
-    /// That of a manager, whose id is this text.
+    /// Returns the channel of the manager with this id.
     pub(super) fn of(&self, manager: &str) -> String {
         [&self.prefix, manager].concat()
     }
 
-    /// The `source` of a script that publishes on channels without a namespace, changed to publish on these channels. The prefix needs
-    /// no quoting in Lua: see [`namespace::prefix`](crate::lock::namespace::prefix).
+    /// Returns the `source` of a script, changed to publish on these channels instead of channels without a namespace. The prefix needs no
+    /// quoting in Lua: see [`namespace::prefix`](crate::lock::namespace::prefix).
     pub(super) fn in_script(&self, source: &'static str) -> Cow<'static, str> {
         let quoted = format!("'{}'", channel(""));
         if !source.contains(&quoted) || *self.prefix == *channel("") && !self.have_patterns {
@@ -81,7 +81,7 @@ impl Channels {
     }
 }
 
-/// Beginning of the names of all channels of the namespace with this prefix.
+/// Returns the start of the names of all channels of the namespace with this prefix.
 fn prefix(namespace: &str) -> String {
     let separator = if namespace.is_empty() { ":" } else { "" };
     [CHANNEL, namespace, separator].concat()

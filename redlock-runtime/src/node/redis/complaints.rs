@@ -1,26 +1,26 @@
-//! What is said in the log about a connection: each thing when it begins, then now and then, and how it is when that lasts.
+//! Throttle for the log events about a connection: each state when it begins, then a periodic reminder, and the final state when it lasts.
 
 use std::time::Duration;
 use tokio::time::Instant;
 
-/// The same thing is not said again for so long. Smaller, the log of a service says nothing else while a server is down;
-/// larger, whoever looks into it misses that the server still is.
+/// Minimum time between two equal events. Too small: the log is full of one event while a server is down. Too large: a reader of the log
+/// does not see that the server is still down.
 const PAUSE: Duration = Duration::from_secs(60);
-/// How many things are remembered. Fewer, and a server that breaks off in turns for several reasons is named each time.
+/// Maximum number of remembered causes. Too small: a server that fails for several causes in turns is logged each time.
 const MOST: usize = 8;
-/// What was said just now is said again when the opposite was said since, and it has been so for this time. Smaller, a connection
-/// that breaks again and again is told each time; larger, the last word of the log is wrong for longer.
+/// Time after which a state is logged again even though it was logged recently, if the opposite was logged in between. Too small: an
+/// unstable connection is logged each time. Too large: the last event in the log is wrong for longer.
 pub(super) const LASTING: Duration = Duration::from_secs(1);
 
-/// What was said of late, and how often the same has happened since.
+/// Recently logged causes, and how often each has happened since.
 #[derive(Default)]
 pub(super) struct Complaints {
     of_late: Vec<Complaint>,
-    /// That there is a connection.
+    /// The event that there is a connection.
     up: Option<Complaint>,
-    /// Whether there is a connection, and since when that is so.
+    /// `true` if there is a connection, and the start of this state.
     present: Option<(bool, Instant)>,
-    /// What was said last: whether there is a connection.
+    /// The state in the last event: `true` for a connection.
     said_last: Option<bool>,
 }
 
@@ -31,12 +31,12 @@ struct Complaint {
 }
 
 impl Complaint {
-    /// It is said now.
+    /// Creates the record of an event that is logged now.
     fn new(what: &str, now: Instant) -> Self {
         Self { what: what.to_owned(), said: now, times: 0 }
     }
 
-    /// Counts. Returns how often it has happened since it was said, if that was long ago or it `is_owed`.
+    /// Counts an event. Returns its number since it was last logged, if that was long ago or it `is_owed`.
     fn again(&mut self, is_owed: bool, now: Instant) -> Option<u64> {
         self.times += 1;
         self.due(is_owed, now)
@@ -52,8 +52,7 @@ impl Complaint {
 }
 
 impl Complaints {
-    /// There is no connection, once more, because of `what`. Returns how often since it was said the last time, if it is to be
-    /// said now.
+    /// Records a failure to connect because of `what`. Returns its number since it was last logged, if it should be logged now.
     pub(super) fn times(&mut self, what: &str) -> Option<u64> {
         let (now, is_owed) = self.is(false);
         if let Some(known) = self.of_late.iter_mut().find(|known| known.what == what) {
@@ -65,7 +64,7 @@ impl Complaints {
         self.says(false, Some(1))
     }
 
-    /// There is a connection, once more; as [`times`](Self::times).
+    /// Records a new connection; returns a number like [`times`](Self::times).
     pub(super) fn times_up(&mut self) -> Option<u64> {
         let (now, is_owed) = self.is(true);
         if let Some(known) = &mut self.up {
@@ -76,20 +75,20 @@ impl Complaints {
         self.says(true, Some(1))
     }
 
-    /// The connection still is there. Returns how often there was one since that was said the last time, if it is to be said now.
+    /// Records that the connection still exists. Returns the number of connections since this was last logged, if it should be logged now.
     pub(super) fn still_up(&mut self) -> Option<u64> {
         let (now, is_owed) = self.is(true);
         let times = self.up.as_mut().filter(|_| is_owed).and_then(|known| known.due(true, now));
         self.says(true, times)
     }
 
-    /// Whether the last word is that there is no connection, although there is one.
+    /// Returns `true` if the last event reports no connection, although there is one.
     pub(super) fn owes_up(&self) -> bool {
         self.said_last == Some(false) && self.present.is_some_and(|(is_up, _)| is_up)
     }
 
-    /// Whether there is a connection now. Returns the time, and whether the opposite was said last although it has been so for
-    /// a while.
+    /// Records the current state. Returns the time, and `true` if the state has lasted for a while and the last event reported the
+    /// opposite.
     fn is(&mut self, is_up: bool) -> (Instant, bool) {
         let now = Instant::now();
         let since = self.present.filter(|(was_up, _)| *was_up == is_up).map_or(now, |(_, since)| since);
@@ -138,7 +137,7 @@ mod tests {
         let mut complaints = Complaints::default();
         assert_eq!((complaints.times_up(), complaints.owes_up()), (Some(1), false));
         assert_eq!(complaints.times("broke"), Some(1));
-        // It comes and goes.
+        // The connection is unstable.
         for _ in 0..5 {
             assert_eq!((complaints.times_up(), complaints.owes_up()), (None, true));
             advance(LASTING / 2).await;
@@ -148,7 +147,7 @@ mod tests {
         advance(LASTING).await;
         assert_eq!((complaints.still_up(), complaints.owes_up()), (Some(6), false), "it has come to stay");
         assert_eq!(complaints.still_up(), None);
-        // It is gone, by a cause that was told a few seconds ago.
+        // The connection is lost, by a cause that was logged a few seconds ago.
         assert_eq!(complaints.times("broke"), None);
         advance(LASTING).await;
         assert_eq!(complaints.times("broke"), Some(7));

@@ -1,11 +1,10 @@
-//! Replicas that have to have what a lease rests on, before anybody counts on it.
+//! Confirmation of a lease by replicas, before any caller relies on it.
 //!
-//! Scripts cannot wait for replicas. So a `WAIT` goes out behind each batch in which a lease is made, and the server answers
-//! it when so many replicas have all that was written on this connection. If they are too few in time, the lease is none:
-//! the answers that prove it become errors, and whoever asked gives the key back.
+//! Scripts cannot wait for replicas. A `WAIT` is therefore sent after each batch that makes a lease. The server answers it when enough
+//! replicas have all writes of this connection. If too few replicas confirm in time, the lease is invalid: the replies that prove it become
+//! errors, and the caller releases the key.
 //!
-//! It makes the loss of a lock in a failover less likely, and does not rule it out: a replica that has confirmed nothing may be
-//! the one that takes over.
+//! This makes the loss of a lock in a failover less likely, but not impossible: a replica without confirmation may be promoted.
 
 use super::question::{Asked, Confirmation, Outgoing};
 use crate::error::NodeError;
@@ -14,7 +13,7 @@ use crate::protocol::command::{Answer, Reply};
 use crate::text::excerpt;
 use redis::{Cmd, Value};
 
-/// Whether the answer to what is `outgoing` may prove a lease.
+/// Returns `true` if the reply to `outgoing` may prove a lease.
 pub(super) const fn concerns(outgoing: &Outgoing) -> bool {
     match outgoing {
         Outgoing::Worded(_, Asked::Question(question)) => question.command.verb.ttl().is_some(),
@@ -23,17 +22,17 @@ pub(super) const fn concerns(outgoing: &Outgoing) -> bool {
     }
 }
 
-/// Waits for the replicas.
+/// Builds the command that waits for the replicas.
 pub(super) fn wait(replicas: Replicas) -> Cmd {
     let mut wait = Cmd::new();
-    // Zero would be without end.
+    // Zero would wait without end.
     wait.arg("WAIT").arg(replicas.wanted.get()).arg(replicas.patience.as_millis().max(1).to_string());
     wait
 }
 
-/// Reads the answer to that.
+/// Reads the reply to this command.
 pub(super) fn read(replicas: Replicas, answer: Result<Value, NodeError>) -> Confirmation {
-    // No error of a command that was not executed: what was written stands.
+    // Not the error of a command that was not executed: the write remains.
     match answer.map_err(|error| NodeError::UnexpectedReply(error.to_string().into()))? {
         Value::Int(acked) if acked >= i64::from(replicas.wanted.get()) => Ok(()),
         Value::Int(acked) => {
@@ -43,7 +42,7 @@ pub(super) fn read(replicas: Replicas, answer: Result<Value, NodeError>) -> Conf
     }
 }
 
-/// What `answer` is worth after that.
+/// Converts `answer` according to the confirmation.
 pub(super) fn confirmed(answer: Answer, confirmation: Option<Confirmation>) -> Answer {
     match (&answer, confirmation) {
         (

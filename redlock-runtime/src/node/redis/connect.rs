@@ -1,4 +1,4 @@
-//! Makes one connection for commands: socket and handshake.
+//! Creation of one connection for commands: socket and handshake.
 
 use super::answer::wakeup;
 use super::connections::Connections;
@@ -79,21 +79,21 @@ fn replica_of_name(peer: SocketAddr) -> NodeError {
     NodeError::Unsupported(text.into())
 }
 
-/// Shakes hands, in RESP3 if the server speaks it. Without `pushes`, what the server says unasked is heard by nobody.
+/// Does the handshake, in RESP3 if the server supports it. Without `pushes`, push messages of the server are dropped.
 pub(super) async fn greet(
     endpoint: &Endpoint,
     pushes: Option<&Pushes>,
     progress: &Progress,
 ) -> Result<(Connection, ProtocolVersion), Failure> {
     let opened = reach(endpoint, progress).await.map_err(Failure::Known)?;
-    // Not before: nobody is asked for credentials that no server would take.
+    // Not earlier: no credentials are requested that no server would accept.
     progress.goes_on(Step::Credentials);
     let login = endpoint.login().await.map_err(Failure::Known)?;
     progress.goes_on(Step::Login);
     let at = progress.at();
     match handshake(opened, login.clone().set_protocol(ProtocolVersion::RESP3), pushes, &at).await {
-        // Servers before 6.0 and some proxies do not know HELLO, and are asked once more in RESP2. After a wrong
-        // password that would be in vain.
+        // Servers before 6.0 and some proxies do not know HELLO. They are tried once more in RESP2. After a wrong password this would be
+        // useless.
         Err(Failure::Handshake(error)) if !error.is_io_error() && error.kind() != ErrorKind::AuthenticationFailed => {
             let connection = match reach(endpoint, progress).await {
                 Ok(opened) => {
@@ -102,17 +102,17 @@ pub(super) async fn greet(
                 }
                 Err(error) => Err(Failure::Known(error)),
             };
-            // A server that hangs up has said before why: that it is full, for instance.
+            // A server that hangs up has given its reason before: that it is full, for instance.
             Ok((connection.map_err(|second| second.or(error))?, ProtocolVersion::RESP2))
         }
         connection => Ok((connection?, ProtocolVersion::RESP3)),
     }
 }
 
-/// Makes a connection for a question or two, on which nothing comes unasked, to a server at an address of its own.
+/// Makes a connection for a few queries, without push messages, to a server with a fixed address.
 ///
 /// # Errors
-/// As [`connect`].
+/// Those of [`connect`].
 pub(super) async fn connect_plainly(endpoint: &Endpoint, progress: &Progress) -> Result<Connection, NodeError> {
     match shake_hands_plainly(endpoint, None, progress).await {
         Err(failure) if failure.is_hang_up() => Err(hung_up(endpoint, &progress.at()).await),
@@ -120,10 +120,10 @@ pub(super) async fn connect_plainly(endpoint: &Endpoint, progress: &Progress) ->
     }
 }
 
-/// Makes such a connection to the address `at`, which is one of the name of `endpoint`.
+/// Makes such a connection to the address `at`, which belongs to the name of `endpoint`.
 ///
 /// # Errors
-/// As [`connect`].
+/// Those of [`connect`].
 pub(super) async fn connect_plainly_at(endpoint: &Endpoint, at: SocketAddr) -> Result<Connection, NodeError> {
     Ok(shake_hands_plainly(endpoint, Some(at), &Progress::default()).await?)
 }
@@ -140,7 +140,7 @@ async fn shake_hands_plainly(
     handshake(opened, login.set_protocol(ProtocolVersion::RESP2), None, &progress.at()).await
 }
 
-/// Logs in at the server at the address `at`. `pushes` take what a server that speaks RESP3 says unasked.
+/// Logs in at the server at the address `at`. `pushes` handle the push messages of a server that supports RESP3.
 async fn handshake(
     Opened { socket, control }: Opened,
     login: RedisConnectionInfo,
@@ -148,12 +148,11 @@ async fn handshake(
     at: &str,
 ) -> Result<Connection, Failure> {
     let config = AsyncConnectionConfig::new()
-        // No timeout of the client crate's: each operation has its own deadline, and a command must keep its place in
-        // the order even when nobody waits for it any more.
+        // No timeout of the client crate: each operation has a separate deadline. A command must keep its place in the order even if no
+        // caller waits for it any more.
         .set_response_timeout(None)
         .set_connection_timeout(None)
-        // Releases are sent from `Drop`, which cannot wait for a place in a queue. What is in flight is bounded where
-        // commands are admitted.
+        // Releases are sent from `Drop`, which cannot wait for a place in a queue. The admission of commands limits their number.
         .set_pipeline_buffer_size(usize::MAX >> 4);
     let config = match (login.protocol(), pushes) {
         (ProtocolVersion::RESP3, Some(pushes)) => config.set_push_sender(pushes.clone().receiver(Arc::clone(&control))),
@@ -169,21 +168,21 @@ async fn handshake(
     Ok(Connection { commands, driver: Box::pin(driver), control })
 }
 
-/// What becomes of what the server says unasked.
+/// Handler of the push messages of a server.
 #[derive(Clone)]
 pub(super) struct Pushes {
     deliver: Deliver,
     doubt: Doubt,
     server: Arc<ServerFacts>,
-    /// Whether a claim may prove anything: replicas that have to confirm a lease are not asked about claims.
+    /// `true` if a claim may be a proof: replicas that have to confirm a lease do not confirm claims.
     are_proofs: bool,
 }
 
 impl Pushes {
-    /// Takes note that the server throws data away, and passes on the wake-ups with what they prove.
+    /// Returns the receiver. It records that the server discards data, and delivers the wake-ups with their proofs.
     fn receiver(self, control: Arc<Control>) -> impl Fn(PushInfo) -> Result<(), Infallible> + Send + Sync + 'static {
         move |push| {
-            // The client crate says in this way, too, that the connection has ended; why must stay known.
+            // The client crate also reports the end of the connection as a push; its cause must stay known.
             if push.kind != PushKind::Disconnection {
                 control.received.is_complete();
             }

@@ -1,4 +1,4 @@
-//! The connections of one node: which there are, and whether wake-ups come on them.
+//! The connections of one node, and their state: status, epoch and subscription.
 
 use super::cluster::redirection::Redirect;
 use super::live_connection::LiveConnection;
@@ -10,18 +10,18 @@ use crate::node::status::Status;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, PoisonError, RwLock, RwLockReadGuard};
 
-/// What the tasks of the connections write and the callers read.
+/// State that the tasks of the connections write and the callers read.
 pub(super) struct Connections {
     pub(super) environment: Environment,
     pub(super) server: Arc<ServerFacts>,
     state: RwLock<CommandConnection>,
     /// The step that the connection for commands has reached, while it is being made.
     pub(super) progress: Progress,
-    /// How many connections there have been, those for wake-ups included.
+    /// Number of connections so far, including those for wake-ups.
     epoch: AtomicU64,
-    /// Whether wake-ups are wanted; it never becomes `false` again.
+    /// `true` if wake-ups are wanted; it never becomes `false` again.
     is_wanted: AtomicBool,
-    /// Whether the connection for wake-ups stands, where there is one.
+    /// `true` if the connection for wake-ups is established, where there is one.
     is_subscribed: AtomicBool,
     /// Wake-ups use a separate connection although the server speaks RESP3. Once set, this stays `true`.
     listens_apart: AtomicBool,
@@ -29,11 +29,11 @@ pub(super) struct Connections {
     left: AtomicU64,
     /// Held by the task that checks a silent connection of the node: one check at a time.
     pub(super) checking: Arc<tokio::sync::Mutex<()>>,
-    /// Where commands go that a member of a cluster sends elsewhere.
+    /// Forwarder for the commands that a member of a cluster redirects.
     redirect: Option<Arc<dyn Redirect>>,
 }
 
-/// The connection for commands, which carries wake-ups as well where the server speaks RESP3.
+/// The connection for commands, which also delivers wake-ups if the server supports RESP3.
 enum CommandConnection {
     Starting,
     Up(Arc<LiveConnection>),
@@ -41,13 +41,13 @@ enum CommandConnection {
 }
 
 impl Connections {
-    /// To a server that is a node.
+    /// Creates the connections to a server that is a node.
     pub(super) fn new(address: &str, environment: Environment) -> Self {
         let server = ServerFacts::new(address, Arc::clone(&environment.servers));
         Self::to(server, environment, None)
     }
 
-    /// To a member of the cluster that is the node called `cluster`.
+    /// Creates the connections to a member of the cluster that is the node called `cluster`.
     pub(super) fn of_member(
         address: &str,
         environment: Environment,
@@ -73,10 +73,10 @@ impl Connections {
         }
     }
 
-    /// The connection for commands.
+    /// Returns the connection for commands.
     ///
     /// # Errors
-    /// Why there is none.
+    /// The reason why there is none.
     pub(super) fn live(&self) -> Result<Arc<LiveConnection>, NodeError> {
         match &*self.state() {
             CommandConnection::Starting => Err(self.progress.under_way()),
@@ -85,7 +85,7 @@ impl Connections {
         }
     }
 
-    /// The callers get a connection. If wake-ups are wanted, it is subscribed before anybody can send on it.
+    /// Gives a connection to the callers. If wake-ups are wanted, it is subscribed before any caller can send on it.
     pub(super) fn up(&self, live: Arc<LiveConnection>) {
         if let Some(redirect) = &self.redirect {
             live.redirect_with(redirect);
@@ -100,13 +100,13 @@ impl Connections {
         (self.environment.connected)();
     }
 
-    /// The callers have no connection any more, for the reason that `error` says.
+    /// Removes the connection from the callers, because of `error`.
     pub(super) fn down(&self, error: NodeError) {
         self.change(|state| *state = CommandConnection::Down(error));
     }
 
-    /// The connection `live` has ended, for the reason that `error` says. Who reports it late must not take the next one
-    /// away, which nothing would ever mend.
+    /// Records that the connection `live` has ended because of `error`. A late report must not remove the next connection: it would never
+    /// come back.
     pub(super) fn ended(&self, live: &Arc<LiveConnection>, error: NodeError) {
         self.change(|state| {
             if matches!(state, CommandConnection::Up(present) if Arc::ptr_eq(present, live)) {
@@ -115,7 +115,7 @@ impl Connections {
         });
     }
 
-    /// The connection for wake-ups stands, or does not any more.
+    /// Records the state of the connection for wake-ups.
     pub(super) fn subscribed(&self, is_subscribed: bool) {
         self.is_subscribed.store(is_subscribed, Ordering::Release);
         if is_subscribed {
@@ -124,7 +124,7 @@ impl Connections {
         self.environment.changed.notify_waiters();
     }
 
-    /// The name of the node leads to another server. The connection for wake-ups still leads to the one before.
+    /// Records that the name of the node leads to another server. The connection for wake-ups still leads to the previous one.
     pub(super) fn left(&self) {
         self.left.fetch_add(1, Ordering::AcqRel);
         self.environment.changed.notify_waiters();
@@ -135,10 +135,9 @@ impl Connections {
         self.left.load(Ordering::Acquire)
     }
 
-    /// Wants wake-ups, on the present connection and on all that follow.
+    /// Requests wake-ups, on the present connection and on all later ones.
     pub(super) fn listen(&self) {
-        // Before the look at the present connection: so one that is made at the same time either is seen here or sees
-        // this.
+        // Before the present connection is read: a connection that is made at the same time is either seen here, or sees this.
         let was_wanted = self.is_wanted.swap(true, Ordering::AcqRel);
         if let Ok(live) = self.live() {
             live.listen();
@@ -154,12 +153,12 @@ impl Connections {
         self.listens_apart.store(true, Ordering::Release);
     }
 
-    /// Returns `true` if wake-ups have a connection of their own at every server.
+    /// Returns `true` if wake-ups have a separate connection at every server.
     pub(super) fn listens_apart(&self) -> bool {
         self.listens_apart.load(Ordering::Acquire)
     }
 
-    /// Whether wake-ups arrive.
+    /// Returns `true` if wake-ups arrive.
     pub(super) fn is_listening(&self) -> bool {
         match &*self.state() {
             CommandConnection::Up(live) if live.has_pushes() => live.is_listening(),
@@ -168,19 +167,19 @@ impl Connections {
         }
     }
 
-    /// Whether wake-ups are wanted and need a connection of their own.
+    /// Returns `true` if wake-ups are wanted and need a separate connection.
     pub(super) fn needs_subscriber(&self) -> bool {
         let is_wanted = self.is_wanted.load(Ordering::Acquire);
         is_wanted && matches!(&*self.state(), CommandConnection::Up(live) if !live.has_pushes())
     }
 
-    /// Changes the connection for commands, and tells all who wait for a change.
+    /// Changes the connection for commands, and notifies all tasks that wait for a change.
     fn change(&self, change: impl FnOnce(&mut CommandConnection)) {
         change(&mut self.state.write().unwrap_or_else(PoisonError::into_inner));
         self.environment.changed.notify_waiters();
     }
 
-    /// The status to show to callers.
+    /// Returns the status to show to callers.
     pub(super) fn status(&self) -> Status {
         match &*self.state() {
             CommandConnection::Starting => Status::Starting(self.progress.under_way()),
@@ -189,12 +188,12 @@ impl Connections {
         }
     }
 
-    /// The number of connections so far.
+    /// Returns the number of connections so far.
     pub(super) fn epoch(&self) -> u64 {
         self.epoch.load(Ordering::Acquire)
     }
 
-    /// The connection for commands, or why there is none.
+    /// Returns the state of the connection for commands.
     fn state(&self) -> RwLockReadGuard<'_, CommandConnection> {
         self.state.read().unwrap_or_else(PoisonError::into_inner)
     }
@@ -210,7 +209,7 @@ mod tests {
     use crate::time::clock::Clock;
     use std::convert::Infallible;
 
-    /// The connections of a node that has had two.
+    /// Returns the connections of a node after its second connection.
     fn twice_connected() -> (Connections, [Arc<LiveConnection>; 2]) {
         let environment = Environment::of_lone_node(ManagerId::numbered(7), Clock::Boot);
         let connections = Connections::new("server:6379", environment);

@@ -1,12 +1,12 @@
-//! Carries commands to a connection, and the answers back.
+//! The I/O task of one connection: sends queued commands, and dispatches the replies.
 //!
-//! One task takes what has gathered in the outbox, sends it in batches and hands out the answers: so one system call,
-//! one message to the client crate and one wake-up serve many commands. At each turn the courier
+//! One task sends the contents of the outbox in batches and dispatches the replies. One system call, one message to the client crate and
+//! one wake-up therefore serve many commands. On each poll the courier
 //!
-//! 1. goes to the back of the scheduler's queue once if several tasks put commands in, so that all that are ready do so first,
-//! 2. takes what has gathered and gives it to the client crate, behind the question for the server's data if that is due,
-//! 3. polls the driver, which writes that to the socket and reads what has come,
-//! 4. hands out the answers of every batch that is answered, unless the server's data is in doubt.
+//! 1. yields to the back of the scheduler's queue once if several tasks queue commands, so that all ready tasks queue theirs first,
+//! 2. takes the queued commands and passes them to the client crate, after the query for the server's data if it is due,
+//! 3. polls the driver, which writes to the socket and reads from it,
+//! 4. dispatches the replies of every completed batch, unless the server's data is in doubt.
 
 use super::batch::Batch;
 use super::live_connection::LiveConnection;
@@ -22,15 +22,15 @@ use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use std::task::{Context, Poll};
 
-/// A task alone puts in so many commands at a time: the release of one lock, and the acquisition of the next one. Smaller, and
-/// a single task waits for others that are not there; larger, and few tasks have a system call each.
+/// Maximum number of commands that a single task queues at a time: the release of one lock, and the acquisition of the next one. Too small:
+/// a single task waits for other tasks that do not exist. Too large: a few tasks cause a system call each.
 const OF_ONE_TASK: usize = 2;
 
-/// Room for so many commands is used again. Smaller, and much traffic makes room again and again; larger, and every
-/// connection keeps it when it is idle: each takes about 200 bytes, twice.
+/// Buffer capacity that is kept for reuse, in commands. Too small: heavy traffic allocates again and again. Too large: every idle
+/// connection keeps the buffer, at about 200 bytes for each command, twice.
 const MOST_ROOM: usize = 128;
 
-/// Moves bytes between the client crate's queue and the socket; it ends when the connection breaks.
+/// Moves bytes between the client crate's queue and the socket. Ends when the connection breaks.
 pub(super) type Driver = Pin<Box<dyn Future<Output = ()> + Send>>;
 
 /// A connection of the client crate.
@@ -40,31 +40,31 @@ pub(super) struct Connection {
     pub(super) control: Arc<Control>,
 }
 
-/// The task of one connection. It ends when the connection breaks, or the server is not what it was; what is not answered by
-/// then is told so when it is dropped.
+/// The task of one connection. Ends when the connection breaks, or when the server has lost its data or was replaced. Commands without a
+/// reply fail when the task is dropped.
 pub(super) struct Courier {
     live: Arc<LiveConnection>,
     connection: Connection,
     verification: Verification,
-    /// Room for what is taken out next.
+    /// Buffer for the next commands from the outbox.
     room: Vec<Outgoing>,
-    /// Sent and not answered, in the order of the connection.
+    /// Sent without a reply, in the order of the connection.
     batches: VecDeque<Batch>,
     others: Others,
-    /// Whether it is being polled, and so for ever when that has panicked.
+    /// `true` while the task is being polled, and permanently after a panic.
     is_polled: bool,
-    /// Whether the server is not what it was: what it has answered since is not handed out.
+    /// `true` if the server has lost its data or was replaced: later replies are not dispatched.
     is_distrusted: bool,
 }
 
-/// Who else puts commands in, as far as the last ones tell.
+/// The other tasks that queue commands, judged by the last commands.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Others {
-    /// It was one task.
+    /// The last commands came from one task.
     None,
-    /// There were several, and they are to have a turn before the courier has one.
+    /// There were several tasks. They get a turn before the courier.
     ToCome,
-    /// They have had it.
+    /// The other tasks have had their turn.
     Served,
 }
 
@@ -88,13 +88,13 @@ impl Courier {
         self.connection.driver = Box::pin(ready(()));
     }
 
-    /// Whether an answer is still to come.
+    /// Returns `true` if a reply is still missing.
     pub(super) fn awaits_answers(&self) -> bool {
         !self.batches.is_empty()
     }
 
-    /// Whether the other tasks should have a turn first. A task alone has nobody to wait for, neither with what it sends nor
-    /// with what it is answered.
+    /// Returns `true` if the other tasks should have a turn first. A single task has no other task to wait for, neither with its commands
+    /// nor with its replies.
     fn lets_gather(&mut self) -> bool {
         self.others = match self.others {
             Others::None => Others::None,
@@ -104,7 +104,7 @@ impl Courier {
         self.others == Others::Served
     }
 
-    /// Gives all that has `gathered` to the client crate.
+    /// Passes all `gathered` commands to the client crate.
     fn send(&mut self, mut gathered: Vec<Outgoing>) {
         if !gathered.is_empty() {
             self.others = if gathered.len() > OF_ONE_TASK { Others::ToCome } else { Others::None };
@@ -119,9 +119,9 @@ impl Courier {
         }
     }
 
-    /// Hands out what has been answered. Returns whether the connection can be used on.
+    /// Dispatches the received replies. Returns `true` if the connection is still usable.
     fn deliver(&mut self) -> bool {
-        // What a server has answered that was left meanwhile counts for nothing.
+        // Replies of a server that was left are ignored.
         if self.live.is_left() || !self.verification.is_passed(&self.live) {
             return false;
         }
@@ -149,10 +149,10 @@ impl Future for Courier {
             return Poll::Pending;
         }
         if mem::replace(&mut self.is_polled, true) {
-            // It has panicked on another thread, as it does on a runtime without sockets: no driver may be polled after that.
+            // The driver has panicked on another thread, for example on a runtime without sockets. It must not be polled again.
             return Poll::Ready(());
         }
-        // Those that come meanwhile go out together behind it: so many do not wait one behind the other.
+        // New commands are then sent together after this reply. They do not wait one behind the other.
         let waits = self.batches.iter().any(Batch::waits_for_replicas);
         let room = mem::take(&mut self.room);
         let gathered = if waits { room } else { self.live.outbox.take(cx, room) };

@@ -1,4 +1,4 @@
-//! What a server is like, asked over the connection that serves the commands.
+//! Report on a server, from queries over the connection for commands.
 
 use super::answer::time_of;
 use super::connections::Connections;
@@ -17,16 +17,16 @@ use std::collections::HashMap;
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 use tokio::time::timeout;
 
-/// A round trip that takes longer is measured again, since it may have met a busy moment. Smaller, a report on a network of
-/// usual speed takes three round trips; larger, a pause of the process looks like a long way.
+/// Round trip above which the measurement is repeated, because it may have hit a busy moment. Too small: a report takes three round trips
+/// on an ordinary network. Too large: a pause of the process looks like a long distance.
 const SLOW: Duration = Duration::from_millis(5);
 
-/// How often a slow round trip is measured again. Fewer, a busy moment looks like a long way; more, the report on a node
-/// that is far away takes longer.
+/// Maximum number of repeated measurements. Too small: a busy moment looks like a long distance. Too large: the report on a distant node
+/// takes longer.
 const MEASUREMENTS: usize = 2;
 
-/// What the server with the address `label` is like, and what it refuses of the lock `key`. Its answers are waited for in
-/// `patience`, then once more for its wake-ups, and for each round trip that is measured again.
+/// Returns the report on the server with the address `label`, and its refusals for the lock `key`. Waits up to `patience` for the replies,
+/// once more for the wake-ups, and for each repeated measurement.
 pub(super) async fn describe(label: &str, connections: &Connections, key: &LockKey, patience: Duration) -> NodeReport {
     let mut report = NodeReport { trial_name: key.name().into(), ..NodeReport::unknown(label) };
     let live = match connections.live() {
@@ -36,7 +36,7 @@ pub(super) async fn describe(label: &str, connections: &Connections, key: &LockK
             return NodeReport { error: Some(error), is_replica, ..report };
         }
     };
-    // First, so that it is under way meanwhile.
+    // First, so that the subscription runs in parallel.
     connections.listen();
     match timeout(patience, answers(&live, key)).await {
         Ok(Ok(answers)) => answers.measured_again(&live, patience).await.describe(&mut report),
@@ -56,10 +56,10 @@ pub(super) async fn describe(label: &str, connections: &Connections, key: &LockK
     report
 }
 
-/// What time it is at the server, since 1970.
+/// Returns the time of the server, since 1970.
 ///
 /// # Errors
-/// When there is no connection, the server refuses, or it answers something else.
+/// If the connection is missing, the server refuses, or its reply has another format.
 pub(super) async fn time(connections: &Connections) -> Result<Duration, NodeError> {
     let answer = connections.live()?.probe(&["TIME"]).await?;
     let parts: Option<[String; 2]> = redis::from_redis_value(answer).ok();
@@ -67,7 +67,7 @@ pub(super) async fn time(connections: &Connections) -> Result<Duration, NodeErro
     time.ok_or_else(|| NodeError::UnexpectedReply("no time to TIME".into()))
 }
 
-/// Whether callers are woken. `publishes` is whether the user may wake others.
+/// Returns `true` if callers receive wake-ups. `publishes` is `true` if the user may notify others.
 async fn wake_ups(
     connections: &Connections,
     live: &LiveConnection,
@@ -75,7 +75,7 @@ async fn wake_ups(
     publishes: bool,
 ) -> Option<bool> {
     let is_known = || connections.is_listening() || live.is_refused();
-    // What is not known in time is reported as unknown.
+    // A result that does not arrive in time is reported as unknown.
     let _ = timeout(patience, wait_until(&connections.environment.changed, is_known)).await;
     match (publishes, connections.is_listening(), live.is_refused()) {
         (false, ..) | (_, _, true) => Some(false),
@@ -84,7 +84,7 @@ async fn wake_ups(
     }
 }
 
-/// What the server has answered; `None` for what the user may not ask.
+/// The replies of the server; `None` for a query that the user may not send.
 struct Answers {
     info: Option<Info>,
     fsync: Option<Box<str>>,
@@ -94,7 +94,7 @@ struct Answers {
     measured: Measured,
 }
 
-/// One round trip, and the time that the server has told in it.
+/// One round trip, and the time of the server in its reply.
 struct Measured {
     time: Option<Duration>,
     /// By our wall clock, since 1970.
@@ -102,10 +102,10 @@ struct Measured {
     round_trip: Duration,
 }
 
-/// Asks the server, all at once.
+/// Queries the server, all at once.
 ///
 /// # Errors
-/// When the connection breaks.
+/// If the connection breaks.
 async fn answers(live: &LiveConnection, key: &LockKey) -> Result<Answers, NodeError> {
     let measured = measure(live);
     let info = live.probe(&["INFO"]);
@@ -120,7 +120,7 @@ async fn answers(live: &LiveConnection, key: &LockKey) -> Result<Answers, NodeEr
     Ok(Answers { info, fsync, save, min_replicas_to_write, permissions, measured })
 }
 
-/// Measures a round trip, which begins before this returns.
+/// Measures a round trip, which starts before this returns.
 fn measure(live: &LiveConnection) -> impl Future<Output = Result<Measured, NodeError>> + use<> {
     let sent = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
     let begun = Instant::now();
@@ -132,10 +132,10 @@ fn measure(live: &LiveConnection) -> impl Future<Output = Result<Measured, NodeE
     }
 }
 
-/// The answer as a `T`, `None` when the server refused or answered something else.
+/// Returns the reply as a `T`, `None` if the server refused or the reply has another format.
 ///
 /// # Errors
-/// When there was no answer.
+/// If the reply is missing.
 fn permitted<T: FromRedisValue>(answer: Result<Value, NodeError>) -> Result<Option<T>, NodeError> {
     match answer {
         Ok(value) => Ok(redis::from_redis_value(value).ok()),
@@ -144,14 +144,14 @@ fn permitted<T: FromRedisValue>(answer: Result<Value, NodeError>) -> Result<Opti
     }
 }
 
-/// The value of one setting in an answer to `CONFIG GET`.
+/// Returns the value of one setting in a reply to `CONFIG GET`.
 fn setting(name: &str, answer: Result<Value, NodeError>) -> Result<Option<Box<str>>, NodeError> {
     let settings: Option<HashMap<String, String>> = permitted(answer)?;
     Ok(settings.and_then(|mut settings| settings.remove(name)).map(Into::into))
 }
 
 impl Answers {
-    /// With the shortest of several round trips, when the first is slow.
+    /// Repeats a slow measurement, and keeps the shortest round trip.
     async fn measured_again(mut self, live: &LiveConnection, patience: Duration) -> Self {
         for _ in 0..MEASUREMENTS {
             if self.measured.round_trip > SLOW
@@ -164,7 +164,7 @@ impl Answers {
         self
     }
 
-    /// Writes into `report` what the answers say.
+    /// Writes the replies into `report`.
     fn describe(self, report: &mut NodeReport) {
         let Measured { time, sent, round_trip } = self.measured;
         report.round_trip = Some(round_trip);
@@ -186,20 +186,20 @@ impl Answers {
     }
 }
 
-/// Who follows the server, `None` when that is not known.
+/// Returns the replication of the server, `None` if it is unknown.
 fn replication(info: &Info, min_replicas_to_write: Option<&str>) -> Option<Replication> {
     let min_replicas_to_write = min_replicas_to_write.and_then(|least| least.parse().ok());
     Some(Replication { replicas: info.number("connected_slaves")?, min_replicas_to_write })
 }
 
-/// The policy by which the server may remove locks; empty when it removes none, `None` when that is not known.
+/// Returns the policy by which the server may evict locks; empty if it evicts none, `None` if it is unknown.
 fn eviction(info: &Info) -> Option<Box<str>> {
     let policy = info.field("maxmemory_policy")?;
     let removes = info.number("maxmemory")? > 0 && policy != "noeviction";
     Some(if removes { excerpt(policy).into() } else { "".into() })
 }
 
-/// What the server keeps over a crash, `None` when that is not known.
+/// Returns the data that survive a crash of the server, `None` if this is unknown.
 fn persistence(info: &Info, fsync: Option<Box<str>>, save: Option<&str>) -> Option<Persistence> {
     if info.number("aof_enabled")? == 1 {
         return Some(Persistence::AppendOnly { fsync });
@@ -207,7 +207,7 @@ fn persistence(info: &Info, fsync: Option<Box<str>>, save: Option<&str>) -> Opti
     Some(if save?.is_empty() { Persistence::None } else { Persistence::Snapshots })
 }
 
-/// How a `time` stands to the middle of a round trip, at some point of which it was read.
+/// Returns the offset of `time` from the middle of the round trip in which it was read.
 fn offset(time: Duration, sent: Duration, round_trip: Duration) -> ClockOffset {
     let middle = sent + round_trip / 2;
     ClockOffset { is_ahead: time > middle, offset: time.abs_diff(middle), uncertainty: round_trip / 2 }

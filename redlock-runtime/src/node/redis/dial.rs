@@ -10,19 +10,20 @@ use tokio::net::{TcpStream, lookup_host};
 use tokio::task::JoinSet;
 use tokio::time::timeout;
 
-/// An address that has not answered for so long is given company by the next one. Smaller, connections are made in vain to
-/// servers that are a little slow; larger, an address that swallows packets delays every connection for longer.
+/// Delay after which the next address is tried in parallel. Too small: needless connections to slightly slow servers. Too large: an address
+/// that drops packets delays every connection for longer.
 ///
 /// Source: RFC 8305, section 5.
 const STAGGER: Duration = Duration::from_millis(250);
 
-/// Most addresses of one name that an error shows. Too small: the address that fails is missing. Too large: the error is too long to read.
+/// Maximum number of addresses of one name in an error. Too small: the address that fails is missing. Too large: the error is too long to
+/// read.
 const MOST_SHOWN: usize = 3;
 
-/// Connects to the first address of `host` that answers. `endpoint` is what the address belongs to.
+/// Connects to the first address of `host` that answers. The address belongs to `endpoint`.
 ///
 /// # Errors
-/// That of the last address to fail, or of the look-up.
+/// The error of the last address to fail, or of the look-up.
 ///
 /// Source: RFC 8305, "Happy Eyeballs Version 2", without its rules for answers that come one by one.
 pub(super) async fn dial(
@@ -48,7 +49,7 @@ pub(super) async fn dial(
     first_of(interleaved(found)).await.map_err(|error| progress.failed(&error))
 }
 
-/// Connects to the address `at`, which is one of the name of `endpoint`.
+/// Connects to the address `at`, which belongs to the name of `endpoint`.
 ///
 /// # Errors
 /// If there is no connection.
@@ -59,7 +60,7 @@ pub(super) async fn dial_at(at: SocketAddr, endpoint: &Endpoint, progress: &Prog
 
 const NO_ADDRESS: &str = "the name has no address";
 
-/// The addresses of a name, in a message.
+/// Formats the addresses of a name for a message.
 fn listed(found: &[SocketAddr]) -> String {
     let shown: Vec<_> = found.iter().take(MOST_SHOWN).map(SocketAddr::to_string).collect();
     let more = found.len().saturating_sub(MOST_SHOWN);
@@ -79,8 +80,8 @@ pub(super) async fn addresses(host: &str, port: u16) -> io::Result<Vec<SocketAdd
     Ok(lookup_host((host, port)).await?.collect())
 }
 
-/// The addresses of both families in turns, in the order in which each came: where one family does not work, the second try
-/// is one of the other.
+/// Returns the addresses of both families in turns, each in its previous order: if one family does not work, the second attempt uses the
+/// other one.
 fn interleaved(found: Vec<SocketAddr>) -> Vec<SocketAddr> {
     let is_v6_first = found.first().is_some_and(SocketAddr::is_ipv6);
     let (first, second): (Vec<_>, Vec<_>) = found.into_iter().partition(|address| address.is_ipv6() == is_v6_first);
@@ -95,11 +96,11 @@ fn interleaved(found: Vec<SocketAddr>) -> Vec<SocketAddr> {
 }
 
 async fn first_of(addresses: Vec<SocketAddr>) -> io::Result<TcpStream> {
-    // Whatever is still under way at the end is given up with the set.
+    // Dropping the set cancels the remaining attempts.
     let (mut tries, mut failure) = (JoinSet::new(), None);
     for address in addresses {
         tries.spawn(TcpStream::connect(address));
-        // It also ends, without a stream, when all have failed.
+        // It also ends, without a stream, when all attempts have failed.
         if let Ok(Some(stream)) = timeout(STAGGER, first_success(&mut tries, &mut failure)).await {
             return Ok(stream);
         }
@@ -108,7 +109,7 @@ async fn first_of(addresses: Vec<SocketAddr>) -> io::Result<TcpStream> {
     last.ok_or_else(|| failure.unwrap_or_else(|| io::Error::other(NO_ADDRESS)))
 }
 
-/// The first connection of all that are under way; `None` when all have failed, the last one with `failure`.
+/// Returns the first connection of all attempts; `None` when all have failed, the last one with `failure`.
 async fn first_success(
     tries: &mut JoinSet<io::Result<TcpStream>>,
     failure: &mut Option<io::Error>,
@@ -132,12 +133,12 @@ pub(crate) mod made_up {
     /// Addresses of a name, or a failure.
     pub(crate) type Answer = Option<Vec<SocketAddr>>;
 
-    /// The answers about a name, in turn, and how many were given.
+    /// The answers for a name, in turn, and the number of answers used.
     type Answers = HashMap<String, (Vec<Answer>, usize)>;
 
     static NAMES: LazyLock<Mutex<Answers>> = LazyLock::new(Mutex::default);
 
-    /// Sets the next answers about the name `host`. The last of them is given to all further look-ups. Without any, no look-up ends.
+    /// Sets the next answers for the name `host`. The last one is repeated for all further look-ups. Without any, no look-up ends.
     pub(crate) fn lead(host: &str, answers: impl Into<Vec<Answer>>) {
         NAMES.lock().unwrap().insert(host.to_owned(), (answers.into(), 0));
     }
@@ -147,7 +148,7 @@ pub(crate) mod made_up {
         NAMES.lock().unwrap()[host].1
     }
 
-    /// Returns the next answer about `host`, if that is made up. Without any answer, it never returns.
+    /// Returns the next answer for `host`, if it is made up. Without any answer, it never returns.
     pub(super) async fn addresses(host: &str) -> Option<io::Result<Vec<SocketAddr>>> {
         let (answer, has_answers) = {
             let mut names = NAMES.lock().unwrap();
@@ -195,7 +196,7 @@ mod tests {
         assert!(first_of(vec![]).await.is_err());
     }
 
-    /// Linux drops the first packet of a connection for which a socket that nobody accepts from has no room.
+    /// Linux drops the first packet of a connection to a socket whose accept queue is full.
     #[cfg(target_os = "linux")]
     #[tokio::test]
     async fn an_address_that_swallows_packets_is_given_company() {

@@ -1,4 +1,4 @@
-//! Where a node is and how to log in.
+//! Address of a node, and its login.
 
 use super::cluster::address::{MemberAddress, fmt_host_and_port};
 use super::node_config::{Access, NodeConfig};
@@ -17,34 +17,33 @@ use std::time::Duration;
 use tokio::runtime::Handle;
 use tokio::time::{Instant, timeout};
 
-/// The longest that making a connection may take, from the credentials to the last step, unless somebody says otherwise.
-/// With less, a server far away would never be reached; with more, one that swallows all packets would look as if it were
-/// starting for longer.
+/// Default limit for making a connection, from the credentials to the last step. Too small: a distant server is never reached. Too large: a
+/// server behind a firewall that drops packets looks as if it were starting for longer.
 const CONNECT_TIMEOUT: Duration = Duration::from_secs(2);
 
-/// The part of that time which a program has to say its credentials. Smaller, a service of tokens that is slow is not waited
-/// for; larger, nothing is left for the server.
+/// Share of this time that a program has to provide its credentials. Too small: a slow token service times out. Too large: no time is left
+/// for the server.
 const LOGIN_PER_CONNECTION: f64 = 0.75;
 
-/// For how long after a login what is asked for or read anew may be wrong, and count as being changed. Smaller, waiting calls
-/// fail while a password is changed; larger, a mistake in it looks like an outage for longer.
+/// How long after a login wrong credentials are treated as being changed, if they are requested or read anew each time. Too small: waiting
+/// calls fail while a password is changed. Too large: a wrong password looks like an outage for longer.
 const CHANGING: Duration = Duration::from_secs(30);
 
-/// One server and the login for it. `Debug` shows the address alone.
+/// One server and its login. `Debug` shows only the address.
 pub(crate) struct Endpoint {
     address: Address,
     login: RedisConnectionInfo,
     access: Access,
     /// The runtime that the manager was built on.
     host: Option<Handle>,
-    /// When the server last took the login, or another one that takes the same.
+    /// The last successful login at the server, or at another one with the same login.
     logged_in: Arc<Mutex<Option<Instant>>>,
     label: String,
-    /// The address is another one than that by which the node is called.
+    /// `true` if the address differs from the configured one.
     is_elsewhere: bool,
     /// Source of the announced address. `None` for an address from the URL.
     announcer: Option<Announcer>,
-    /// Who says where the server is, if the address is not its own.
+    /// Finds the server, if its address is not fixed.
     locator: Option<Arc<dyn Locate>>,
 }
 
@@ -55,29 +54,29 @@ pub(super) enum Announcer {
     Sentinel,
 }
 
-/// Where a server is right now, and since when.
+/// Current location of a server, and its age.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Located {
     pub(super) at: MemberAddress,
-    /// For how long it has been the one that takes locks, at least, if that is known.
+    /// Minimum time for which the server has accepted locks, if it is known.
     pub(super) since: Option<Duration>,
-    /// The number of the configuration that says so: a larger one is newer.
+    /// The number of the configuration with this location: a larger one is newer.
     pub(super) epoch: u64,
 }
 
 impl Located {
-    /// Whether whoever is here should go there, by what is known `now`: not on the word of those who know less.
+    /// Returns `true` if a client of this location should move to `now`: reports with an older configuration are ignored.
     pub(super) fn is_replaced_by(&self, now: &Self) -> bool {
         now.at != self.at && now.epoch >= self.epoch
     }
 }
 
-/// Whoever knows where a server is.
+/// A source for the current location of a server.
 pub(super) trait Locate: Send + Sync {
-    /// Where it is right now.
+    /// Returns the current location.
     fn locate(&self) -> BoxFuture<'_, Result<Located, NodeError>>;
 
-    /// There is a new connection to it.
+    /// Records a new connection to the server.
     fn connected(&self);
 }
 
@@ -97,7 +96,7 @@ pub(super) enum Address {
 }
 
 impl Endpoint {
-    /// Endpoint of a node that is one server. No message repeats the URL, because it may hold a password.
+    /// Creates the endpoint of a node that is one server. No message repeats the URL, because it may contain a password.
     ///
     /// # Errors
     /// [`LockError::Configuration`] saying which node's URL is wrong, and what to write. `position` counts from 1.
@@ -105,7 +104,7 @@ impl Endpoint {
         Self::of_url(config, &parse(config, position)?, position)
     }
 
-    /// The same for a URL that is parsed already.
+    /// Like [`new`](Self::new), for a parsed URL.
     pub(super) fn of_url(config: &NodeConfig, url: &Url, position: usize) -> Result<Self, LockError> {
         let endpoint = Self::read(config, url, position)?;
         if endpoint.access.sentinel.is_some() {
@@ -114,7 +113,7 @@ impl Endpoint {
         Ok(endpoint)
     }
 
-    /// Endpoint at the first address of `url`, which is that of the `config`.
+    /// Creates the endpoint at the first address of `url`, which is the URL of the `config`.
     pub(super) fn read(config: &NodeConfig, url: &Url, position: usize) -> Result<Self, LockError> {
         let wrong = |what: &str| wrong(position, what);
         if url.is_tls {
@@ -142,32 +141,32 @@ impl Endpoint {
         })
     }
 
-    /// The program is asked on its own runtime.
+    /// Runs the program's credential source on the program's runtime.
     pub(crate) fn of_host(self, host: Handle) -> Self {
         Self { host: Some(host), ..self }
     }
 
-    /// The node at `url`, without anything that a URL cannot say.
+    /// Creates the endpoint of the node at `url`, without settings outside of the URL.
     #[cfg(any(test, fuzzing))]
     pub(crate) fn parse(url: &str, position: usize) -> Result<Self, LockError> {
         Self::new(&url.into(), position)
     }
 
-    /// The same way to log in at another place that takes the same login, with TLS if this has it.
+    /// Returns an endpoint at another address that accepts the same login, with TLS if this one uses TLS.
     pub(super) fn elsewhere(&self, host: &str, port: u16) -> Self {
         let address = Address::of(host, port, self.is_tls());
         let label = address.to_string();
         Self { label, is_elsewhere: true, address, ..self.at_itself() }
     }
 
-    /// The same way to log in at the address `at` that was announced, or at the one that the address map has for it. It is called by the
-    /// announced one.
+    /// Returns an endpoint with the same login at the announced address `at`, or at its replacement in the address map. The label is the
+    /// announced address.
     pub(super) fn announced(&self, by: Announcer, at: &MemberAddress) -> Self {
         let (host, port) = self.access.addresses.reachable(&at.host, at.port);
         Self { label: at.to_string(), announcer: Some(by), ..self.elsewhere(&host, port) }
     }
 
-    /// The same server at the same address, for a task of its own.
+    /// Returns an endpoint for the same server and address, for a separate task.
     pub(super) fn at_itself(&self) -> Self {
         Self {
             address: self.address.clone(),
@@ -182,22 +181,22 @@ impl Endpoint {
         }
     }
 
-    /// A Sentinel at the same address: without a database, and with the login that Sentinels take.
+    /// Returns the endpoint of a Sentinel at the same address: without a database, and with the login for Sentinels.
     pub(super) fn as_sentinel(&self) -> Self {
         let (login, credentials) = self.access.sentinel.clone().unwrap_or_default().parts();
         let access = Access { credentials, ..self.access.clone() };
         Self { host: None, logged_in: Arc::default(), login, access, ..self.at_itself() }
     }
 
-    /// The server is where the `locator` says, and is called `label`.
+    /// Sets the `locator` that finds the server, and its `label`.
     pub(super) fn located_by(self, locator: Arc<dyn Locate>, label: String) -> Self {
         Self { locator: Some(locator), label, ..self }
     }
 
-    /// Where the server is right now; `None` if it is at its address.
+    /// Returns the current location of the server; `None` if its address is fixed.
     ///
     /// # Errors
-    /// When it is to be found out, and is not.
+    /// If the server cannot be located.
     pub(super) async fn locate(&self) -> Result<Option<Located>, NodeError> {
         match &self.locator {
             Some(locator) => locator.locate().await.map(Some),
@@ -205,7 +204,7 @@ impl Endpoint {
         }
     }
 
-    /// There is a connection to the server, which has taken the login.
+    /// Records a connection to the server, which has accepted the login.
     pub(super) fn connected(&self) {
         self.logged_in();
         if let Some(locator) = &self.locator {
@@ -224,7 +223,7 @@ impl Endpoint {
         }
     }
 
-    /// The host, unless it is a socket of this machine.
+    /// Returns the host; `None` for a socket of this machine.
     pub(super) fn host(&self) -> Option<&str> {
         match &self.address {
             Address::Tcp { host, .. } => Some(host),
@@ -235,24 +234,24 @@ impl Endpoint {
         }
     }
 
-    /// Source of the announced address. `None` for an address from the URL.
+    /// Returns the source of the announced address; `None` for an address from the URL.
     pub(super) const fn announcer(&self) -> Option<Announcer> {
         self.announcer
     }
 
-    /// The announced address, if the address map has another one for it.
+    /// Returns the announced address, if the address map replaces it.
     pub(super) fn announced_as(&self) -> Option<&str> {
         let is_mapped = self.announcer.is_some() && self.label != self.address.to_string();
         is_mapped.then_some(&*self.label)
     }
 
-    /// Returns `true` if the node is called by a name, which can lead elsewhere later. Sentinels say by themselves where their master is.
+    /// Returns `true` if the node has a host name, which can lead to another server later. Sentinels report the address of their master.
     pub(super) fn is_name(&self) -> bool {
         let is_name = |host: &str| host.parse::<IpAddr>().is_err();
         !self.is_located() && !self.is_elsewhere && self.host().is_some_and(is_name)
     }
 
-    /// Returns `error` with the address `at` that it is about, unless the node is called by that.
+    /// Returns `error` with the address `at` that it concerns, unless this address is the label of the node.
     pub(super) fn told(&self, error: NodeError, at: &str) -> NodeError {
         match error {
             NodeError::Refused(reply) if self.is_elsewhere || self.is_located() => NodeError::Refused(reply.at(at)),
@@ -263,7 +262,7 @@ impl Endpoint {
         }
     }
 
-    /// Returns `true` if something else than the address says where the server is.
+    /// Returns `true` if a locator finds the server.
     pub(super) const fn is_located(&self) -> bool {
         self.locator.is_some()
     }
@@ -280,10 +279,10 @@ impl Endpoint {
         return false;
     }
 
-    /// The login that is right now.
+    /// Returns the current login.
     ///
     /// # Errors
-    /// When it has to be asked for, and is not known in time.
+    /// If the login must be requested, and does not arrive in time.
     pub(super) async fn login(&self) -> Result<RedisConnectionInfo, NodeError> {
         let Some(source) = &self.access.credentials else { return Ok(self.login.clone()) };
         let limit = self.connect_timeout().mul_f64(LOGIN_PER_CONNECTION);
@@ -291,13 +290,13 @@ impl Endpoint {
         known.unwrap_or_else(|_| Err(NodeError::Unreachable(format!("no credentials within {limit:?}").into())))
     }
 
-    /// The server has taken the login.
+    /// Records that the server has accepted the login.
     pub(super) fn logged_in(&self) {
         *self.logged_in.lock().unwrap_or_else(PoisonError::into_inner) = Some(Instant::now());
     }
 
-    /// The `error` of a connection that was not made: one that passes, where what is asked for or read each time was right a
-    /// moment ago, and is being changed; and where the Sentinels have not agreed yet which server takes locks.
+    /// Converts the `error` of a failed connection to a transient one in two cases. First, credentials that are requested or read each time
+    /// were correct a moment ago, and are being changed. Second, the Sentinels have not agreed yet which server accepts locks.
     pub(super) fn passing(&self, error: NodeError) -> NodeError {
         if error == NodeError::Replica && self.locator.is_some() {
             return NodeError::Unreachable("the Sentinels name a server that is a replica right now".into());
@@ -315,7 +314,7 @@ impl Endpoint {
         error
     }
 
-    /// How long making a connection may take.
+    /// Returns the limit for making a connection.
     pub(super) fn connect_timeout(&self) -> Duration {
         self.access.connect_timeout.unwrap_or(CONNECT_TIMEOUT)
     }
@@ -325,17 +324,17 @@ impl Endpoint {
         &self.access.tls
     }
 
-    /// How many replicas have to confirm every lease, if any have to.
+    /// Returns the number of replicas that must confirm every lease, if there is one.
     pub(crate) fn confirm_replicas(&self) -> Option<NonZeroU32> {
         NonZeroU32::new(self.access.confirm_replicas?)
     }
 
-    /// Which of the server's databases has the locks.
+    /// Returns the server's database with the locks.
     pub(crate) fn database(&self) -> i64 {
         self.login.db()
     }
 
-    /// The address as text, without user and password. Two nodes with equal labels are one server.
+    /// Returns the address as text, without user and password. Two nodes with equal labels are one server.
     pub(crate) fn label(&self) -> &str {
         &self.label
     }
@@ -344,7 +343,7 @@ impl Endpoint {
 /// Parses the URL of node number `position`.
 ///
 /// # Errors
-/// [`LockError::Configuration`] with what is wrong with it.
+/// [`LockError::Configuration`] with the fault of the URL.
 pub(super) fn parse(config: &NodeConfig, position: usize) -> Result<Url, LockError> {
     Url::parse(&config.url).map_err(|what| wrong(position, what))
 }
@@ -357,7 +356,7 @@ const USER_ALONE: &str = "names a user and no password: write redis://user:passw
                           password, for example with password_file=";
 const NO_SOCKETS: &str = "names a socket, which this operating system does not have: write redis://host";
 
-/// Whether this program can speak TLS; otherwise what it lacks, after "the URL of a node".
+/// Checks that this program supports TLS. The error text continues "the URL of a node".
 fn speaks_tls() -> Result<(), &'static str> {
     #[cfg(feature = "tls")]
     return super::tls_provider::find().map(drop).ok_or(
@@ -369,7 +368,7 @@ fn speaks_tls() -> Result<(), &'static str> {
          has rustls with a provider already")
 }
 
-/// `None` for a socket where there are none.
+/// Returns `None` for a socket on a system without sockets.
 #[cfg_attr(unix, expect(clippy::unnecessary_wraps, reason = "not every system has sockets with a path"))]
 fn address(url: &Url) -> Option<Address> {
     if url.kind == Kind::Socket {
@@ -382,7 +381,7 @@ fn address(url: &Url) -> Option<Address> {
 }
 
 impl Address {
-    /// A host, with TLS or without.
+    /// Returns the address of a host, with or without TLS.
     #[cfg_attr(not(feature = "tls"), expect(unused_variables, reason = "no address is one of TLS then"))]
     fn of(host: &str, port: u16, is_tls: bool) -> Self {
         let host = host.to_owned();

@@ -1,7 +1,7 @@
-//! A connection that is made for one errand: questions whose answers may be long.
+//! A short-lived connection for administrative queries with long replies.
 //!
-//! The locks have a connection of their own for all of this process. What is long there holds up renewals, and what is longer
-//! than any answer about a lock breaks it. So whoever wants to look at a whole server goes on a way of its own.
+//! The locks of this process share one connection. A long reply delays renewals there, and a reply longer than any reply about a lock
+//! breaks it. Queries about a whole server therefore use a separate connection.
 
 use super::answer::refused;
 use super::connect::greet;
@@ -14,36 +14,38 @@ use crate::error::NodeError;
 use redis::{Pipeline, Value};
 use std::sync::Arc;
 
-/// The longest answer in bytes: a list of some twenty thousand clients. Smaller, the processes behind the locks of a busy
-/// server cannot be told; larger, one look costs more memory, and the server more time.
+/// Maximum length of a reply in bytes: a list of some twenty thousand clients. Too small: the processes behind the locks of a busy server
+/// cannot be named. Too large: one query costs more memory, and more time of the server.
 const LONGEST_ANSWER: usize = 8 * 1024 * 1024;
 
 pub(super) struct Errand(Connection);
 
 impl Errand {
+    /// Opens the connection.
+    ///
     /// # Errors
-    /// When the server cannot be reached, or refuses.
+    /// If the server cannot be reached, or refuses.
     pub(super) async fn begin(endpoint: &Endpoint) -> Result<Self, NodeError> {
         let (connection, _) = greet(endpoint, None, &Progress::default()).await?;
         connection.control.received.allow(LONGEST_ANSWER);
         Ok(Self(connection))
     }
 
-    /// What is read from now on does not look used, where the server knows that: others decide by it what to evict.
+    /// Makes the server not count later reads as uses of a key, if it supports this: the server decides by the uses which keys to evict.
     ///
     /// # Errors
-    /// When the connection breaks.
+    /// If the connection breaks.
     pub(super) async fn leaves_no_trace(&mut self) -> Result<(), NodeError> {
         let mut question = redis::pipe();
         question.cmd("CLIENT").arg("NO-TOUCH").arg("ON");
-        // Servers before 7.2 do not know it, and a user may not be allowed to.
+        // Servers before 7.2 do not know the command, and some users may not run it.
         self.ask(&question).await.map(drop)
     }
 
-    /// The answers, one for each question.
+    /// Returns the replies, one for each query.
     ///
     /// # Errors
-    /// When the connection breaks, or an answer is too long. What the server refuses is among the answers.
+    /// If the connection breaks, or a reply is too long. Refusals of the server are among the replies.
     pub(super) async fn ask(&mut self, questions: &Pipeline) -> Result<Vec<Result<Value, NodeError>>, NodeError> {
         let control = Arc::clone(&self.0.control);
         let answers = ask(&mut self.0, questions).await.map_err(|error| cut(&control).unwrap_or(error))?;

@@ -1,11 +1,11 @@
-//! What a user lacks who may lock, and may not look.
+//! Explanations for users that may lock but lack a permission to inspect.
 
 use crate::error::NodeError;
 
-/// What servers say when the user may not use a command or a key; in a script, Redis 6 and Valkey 9 say the other two.
+/// Error texts if the user may not use a command or a key. The last two are those of Redis 6 and Valkey 9 for a command in a script.
 const REFUSALS: [&str; 3] = ["NOPERM", "can't run this command", "ACL failure in script"];
 
-/// A refusal with what to do about it; any other error as it is.
+/// Replaces a refusal by its remedy; returns any other error unchanged.
 pub(super) fn explained(error: NodeError, remedy: &str) -> NodeError {
     match error {
         NodeError::Refused(answer) if REFUSALS.iter().any(|refusal| answer.contains(refusal)) => {

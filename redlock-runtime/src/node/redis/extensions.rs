@@ -1,18 +1,17 @@
-//! Leases that are started anew together.
+//! Renewal of several leases in one command.
 //!
-//! The watchdog renews many locks at a time, and nobody waits for one of them. So renewals that stand beside each other in the
-//! order of a connection go out as one call of a script, which does for each lock what `extend_alone.lua` does.
+//! The watchdog renews many locks at a time, and no caller waits for them. Adjacent renewals in the order of a connection are therefore
+//! sent as one script call, which executes `extend_alone.lua` for each lock.
 //!
-//! 1. Only renewals of the same ttl go together, and none at a member of a cluster, where their slots differ. Extensions that
-//!    somebody waits for, and those of locks that others are known to want, are sent by themselves.
-//! 2. A lock that the script leaves alone, because others wait for it or it is not ours, is extended by itself after that. So
-//!    is each of them if the server has not executed the script.
-//! 3. An extension may stand behind commands that were sent later, then. What is true of one whose script the server has lost
-//!    is true of it as well (`lost_script`): it never creates a lock, it is not sent when nobody waits for its answer any more,
-//!    because the last command of its token may have gone ahead, and it does not make a lease shorter, because a longer
-//!    extension may have.
-//! 4. A server that refuses the script for good, because not all of the keys are allowed or lie where it looks, gets no other
-//!    one on that connection.
+//! 1. Only renewals of one ttl are combined, and none at a member of a cluster, where their slots differ. Extensions of a waiting caller,
+//!    or of a lock with known waiters, are sent separately.
+//! 2. The script skips a lock that others wait for, or that we do not hold. Such a lock is then extended by a separate command. If the
+//!    server has not executed the script, this happens for each lock.
+//! 3. A separate extension may then come behind commands that were sent later. It is safe for the reasons in `lost_script`, where the
+//!    server has lost the script. It never creates a lock. It is not sent if no caller waits for its reply any more, because the last
+//!    command of its token may already have been sent. It makes no lease shorter, because a longer extension may have been sent.
+//! 4. A server may refuse the script permanently, because some of the keys are forbidden or not at this server. It gets no further one on
+//!    this connection.
 
 use super::answer::refused;
 use super::lost_script::is_script_lost;
@@ -24,11 +23,11 @@ use std::iter::{self, Peekable};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
-/// The most extensions in one call. Smaller, and each lock costs more; larger, and the server does nothing else for longer: it
-/// takes about a microsecond for each.
+/// Maximum number of extensions in one call. Too small: each lock costs more. Too large: the server is blocked for longer, by about a
+/// microsecond for each lock.
 const LARGEST: usize = 64;
 
-/// The ttl of a `command` that may be sent together with others like it.
+/// Returns the ttl of a `command` that may be combined with similar ones.
 pub(super) fn joins(command: &Command) -> Option<Duration> {
     match (command.verb, &command.fence) {
         (Verb::Renew { ttl }, None) if command.subject.is_plain() => Some(ttl),
@@ -36,7 +35,7 @@ pub(super) fn joins(command: &Command) -> Option<Duration> {
     }
 }
 
-/// What is to be sent together with `first`: it, and those that come next in `gathered`.
+/// Returns the extensions to combine with `first`: itself, and the next matching ones in `gathered`.
 pub(super) fn beside(
     first: Question,
     gathered: &mut Peekable<impl Iterator<Item = Outgoing>>,
@@ -51,7 +50,7 @@ pub(super) fn beside(
     iter::once(first).chain(rest).take(LARGEST)
 }
 
-/// The call of a script by the command `eval`, with its digest or source.
+/// Builds the call of a script by the command `eval`, with its digest or source.
 pub(super) fn call((eval, script): (&str, &str), questions: &[Question]) -> Cmd {
     let mut call = Cmd::with_capacity(4 + 2 * questions.len(), questions.len() * 128);
     call.arg(eval).arg(script).arg(questions.len());
@@ -66,7 +65,7 @@ pub(super) fn call((eval, script): (&str, &str), questions: &[Question]) -> Cmd 
     call
 }
 
-/// Whether the server has refused to take extensions together, for good.
+/// Records if the server has permanently refused combined extensions.
 #[derive(Default)]
 pub(super) struct Together {
     is_refused: AtomicBool,
@@ -77,12 +76,11 @@ impl Together {
         !self.is_refused.load(Ordering::Relaxed)
     }
 
-    /// Reads what the server has `said` to the call about `many` locks: what stands for the answer to each, `None` for those that
-    /// were not extended.
+    /// Reads the reply to the call for `many` locks. Returns a reply for each lock, and `None` for a lock that was not extended.
     pub(super) fn read(&self, many: usize, said: Result<Value, RedisError>) -> Vec<Option<Value>> {
         let answers = match said {
             Ok(answer) => read(many, &answer),
-            // It is loaded again, or will be permitted.
+            // The script is loaded again, or will be permitted.
             Err(error) if is_script_lost(&error) || refused(&error).is_transient() => return vec![None; many],
             Err(_) => None,
         };
@@ -93,7 +91,7 @@ impl Together {
     }
 }
 
-/// Reads the answer to the call about `many` locks. `None` in place of all when it is no answer.
+/// Reads the reply to the call for `many` locks. Returns `None` if the reply has another format.
 fn read(many: usize, answer: &Value) -> Option<Vec<Option<Value>>> {
     let Value::Array(parts) = answer else { return None };
     let (time, left) = parts.split_first()?;
@@ -103,14 +101,14 @@ fn read(many: usize, answer: &Value) -> Option<Vec<Option<Value>>> {
         let index = usize::try_from(*number).ok()?.checked_sub(1)?;
         *answers.get_mut(index)? = None;
     }
-    // What time it is has to be said once.
+    // One copy of the server's time is enough.
     if let Some(first) = answers.iter_mut().flatten().next() {
         *first = Value::Array(vec![EXTENDED, time.clone()]);
     }
     Some(answers)
 }
 
-/// The answer to an extension when nobody waits for the lock.
+/// The reply to an extension of a lock without waiters.
 const EXTENDED: Value = Value::Int(0);
 
 #[cfg(test)]
@@ -178,7 +176,7 @@ mod tests {
         }
     }
 
-    /// The answers of those that come after it depend on what time it is.
+    /// The proofs of later replies depend on the time.
     #[tokio::test(start_paused = true)]
     async fn the_time_is_noted_also_when_the_first_lock_is_left_alone() {
         for left_alone in [vec![], vec![Value::Int(1)]] {

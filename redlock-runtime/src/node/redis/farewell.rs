@@ -1,4 +1,4 @@
-//! Why a server closes connections during the login: it has too many clients, it expects TLS, or it is no Redis server.
+//! Reasons of a server to close connections during the login: it has too many clients, it expects TLS, or it is not a Redis server.
 
 use super::endpoint::Endpoint;
 use super::progress::Progress;
@@ -14,14 +14,13 @@ use std::time::Duration;
 use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 use tokio::time::timeout;
 
-/// How long a server is listened to that has hung up before. Less, and one that is far away is not understood; more, and the
-/// next try to connect comes later.
+/// Time limit for the answers of a server that has hung up before. Too small: the answer of a distant server is missed. Too large: the next
+/// attempt to connect comes later.
 const PATIENCE: Duration = Duration::from_millis(200);
-/// The longest answer that is of interest, in bytes.
+/// Maximum number of bytes of an answer that are read.
 const LONGEST: usize = 256;
 
-/// Returns the error for a server at `at` that has closed the connection in the midst of the login. It is connected to again, in order to
-/// find out what it is.
+/// Returns the error for a server at `at` that has closed the connection during the login. Connects again, in order to find out the reason.
 pub(super) async fn hung_up(endpoint: &Endpoint, at: &str) -> NodeError {
     if let Some(said) = farewell(endpoint).await {
         return NodeError::Refused(excerpt(said).into());
@@ -36,15 +35,15 @@ pub(super) async fn hung_up(endpoint: &Endpoint, at: &str) -> NodeError {
     NodeError::Unreachable(text.into())
 }
 
-/// The error that the server gives to a client that asks nothing, if it gives one. Whoever asks something may find that the
-/// connection is gone before the answer is read.
+/// Returns the error that the server sends to a client without a request, if it sends one. A client with a request may find the connection
+/// closed before it reads the answer.
 async fn farewell(endpoint: &Endpoint) -> Option<String> {
     let said = async { first_bytes(&mut reach(endpoint, &Progress::default()).await.ok()?.socket).await.ok() };
     let said = timeout(PATIENCE, said).await.ok()??;
     error_in(&said)
 }
 
-/// Asks whether the server speaks TLS. It answers the beginning of a handshake with its own part of it, or with an alert.
+/// Returns `true` if the server speaks TLS. Such a server answers the beginning of a handshake with its part of it, or with an alert.
 async fn speaks_tls(endpoint: &Endpoint) -> bool {
     let asked = async {
         let mut socket = reach(endpoint, &Progress::default()).await.ok()?.socket;
@@ -60,14 +59,14 @@ async fn speaks_tls(endpoint: &Endpoint) -> bool {
 fn client_hello() -> Vec<u8> {
     // Handshake record, version 1.0, 47 bytes; ClientHello, 43 bytes, version 1.2.
     let head = [0x16, 3, 1, 0, 47, 1, 0, 0, 43, 3, 3];
-    // No connection is made with them.
+    // No connection is made with these values.
     let random = [0; 32];
     // No session; ECDHE_RSA_WITH_AES_128_GCM_SHA256 and ECDHE_ECDSA_WITH_AES_128_GCM_SHA256; no compression.
     let tail = [0, 0, 4, 0xc0, 0x2f, 0xc0, 0x2b, 1, 0];
     [&head[..], &random, &tail].concat()
 }
 
-/// The error at the beginning of what a server said.
+/// Returns the error at the beginning of an answer.
 fn error_in(said: &[u8]) -> Option<String> {
     let line = str::from_utf8(said).ok()?.strip_prefix('-')?.lines().next()?;
     Some(line.trim().to_owned())

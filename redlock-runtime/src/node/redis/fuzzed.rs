@@ -1,4 +1,4 @@
-//! What the fuzz targets call (`fuzz/`) of what comes from the wire.
+//! Entry points of the fuzz targets (`fuzz/`) for data from the wire.
 #![allow(clippy::indexing_slicing, clippy::panic, reason = "a panic is what a fuzzer finds")]
 
 use super::{answer, url};
@@ -6,7 +6,7 @@ use crate::protocol::command::{Claim, Notice, Number, Reply, Verb, Wakeup};
 use crate::time::ballot_clock::Ballot;
 use std::time::Duration;
 
-/// What a server has answered to a command, as bytes from its connection.
+/// Decodes the reply of a server to a command, from the bytes of its connection.
 pub(crate) fn answer(verb: u8, bytes: &[u8]) {
     let ttl = Duration::from_secs(10);
     let verbs = [
@@ -42,19 +42,19 @@ pub(crate) fn answer(verb: u8, bytes: &[u8]) {
     }
 }
 
-/// A number that nobody may have been given is none.
+/// Checks that a number is one that a ballot can have.
 fn is_a_number(number: Option<Number>) {
     if let Some(Number::Accepted(number)) = number {
         assert!(Ballot::NUMBERS.contains(&number), "{number}");
     }
 }
 
-/// The URL of a node, which another parser reads as well.
+/// Parses the URL of a node, and compares the result with another parser.
 pub(crate) fn url_parts(text: &str) {
     url::compare_with_reference(text);
 }
 
-/// What somebody has published on the channel of a manager: what is understood is what was said.
+/// Decodes a message on the channel of a manager: the decoded wake-up has the text of the message.
 pub(crate) fn wakeup(payload: &[u8]) {
     let Some(wakeup) = answer::wakeup_in(payload) else { return };
     let (token, key) = (&wakeup.subject.token, wakeup.subject.key.name());

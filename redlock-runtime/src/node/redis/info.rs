@@ -1,4 +1,4 @@
-//! What a server says of itself in the answer to `INFO`.
+//! The reply of a server to `INFO`.
 
 use crate::node::server_identity::{DataSet, Identity};
 use std::collections::HashMap;
@@ -7,7 +7,7 @@ use std::time::Duration;
 /// The oldest version of Redis that has all commands and options of the scripts, such as `ZADD GT`.
 const LEAST: (u32, u32) = (6, 2);
 
-/// Programs that say so in a field of their own.
+/// Programs that report their version in a separate field.
 const FORKS: [(&str, &str); 3] =
     [("valkey_version", "Valkey"), ("dragonfly_version", "Dragonfly"), ("garnet_version", "Garnet")];
 
@@ -16,37 +16,36 @@ const FORKS: [(&str, &str); 3] =
 pub(crate) struct Info(HashMap<Box<str>, Box<str>>);
 
 impl Info {
-    /// Reads the answer to `INFO`: lines of `name:value`, and headings, which are left out.
+    /// Reads the reply to `INFO`: lines of `name:value`, and headings, which are skipped.
     pub(crate) fn parse(text: &str) -> Self {
         let fields = text.lines().filter_map(|line| line.split_once(':'));
         Self(fields.map(|(name, value)| (name.into(), value.trim_end().into())).collect())
     }
 
-    /// The value of the field `name`, unless it is empty.
+    /// Returns the value of the field `name`, unless it is empty.
     pub(crate) fn field(&self, name: &str) -> Option<&str> {
         self.0.get(name).map(|value| &**value).filter(|value| !value.is_empty())
     }
 
-    /// The value of the field `name` as a number.
+    /// Returns the value of the field `name` as a number.
     pub(crate) fn number(&self, name: &str) -> Option<u64> {
         self.field(name)?.parse().ok()
     }
 
-    /// Whether the server only watches over others. Valkey has renamed the field.
+    /// Returns `true` if the server is a Sentinel. Valkey has renamed the field.
     pub(crate) fn is_sentinel(&self) -> bool {
         self.field("redis_mode").or_else(|| self.field("server_mode")) == Some("sentinel")
     }
 
-    /// Which program the server is, and its version: `Redis 7.0.15`. Others than Redis say in `redis_version` which one they
-    /// are compatible with.
+    /// Returns the name and the version of the program: `Redis 7.0.15`. Forks report the compatible version of Redis in `redis_version`.
     pub(crate) fn product(&self) -> Option<String> {
         let of_redis = || self.field("redis_version").map(|version| format!("Redis {version}"));
         let fork = FORKS.iter().find_map(|(field, name)| self.field(field).map(|version| format!("{name} {version}")));
         fork.or_else(of_redis)
     }
 
-    /// Returns which program the server is, if its version is known to be older than [`LEAST`]. Forks report the version of Redis that they
-    /// are compatible with.
+    /// Returns the name and the version of the program, if the version is known to be older than [`LEAST`]. Forks report the version of
+    /// Redis that they are compatible with.
     pub(crate) fn too_old(&self) -> Option<String> {
         let mut numbers = self.field("redis_version")?.split('.').map(str::parse::<u32>);
         let (Some(Ok(major)), Some(Ok(minor))) = (numbers.next(), numbers.next()) else { return None };
@@ -65,7 +64,7 @@ impl Info {
         })
     }
 
-    /// Which data the server has.
+    /// Returns the data set of the server.
     pub(crate) fn data(&self) -> DataSet {
         let is_none = |id: &&str| !id.contains(|digit| digit != '0');
         DataSet {
@@ -74,18 +73,18 @@ impl Info {
         }
     }
 
-    /// Whether the server follows another one, and takes no locks.
+    /// Returns `true` if the server is a replica, which accepts no locks.
     pub(crate) fn is_replica(&self) -> bool {
         self.field("role") == Some("slave")
     }
 
-    /// Whether the server runs in cluster mode.
+    /// Returns `true` if the server runs in cluster mode.
     pub(crate) fn is_cluster_member(&self) -> bool {
         self.number("cluster_enabled") == Some(1)
     }
 
-    /// Returns `true` if the server writes every command to disk before it answers, and stands alone. A promoted replica has lost what its
-    /// master had not passed on, and a server with replicas may be followed by one of them.
+    /// Returns `true` if the server writes every command to disk before it answers, and has no replicas. A promoted replica has lost the
+    /// writes that its master had not passed on, and a server with replicas may be replaced by one of them.
     fn is_durable(&self, settings: &HashMap<String, String>) -> bool {
         let was_replica = self.field("master_replid2").is_none_or(|id| id.contains(|digit| digit != '0'));
         let stands_alone = !was_replica && self.number("connected_slaves").is_none_or(|replicas| replicas == 0);

@@ -1,7 +1,7 @@
-//! What a server says of one key, and which processes the tokens there belong to.
+//! Inspection of keys at a server, and of the processes that own the tokens there.
 //!
-//! The keys are looked at on the connection that the locks use: a short script, whose answer is bounded. The list of clients
-//! can be long, so that it is an `errand`, and asked for only where there is a token to look for.
+//! The keys are read on the connection for locks, by a short script with a bounded reply. The list of clients can be long. It is therefore
+//! read by an `errand`, and only if there is a token to look for.
 
 use super::channels::Channels;
 use super::connections::Connections;
@@ -24,13 +24,12 @@ use tokio::time::timeout;
 
 const SCRIPT: &str = include_str!("lua/inspect.lua");
 
-/// What a user lacks who may lock and may not look.
+/// Remedy for a user that may lock but may not inspect.
 const READS: &str =
     "the user may not read the lock: grant it `+eval +get +pttl +zcard +zrange` on the key and its queue";
 const CLIENT_LIST: &str = "the user may not ask who is connected: grant it `+client|list` (before Redis 7, `+client`)";
 
-/// What the server called `label` says of `keys`; and who its owners are, if they are to be `named`. Each step is waited for
-/// in `patience`.
+/// Returns the state of `keys` at the server called `label`; with its owners, if they must be `named`. Each step may take up to `patience`.
 pub(super) async fn inspect(
     (label, endpoint): (&str, &Endpoint),
     connections: &Connections,
@@ -57,7 +56,7 @@ pub(super) async fn inspect(
     looked
 }
 
-/// What the server says of `keys`, asked together.
+/// Returns the state of `keys` at the server, queried together.
 async fn look_at_all(label: &str, live: &LiveConnection, keys: &[LockKey]) -> Vec<NodeInspection> {
     let looks: Vec<_> = keys.iter().map(|key| look(label, live, key)).collect();
     let mut looked = Vec::with_capacity(looks.len());
@@ -67,12 +66,12 @@ async fn look_at_all(label: &str, live: &LiveConnection, keys: &[LockKey]) -> Ve
     looked
 }
 
-/// What the server says of `key`. The questions are on their way when this returns.
+/// Returns the state of `key` at the server. The queries are sent before this returns.
 fn look(label: &str, live: &LiveConnection, key: &LockKey) -> impl Future<Output = NodeInspection> + use<> {
     let (key, queue, register) = (key.name(), queue_name(key.name()), register_name(live.namespace(), key.name()));
     let (longest, most, share) = (LONGEST_VALUE.to_string(), MOST_WAITERS.to_string(), SHARE.to_string());
     let state = live.probe(&["EVAL", SCRIPT, "2", key, &queue, &longest, &most, &share]);
-    // By itself, because a user without fencing may not read it.
+    // Queried separately, because a user without fencing may not read it.
     let register = live.probe(&["ZSCORE", &register, MEMBER]);
     let (mut node, abstains_for) = (NodeInspection::of(label), live.abstains_for());
     async move {
@@ -86,9 +85,9 @@ fn look(label: &str, live: &LiveConnection, key: &LockKey) -> impl Future<Output
     }
 }
 
-/// The token that has the lock of `key`. The question is on its way when this returns.
+/// Returns the token that holds the lock of `key`. The query is sent before this returns.
 pub(super) fn holder_of(live: &LiveConnection, key: &LockKey) -> impl Future<Output = Option<OwnerToken>> + use<> {
-    // With the mark. By the script, which needs no permission that locks do not need.
+    // The mark is included. The script needs no permission that locks do not need.
     let (longest, share) = ((OwnerToken::LEN + 1).to_string(), SHARE.to_string());
     let state = live.probe(&["EVAL", SCRIPT, "2", key.name(), &queue_name(key.name()), &longest, "1", &share]);
     async {
@@ -97,7 +96,7 @@ pub(super) fn holder_of(live: &LiveConnection, key: &LockKey) -> impl Future<Out
     }
 }
 
-/// Writes into `node` what the script has answered.
+/// Writes the reply of the script into `node`.
 fn describe(node: &mut NodeInspection, state: &Value) {
     let Value::Array(state) = state else { return unintelligible(node, state) };
     let [value, Value::Int(pttl), Value::Int(waiting), waiters, holders] = state.as_slice() else {
@@ -114,7 +113,7 @@ fn describe(node: &mut NodeInspection, state: &Value) {
     node.waiters.truncate(MOST_WAITERS);
 }
 
-/// Those who have a lock, or wait for it, each with its class. `None` for what is none of this.
+/// Returns the holders or the waiters of a lock, each with its class. Returns `None` if the value has another format.
 fn of_classes(lists: &Value) -> Option<Vec<(Class, &Value)>> {
     const CLASSES: [Class; 4] = [Class::Exclusive, Class::Shared, Class::IntentExclusive, Class::IntentShared];
     let Value::Array(lists) = lists else { return None };
@@ -134,7 +133,7 @@ fn unintelligible(node: &mut NodeInspection, state: &Value) {
     node.error = Some(NodeError::UnexpectedReply(excerpt(format_args!("{state:?}")).into()));
 }
 
-/// What a value with this `pttl` is, or a set of those who have the lock together.
+/// Returns the holder for a value with this `pttl`, or for a set of tokens that share the lock.
 fn holder(value: &Value, holders: &[(Class, &Value)], pttl: i64) -> Holder {
     let Value::BulkString(text) = value else {
         return match value {
@@ -146,12 +145,12 @@ fn holder(value: &Value, holders: &[(Class, &Value)], pttl: i64) -> Holder {
     match token(value) {
         _ if pttl == -1 => Holder::Data,
         Some(token) => Holder::Owner(Owner::of(token, Mode::Exclusive)),
-        // The script returns no more, but a server may.
+        // The script returns at most this length, but the server may not.
         None => Holder::Foreign { value: String::from_utf8_lossy(text.get(..LONGEST_VALUE).unwrap_or(text)).into() },
     }
 }
 
-/// What a set is that has these members: nobody has a lock whose shares are all over.
+/// Returns the holder for a set with these members. A lock whose shares are all over is free.
 fn sharing(holders: &[(Class, &Value)]) -> Holder {
     let mut owners = owners(holders);
     owners.sort_by_key(|owner| owner.token);
@@ -162,23 +161,23 @@ fn sharing(holders: &[(Class, &Value)]) -> Holder {
     }
 }
 
-/// The token in a value, whether others have come to wait for it or not.
+/// Returns the token in a value, with or without the mark for waiters.
 pub(super) fn token(value: &Value) -> Option<OwnerToken> {
     let Value::BulkString(text) = value else { return None };
     let text = str::from_utf8(text).ok()?;
     OwnerToken::parse(text.strip_suffix('+').unwrap_or(text))
 }
 
-/// The first token with the number in a register.
+/// Returns the first token with the number in a register.
 fn number(score: &Value) -> Option<FencingToken> {
     let number = super::wording::score(score)?;
     Some(FencingToken::first(u64::try_from(number).ok()?))
 }
 
-/// Who is connected to the server, and which of `managers` listens there: connections may be without a name.
+/// Returns the clients of the server, and the `managers` that subscribe there: some connections have no name.
 ///
 /// # Errors
-/// When the server refuses, cannot be reached once more, or has more clients than are read.
+/// If the server refuses, cannot be reached again, or has more clients than the limit.
 async fn clients(endpoint: &Endpoint, names: &Channels, managers: &BTreeSet<String>) -> Result<Clients, NodeError> {
     let mut questions = redis::pipe();
     questions.cmd("CLIENT").arg("LIST").cmd("PUBSUB").arg("NUMSUB");
@@ -189,7 +188,7 @@ async fn clients(endpoint: &Endpoint, names: &Channels, managers: &BTreeSet<Stri
     let list = answers.next().unwrap_or(Ok(Value::Nil)).map_err(|error| explained(error, CLIENT_LIST))?;
     let list: String =
         redis::from_redis_value(list).map_err(|_| NodeError::UnexpectedReply("no list to CLIENT LIST".into()))?;
-    // A user who may not ask for the channels knows the names.
+    // Without this permission, only the names of the clients are known.
     let channels = answers.next().and_then(Result::ok).and_then(|answer| redis::from_redis_value(answer).ok());
     let channels: Vec<(String, u64)> = channels.unwrap_or_default();
     let listening = managers.iter().filter(|manager| {

@@ -1,8 +1,8 @@
-//! Which keys of a server are locks of this library.
+//! Search for the keys of a server that are locks of this library.
 //!
-//! A page of names at a time, by `SCAN`: a server with millions of keys serves others in between. A name says nothing of
-//! locks, so that the beginning of each text is read, which is a token or is not; then of each sorted set the first that may share
-//! a lock. In a queue there is none. The turnstile of a lock with permits is one that nobody asked for, and left out.
+//! `SCAN` returns one page of names at a time: a server with millions of keys serves others in between. The name does not show if a key is
+//! a lock. The start of each text is therefore read, and compared with the format of a token. From each sorted set, the first member is
+//! read that may share a lock; a queue has no such member. The turnstile of a lock with permits is internal, and skipped.
 
 use super::endpoint::Endpoint;
 use super::errand::Errand;
@@ -17,25 +17,25 @@ use redis::Value;
 use std::time::Duration;
 use tokio::time::Instant;
 
-/// How many keys a server looks at for one page. Smaller, more round trips; larger, the others wait longer for their turn.
+/// Number of keys that a server examines for one page. Too small: more round trips. Too large: other clients wait longer for their turn.
 const PAGE: usize = 1000;
 
-/// What a user lacks who may lock and may not list.
+/// Remedy for a user that may lock but may not list.
 const READS: &str = "the user may not list keys: grant it `+scan +getrange +zrange` on all keys that may be locks";
 
-/// What a lock may be.
+/// Type of the key of a lock.
 #[derive(Clone, Copy)]
 enum Kind {
-    /// The token that has it alone.
+    /// The token of an exclusive holder.
     Text,
-    /// The tokens that share it.
+    /// The tokens that share the lock.
     Set,
 }
 
-/// The names of all locks at `endpoint` that match `pattern`, at most so many, as far as they are found `within` that time.
+/// Returns at most `most` names of locks at `endpoint` that match `pattern`, as far as they are found `within` this time.
 ///
 /// # Errors
-/// When the server cannot be reached, or refuses.
+/// If the server cannot be reached, or refuses.
 pub(super) async fn list(
     endpoint: &Endpoint,
     pattern: &str,
@@ -64,7 +64,7 @@ pub(super) async fn list(
     Ok(names)
 }
 
-/// The names of that kind on the page behind `cursor`, and the cursor of the next one.
+/// Returns the names of this kind on the page at `cursor`, and the cursor of the next page.
 async fn page(
     errand: &mut Errand,
     (cursor, kind): (&str, Kind),
@@ -79,12 +79,12 @@ async fn page(
     let answer = errand.ask(&scan).await?.pop().unwrap_or(Ok(Value::Nil)).map_err(|error| explained(error, READS))?;
     let page: Option<(String, Vec<Value>)> = redis::from_redis_value(answer).ok();
     let (next, names) = page.ok_or_else(|| NodeError::UnexpectedReply("no page to SCAN".into()))?;
-    // A name that is no text is that of no lock of ours.
+    // A name that is not text does not belong to a lock of this library.
     let names = names.into_iter().filter_map(|name| redis::from_redis_value(name).ok());
     Ok((next, names.filter(|name: &String| !is_reserved(name)).collect()))
 }
 
-/// Those of `names` that are locks.
+/// Returns the locks among `names`.
 async fn locks(errand: &mut Errand, kind: Kind, names: Vec<String>) -> Result<Vec<Box<str>>, NodeError> {
     if names.is_empty() {
         return Ok(Vec::new());
@@ -100,7 +100,7 @@ async fn locks(errand: &mut Errand, kind: Kind, names: Vec<String>) -> Result<Ve
     for (name, value) in names.into_iter().zip(errand.ask(&read).await?) {
         match value.map(first) {
             Ok(value) if token(&value).is_some() => found.push(name.into()),
-            // It is something else by now.
+            // The key has changed in the meantime.
             Ok(_) => {}
             Err(NodeError::Refused(answer)) if answer.starts_with("WRONGTYPE") => {}
             Err(error) => return Err(explained(error, READS)),
@@ -109,7 +109,7 @@ async fn locks(errand: &mut Errand, kind: Kind, names: Vec<String>) -> Result<Ve
     Ok(found)
 }
 
-/// A text, or the first of an array.
+/// Returns a text, or the first element of an array.
 fn first(value: Value) -> Value {
     match value {
         Value::Array(members) => members.into_iter().next().unwrap_or(Value::Nil),

@@ -1,4 +1,4 @@
-//! One connection while it lasts: it words commands, and passes answers to whoever asked.
+//! One live connection: it encodes commands, and passes replies to the callers.
 
 use super::answer::{Untold, answer, refused, server_time, time_told};
 use super::channels::Channels;
@@ -28,45 +28,45 @@ use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 use tokio::sync::Notify;
 
-/// The answer to one command in so many shows how far away the server is, and to all those whose time matters anyway. Smaller,
-/// more looks at the clock; larger, a network that became slower is noticed later.
+/// One in this many replies measures the round trip to the server, in addition to all replies whose time matters anyway. Too small: many
+/// reads of the clock. Too large: a slower network is noticed late.
 const SAMPLED: u32 = 64;
 
 pub(super) struct LiveConnection {
-    /// What the courier is to send.
+    /// Commands that the courier must send.
     pub(super) outbox: Outbox,
-    /// With their digests on this server.
+    /// The scripts, with their digests on this server.
     scripts: Scripts,
-    /// The same scripts for a server where clients subscribe to patterns that match the channels, once they were needed.
+    /// The scripts for a server where clients subscribe to patterns that match the channels. Loaded when they are first needed.
     scripts_with_patterns: OnceLock<Box<Scripts>>,
     /// Number of clients that subscribe to such patterns.
     pattern_subscribers: AtomicU64,
-    /// Whether wake-ups can come on this connection: it speaks RESP3, and no message was too long before.
+    /// `true` if the connection can receive wake-ups: it speaks RESP3, and no message was too long before.
     has_pushes: bool,
-    /// Whether the server has confirmed the subscription on this connection.
+    /// `true` if the server has confirmed the subscription on this connection.
     is_listening: AtomicBool,
-    /// Whether the server has refused the subscription.
+    /// `true` if the server has refused the subscription.
     is_refused: AtomicBool,
-    /// Where the server was said to be, if it is not at an address of its own.
+    /// Location of the server as it was reported, if the server has no fixed address.
     located: OnceLock<Located>,
-    /// Why the connection is to end, although it does not break: the server takes no locks, or is not the master any more.
-    /// Whoever it is, the next handshake shall find out.
+    /// Reason to end the connection although it is intact: the server accepts no locks, or is no longer the master. The next handshake
+    /// finds out who the server is.
     end: OnceLock<NodeError>,
     /// The address at the other end, if it is a TCP connection.
     peer: OnceLock<SocketAddr>,
-    /// Whether the server was left: its name leads to another one.
+    /// `true` if the name of the server now leads to another server.
     is_left: AtomicBool,
     together: Together,
-    /// What the user may not do, who then acquires no lock.
+    /// Commands that the user may not run. A user who lacks one of them acquires no lock.
     pub(super) needed: Needed,
     /// The settings of this process should be compared with those of others.
     pub(super) comparison_due: Notify,
-    /// How many commands were sent.
+    /// Number of commands sent.
     sent: AtomicU32,
     abstention: Abstention,
     server: Arc<ServerFacts>,
     environment: Environment,
-    /// Where commands go that this server sends elsewhere, if it is a member of a cluster.
+    /// Target of the commands that this server redirects, if it is a member of a cluster.
     redirect: OnceLock<Arc<dyn Redirect>>,
 }
 
@@ -104,42 +104,42 @@ impl LiveConnection {
         }
     }
 
-    /// For how much longer the node abstains, if so.
+    /// Returns the remaining time for which the node abstains, if it does.
     pub(super) fn abstains_for(&self) -> Option<Duration> {
         self.server.abstains_for(self.abstention, self.server.now())
     }
 
-    /// This is where the server was said to be.
+    /// Records the location of the server as it was reported.
     pub(super) fn located_at(&self, located: Located) {
-        // It is said once.
+        // It is set only once.
         let _ = self.located.set(located);
     }
 
-    /// Where the server was said to be, if it is not at an address of its own.
+    /// Returns the location of the server as it was reported, if the server has no fixed address.
     pub(super) fn located(&self) -> Option<&Located> {
         self.located.get()
     }
 
-    /// The connection ends, for the reason that `error` says.
+    /// Ends the connection because of `error`.
     pub(super) fn end(&self, error: NodeError) {
-        // The first reason counts.
+        // The first reason is kept.
         let _ = self.end.set(error);
-        // The courier looks at it when it has something to do.
+        // The courier checks the reason when it has a command to send.
         drop(self.probe(&["PING"]));
     }
 
-    /// The connection leads to the address `peer`.
+    /// Records that the connection leads to the address `peer`.
     pub(super) fn connected_to(&self, peer: SocketAddr) {
-        // It is said once.
+        // It is set only once.
         let _ = self.peer.set(peer);
     }
 
-    /// The address at the other end, if it is a TCP connection.
+    /// Returns the address at the other end, if it is a TCP connection.
     pub(super) fn peer(&self) -> Option<SocketAddr> {
         self.peer.get().copied()
     }
 
-    /// Ends the connection because of `error`: its server is not the node any more.
+    /// Ends the connection because of `error`: its server is no longer the node.
     pub(super) fn leave(&self, error: NodeError) {
         self.is_left.store(true, Ordering::Release);
         self.end(error);
@@ -150,27 +150,27 @@ impl LiveConnection {
         self.is_left.load(Ordering::Acquire)
     }
 
-    /// Why the connection is to end, if it is.
+    /// Returns the reason to end the connection, if there is one.
     pub(super) fn ends_for(&self) -> Option<&NodeError> {
         self.end.get()
     }
 
-    /// Whether it matters that the server has forgotten something.
+    /// Returns `true` if a loss of data by the server would matter.
     pub(super) fn is_distrusted(&self) -> bool {
         self.server.is_distrusted()
     }
 
-    /// Whether the server, which says that its data is `data`, still has what it had.
+    /// Returns `true` if the server, which reports the data set `data`, still has its previous data.
     pub(super) fn has_kept(&self, data: DataSet) -> bool {
         self.server.has_kept(data)
     }
 
-    /// Records that the server has thrown data away and has not been replaced.
+    /// Records that the server has discarded data and has not been replaced.
     pub(super) fn has_thrown_data_away(&self) {
         self.server.has_thrown_data_away();
     }
 
-    /// What is known of the server.
+    /// Returns the known facts about the server.
     pub(super) fn server(&self) -> &ServerFacts {
         &self.server
     }
@@ -187,7 +187,7 @@ impl LiveConnection {
         self.is_refused.load(Ordering::Acquire)
     }
 
-    /// Asks something about the server.
+    /// Sends a query about the server.
     pub(super) fn probe(&self, words: &[&str]) -> impl Future<Output = Result<Value, NodeError>> + use<> {
         let mut wire = Cmd::new();
         wire.arg(words);
@@ -200,13 +200,13 @@ impl LiveConnection {
         async { answer.await.unwrap_or(Err(NodeError::Disconnected)) }
     }
 
-    /// Id of our manager.
+    /// Returns the id of our manager.
     pub(super) fn manager(&self) -> ManagerId {
         self.environment.manager
     }
 
-    /// Asks for nothing but whether the user may say `ASKING`. That is about the next command, which must not be anybody's: the
-    /// server would execute it although the slot of its key is on its way there.
+    /// Checks that the user may run `ASKING`, and nothing else. `ASKING` applies to the next command, which must not be the command of a
+    /// caller: the server would execute it although the slot of its key is still on its way there.
     pub(super) fn try_asking(&self) -> impl Future<Output = Result<Value, NodeError>> + use<> {
         let [asking, ping] = ["ASKING", "PING"].map(|word| {
             let mut wire = Cmd::new();
@@ -217,17 +217,17 @@ impl LiveConnection {
         async { answer.await.unwrap_or(Err(NodeError::Disconnected)) }
     }
 
-    /// Commands that the server sends elsewhere go that way. Only the first call has an effect.
+    /// Sends commands that the server redirects through `redirect`. Only the first call has an effect.
     pub(super) fn redirect_with(&self, redirect: &Arc<dyn Redirect>) {
         let _ = self.redirect.set(Arc::clone(redirect));
     }
 
-    /// Puts `command` into the order of the connection before it returns.
+    /// Queues `command` on the connection before it returns.
     pub(super) fn send(&self, command: Command, recipient: Recipient) {
         self.send_to(command, recipient, None);
     }
 
-    /// Does the same for a command whose answer proves nothing of a lease before `abstains_until`.
+    /// Like `send`, for a command whose reply proves nothing about a lease before `abstains_until`.
     pub(super) fn send_to(&self, command: Command, recipient: Recipient, abstains_until: Option<Instant>) {
         if let Some(refusal) = self.needed.refusal(&command) {
             return recipient.answer(Err(refusal));
@@ -251,16 +251,16 @@ impl LiveConnection {
         }
     }
 
-    /// Asks the server for its time, if it has not told it for long.
+    /// Queries the time of the server, if its last known time is too old.
     pub(super) fn keep_time_fresh(&self, now: Instant) {
         self.compare_settings(now);
         if self.server.is_time_due(now) {
-            // Not `now`, which may be earlier: a ballot goes out again to nodes that are asked later.
+            // `now` may be earlier: a ballot is sent again to nodes that are asked later.
             self.outbox.ask_time(self.server.now());
         }
     }
 
-    /// Asks the server for its time if its clock was last compared too long ago: short locks are never renewed, and show no step.
+    /// Queries the time of the server if its clock was last compared too long ago: short locks are never renewed, and reveal no clock step.
     fn look_for_a_step(&self) {
         let now = self.server.now();
         self.compare_settings(now);
@@ -269,32 +269,33 @@ impl LiveConnection {
         }
     }
 
-    /// Calls for a comparison of the settings with those of other processes, if the last one was too long ago.
+    /// Requests a comparison of the settings with those of other processes, if the last one was too long ago.
     fn compare_settings(&self, now: Instant) {
         if self.server.is_comparison_due(now) {
             self.comparison_due.notify_one();
         }
     }
 
-    /// Puts `question` into the order of the connection, as a command of its own.
+    /// Queues `question` on the connection, as a separate command.
     fn put(&self, question: Question) {
         let wire = self.wire(&question);
         self.is_put(self.outbox.put(question, wire));
     }
 
-    /// Counts a command that could not be put in.
+    /// Counts a command that could not be queued as failed.
     fn is_put(&self, is_put: bool) {
         if !is_put {
             self.server.counters.failed(1);
         }
     }
 
-    /// Whether `question` goes out with others. At a member of a cluster their keys have different slots.
+    /// Returns `true` if `question` is sent together with others. The keys of a cluster member have different slots, so its commands are
+    /// sent separately.
     fn is_extended_together(&self, question: &Question) -> bool {
         extensions::joins(&question.command).is_some() && self.together.is_taken() && self.redirect.get().is_none()
     }
 
-    /// Puts a command into the order of the connection that another member has refused, unless it is not wanted any more.
+    /// Queues a command that another member has refused, unless its reply is no longer wanted.
     pub(super) fn send_on(&self, mut question: Question) {
         question.is_late = question.command.verb.may_be_late();
         let wire = self.wire(&question);
@@ -317,14 +318,14 @@ impl LiveConnection {
         )
     }
 
-    /// Whether it matters when `command` was sent: to an abstention, or to what its answer says of the server's clock. Of some
-    /// others it shows how far away the server is, and for the rest the look at our clock is saved.
+    /// Returns `true` if the time of sending `command` matters: to an abstention, or to the clock of the server that its reply reveals. A
+    /// sample of the other commands measures the round trip; the rest saves the reading of the clock.
     fn is_timed(&self, command: &Command) -> bool {
         let may_abstain = self.abstention.is_any() && self.abstention.is_any_after(self.server.now());
         may_abstain || command.verb.tells_time()
     }
 
-    /// The one command for extensions that go out together.
+    /// Builds the single command for extensions that are sent together.
     pub(super) fn extension(&self, questions: &[Question]) -> Cmd {
         match questions {
             [alone] => self.wire(alone).first,
@@ -335,7 +336,7 @@ impl LiveConnection {
         }
     }
 
-    /// Returns `true` if the server stores the scripts, so that each command brings a digest alone.
+    /// Returns `true` if the server stores the scripts, so that each command contains only a digest.
     pub(super) const fn stores_scripts(&self) -> bool {
         self.scripts.extend_many.is_loaded()
     }
@@ -366,17 +367,17 @@ impl LiveConnection {
         let _ = self.scripts_with_patterns.set(Box::new(scripts));
     }
 
-    /// Where managers of this server are woken.
+    /// Returns the channels on which managers of this server are notified.
     pub(super) const fn channels(&self) -> &Channels {
         &self.scripts.channels
     }
 
-    /// Prefix of the keys of our manager.
+    /// Returns the prefix of the keys of our manager.
     pub(super) fn namespace(&self) -> &str {
         self.channels().namespace()
     }
 
-    /// The channel of our manager.
+    /// Returns the channel of our manager.
     pub(super) fn own_channel(&self) -> String {
         self.channels().of(&self.environment.manager.to_string())
     }
@@ -388,22 +389,22 @@ impl LiveConnection {
         }
     }
 
-    /// Hands an answer to whoever asked.
+    /// Passes a reply to its caller.
     pub(super) fn answered(&self, asked: Asked, value: Value) {
         match asked {
             Asked::Question(question) => self.replied(question, value.extract_error()),
             Asked::Subscription => self.subscribed(value.extract_error()),
-            // The command behind it is refused, should this be.
+            // If `ASKING` is refused, so is the command behind it.
             Asked::Asking => {}
             Asked::Time(sent) => self.told(sent, value),
             Asked::Probe(answer) => {
-                // Whoever asked may be gone.
+                // The caller may be gone.
                 let _ = answer.send(value.extract_error().map_err(|error| refused(&error)));
             }
         }
     }
 
-    /// The server has said what its time is, if the user may ask for it.
+    /// Handles the reply to `TIME`, which a user may be forbidden to run.
     fn told(&self, sent: Instant, value: Value) {
         match time_told(value) {
             Ok(time) => self.server.told(time, sent),
@@ -412,18 +413,19 @@ impl LiveConnection {
         }
     }
 
-    /// Hands out the answer to extensions that went out together. Those that were not executed are sent again, each by itself.
+    /// Distributes the reply to extensions that were sent together. Those that were not executed are sent again, each as a separate
+    /// command.
     pub(super) fn extended(&self, questions: Vec<Question>, value: Value) {
         let said = value.extract_error();
         if said.as_ref().is_err_and(is_script_lost) {
-            // It is loaded for the next ones.
+            // The script is loaded for the next extensions.
             drop(self.probe(&["SCRIPT", "LOAD", &self.scripts.extend_many.source(self.channels())]));
         }
         let answers = self.together.read(questions.len(), said);
         for (mut question, answer) in questions.into_iter().zip(answers) {
             let tells_time = matches!(answer, Some(Value::Array(_)));
             if !tells_time && question.abstains_until.is_none() && !self.abstention.is_any() {
-                // The one that tells the time shows how far away the server is, for all of them.
+                // The extension whose reply contains the time measures the round trip for all of them.
                 question.sent = None;
             }
             match answer {
@@ -433,24 +435,24 @@ impl LiveConnection {
         }
     }
 
-    /// Sends an extension again that was not executed with others, behind whatever was sent meanwhile.
+    /// Sends an extension again that was not executed with others. It now comes behind the commands that were sent in the meantime.
     fn send_late(&self, mut question: Question) {
         (question.sent, question.is_late) = (Some(self.server.now()), true);
         let wire = self.wire(&question);
         self.is_put(self.outbox.put_if(question, wire, |question| !is_abandoned(question)));
     }
 
-    /// Hands an answer that came in parts to whoever asked. The first one is about the lock, and the others about its number.
+    /// Passes a reply of several parts to the caller. The first part is about the lock, and the others about its fencing number.
     pub(super) fn answered_in_parts(&self, asked: Asked, lock: Value, number: &[Value]) {
         match asked {
             Asked::Question(question) => {
                 let ballot = question.command.fence.map_or(0, |ballot| ballot.number);
                 if lock == Value::Okay && self.redirect.get().is_some() && number.iter().any(is_redirected) {
-                    // The lock was taken, and the slot went on its way before the number was said: nobody knows which one it has.
+                    // The lock was taken, and the slot left before the number was set. The number of the lock is unknown.
                     let said = "the number of a lock whose slot has left".into();
                     return question.answer(Err(NodeError::UnexpectedReply(said)));
                 }
-                // An error of the others must not hide what was done to the lock.
+                // An error of the other parts must not hide the effect on the lock.
                 let parts = lock.extract_error().map(|lock| Value::Array(vec![lock, said_to(ballot, number)]));
                 self.replied(question, parts);
             }
@@ -458,27 +460,27 @@ impl LiveConnection {
         }
     }
 
-    /// There will be no answers to these: whoever waits for one is told.
+    /// Reports to all these callers that no reply will come.
     pub(super) fn unanswered(&self, asked: impl Iterator<Item = Asked>) {
         self.server.counters.failed(asked.map(|asked| u64::from(asked.disconnected())).sum());
     }
 
-    /// Ends it: commands that were not sent are answered, and there will be no others.
+    /// Closes the connection: commands that were not sent fail, and no others are accepted.
     pub(super) fn close(&self) {
         self.unanswered(self.outbox.close().into_iter().map(Outgoing::asked));
     }
 
-    /// Commands that were sent together were answered after so long.
+    /// Records the round trip of commands that were sent together.
     pub(super) fn batch_answered(&self, sent: Instant) {
         self.server.counters.answered(self.server.now().nanos_since(sent));
     }
 
-    /// The time by our clock.
+    /// Returns the time by our clock.
     pub(super) fn now(&self) -> Instant {
         self.server.now()
     }
 
-    /// Reads the answer to a command, and hands it to whoever asked.
+    /// Reads the reply to a command, and passes it to the caller.
     fn replied(&self, question: Question, value: Result<Value, RedisError>) {
         match value {
             Ok(_) if let Form::Queue(reply) = &question.form => {
@@ -486,7 +488,7 @@ impl LiveConnection {
                 question.answer(Ok(reply));
             }
             Ok(value) => {
-                // A command that was sent elsewhere before has come a longer way.
+                // A command that was redirected has taken a longer path.
                 let came_straight = question.redirects == 0;
                 if let Some(redirect) = self.redirect.get().filter(|_| !came_straight) {
                     redirect.executed_elsewhere();
@@ -501,7 +503,7 @@ impl LiveConnection {
                 if let Some(seen) = seen {
                     self.environment.token_clock.observe(seen);
                 }
-                // A step of the server's clock has to be known before the answer, since what that proves depends on it.
+                // A step of the server's clock must be known before the reply is used: the proof in the reply depends on it.
                 if let (Some(time), Some(sent)) = (server_time(&value), question.sent) {
                     self.server.told(time, sent);
                 }
@@ -520,13 +522,13 @@ impl LiveConnection {
         }
     }
 
-    /// For how much longer than `at` answers prove nothing: while the server abstains, or what it has the slot from does.
+    /// Returns how long after `at` replies prove nothing: while the server abstains, or while the previous owner of its slot does.
     fn abstained_for(&self, at: Instant, place_abstains_until: Option<Instant>) -> Option<Duration> {
         let of_place = place_abstains_until.map(|until| until.since(at)).filter(|left| !left.is_zero());
         self.server.abstains_for(self.abstention, at).max(of_place)
     }
 
-    /// The server has not executed a command, or not to its end.
+    /// Handles an error: the server has not executed a command, or not completely.
     fn refused(&self, mut question: Question, error: &RedisError) {
         self.server.counters.failed(1);
         let said = refused(error);
@@ -535,7 +537,7 @@ impl LiveConnection {
         }
         match self.redirect.get().map(|redirect| (redirect, redirection(error, redirect.host()))) {
             Some((redirect, Some(redirection))) => {
-                // What this server may have forgotten, the one that it names has never heard of.
+                // This server may have forgotten a lock. The member that it names has never known that lock.
                 let until = self.abstains_for().map(|left| self.server.now().after(left));
                 question.abstains_until = question.abstains_until.max(until);
                 redirect.redirect(question, redirection, &said);
@@ -549,12 +551,12 @@ impl LiveConnection {
         }
     }
 
-    /// The replicas that have to confirm every lease.
+    /// Returns the replicas that have to confirm every lease.
     pub(super) const fn replicas(&self) -> Option<Replicas> {
         self.environment.replicas
     }
 
-    /// Passes the answer on to whoever asked, unless the command is not done with it.
+    /// Passes the reply to the caller, unless the command needs a further step.
     fn finish(&self, mut question: Question, answer: Answer) {
         let answer = confirmed(answer, question.confirmation.take());
         match (next(&question, answer), self.redirect.get()) {
@@ -564,7 +566,7 @@ impl LiveConnection {
         }
     }
 
-    /// Takes in the answer to the subscription.
+    /// Handles the reply to the subscription.
     fn subscribed(&self, confirmation: Result<Value, RedisError>) {
         match confirmation {
             Ok(_) => {
@@ -580,13 +582,13 @@ impl LiveConnection {
     }
 }
 
-/// Whether a server refuses to write because it follows another one. Before Redis 7, the error of a script has the code of
-/// the command in it somewhere in its text.
+/// Returns `true` if a server refuses to write because it is a replica. Before Redis 7, the error of a script contains the code of the
+/// command anywhere in its text.
 fn is_read_only(error: &NodeError) -> bool {
     matches!(error, NodeError::Refused(answer) if answer.contains("READONLY "))
 }
 
-/// Whether this is no answer, because a member of a cluster sends the command elsewhere.
+/// Returns `true` if the value is a redirection by a member of a cluster.
 fn is_redirected(value: &Value) -> bool {
     matches!(value, Value::ServerError(error) if redirection(&error.clone().into(), "").is_some())
 }

@@ -1,18 +1,16 @@
-//! What becomes of a command whose script the server has lost.
+//! Handling of commands whose script the server has lost.
 //!
-//! 1. A command is sent with the digest of its script. A server that was told `SCRIPT FLUSH` answers `NOSCRIPT`, and
-//!    has executed nothing.
-//! 2. The command is sent once more, with the source of the script, which also loads it. So it stands behind everything
-//!    that was put into the order of the connection meanwhile.
-//! 3. If the server does not know the script even then, the command is not sent a third time: its answer is the error.
-//! 4. A command that takes the lock, or makes its lease last, is not sent again when nobody waits for its answer any more. The
-//!    last command of its token may stand in the order already. What takes the lock behind a release would take it for a
-//!    token that nobody knows; and an extension behind the command that keeps the key of a window would end that too soon.
-//!    So whoever releases a token must have dropped the answers to these commands; see `Verb::Acquire`. An extension that is
-//!    sent again because somebody waits says that it is late: it does not make the lease shorter, since a longer one may have
-//!    gone ahead (`lua/late.lua`).
-//! 5. Whether somebody waits is looked at under the mutex of the outbox. So whoever releases the token has either put
-//!    that in before, and is seen to wait no more, or puts it in behind the command.
+//! 1. A command is sent with the digest of its script. A server answers `NOSCRIPT` after `SCRIPT FLUSH`, and has executed nothing.
+//! 2. The command is sent once more, with the source of the script, which also loads it. It then comes behind all commands that were queued
+//!    on the connection in the meantime.
+//! 3. If the server does not know the script even then, the command is not sent a third time: the error is its answer.
+//! 4. A command that takes the lock, or extends its lease, is not sent again if no caller waits for its answer any more. The last command
+//!    of its token may already be queued. An acquisition behind a release would take the lock for a token that no caller knows. An
+//!    extension behind the command that keeps the key of a window would end the window too soon. A caller that releases a token must
+//!    therefore drop the answers to these commands first; see `Verb::Acquire`. An extension that is sent again for a waiting caller is
+//!    marked as late. It makes no lease shorter, because a longer one may have been sent before it (`lua/late.lua`).
+//! 5. The check for a waiting caller runs under the mutex of the outbox. There are two cases for a release of the token. If it was queued
+//!    before, the check sees that the caller no longer waits. Otherwise it is queued behind the command.
 
 use super::answer::refused;
 use super::outbox::Outbox;
@@ -21,18 +19,18 @@ use super::script::Scripts;
 use crate::protocol::command::Verb;
 use redis::{ErrorKind, RedisError, ServerErrorKind};
 
-/// Whether the server has answered that it has no such script.
+/// Returns `true` if the server has answered that it does not have the script.
 pub(super) fn is_script_lost(error: &RedisError) -> bool {
     error.kind() == ErrorKind::Server(ServerErrorKind::NoScript)
 }
 
-/// Whether to send a command again that was not executed.
+/// Returns `true` if a command that was not executed must be sent again.
 pub(super) fn may_be_repeated(question: &Question) -> bool {
     !question.is_repeated && !is_abandoned(question)
 }
 
-/// Sends the command again, with the source of its script. `error` is the answer of the server that has lost that. `false` when
-/// it is answered by an error instead.
+/// Sends the command again, with the source of its script. `error` is the answer of the server that has lost the script. Returns `false` if
+/// the command fails instead.
 pub(super) fn repeat(outbox: &Outbox, scripts: &Scripts, mut question: Question, error: &RedisError) -> bool {
     let Some(script) = scripts.of(&question.command) else {
         // A command without a script has no script to lose.
@@ -42,14 +40,14 @@ pub(super) fn repeat(outbox: &Outbox, scripts: &Scripts, mut question: Question,
     question.is_late = question.command.verb.may_be_late();
     let wire = script.by_source(&question, &scripts.channels);
     question.is_repeated = true;
-    // Behind an `ASKING`, if it was sent so.
+    // Behind an `ASKING`, if it was sent with one.
     outbox.put_if(question, wire.into(), |question| !is_abandoned(question))
 }
 
-/// Whether the command takes the lock, or makes its lease last, and nobody waits for its answer.
+/// Returns `true` if the command takes the lock or extends its lease, and no caller waits for its answer.
 pub(super) fn is_abandoned(question: &Question) -> bool {
     let takes = match question.command.verb {
-        // The first is a script for a lock that is shared, and otherwise none.
+        // A `SetNx` is a script only for a shared lock.
         Verb::SetNx { .. }
         | Verb::Acquire { .. }
         | Verb::Enter { .. }

@@ -1,15 +1,19 @@
 //! A Redis server as a node.
 //!
-//! Here belongs all that knows the Redis protocol: connections, scripts, and the texts of commands and answers. No type
-//! of the `redis` crate is used above this folder. What a command means does not belong here: `protocol::node_state`
-//! says that in Rust, and the scripts do the same.
+//! This folder contains all code that knows the Redis protocol: connections, scripts, and the encoding of commands and replies. No type of
+//! the `redis` crate is used above this folder. The meaning of a command is defined elsewhere: `protocol::node_state` implements it in
+//! Rust, and the scripts do the same.
 //!
-//! The way of a command: `RedisNode` finds the connection in `connections`; `live_connection` words the command with
-//! `script` and puts it into the `outbox`; the `courier` sends it in a `batch`. The answer comes back the same way, and
-//! `answer` reads it. The `supervisor` makes a new connection whenever one has broken: `connect` opens it with `socket`
-//! and `prepare` makes it ready. `names` ends the connection when the name of the server leads to another one, and `silence` when it is dead but open. All that runs on the library's thread, but the courier is driven by the runtime of the
-//! application while that is well: `shared_courier` is what both can drive, `relief` decides who does, by `pulse`; the
-//! socket goes with it (`movable`). What a server may send is `bounded`. Where a server speaks only RESP2, a `subscriber` has a second one for wake-ups.
+//! The path of a command: `RedisNode` finds the connection in `connections`. `live_connection` encodes the command with `script` and puts
+//! it into the `outbox`. The `courier` sends it in a `batch`. The reply returns on the same path, and `answer` decodes it.
+//!
+//! The `supervisor` makes a new connection whenever one has broken: `connect` opens it with `socket`, and `prepare` makes it ready. `names`
+//! ends the connection when the name of the server leads to another one, and `silence` when it is dead but open. All of these tasks run on
+//! the library's thread.
+//!
+//! The courier is an exception: the runtime of the application drives it while that runtime is responsive. Both sides can drive a
+//! `shared_courier`. `relief` decides which side does, with the help of `pulse`, and the socket moves along (`movable`). `bounded` limits
+//! the data from a server. If a server supports only RESP2, a `subscriber` has a second connection for wake-ups.
 
 mod address_map;
 mod answer;
@@ -112,24 +116,24 @@ use std::time::Duration;
 use tokio::runtime::Handle;
 use tokio::task::AbortHandle;
 
-/// Removes the lock of another program. Rare, so that it is not loaded beforehand.
+/// Removes the lock of another program. Rarely used, so it is not loaded in advance.
 const REMOVE: &str = include_str!("lua/remove.lua");
 
-/// One Redis server, and the tasks that keep the connections to it.
+/// One Redis server, and the tasks that maintain the connections to it.
 pub(crate) struct RedisNode {
     label: Box<str>,
     endpoint: Arc<Endpoint>,
     /// The host of a TCP address.
     host: Box<str>,
     connections: Arc<Connections>,
-    /// Ends the supervisor, the subscriber and what listens to Sentinels, and with them the connections, when the node is dropped.
+    /// Aborted when the node is dropped: the supervisor, the subscriber and the listener for Sentinels. Their connections end with them.
     tasks: Vec<AbortHandle>,
-    /// Runs these tasks for as long as the node lives.
+    /// Runs these tasks as long as the node lives.
     thread: Arc<BackgroundThread>,
 }
 
 impl RedisNode {
-    /// Starts to connect to `endpoint` on `thread`. The connection is driven by `host` while that is well.
+    /// Starts to connect to `endpoint` on `thread`. `host` drives the connection while it is responsive.
     pub(crate) fn start(
         endpoint: Endpoint,
         environment: Environment,
@@ -140,7 +144,7 @@ impl RedisNode {
         Self::connect(endpoint, connections, None, thread, host)
     }
 
-    /// The same with the server that the `sentinels` call the master, whichever that is.
+    /// Like `start`, with the current master of the `sentinels` as the server.
     pub(crate) fn start_watched(
         (endpoint, sentinels): (Endpoint, Sentinels),
         environment: Environment,
@@ -151,8 +155,8 @@ impl RedisNode {
         Self::connect(endpoint, connections, Some(sentinels), thread, host)
     }
 
-    /// Starts to connect to a member of a cluster: `membership` is what the node of that is called, and where the commands go
-    /// that the member sends elsewhere.
+    /// Starts to connect to a member of a cluster. `membership` is the label of the cluster's node, and the forwarder for redirected
+    /// commands.
     fn start_member(
         endpoint: Endpoint,
         environment: Environment,
@@ -242,7 +246,7 @@ impl Node for RedisNode {
     fn tell_busy(&self, subject: &Subject) -> bool {
         let Ok(live) = self.connections.live() else { return false };
         let channel = live.channels().of(subject.token.manager());
-        // On its way when this returns. Whoever is not told waits for no longer than a node timeout.
+        // Sent before this returns. A caller that misses the message waits at most a node timeout.
         drop(live.probe(&["PUBLISH", &channel, &busy(subject)]));
         true
     }
@@ -254,7 +258,7 @@ impl Node for RedisNode {
     fn tell_stopped(&self, subject: &Subject) {
         if let Ok(live) = self.connections.live() {
             let channel = live.channels().of(subject.token.manager());
-            // Whoever is not told waits for no longer than a while.
+            // A caller that misses the message waits only for a limited time.
             drop(live.probe(&["PUBLISH", &channel, &stopped(subject)]));
         }
     }
@@ -262,7 +266,7 @@ impl Node for RedisNode {
     fn tell_freed(&self, subject: &Subject) {
         if let Ok(live) = self.connections.live() {
             let channel = live.channels().of(subject.token.manager());
-            // Whoever is not told is told again, if it matters.
+            // A caller that misses the message is notified again, if it matters.
             drop(live.probe(&["PUBLISH", &channel, &freed(subject)]));
         }
     }

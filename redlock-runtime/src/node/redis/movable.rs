@@ -1,8 +1,8 @@
-//! A socket that can go from one runtime to another.
+//! A socket that can move from one runtime to another.
 //!
-//! A socket of tokio's is woken by the runtime with which it is registered. When another runtime drives the connection, the
-//! socket must be registered there. So whoever hands a connection over says where it belongs ([`Place`]), and the next task
-//! that reads or writes registers the socket with its own runtime.
+//! The runtime with which a tokio socket is registered wakes its tasks. If another runtime drives the connection, the socket must be
+//! registered there. The task that hands a connection over therefore sets its new [`Place`]. The next task that reads or writes registers
+//! the socket with its own runtime.
 
 use std::io;
 use std::pin::Pin;
@@ -14,22 +14,22 @@ use tokio::net::TcpStream;
 #[cfg(unix)]
 use tokio::net::UnixStream;
 
-/// Which runtime drives a connection.
+/// The runtime that drives a connection.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Side {
-    /// That of the library's thread, on which every connection is made.
+    /// The runtime of the library's thread, on which every connection is made.
     Background,
-    /// The one that the manager was built on.
+    /// The runtime that the manager was built on.
     Host,
 }
 
-/// Where a socket belongs. Only who drives the connection may change it.
+/// The side that a socket belongs to. Only the task that drives the connection may change it.
 #[derive(Debug, Default)]
 pub(super) struct Place(AtomicBool);
 
 impl Place {
     pub(super) fn side(&self) -> Side {
-        // The task that drives the connection is the only one that reads and writes this, under a mutex.
+        // Only the task that drives the connection reads and writes this value, under a mutex.
         if self.0.load(Ordering::Relaxed) { Side::Host } else { Side::Background }
     }
 
@@ -45,7 +45,7 @@ pub(super) enum Transport {
 }
 
 impl Transport {
-    /// The same one, registered with the runtime of the present task.
+    /// Returns the transport, registered with the runtime of the present task.
     fn registered_here(self) -> io::Result<Self> {
         Ok(match self {
             Self::Tcp(stream) => Self::Tcp(TcpStream::from_std(stream.into_std()?)?),
@@ -55,22 +55,22 @@ impl Transport {
     }
 }
 
-/// A socket with the place where it belongs.
+/// A socket with the place that it belongs to.
 pub(super) struct Movable {
-    /// `None` when a move has failed, after which the connection is broken.
+    /// `None` after a failed move, which breaks the connection.
     transport: Option<Transport>,
-    /// Where it is registered.
+    /// The side at which the socket is registered.
     side: Side,
     place: Arc<Place>,
 }
 
 impl Movable {
-    /// Of a socket that was made on the library's thread.
+    /// Wraps a socket that was made on the library's thread.
     pub(super) const fn new(transport: Transport, place: Arc<Place>) -> Self {
         Self { transport: Some(transport), side: Side::Background, place }
     }
 
-    /// The socket, registered where it belongs.
+    /// Returns the socket, registered at its current place.
     fn settled(&mut self) -> io::Result<&mut Transport> {
         let side = self.place.side();
         if self.side != side {
@@ -81,7 +81,7 @@ impl Movable {
     }
 }
 
-/// Calls a method of whichever stream it is.
+/// Calls a method of either kind of stream.
 macro_rules! poll {
     ($self:ident.$method:ident($($argument:expr),*)) => {
         match $self.settled()? {

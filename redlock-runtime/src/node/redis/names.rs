@@ -1,15 +1,15 @@
 //! Follows the name of a server: ends the connection when the name leads to another server.
 //!
-//! A name is looked up when a connection is made, and a connection can last for months. If the name is given to another server
-//! meanwhile, processes that connect later use that server, and this one still uses the server before: two holders. So one task for each
-//! stand-alone node whose address is a name looks it up now and then:
+//! A name is looked up when a connection is made, and a connection can last for months. In the meantime, the name may be given to another
+//! server. Processes that connect later use the new server, and this one still uses the old server: the lock can have two holders. For each
+//! stand-alone node with a host name, a task therefore looks the name up periodically:
 //!
 //! 1. A failed or empty answer changes nothing, and neither does an answer with the address of the present connection.
-//! 2. Otherwise the servers at the new addresses are asked for their run id, on a second connection beside the first. If one of them is the
-//!    server that is connected, nothing changes: it has several addresses.
-//! 3. If another run id answers, the name is looked up once more after a moment. The same other run id again ends the connection.
+//! 2. Otherwise the servers at the new addresses are queried for their run ids, on a second connection. If one of them is the connected
+//!    server, nothing changes: it has several addresses.
+//! 3. If another run id answers, the name is looked up once more after a moment. A second answer with this run id ends the connection.
 //! 4. The supervisor then discards all votes of the server that was left ([`ServerFacts::was_left`]), and connects by the name. The next
-//!    handshake decides what the server there is worth. It abstains as a promoted replica does.
+//!    handshake decides if the server there has a vote. It abstains like a promoted replica.
 //!
 //! This bounds the time for which two servers are used under one name. It does not prevent it.
 //!
@@ -34,11 +34,11 @@ use tokio::time::{sleep, timeout};
 /// for longer.
 const LOOK_EVERY: Duration = if cfg!(test) { Duration::from_millis(200) } else { Duration::from_secs(30) };
 
-/// Time until the second look-up, after the first has found another server. Too small: both fall into one hiccup of a name server. Too
+/// Time until the second look-up, after the first has found another server. Too small: both happen during one fault of a name server. Too
 /// large: the server is left later.
 const LOOK_AGAIN_AFTER: Duration = if cfg!(test) { Duration::from_millis(50) } else { Duration::from_secs(1) };
 
-/// Most addresses of one name that are connected to. Too small: the server that is connected is not found among many addresses, and the
+/// Maximum number of addresses of one name that are tried. Too small: the connected server is not found among many addresses, and the
 /// connection is kept. Too large: a name with many addresses costs many connections.
 const MOST_ADDRESSES: usize = 8;
 
@@ -49,13 +49,13 @@ struct NamedServer {
     run_id: Box<str>,
 }
 
-/// Another server than the one that is connected, seen once.
+/// Another server than the connected one, seen once.
 struct Suspicion {
     live: Arc<LiveConnection>,
     other: NamedServer,
 }
 
-/// Looks up the name of `endpoint` now and then. Runs until it is aborted, on the library's thread.
+/// Looks up the name of `endpoint` periodically. Runs until it is aborted, on the library's thread.
 pub(super) async fn watch(endpoint: Arc<Endpoint>, connections: Arc<Connections>) {
     let mut suspicion: Option<Suspicion> = None;
     loop {
@@ -78,7 +78,8 @@ pub(super) async fn watch(endpoint: Arc<Endpoint>, connections: Arc<Connections>
     }
 }
 
-/// Returns the server to which the name leads in place of the one that is connected; `None` if it leads there still, or that is not known.
+/// Returns the server to which the name leads instead of the connected one. Returns `None` if the name still leads to the connected one, or
+/// if this is unknown.
 async fn find_other(endpoint: &Endpoint, connections: &Connections) -> Option<Suspicion> {
     let live = connections.live().ok()?;
     let (peer, run_id) = (live.peer()?, connections.server.run_id()?);
@@ -93,12 +94,12 @@ async fn find_other(endpoint: &Endpoint, connections: &Connections) -> Option<Su
     Some(Suspicion { live, other })
 }
 
-/// The address as it can be compared: sockets may show IPv4 as a part of IPv6.
+/// Returns the address in a comparable form: sockets may show IPv4 as a part of IPv6.
 fn canonical(address: &SocketAddr) -> (IpAddr, u16) {
     (address.ip().to_canonical(), address.port())
 }
 
-/// Returns one address of each server behind the name of `endpoint` that answers, if they are several.
+/// Returns one address of each server behind the name of `endpoint` that answers, if there are several servers.
 pub(super) async fn servers(endpoint: &Endpoint, patience: Duration) -> Vec<Box<str>> {
     if !endpoint.is_name() {
         return Vec::new();
@@ -119,8 +120,8 @@ async fn look_up(endpoint: &Endpoint, patience: Duration) -> Option<Vec<SocketAd
     (!found.is_empty()).then_some(found)
 }
 
-/// Asks the servers at all `addresses` for their run ids, at the same time. The result has those that answered, in order of their
-/// addresses.
+/// Queries the servers at all `addresses` for their run ids, at the same time. The result contains the servers that answered, sorted by
+/// address.
 async fn servers_at(endpoint: &Endpoint, addresses: Vec<SocketAddr>, patience: Duration) -> Vec<NamedServer> {
     let mut asking = JoinSet::new();
     for at in addresses.into_iter().take(MOST_ADDRESSES) {
@@ -135,7 +136,7 @@ async fn servers_at(endpoint: &Endpoint, addresses: Vec<SocketAddr>, patience: D
     servers
 }
 
-/// Asks the server at the address `at` for its run id, on a connection of its own without scripts.
+/// Queries the server at the address `at` for its run id, on a separate connection without scripts.
 async fn run_id(endpoint: &Endpoint, at: SocketAddr) -> Option<Box<str>> {
     let mut connection = connect_plainly_at(endpoint, at).await.ok()?;
     let answers = ask(&mut connection, redis::pipe().cmd("INFO").arg("server")).await.ok()?;

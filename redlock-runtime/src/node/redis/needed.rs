@@ -1,5 +1,4 @@
-//! What every lock needs of a server, and what follows when the user may not do it: such a user acquires no lock, because it could not
-//! release it.
+//! The permissions that every lock needs. A user without them acquires no lock, because it could not release the lock.
 
 use super::answer::refused;
 use super::side_key::queue_name;
@@ -15,32 +14,33 @@ use tokio::sync::Notify;
 /// A digest that no script has.
 const NO_SCRIPT: &str = "0000000000000000000000000000000000000000";
 
-/// What every lock needs and the user may not do, as it was asked last. Without it, a lock that was acquired could not be released. So
-/// such a user is refused before anything is sent.
+/// The permissions that every lock needs and the user lacks, according to the last query. Such a user is refused before any command is
+/// sent: it could not release an acquired lock.
 #[derive(Default)]
 pub(super) struct Needed {
     is_refused: AtomicBool,
     known: Mutex<Known>,
-    /// A call was refused, so that the permissions should be asked for again.
+    /// Notified after a call was refused, so that the permissions are queried again.
     pub(super) was_refused: Notify,
 }
 
-/// Why locks fail.
+/// Reasons why locks fail.
 #[derive(Default)]
 struct Known {
     of_all: Option<NodeError>,
-    /// Of those with a closing brace in their names.
+    /// The reason for locks with a closing brace in their names.
     of_braces: Option<NodeError>,
 }
 
 impl Needed {
-    /// Records what the server refuses below `namespace`. Without one, the names of locks are unknown, so that only commands count.
+    /// Records the refusals of the server below `namespace`. Without a namespace, the names of locks are unknown, so that only commands are
+    /// relevant.
     pub(super) fn record(&self, refusals: &[Refusal], namespace: &str) {
         let is_known = |refusal: &&Refusal| match refusal.refused() {
             Refused::Command | Refused::Unknown => true,
             Refused::Key => !namespace.is_empty(),
             Refused::Channel => false,
-            // Such as the refusal of a proxy. Other commands may be answered so about a key that is no lock.
+            // For example the refusal of a proxy. Other commands may be refused like this for a key that is not a lock.
             Refused::Other => is_script(refusal) && !NodeError::Refused(refusal.answer.clone().into()).is_transient(),
         };
         let refusals = without_spare(refusals.iter().filter(is_known).cloned().collect());
@@ -51,7 +51,7 @@ impl Needed {
         self.is_refused.store(known.of_all.is_some() || known.of_braces.is_some(), Ordering::Relaxed);
     }
 
-    /// Returns why `command` must not be sent, if it acquires a lock that could not be released.
+    /// Returns an error if `command` acquires a lock that could not be released. Such a command must not be sent.
     pub(super) fn refusal(&self, command: &Command) -> Option<NodeError> {
         let acquires = matches!(command.verb, Verb::SetNx { .. } | Verb::Acquire { .. } | Verb::Enter { .. });
         if !acquires || !self.is_refused.load(Ordering::Relaxed) {
@@ -69,12 +69,12 @@ impl Needed {
     }
 }
 
-/// Name of a lock that does not exist, below `namespace`.
+/// Returns the name of a lock that does not exist, below `namespace`.
 pub(super) fn probe_name(namespace: &str) -> String {
     [namespace, TRIAL_NAME].concat()
 }
 
-/// Adds the questions for what every lock needs to those of a new connection.
+/// Adds the queries for the needed permissions to the queries of a new connection.
 pub(super) fn add_questions(pipeline: &mut Pipeline, namespace: &str) {
     let name = probe_name(namespace);
     for (_, words) in at_connection(&name, &queue_name(&name), &brace_name(namespace, queue_name)) {
@@ -84,7 +84,7 @@ pub(super) fn add_questions(pipeline: &mut Pipeline, namespace: &str) {
     }
 }
 
-/// Reads the answers to [`add_questions`].
+/// Reads the replies to [`add_questions`].
 pub(super) fn refusals(answers: impl Iterator<Item = Value>) -> Vec<Refusal> {
     let refusal =
         |((purpose, words), answer): ((Purpose, Vec<&str>), Value)| match refused(&answer.extract_error().err()?) {
@@ -94,18 +94,18 @@ pub(super) fn refusals(answers: impl Iterator<Item = Value>) -> Vec<Refusal> {
     sorted(at_connection("", "", "").into_iter().zip(answers).filter_map(refusal).collect()).refusals
 }
 
-/// Name beside a lock that does not exist and has a closing brace in its name.
+/// Returns the name of a side key of a lock that does not exist and has a closing brace in its name.
 pub(super) fn brace_name(namespace: &str, beside: fn(&str) -> String) -> String {
     beside(&[&probe_name(namespace), "{7}"].concat())
 }
 
-/// What has to be known before a plain `SET` acquires a lock.
+/// Returns the permissions that must be known before a plain `SET` acquires a lock.
 fn at_connection<'a>(key: &'a str, queue: &'a str, of_brace: &'a str) -> Vec<(Purpose, Vec<&'a str>)> {
     let of_all = needed(key, queue).into_iter().map(|words| (Purpose::Locks, words));
     of_all.chain([(Purpose::Braces, vec!["ZCARD", of_brace]), (Purpose::LostScripts, by_source(key))]).collect()
 }
 
-/// Returns the number of questions of [`add_questions`].
+/// Returns the number of queries of [`add_questions`].
 pub(super) fn questions() -> usize {
     at_connection("", "", "").len()
 }
@@ -120,15 +120,15 @@ fn is_script(refusal: &Refusal) -> bool {
     matches!(&*refusal.command, "EVALSHA" | "EVAL")
 }
 
-/// Returns `true` if the server refuses `command`, whatever the key is.
+/// Returns `true` if the server refuses `command` for any key.
 pub(super) fn refuses(refusals: &[Refusal], command: &str) -> bool {
     refusals.iter().any(|refusal| &*refusal.command == command && refusal.refused() != Refused::Key)
 }
 
-/// Every command that every lock uses.
+/// Returns all commands that every lock uses.
 pub(super) fn needed<'a>(key: &'a str, queue: &'a str) -> [Vec<&'a str>; 12] {
     [
-        // The first: what is refused of it is about the name of the lock alone.
+        // The first one: its refusal concerns only the name of the lock.
         vec!["GET", key],
         vec!["SET", key, "", "XX", "PX", "1"],
         vec!["DEL", key],
@@ -144,23 +144,22 @@ pub(super) fn needed<'a>(key: &'a str, queue: &'a str) -> [Vec<&'a str>; 12] {
     ]
 }
 
-/// What the server refuses.
+/// The refusals of a server.
 pub(super) struct Permissions {
     pub(super) refusals: Vec<Refusal>,
-    /// Whether the user may use the name of the lock. If not, what is said of its keys says nothing of other locks.
+    /// `true` if the user may use the name of the lock. Otherwise the refusals for its keys do not apply to other locks.
     pub(super) may_use_name: bool,
 }
 
-/// What a server answers to a command that the user may run: the script does not exist, or another member of a cluster has
-/// the key.
+/// Replies of a server to a command that the user may run: the script does not exist, or another member of a cluster has the key.
 const PERMITTED: [&str; 5] = ["NOSCRIPT", "MOVED ", "ASK ", "TRYAGAIN ", "CLUSTERDOWN "];
 
-/// Whether the server refuses the command to the user.
+/// Returns `true` if the server refuses the command to the user.
 pub(super) fn is_refusal(answer: &str) -> bool {
     !PERMITTED.iter().any(|code| answer.contains(code))
 }
 
-/// Takes out that scripts are refused by their digest, if they are accepted by their source.
+/// Removes the refusal of scripts by digest, if scripts by source are accepted.
 pub(super) fn without_spare(mut refusals: Vec<Refusal>) -> Vec<Refusal> {
     if !refuses(&refusals, "EVAL") {
         refusals.retain(|refusal| &*refusal.command != "EVALSHA");
@@ -168,7 +167,7 @@ pub(super) fn without_spare(mut refusals: Vec<Refusal>) -> Vec<Refusal> {
     refusals
 }
 
-/// Takes out what says nothing of other locks.
+/// Removes refusals that do not apply to other locks.
 pub(super) fn sorted(mut refusals: Vec<Refusal>) -> Permissions {
     let is_name = |refusal: &Refusal| {
         refusal.purpose == Purpose::Locks && &*refusal.command == "GET" && refusal.refused() == Refused::Key

@@ -1,7 +1,6 @@
-//! What waits to be sent on one connection, in its order.
+//! The commands that wait to be sent on one connection, in their order.
 //!
-//! A command is put into the outbox by whoever has one, also from `Drop` and from outside of the runtime; that fixes
-//! its place in the order.
+//! Any caller can queue a command, even from `Drop` and from outside of the runtime. This fixes the position of the command in the order.
 
 use super::question::{Asked, Outgoing, Question, Wire};
 use crate::error::NodeError;
@@ -13,11 +12,11 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::task::{Context, Waker};
 use tokio::sync::{Notify, oneshot};
 
-/// What the users of a connection put in and its courier takes out.
+/// Commands that callers have queued on a connection and its courier takes out.
 #[derive(Default)]
 pub(super) struct Outbox {
     gathered: Mutex<Gathered>,
-    /// Tells who watches the connection that there is something to look at.
+    /// Notifies the task that watches the connection.
     attention: Notify,
     /// Wakes the task that waits for the next command.
     used: Notify,
@@ -28,29 +27,29 @@ pub(super) struct Outbox {
 #[derive(Default)]
 struct Gathered {
     commands: Vec<Outgoing>,
-    /// Wakes the courier; none when it was woken and has not been here since.
+    /// Wakes the courier; `None` if it was woken and has not taken the commands since.
     courier: Option<Waker>,
-    /// How many commands were put in so far.
+    /// Number of commands queued so far.
     puts: u64,
-    /// How many of them were extensions that go out together: renewals.
+    /// Number of these commands that were combined extensions: renewals.
     extensions: u64,
-    /// Whether the next command calls whoever watches the connection.
+    /// `true` if the next command notifies the task that watches the connection.
     is_watched: bool,
-    /// Whether the subscription was put in.
+    /// `true` if the subscription was queued.
     is_subscribed: bool,
-    /// Whether the connection has ended.
+    /// `true` after the end of the connection.
     is_closed: bool,
 }
 
 impl Outbox {
-    /// Puts `question` into the order of the connection. `false` when that has ended, as which it is answered then.
+    /// Queues `question` on the connection. If the connection has ended, the question fails, and `false` is returned.
     pub(super) fn put(&self, question: Question, wire: impl Into<Wire>) -> bool {
         self.put_if(question, wire.into(), |_| true)
     }
 
-    /// Puts `question` into the order of the connection if it `is_wanted`, behind an `ASKING` if it is to stand behind one. Nothing
-    /// gets into the order between the look at that and the question, or between the two. A question that is not put in is
-    /// answered as if the connection had broken, and `false` is returned.
+    /// Queues `question` on the connection if it `is_wanted`, after an `ASKING` if it needs one. No other command is queued between the
+    /// check and the question, or between the two commands. A question that is not queued fails as if the connection had broken, and
+    /// `false` is returned.
     pub(super) fn put_if(&self, question: Question, wire: Wire, is_wanted: impl FnOnce(&Question) -> bool) -> bool {
         let mut gathered = self.gathered();
         if gathered.is_closed || !is_wanted(&question) {
@@ -68,7 +67,7 @@ impl Outbox {
         true
     }
 
-    /// Puts an extension into the order of the connection, which goes out with those beside it. `false` as for [`put`](Self::put).
+    /// Queues an extension on the connection, to be combined with adjacent ones. Returns `false` like [`put`](Self::put).
     pub(super) fn put_extension(&self, question: Question) -> bool {
         let mut gathered = self.gathered();
         let is_closed = gathered.is_closed;
@@ -83,7 +82,7 @@ impl Outbox {
         !is_closed
     }
 
-    /// Puts the subscription to `channel` into the order of the connection; only the first time.
+    /// Queues the subscription to `channel` on the connection; only the first call has an effect.
     pub(super) fn subscribe(&self, channel: &str) {
         let mut gathered = self.gathered();
         if !mem::replace(&mut gathered.is_subscribed, true) && !gathered.is_closed {
@@ -93,7 +92,7 @@ impl Outbox {
         }
     }
 
-    /// Puts `outgoing` in, and wakes the courier outside of the mutex.
+    /// Queues `outgoing`, and wakes the courier outside of the mutex.
     fn put_into(&self, mut gathered: MutexGuard<'_, Gathered>, outgoing: Outgoing) {
         gathered.commands.push(outgoing);
         gathered.puts = gathered.puts.wrapping_add(1);
@@ -114,21 +113,20 @@ impl Outbox {
         }
     }
 
-    /// Takes everything out, and sees to it that the next command wakes the courier. What follows has the room of `empty`.
+    /// Takes all commands, and registers the courier to be woken by the next one. The buffer of `empty` is used for the following commands.
     pub(super) fn take(&self, cx: &Context<'_>, empty: Vec<Outgoing>) -> Vec<Outgoing> {
         let mut gathered = self.gathered();
         gathered.courier = Some(cx.waker().clone());
         mem::replace(&mut gathered.commands, empty)
     }
 
-    /// How many commands were put in so far, how many of them were no renewals, and whether some are here that were not taken
-    /// out.
+    /// Returns the number of commands so far, the number without renewals, and `true` if some commands are still queued.
     pub(super) fn seen(&self) -> (u64, u64, bool) {
         let gathered = self.gathered();
         (gathered.puts, gathered.puts.wrapping_sub(gathered.extensions), !gathered.commands.is_empty())
     }
 
-    /// Calls whoever waits for [`attention`](Self::attention) at the next command after the first `puts`.
+    /// Notifies the task that waits for [`attention`](Self::attention) at the next command after the first `puts`.
     pub(super) fn watch(&self, puts: u64) {
         let mut gathered = self.gathered();
         gathered.is_watched = gathered.puts == puts;
@@ -154,7 +152,7 @@ impl Outbox {
         is_used
     }
 
-    /// Ready when there is something to look at.
+    /// Completes when the connection needs attention.
     pub(super) fn attention(&self) -> impl Future<Output = ()> {
         self.attention.notified()
     }
@@ -163,18 +161,18 @@ impl Outbox {
         self.attention.notify_one();
     }
 
-    /// Puts a question about the server into the order of the connection.
+    /// Queues a query about the server.
     pub(super) fn probe(&self, wire: impl Into<Wire>) -> oneshot::Receiver<Result<Value, NodeError>> {
         let (answer, pending) = oneshot::channel();
         let gathered = self.gathered();
-        // After the end of the connection the sender of the answer is dropped here, which the receiver is told.
+        // After the end of the connection, the sender of the reply is dropped here, and the receiver fails.
         if !gathered.is_closed {
             self.put_into(gathered, Outgoing::Worded(wire.into(), Asked::Probe(answer)));
         }
         pending
     }
 
-    /// Asks the server for its time, `now`.
+    /// Queries the time of the server; `now` is the current time.
     pub(super) fn ask_time(&self, now: Instant) {
         let gathered = self.gathered();
         if !gathered.is_closed {
@@ -184,7 +182,7 @@ impl Outbox {
         }
     }
 
-    /// Ends it: there will be no other commands. Those that were not sent are to be answered.
+    /// Closes the outbox: no further commands are accepted. Returns the commands that were not sent, which the caller must answer.
     #[must_use = "whoever has asked waits for an answer"]
     pub(super) fn close(&self) -> Vec<Outgoing> {
         let mut gathered = self.gathered();

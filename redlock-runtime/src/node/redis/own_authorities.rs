@@ -1,9 +1,9 @@
 //! Trust in the certificates that the settings name, in place of those of the operating system.
 //!
-//! Each of them is an authority, which may have signed the certificate of the server. It may also be that very certificate: `openssl req
-//! -x509` signs it with its own key and marks it as an authority, and rustls refuses an authority as the certificate of a server. Here it
-//! is accepted if it is one of the named certificates, byte by byte. Its name, its time and the signature of the handshake are checked as
-//! for any other.
+//! Each of them is an authority, which may have signed the certificate of the server. It may also be the certificate of the server itself:
+//! `openssl req -x509` signs it with its own key and marks it as an authority. rustls refuses an authority as the certificate of a server.
+//! Here it is accepted if it is one of the named certificates, byte by byte. Its name, its time and the signature of the handshake are
+//! checked as for any other.
 
 use super::tls_failure::is_authority_as_server;
 use std::io;
@@ -22,10 +22,10 @@ pub(super) struct OwnAuthorities {
 }
 
 impl OwnAuthorities {
-    /// Trusts the `named` certificates, and no others.
+    /// Trusts only the `named` certificates.
     ///
     /// # Errors
-    /// If one of them is no certificate.
+    /// If one of them is not a certificate.
     pub(super) fn new(named: Vec<CertificateDer<'static>>, provider: Arc<CryptoProvider>) -> io::Result<Self> {
         let mut roots = RootCertStore::empty();
         for certificate in &named {

@@ -1,13 +1,14 @@
 //! Clients that subscribe to a pattern which matches the channels of locks, such as `PSUBSCRIBE *` of a monitoring program.
 //!
-//! `PUBLISH` counts them as receivers. A waiter whose process has ended would look alive, and its claim would keep the lock for a second.
+//! `PUBLISH` includes them in its number of receivers. A waiter whose process has ended would look alive, and its claim would keep the lock
+//! for a second.
 //!
-//! 1. Together with each comparison of settings, an empty text is published on a channel to which nobody subscribes by its name. All of its
-//!    receivers are pattern subscribers. In contrast to `PUBSUB NUMPAT`, this needs no further permission, and counts only patterns
+//! 1. Together with each comparison of settings, an empty text is published on a channel to which no client subscribes by its name. All of
+//!    its receivers are pattern subscribers. In contrast to `PUBSUB NUMPAT`, this needs no further permission, and counts only patterns
 //!    that match.
 //! 2. If there are any, the connection calls scripts that subtract them from the receivers of each message (`lua/notify.lua`). These are
 //!    loaded once. Other connections keep the scripts that publish once.
-//! 3. A pattern that was subscribed to since is found 20 s later. Until then, a dead waiter costs a second.
+//! 3. A later pattern subscription is found within 20 s. Before that, a dead waiter costs a second.
 
 use super::live_connection::LiveConnection;
 use super::script::Scripts;

@@ -1,9 +1,8 @@
-//! What a server refuses of all that locks need, asked command by command.
+//! Query for the commands that a server refuses, one by one.
 //!
-//! An error of a script does not name the command that was refused in it, and some scripts go on without an answer. So
-//! each command is sent by itself, on the names of a lock that does not exist and in a form that changes nothing. A server
-//! looks at the command before it looks at the keys, so the answer tells of the command also when the user may not use
-//! that name.
+//! The error of a script does not name the refused command, and some scripts ignore the failure of a command. Each command is therefore
+//! sent separately, for the names of a lock that does not exist and in a form that changes nothing. A server checks the command before the
+//! keys. The reply is therefore valid for the command even if the user may not use this name.
 
 use super::live_connection::LiveConnection;
 use super::needed::{Permissions, brace_name, by_source, is_refusal, needed, probe_name, sorted, without_spare};
@@ -17,8 +16,7 @@ use std::convert::Infallible;
 use std::time::Duration;
 use tokio::time::sleep;
 
-/// Asks for everything at once, about the lock `key` and the `channel` of the manager. The questions are sent before this
-/// returns.
+/// Sends all queries at once, for the lock `key` and the `channel` of the manager, before it returns.
 pub(super) fn ask(
     live: &LiveConnection,
     key: &LockKey,
@@ -29,7 +27,7 @@ pub(super) fn ask(
     let [of_brace, turnstile] = [queue_name, turnstile_name].map(|beside| brace_name(live.namespace(), beside));
     let mut questions = questions(key, &queue, &register, channel, live.replicas().is_some());
     if !live.namespace().is_empty() {
-        // Without a namespace, nobody knows the patterns of the locks.
+        // Without a namespace, the patterns of the locks are unknown.
         questions.push((Purpose::Braces, vec!["ZCARD", &of_brace]));
         questions.push((Purpose::BracePermits, vec!["GET", &turnstile]));
     }
@@ -48,7 +46,7 @@ pub(super) fn ask(
                         let is_for_all = named.purpose == Purpose::Locks || named.purpose == refusal.purpose;
                         is_for_all && named.command == refusal.command && named.refused() == Refused::Command
                     };
-                    // What every lock needs is not said once more of some.
+                    // A command that every lock needs is reported only once.
                     if !refusals.iter().any(is_named) {
                         refusals.push(refusal);
                     }
@@ -61,11 +59,11 @@ pub(super) fn ask(
     }
 }
 
-/// Pause between two questions for the permissions of a user who lacks some. Too short: the server logs each refused command. Too
-/// long: locks fail for longer after the permission was granted.
+/// Pause between two queries for the permissions of a user who lacks some. Too short: the server logs each refused command. Too long: locks
+/// fail for longer after the permission was granted.
 const PAUSE: Duration = Duration::from_secs(1);
 
-/// Asks for the permissions again, some time after a call was refused for the lack of one. Ends with the connection.
+/// Queries the permissions again, some time after a call was refused for the lack of one. Ends with the connection.
 pub(super) async fn watch(live: &LiveConnection) -> Infallible {
     loop {
         live.needed.was_refused.notified().await;
@@ -77,7 +75,7 @@ pub(super) async fn watch(live: &LiveConnection) -> Infallible {
     }
 }
 
-/// Every command that a script or a call uses, and what for.
+/// Returns all commands that scripts and calls use, with their purposes.
 fn questions<'a>(
     key: &'a str,
     queue: &'a str,
@@ -88,7 +86,7 @@ fn questions<'a>(
     let mut questions: Vec<_> = needed(key, queue).into_iter().map(|words| (Purpose::Locks, words)).collect();
     questions.extend([
         (Purpose::LostScripts, by_source(key)),
-        // The message goes to this manager alone, and it is no wake-up, so that it is ignored.
+        // The message goes only to this manager. It is not a wake-up, and is ignored.
         (Purpose::WakeUps, vec!["PUBLISH", channel, "check"]),
         (Purpose::Fencing, vec!["ZADD", register, "XX", "GT", "CH", "0", MEMBER]),
         (Purpose::Fencing, vec!["ZSCORE", register, MEMBER]),

@@ -1,5 +1,5 @@
-//! The round trip before a connection is used: loads the scripts, names the client, asks who the server is. Before it, a member
-//! of a cluster is asked what it is called there, which stands in its scripts.
+//! The round trip before a connection is used: loads the scripts, sets the client name, and identifies the server. A member of a cluster is
+//! queried for its id before, which its scripts contain.
 
 use super::answer::{refused, time_told};
 use super::channels::Channels;
@@ -25,19 +25,20 @@ use std::pin::pin;
 use std::sync::Arc;
 use std::task::Poll;
 
-/// The settings that say whether a server writes every command to disk. Redis 6.2 takes one pattern and no list of names.
+/// The settings that determine if a server writes every command to disk. Redis 6.2 accepts one pattern, and not a list of names.
 pub(super) const PERSISTENCE: &str = "*append*";
 
-/// What is wrong with a server that only watches over others.
+/// Error text for a Sentinel.
 const SENTINEL: &str =
     "is a Sentinel, which takes no locks: write redis+sentinel://host:26379/name, with the name of the master";
 
-/// Makes a connection ready for commands, and the task that drives it.
+/// Prepares a connection for commands, and creates the task that drives it.
 ///
 /// # Errors
-/// [`NodeError::Refused`] when the server does not take the scripts, or may not be asked about its replicas, [`NodeError::Replica`] when it takes no locks,
-/// [`NodeError::SameServer`] when it counts already, [`NodeError::Unsupported`] for a Sentinel, for a server that is too old, and for a member of a cluster that
-/// is not known as one.
+/// - [`NodeError::Refused`] if the server does not accept the scripts, or the user may not run `WAIT` for its replicas;
+/// - [`NodeError::Replica`] if it accepts no locks;
+/// - [`NodeError::SameServer`] if it has a vote already;
+/// - [`NodeError::Unsupported`] for a Sentinel, for a server that is too old, and for a member of a cluster that is not configured as one.
 pub(super) async fn prepare(
     mut connection: Connection,
     (has_pushes, doubt): (bool, Doubt),
@@ -57,10 +58,10 @@ pub(super) async fn prepare(
     let refusals = needed::refusals(answers.split_off(answers.len().saturating_sub(needed::questions())).into_iter());
     let mut answers = answers.into_iter();
     let digests = answers.by_ref().take(Scripts::SOURCES.len()).collect::<Vec<_>>();
-    // The name only helps whoever looks at the server's list of clients, so that a refusal does not matter.
+    // The name is only for people who read the server's list of clients, so a refusal does not matter.
     let _name = answers.next();
     let is_tracking = server.is_distrusted() && permitted::<Value>(answers.next()).is_some() && has_pushes;
-    // A user who may ask none of what follows can lock all the same; the manager just knows less of the server.
+    // A user without these permissions can still lock; the manager just knows less about the server.
     let info: Info = permitted(answers.next()).map(|text: String| Info::parse(&text)).unwrap_or_default();
     if info.is_sentinel() {
         return Err(NodeError::Unsupported(SENTINEL.into()));
@@ -87,19 +88,19 @@ pub(super) async fn prepare(
         }
         return Err(NodeError::Replica);
     }
-    // Not before: a replica answers with an error.
+    // Not earlier: a replica replies with an error.
     let wait = if environment.replicas.is_some() { answers.next() } else { None };
     if let Some(refusal) = wait.and_then(|wait| wait.extract_error().err()) {
         return Err(refused(&refusal));
     }
     let abstention = server.connected(identity)?;
-    // Nor does a clock count of one that takes no locks.
+    // The clock of a server without locks is not used, either.
     match time {
         Some(Ok(time)) => server.told_first(answered, time, sent),
-        // For whatever reason: a number can be drawn with each node that is connected.
+        // Any other reason is treated the same: a number can be drawn with each connected node.
         Some(Err(_)) | None => server.tells_no_time(answered),
     }
-    // Only now: a node without a vote is not near, however soon it answers.
+    // Only now: a node without a vote is not near, even if it answers fast.
     if server.abstains_for(abstention, answered).is_none() {
         server.answered(sent, answered);
     }
@@ -110,11 +111,12 @@ pub(super) async fn prepare(
     Ok((Arc::clone(&live), Courier::new(live, connection, Verification::new(doubt, is_tracking))))
 }
 
-/// The channels of a member of a cluster: its own, or where it has no id those of any server. Then each wake-up comes from all
-/// members.
+/// Returns the channels of a member of a cluster. If the member has no id, they are the channels of any server, and each wake-up comes from
+/// all members.
 ///
 /// # Errors
-/// [`NodeError::Refused`] to a user who may not ask: others may, and would publish on other channels than this one listens to.
+/// [`NodeError::Refused`] if the user may not query the id: other users may, and would publish on channels to which this one does not
+/// subscribe.
 async fn own_channels(connection: &mut Connection, namespace: &str) -> Result<Channels, NodeError> {
     let answers = ask(connection, redis::pipe().cmd("CLUSTER").arg("MYID")).await?;
     let said = match answers.into_iter().next().unwrap_or(Value::Nil).extract_error() {
@@ -127,7 +129,7 @@ async fn own_channels(connection: &mut Connection, namespace: &str) -> Result<Ch
     Channels::of_member(namespace, &id)
 }
 
-/// What is asked, in the order in which [`prepare`] takes the answers.
+/// Builds the queries, in the order in which [`prepare`] reads the replies.
 fn questions(channels: &Channels, environment: &Environment, server: &ServerFacts) -> Pipeline {
     let mut pipeline = redis::pipe();
     for (_, source) in Scripts::SOURCES {
@@ -136,7 +138,7 @@ fn questions(channels: &Channels, environment: &Environment, server: &ServerFact
     let name = client_name(&environment.manager.to_string(), &environment.label);
     pipeline.cmd("CLIENT").arg("SETNAME").arg(name);
     if server.is_distrusted() {
-        // No key is ever tracked: what comes is only that data was thrown away (`verification`). Nothing comes in RESP2.
+        // No key is ever tracked: the only message is that data was discarded (`verification`). RESP2 delivers no messages.
         pipeline.cmd("CLIENT").arg("TRACKING").arg("ON").arg("OPTIN");
     }
     pipeline.cmd("INFO");
@@ -146,7 +148,7 @@ fn questions(channels: &Channels, environment: &Environment, server: &ServerFact
         pipeline.add_command(read_marker(&environment.namespace, environment.manager, server.receipt()));
     }
     if environment.replicas.is_some() {
-        // For none: only whether it is permitted. A refusal later would come when the lock has been taken.
+        // Waits for zero replicas, to check the permission. A refusal later would come after the lock was taken.
         pipeline.cmd("WAIT").arg(0).arg(1);
     }
     needed::add_questions(&mut pipeline, &environment.namespace);
@@ -158,7 +160,7 @@ fn has_marker(server: &ServerFacts) -> bool {
     server.has_marker() && !server.is_member()
 }
 
-/// The answers, one for each question. The connection is driven from here, because it has no task yet.
+/// Returns the replies, one for each query. The connection is driven from here, because it has no task yet.
 pub(super) async fn ask(
     Connection { commands, driver, control }: &mut Connection,
     questions: &Pipeline,
@@ -167,8 +169,7 @@ pub(super) async fn ask(
     let answers = poll_fn(|cx| {
         let is_over = driver.as_mut().poll(cx).is_ready();
         match request.as_mut().poll(cx) {
-            // A connection that broke is of no use, even when its answers are here: the courier would poll a driver
-            // that has ended.
+            // A broken connection is useless, even if its replies are here: the courier would poll a driver that has ended.
             Poll::Pending | Poll::Ready(Ok(_)) if is_over => Poll::Ready(Err(NodeError::Disconnected)),
             answers => answers.map_err(|error| refused(&error)),
         }
@@ -187,11 +188,11 @@ fn too_old(product: &str) -> NodeError {
     NodeError::Unsupported(excerpt(text).into())
 }
 
-/// The scripts, by the answers to `SCRIPT LOAD`. If the server does not store them, or does not run them by their digests, they are sent
-/// with each command.
+/// Returns the scripts, from the replies to `SCRIPT LOAD`. If the server does not store them, or does not run them by their digests, they
+/// are sent with each command.
 ///
 /// # Errors
-/// That of `SCRIPT LOAD`, if it passes or the scripts cannot be sent with each command either.
+/// The error of `SCRIPT LOAD`, if it is transient or the scripts cannot be sent with each command either.
 fn scripts(channels: Channels, digests: Vec<Value>, refusals: &[Refusal]) -> Result<Scripts, NodeError> {
     let mut digests = digests.into_iter();
     let is_run_by_source = !needed::refuses(refusals, "EVAL");
@@ -202,7 +203,7 @@ fn scripts(channels: Channels, digests: Vec<Value>, refusals: &[Refusal]) -> Res
     }
 }
 
-/// The digest in an answer to `SCRIPT LOAD`.
+/// Returns the digest in a reply to `SCRIPT LOAD`.
 fn digest(answer: Option<Value>) -> Result<String, NodeError> {
     match answer.map(Value::extract_error) {
         Some(Ok(value)) => redis::from_redis_value(value)
@@ -212,7 +213,7 @@ fn digest(answer: Option<Value>) -> Result<String, NodeError> {
     }
 }
 
-/// The answer to a question that a server may refuse.
+/// Returns the reply to a query that a server may refuse.
 fn permitted<T: FromRedisValue>(answer: Option<Value>) -> Option<T> {
     redis::from_redis_value(answer?.extract_error().ok()?).ok()
 }

@@ -1,7 +1,7 @@
 //! Progress of a connection that is being made: its errors name the step and the address that failed, and what to do.
 //!
-//! A connection has several steps, and each can fail or hang for reasons of its own. The steps share one time limit, so the code that
-//! waits for the limit must know which step did not end. Each step is therefore recorded here before it begins.
+//! A connection has several steps, and each can fail or hang for different reasons. The steps share one time limit, so the code that waits
+//! for the limit must know which step did not end. Each step is therefore recorded here before it begins.
 
 use super::endpoint::{Announcer, Endpoint};
 use crate::error::NodeError;
@@ -15,18 +15,18 @@ use tokio::time::timeout;
 /// Step of a connection, in the order in which they happen.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Step {
-    /// Sentinels are asked for the address of the master.
+    /// Sentinels are queried for the address of the master.
     Location,
     NameLookUp,
     /// TCP connect, or connect to a unix socket.
     Connect,
     #[cfg_attr(not(feature = "tls"), expect(dead_code, reason = "reached with the feature alone"))]
     TlsHandshake,
-    /// User and password are read or asked for.
+    /// User and password are read or requested.
     Credentials,
     /// `HELLO` or `AUTH`.
     Login,
-    /// The commands that make the connection ready: scripts, and questions about the server.
+    /// The commands that make the connection ready: scripts, and queries about the server.
     Preparation,
 }
 
@@ -63,7 +63,7 @@ impl Progress {
     /// Waits for `connecting`, which makes a connection, for `limit` at most.
     ///
     /// # Errors
-    /// That of `connecting`. [`NodeError::Unreachable`] with the step that did not end in time.
+    /// Those of `connecting`. [`NodeError::Unreachable`] with the step that did not end in time.
     pub(super) async fn limited<T>(
         &self,
         limit: Duration,
@@ -98,7 +98,7 @@ impl Progress {
         NodeError::Unreachable(format!("{name} has not ended within {limit:?}: {remedy}").into())
     }
 
-    /// Address of the present step.
+    /// Returns the address of the present step.
     pub(super) fn at(&self) -> Box<str> {
         self.reached().map(|reached| reached.at).unwrap_or_default()
     }
@@ -188,7 +188,7 @@ mod tests {
         opened.err().unwrap().to_string()
     }
 
-    /// The clock of the test goes on when nothing else does.
+    /// The paused clock of the test advances when no task can run.
     #[tokio::test(start_paused = true)]
     async fn look_ups_that_fail_and_that_do_not_end_are_named() {
         lead("slow.test", []);

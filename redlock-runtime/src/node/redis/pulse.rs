@@ -1,69 +1,69 @@
-//! When to look whether the host of a connection was polled, and what follows.
+//! Schedule of the checks that the host of a connection is polled, and their consequences.
 //!
-//! 1. While the connection is in use, it is looked at every 10 ms, and less and less often while nothing is sent; least often
-//!    when an answer is late by a second.
-//! 2. A host that was not polled since the last look is asked: it may have had nothing to do.
+//! 1. A connection in use is checked every 10 ms, and less often while nothing is sent. The checks are rarest when a reply is late by a
+//!    second.
+//! 2. A host that was not polled since the last check is woken: it may have had nothing to do.
 //! 3. A host that was not polled after that is silent.
-//! 4. All connections of the process are looked at in the same moments: what costs most is to wake up.
-//! 5. After a second in which nothing was sent and nothing was to be answered, the next command calls for a look. Renewals are
-//!    not counted: nobody waits for one, so that those of many locks, every now and then, are no reason to look all the time.
+//! 4. All connections of the process are checked at the same moments, because the wake-up is the largest cost.
+//! 5. After a second without a command and without a missing reply, the next command requests a check. Renewals are ignored here: no caller
+//!    waits for them, and the occasional renewals of many locks are not a reason to check all the time.
 
 use std::mem;
 use std::time::Duration;
 
-/// The pause between two looks at a connection that is in use. Smaller, more wake-ups; larger, a release waits for longer when
-/// all threads of the application are blocked.
+/// Pause between two checks of a connection in use. Too small: more wake-ups. Too large: a release waits for longer when all threads of the
+/// application are blocked.
 const SHORTEST_PAUSE: Duration = Duration::from_millis(10);
-/// The pauses double up to this while nothing is sent. Smaller, more wake-ups while a server owes an answer; larger, that
-/// answer is read later, and the proof of a lease of some 100 ms with it.
+/// Maximum pause, up to which the pauses double while nothing is sent. Too small: more wake-ups while a reply is missing. Too large: the
+/// reply is read later, and with it the proof of a lease of some 100 ms.
 const LONGEST_PAUSE: Duration = Duration::from_millis(40);
-/// And up to this when an answer is late by a second, as that of a frozen server is. Smaller, a process whose only work is
-/// to hold locks is woken for nothing; larger, what comes of it late is read still later where all threads are blocked.
+/// Maximum pause when a reply is late by a second, as from a frozen server. Too small: a process that only holds locks is woken for
+/// nothing. Too large: the late reply is read still later if all threads are blocked.
 const LONGEST_PAUSE_WHEN_LATE: Duration = Duration::from_millis(640);
-/// After so many looks in which nothing was sent, an answer is late by about a second.
+/// Number of checks without a command after which a reply is late by about a second.
 const LATE_LOOKS: u32 = 25;
-/// How long a host has to be polled when it was asked. Smaller, a host that is only busy, or gets too little of the machine,
-/// is taken for a blocked one; larger, everything waits for longer when it is blocked.
+/// How long a host has to be polled after it was woken. Too small: a busy host, or one with too little CPU time, is taken for a blocked
+/// one. Too large: all commands wait longer for a blocked host.
 const PATIENCE: Duration = Duration::from_millis(20);
-/// How often nothing was in use before the looks end. Fewer, the next command has to call for one; more, needless wake-ups
-/// of a process that is idle. Wake-ups for those who wait in a queue come unasked: whoever waits asks every second.
+/// Number of idle checks before the checks end. Too small: the next command has to request a check. Too large: needless wake-ups of an idle
+/// process. Notifications for waiters need no check: a waiter asks every second.
 const IDLE_LOOKS: u32 = 25;
 
-/// When to look again, `pause` after a look at `now`: both are counted from one moment for all connections of a process. The
-/// pauses are multiples of the shortest one, so that only the first one is a little longer or shorter than that.
+/// Returns the time of the next check, `pause` after a check at `now`. Both are measured from one moment for all connections of a process.
+/// The pauses are multiples of the shortest one, so that only the first one is a little longer or shorter.
 pub(super) fn next_look(now: Duration, pause: Duration) -> Duration {
     let after = (now + pause + SHORTEST_PAUSE / 2).as_millis();
     Duration::from_millis(u64::try_from(after - after % SHORTEST_PAUSE.as_millis()).unwrap_or(u64::MAX))
 }
 
-/// What is seen of a host that drives a connection.
+/// Observed activity of a host that drives a connection.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(super) struct Seen {
-    /// How often the host was polled.
+    /// Number of polls of the host.
     pub(super) polls: u64,
-    /// How many commands were put into the outbox.
+    /// Number of commands put into the outbox.
     pub(super) puts: u64,
-    /// How many of them were no renewals.
+    /// Number of these commands without renewals.
     pub(super) uses: u64,
-    /// Whether something is to be sent, or an answer is still to come.
+    /// `true` if a command must be sent, or a reply is missing.
     pub(super) is_busy: bool,
 }
 
-/// What to do after a look.
+/// Action after a check.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Beat {
-    /// Look again after this time.
+    /// Check again after this time.
     Wait(Duration),
-    /// Wake the host, and look again after this time.
+    /// Wake the host, and check again after this time.
     Ask(Duration),
-    /// Look again at the next command.
+    /// Check again at the next command.
     Rest,
     /// The host is blocked.
     Silent,
 }
 
 impl Beat {
-    /// Whether the next command should be told of before the time.
+    /// Returns `true` if the next command should be reported before this time.
     pub(super) fn is_long(self) -> bool {
         match self {
             Self::Wait(pause) => pause > SHORTEST_PAUSE,
@@ -78,13 +78,13 @@ pub(super) struct Pulse {
     last: Seen,
     pause: Duration,
     idle_looks: u32,
-    /// How often something was to be answered, and nothing was in use before.
+    /// Number of checks with a missing reply and without use of the connection before.
     owed_looks: u32,
     is_asked: bool,
 }
 
 impl Pulse {
-    /// Takes in what was seen.
+    /// Evaluates the observation, and returns the next action.
     pub(super) fn beat(&mut self, seen: Seen) -> Beat {
         let last = mem::replace(&mut self.last, seen);
         let (is_polled, is_used) = (seen.polls != last.polls, seen.uses != last.uses);
@@ -106,12 +106,12 @@ impl Pulse {
         if is_polled { Beat::Wait(self.pause) } else { Beat::Ask(PATIENCE) }
     }
 
-    /// How many commands had been put into the outbox at the last look.
+    /// Returns the number of commands in the outbox at the last check.
     pub(super) const fn puts(&self) -> u64 {
         self.last.puts
     }
 
-    /// The host is being polled.
+    /// Records that the host is being polled.
     pub(super) fn at_work(&mut self) -> Beat {
         self.is_asked = false;
         Beat::Wait(SHORTEST_PAUSE)
@@ -163,7 +163,7 @@ mod tests {
 
     #[test]
     fn all_connections_are_looked_at_in_the_same_moments() {
-        // When the last look was, in microseconds, the pause after it, and when the next one is, in milliseconds.
+        // Time of the last check in microseconds, the pause after it, and the time of the next check in milliseconds.
         let table =
             [(0, 10, 10), (4_999, 10, 10), (5_000, 10, 20), (20_300, 10, 30), (20_300, 20, 40), (34_900, 40, 70)];
         for (now, pause, expected) in table {
@@ -187,7 +187,7 @@ mod tests {
             }
         }
         assert_eq!(looks, IDLE_LOOKS + 2);
-        // The next command finds it blocked, or not.
+        // The next command finds out if the host is blocked.
         assert_eq!(pulse.beat(seen(polls, 2, true)), ASK);
         assert_eq!(pulse.beat(seen(polls, 2, true)), Beat::Silent);
     }

@@ -1,4 +1,4 @@
-//! What waits to be sent on a connection, and who gets the answer.
+//! The requests of a connection, and the recipients of their replies.
 
 use super::cluster::address::MemberAddress;
 use crate::error::NodeError;
@@ -8,16 +8,16 @@ use crate::time::clock::Instant;
 use redis::{Cmd, Value};
 use tokio::sync::oneshot;
 
-/// Something to send.
+/// A request to send.
 pub(super) enum Outgoing {
-    /// In its wire format.
+    /// Encoded in the wire format.
     Worded(Wire, Asked),
-    /// An extension that goes out as one command with those beside it: see [`extensions`](super::extensions).
+    /// An extension that is combined with adjacent ones: see [`extensions`](super::extensions).
     Extension(Question),
 }
 
 impl Outgoing {
-    /// What the answer will be the answer to.
+    /// Returns the kind of request that the reply belongs to.
     pub(super) fn asked(self) -> Asked {
         match self {
             Self::Worded(_, asked) => asked,
@@ -26,7 +26,7 @@ impl Outgoing {
     }
 }
 
-/// One command of the server, or several that follow each other and have one answer together.
+/// One command of the server, or several adjacent ones with one common reply.
 pub(super) struct Wire {
     pub(super) first: Cmd,
     pub(super) rest: Vec<Cmd>,
@@ -38,57 +38,57 @@ impl From<Cmd> for Wire {
     }
 }
 
-/// What an answer will be the answer to.
+/// The kind of request that a reply belongs to.
 pub(super) enum Asked {
     Question(Question),
-    /// To the channel of the manager.
+    /// Subscription to the channel of the manager.
     Subscription,
-    /// Asks a member of a cluster to execute the next command although the slot is still on its way there.
+    /// Asks a member of a cluster to execute the next command although the slot is still moving there.
     Asking,
-    /// What the server's clock shows; when that was asked.
+    /// Query for the server's clock, with the time at which it was sent.
     Time(Instant),
-    /// About the server, and not about a lock.
+    /// Query about the server, and not about a lock.
     Probe(oneshot::Sender<Result<Value, NodeError>>),
 }
 
-/// A command, and where its answer goes.
+/// A command, and the recipient of its reply.
 pub(super) struct Question {
     pub(super) command: Command,
-    /// When it was put into the outbox, if that matters.
+    /// Time at which the command was queued, if it matters.
     pub(super) sent: Option<Instant>,
     pub(super) recipient: Recipient,
-    /// Whether it was sent before, when the server had lost its script.
+    /// `true` if the command was sent before, when the server had lost its script.
     pub(super) is_repeated: bool,
-    /// Whether it stands behind commands that were sent after it: an extension must not make a lease shorter there (`lua/late.lua`).
+    /// `true` if the command comes behind commands that were sent after it. An extension must then make no lease shorter (`lua/late.lua`).
     pub(super) is_late: bool,
     pub(super) form: Form,
-    /// The member that has the slot and says that the key may have left: then it stands behind an `ASKING`.
+    /// The member that has the slot and reports that the key may have left: the command then follows an `ASKING`.
     pub(super) asked_by: Option<Box<MemberAddress>>,
-    /// How often a member of a cluster has sent it elsewhere.
+    /// Number of redirections by members of a cluster.
     pub(super) redirects: u8,
-    /// Its answer proves nothing of a lease before then: the slot was at a member that may have forgotten leases.
+    /// The reply proves nothing about a lease before this time: the slot was at a member that may have forgotten leases.
     pub(super) abstains_until: Option<Instant>,
-    /// Whether the replicas have what it has written, where they have to.
+    /// Result of the confirmation by replicas, if it is required.
     pub(super) confirmation: Option<Confirmation>,
 }
 
-/// Whether enough replicas have what was written; otherwise why that is not known, or how many have.
+/// `Ok` if enough replicas have the write. The error says how many do, or why this is unknown.
 pub(super) type Confirmation = Result<(), NodeError>;
 
-/// Which keys a command is given.
+/// The keys of a command.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) enum Form {
     /// The lock, its queue and, for a fenced one, its register.
     Whole,
-    /// The lock, and again the lock in place of its queue: for a slot of a cluster that is on its way (`cluster::redirection`).
+    /// The lock, and the lock again in place of its queue: for a slot of a cluster that is moving (`cluster::redirection`).
     Alone,
-    /// The queue, which the token leaves. The release itself is executed, and has had this reply. Boxed: it is rare, and many
-    /// questions may wait for a server that is silent.
+    /// The queue, which the token leaves. The release itself was executed, and had this reply. Boxed: it is rare, and many questions may
+    /// wait for a silent server.
     Queue(Box<Reply>),
 }
 
 impl Asked {
-    /// There will be no answer: whoever waits for one is told. Whether it is a command about a lock.
+    /// Fails the request because no reply will come. Returns `true` if it is a command about a lock.
     pub(super) fn disconnected(self) -> bool {
         let Self::Question(question) = self else { return false };
         question.answer(Err(NodeError::Disconnected));

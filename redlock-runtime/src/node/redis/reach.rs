@@ -1,4 +1,4 @@
-//! Opens a socket to a server, wherever that is right now; and why there is no connection, in words.
+//! Opening of a socket to the current location of a server, and error texts for a failed connection.
 
 use super::answer::refused;
 use super::endpoint::{Announcer, Endpoint};
@@ -10,10 +10,10 @@ use redis::RedisError;
 #[cfg(feature = "tls")]
 use std::sync::Arc;
 
-/// Opens a socket to the server, wherever that is right now.
+/// Opens a socket to the current location of the server.
 ///
 /// # Errors
-/// Why it is not known where the server is, or why there is no socket.
+/// If the server cannot be located, or there is no socket.
 pub(super) async fn reach(endpoint: &Endpoint, progress: &Progress) -> Result<Opened, NodeError> {
     if endpoint.is_located() {
         progress.begins(Step::Location, endpoint, endpoint.label());
@@ -22,24 +22,24 @@ pub(super) async fn reach(endpoint: &Endpoint, progress: &Progress) -> Result<Op
         return socket::open(endpoint, None, progress).await;
     };
     let opened = socket::open(&endpoint.announced(Announcer::Sentinel, &located.at), None, progress).await?;
-    // It is set here alone.
+    // It is set only here.
     let _ = opened.control.located.set(located);
     Ok(opened)
 }
 
-/// Why there is no connection.
+/// Reason for a failed connection.
 pub(super) enum Failure {
-    /// The reason is known without the answer to the handshake.
+    /// The reason is known without the reply to the handshake.
     Known(NodeError),
     Handshake(RedisError),
 }
 
 impl Failure {
-    /// What says more: the answer of the server to the first handshake, or this failure of the second one.
+    /// Returns the more specific error: the reply of the server to the first handshake, or this failure of the second one.
     pub(super) fn or(self, first: RedisError) -> Self {
         match self {
             Self::Handshake(second) if !second.is_io_error() => Self::Handshake(second),
-            // The server does not know `HELLO`, which is no reason to hang up: the second connection broke by itself.
+            // The server does not know `HELLO`, which is not a reason to hang up: the second connection broke for another reason.
             second if first.to_string().contains("unknown command") => second,
             Self::Known(_) | Self::Handshake(_) => Self::Handshake(first),
         }
@@ -56,7 +56,7 @@ impl From<Failure> for NodeError {
         match failure {
             Failure::Known(error) => error,
             Failure::Handshake(error) => match refused(&error) {
-                // What a server does not like about the certificate of its client, it says after the handshake of TLS.
+                // A server reports a refused client certificate only after the TLS handshake.
                 Self::Disconnected => tls_reason(&error).map_or_else(
                     || Self::Unreachable("the server closed the connection during the login".into()),
                     |reason| Self::Tls(excerpt(reason).into()),
@@ -67,9 +67,9 @@ impl From<Failure> for NodeError {
     }
 }
 
-/// Returns the error for a server at `at` whose first bytes are none of the Redis protocol.
+/// Returns the error for a server at `at` whose first bytes do not belong to the Redis protocol.
 pub(super) fn stranger(first: &[u8], at: &str) -> Option<NodeError> {
-    /// First bytes of the answers and pushes of RESP2 and RESP3.
+    /// First bytes of the replies and pushes of RESP2 and RESP3.
     const RESP: &[u8] = b"+-:$*_#,(!=%~>|";
     let kind = first.first()?;
     if is_tls_record(first) {
@@ -99,7 +99,7 @@ pub(super) fn is_tls_record(bytes: &[u8]) -> bool {
     matches!(bytes, [0x15 | 0x16, 0x03, ..])
 }
 
-/// What TLS has against the connection, if that is what broke it.
+/// Returns the reason of TLS for a broken connection, if TLS broke it.
 #[cfg(feature = "tls")]
 fn tls_reason(error: &RedisError) -> Option<String> {
     use std::error::Error;
@@ -114,7 +114,7 @@ const fn tls_reason(_error: &RedisError) -> Option<String> {
     None
 }
 
-/// Why the connection was cut, if it was by us.
+/// Returns the reason if this client cut the connection.
 pub(super) fn cut(control: &Control) -> Option<NodeError> {
     control.received.check().err().map(|error| NodeError::Unreachable(error.to_string().into()))
 }

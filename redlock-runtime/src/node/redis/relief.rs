@@ -1,8 +1,9 @@
-//! Sees to it that a connection is driven: by its host, and by the library's thread when the host is silent.
+//! Makes sure that a connection is driven: by its host, or by the library's thread when the host is silent.
 //!
-//! While the host drives a connection, this looks every few milliseconds whether it was polled, as long as anything is sent
-//! or to be answered. If not, it wakes the host, which costs nothing where all is well. A host that is still not polled soon
-//! after that is blocked, and the library's thread takes the connection over. After a while it is offered to the host again.
+//! While the host drives a connection, this task checks every few milliseconds that the host was polled, as long as a command must be sent
+//! or a reply is missing. If it was not polled, this task wakes the host, which costs nothing if the host is responsive. A host that is
+//! still not polled soon after that is blocked, and the library's thread takes the connection over. After a while, the connection is
+//! offered to the host again.
 
 use super::connections::Connections;
 use super::courier::Courier;
@@ -15,14 +16,15 @@ use tokio::runtime::Handle;
 use tokio::task::AbortHandle;
 use tokio::time::{sleep, timeout, timeout_at};
 
-/// For how long a connection stays on the library's thread after the host was silent. Smaller, a host that blocks again and
-/// again costs a few milliseconds each time; larger, each pair costs the way to another thread for longer.
+/// Time for which a connection stays on the library's thread after the host was silent. Too small: a host that blocks repeatedly costs a
+/// few milliseconds each time. Too large: each pair of acquisition and release costs a change of threads for longer.
 const FIRST_STAY: Duration = Duration::from_secs(1);
-/// The stays double up to this, until the host has driven the connection for as long. Smaller or larger: as above.
+/// Maximum of this time, up to which it doubles, until the host has driven the connection for as long. Too small or too large: see
+/// `FIRST_STAY`.
 const LONGEST_STAY: Duration = Duration::from_secs(64);
 
-/// Drives a connection until it ends, and says why it has. `host` is the runtime that the manager was built on; it is
-/// forgotten when it has ended.
+/// Drives a connection until it ends, and returns the reason. `host` is the runtime that the manager was built on; it is set to `None` when
+/// it has ended.
 pub(super) async fn drive(courier: Courier, connections: &Arc<Connections>, host: &mut Option<Handle>) -> NodeError {
     let shared = Arc::new(SharedCourier::new(courier, Arc::clone(connections)));
     drive_shared(&shared, host.as_ref()).await;
@@ -32,14 +34,14 @@ pub(super) async fn drive(courier: Courier, connections: &Arc<Connections>, host
     shared.reason()
 }
 
-/// Drives a connection until it ends, or nobody waits for that any more.
+/// Drives a connection until it ends, or until this future is dropped.
 pub(super) async fn drive_shared(shared: &Arc<SharedCourier>, host: Option<&Handle>) {
     let task = host.map(|host| host.spawn(Host(Arc::clone(shared))).abort_handle());
     let ending = Ending { shared: Arc::clone(shared), task };
     take_turns(&ending.shared).await;
 }
 
-/// Ends the connection when nobody looks after it any more.
+/// Ends the connection when its task is dropped.
 struct Ending {
     shared: Arc<SharedCourier>,
     task: Option<AbortHandle>,
@@ -47,7 +49,7 @@ struct Ending {
 
 impl Drop for Ending {
     fn drop(&mut self) {
-        // A host that is blocked would keep the connection open until it is polled.
+        // A blocked host would keep the connection open until it is polled.
         self.shared.end();
         self.task.iter().for_each(AbortHandle::abort);
     }
@@ -55,7 +57,7 @@ impl Drop for Ending {
 
 /// Lets the host drive the connection whenever it can, until the connection ends.
 async fn take_turns(shared: &SharedCourier) {
-    // The first turn is none: the connection is offered already.
+    // The first turn is empty: the connection is offered already.
     let mut stay = Duration::ZERO;
     while drive_here(shared, stay.max(FIRST_STAY)).await == Turn::Taken {
         let begun = Instant::now();
@@ -88,7 +90,7 @@ async fn while_host_drives(shared: &SharedCourier) {
             shared.outbox().watch(pulse.puts());
         }
         match beat {
-            // Which of both has ended it does not matter: there is something to look at.
+            // Either result is a reason to check again.
             Beat::Wait(pause) => drop(timeout_at(look_after(pause), shared.outbox().attention()).await),
             Beat::Ask(pause) => {
                 shared.offer();
@@ -100,7 +102,7 @@ async fn while_host_drives(shared: &SharedCourier) {
     }
 }
 
-/// When to look again, about `pause` from now: together with all other connections of the process.
+/// Returns the time of the next check, about `pause` from now: together with all other connections of the process.
 fn look_after(pause: Duration) -> tokio::time::Instant {
     static FIRST: LazyLock<tokio::time::Instant> = LazyLock::new(tokio::time::Instant::now);
     *FIRST + next_look(FIRST.elapsed(), pause)

@@ -1,7 +1,6 @@
-//! The scripts that a server runs: which one for which command, and what is passed to it.
+//! The scripts that a server runs: which script executes which command, and its arguments.
 //!
-//! Their parts are the files of `lua/`. What the server gets, with all parts put together, can be read in
-//! `lua/assembled/`.
+//! Their parts are the files of `lua/`. The complete texts are in `lua/assembled/`.
 
 use super::channels::{Channels, NO_PATTERNS};
 use super::packing::packed;
@@ -22,7 +21,7 @@ use std::fmt;
 use std::sync::LazyLock;
 use std::time::Duration;
 
-/// A script: its source here, its digest as the server computed it. `Debug` shows the digest alone.
+/// A script: its source, and its digest as the server computed it. `Debug` shows only the digest.
 pub(super) struct Script {
     /// Publishes on the channels of a server without a namespace, until [`Channels::in_script`] changes it.
     source: &'static str,
@@ -36,7 +35,7 @@ impl fmt::Debug for Script {
     }
 }
 
-/// What the parts of the scripts call by a name that Rust gives the value of, so that both have the same.
+/// Replaces the names of constants in the parts of a script by their values in Rust, so that both sides use the same values.
 fn with_constants(parts: &str) -> String {
     let constants = [
         ("TOKEN_LEN", OwnerToken::LEN.to_string()),
@@ -67,42 +66,42 @@ fn with_constants(parts: &str) -> String {
     constants.iter().fold(parts.to_owned(), |source, (name, value)| source.replace(name, value))
 }
 
-/// What stands behind the token of a holder while others may wait for its lock, as Lua writes it; see `lua/lock.lua`.
+/// Mark after the token of a holder while others may wait for its lock, as a Lua literal; see `lua/lock.lua`.
 const MARK: &str = "'+'";
 
-/// The one member of a fencing register, whose score is the ballot.
+/// The only member of a fencing register. Its score is the ballot.
 pub(super) const MEMBER: &str = "n";
 
-/// The score of a token in the queue that wants the lock alone, and of one that shares it; see `lua/readers.lua`.
+/// Scores in the queue of a token that wants the lock exclusively, and of one that shares it; see `lua/readers.lua`.
 const ALONE: u8 = 0;
 const SHARING: u8 = 1;
 
-/// What is added to that of a token which wants other names as well.
+/// Added to the score of a token that wants other keys as well.
 const SEVERAL: u8 = 4;
 
 /// The largest score of a token in the queue.
 const LAST_LINE: u8 = SEVERAL + SHARING;
 
-/// As what a token has a name that it has only reserved.
+/// Class of a token that has only reserved a key.
 const RESERVING: u8 = 7;
 
-/// The score of a share that would have ended in 1970. A score says in its part above this as what the token has the lock, and in
-/// the one below when that ends, in milliseconds: so all shares of one kind are one range, exact in doubles, until the year 2109.
+/// Score of a share that would have ended in 1970. The multiple of this value in a score is the class of the holder. The remainder is the
+/// end of the lease in milliseconds. All shares of one class are therefore one range of scores, exact in doubles until the year 2109.
 pub(crate) const SHARE: u64 = 1 << 42;
 
 /// Maximum number of expired members that one command removes from a set of readers; the next command removes the rest. Too small: sets of
 /// many dead readers stay large. Too large: one command takes long, and from about 8000 Lua cannot pass them on.
 const MOST_ENDED: u32 = 1000;
 
-/// The score in a queue behind all tokens and times: of those who are still to be told that a name is free.
+/// Score of the queue member for waiters that must still be notified that a key is free. It is larger than all scores of tokens and times.
 const UNTOLD: u64 = 2 * SHARE;
 
-/// Puts the parts of a script together, which are files of `lua/`: a script cannot include another.
+/// Concatenates the parts of a script, which are files of `lua/`: a script cannot include another.
 macro_rules! parts {
     ($($part:literal),+) => { concat!($(include_str!(concat!("lua/", $part, ".lua"))),+) };
 }
 
-/// Puts a script together whose answer the part `$end` completes with what is said to a ballot.
+/// Concatenates a script whose reply is completed by the part `$end`, with the answer to the ballot.
 macro_rules! fenced_parts {
     ($($part:literal),+; $end:literal) => {
         concat!(
@@ -115,18 +114,17 @@ macro_rules! fenced_parts {
     };
 }
 
-/// Puts the part of a script together that does what `$verb` says where somebody shares the lock, for a token that wants to be
-/// of the class `$class`.
+/// Concatenates the part of a script that executes `$verb` for a shared lock, for a token that wants the class `$class`.
 macro_rules! among {
     ($class:literal: $($verb:literal),+) => {
         concat!("local class, has_several = ", $class, ", false\n", parts!("latest", "readers", $($verb),+))
     };
 }
 
-/// Puts the script together that does what `$verb` says for a token that wants several names. Where an answer that begins with
-/// `$least` or more says that it has them, the part `set_fenced` puts what is said to a ballot at the place `$at` of it.
+/// Concatenates the script that executes `$verb` for a token that wants several keys. A reply that begins with `$least` or more means that
+/// the token holds them. The part `set_fenced` then inserts the answer to the ballot at position `$at`.
 ///
-/// Before that, it does what the part `$start` says.
+/// The part `$start` comes first.
 macro_rules! of_several {
     ($(first $($start:literal),+;)? $verb:literal) => {
         concat!(
@@ -156,14 +154,14 @@ macro_rules! of_several {
     };
 }
 
-/// The same in a script for locks that one token has alone, which goes on behind it where nobody shares the lock.
+/// Executes `$verb` for a shared lock in a script for exclusive locks. The script continues after this part if the lock is not shared.
 macro_rules! or_among {
     ($($verb:literal),+) => {
         concat!("if is_among then\n", among!("ALONE": $($verb),+), "end\n")
     };
 }
 
-/// Makes [`Scripts`] of the table of all scripts.
+/// Generates [`Scripts`] from the table of all scripts.
 macro_rules! scripts {
     (
         no script: $without:pat,
@@ -181,7 +179,7 @@ macro_rules! scripts {
         /// Every script, loaded on one connection.
         #[derive(Debug)]
         pub(super) struct Scripts {
-            /// Where they publish.
+            /// The channels on which the scripts publish.
             pub(super) channels: Channels,
             pub(super) $several: Script,
             $($name: Script,)+
@@ -194,11 +192,11 @@ macro_rules! scripts {
                 $((stringify!($name), &source::$name)),+
             ];
 
-            /// The same with their comments.
+            /// The name and the source of each script, with its comments.
             #[cfg(test)]
             const PARTS: &[(&str, &str)] = &[(stringify!($several), $several_source), $((stringify!($name), $source)),+];
 
-            /// Those that publish on `channels`.
+            /// Returns the scripts that publish on `channels`.
             ///
             /// # Errors
             /// The first one of `digest`.
@@ -213,7 +211,8 @@ macro_rules! scripts {
                 })
             }
 
-            /// Those that publish on `channels`, for a server that stores no scripts, as some proxies do not pass `SCRIPT` on.
+            /// Returns the scripts that publish on `channels`, for a server that does not store scripts: some proxies do not forward
+            /// `SCRIPT`.
             pub(super) fn unloaded(channels: Channels) -> Self {
                 Self {
                     $several: Script { source: &source::$several, digest: None },
@@ -222,7 +221,7 @@ macro_rules! scripts {
                 }
             }
 
-            /// The script that executes `command`, if one does.
+            /// Returns the script that executes `command`, if there is one.
             pub(super) fn of(&self, command: &Command) -> Option<&Script> {
                 match (Kind::of(&command.subject), command.verb, command.fence) {
                     $($executes => Some(&self.$name),)+
@@ -233,16 +232,16 @@ macro_rules! scripts {
     };
 }
 
-/// What a script is for.
+/// Kind of request that a script serves.
 #[derive(Clone, Copy)]
 enum Kind {
-    /// One name that a token wants alone.
+    /// One key, exclusively.
     Alone,
-    /// One that it shares.
+    /// One key, shared.
     Shared,
-    /// One of which it wants a permit.
+    /// A permit of one key.
     Permit,
-    /// Several.
+    /// Several keys.
     Several,
 }
 
@@ -257,7 +256,7 @@ impl Kind {
     }
 }
 
-/// A class as the scripts call it.
+/// Returns the digit of a class in the scripts.
 const fn digit(class: Class) -> char {
     match class {
         Class::Exclusive => '0',
@@ -267,11 +266,11 @@ const fn digit(class: Class) -> char {
     }
 }
 
-// One line for each script: its name, the verb and the fence that it executes, and its parts. What is about several locks is
-// called with them (`extensions`).
+// One line for each script: its name, the verb and the fence that it executes, and its parts. `extensions` calls the script for several
+// locks.
 //
-// Fenced locks have scripts of their own, also for those who share theirs by now, so that locks without fencing pay nothing for it. What a script does most of the
-// time comes first in it, because it takes longer to make the functions that this does not need than to do all of it.
+// Fenced locks have separate scripts, even for shared locks, so that locks without fencing pay nothing for fencing. The most frequent case
+// comes first in each script: creating the functions of the other cases takes longer than the whole frequent case.
 scripts! {
     no script: (Kind::Alone, Verb::SetNx { .. }, _) | (_, Verb::Raise { .. }, _),
     several locks: extend_many => parts!("extend_many"),
@@ -290,7 +289,7 @@ scripts! {
     release: (Kind::Alone, Verb::Release { .. }, _) => concat!(
         parts!("names", "value", "release_alone", "token", "crowd", "claim", "release_marked", "notify", "gone"),
         "if is_among then\n",
-        // Before the part that asks for the time.
+        // Before the part that runs `TIME`.
         parts!("release_timeless"),
         among!("ALONE": "release_among"),
         "end\n",
@@ -351,7 +350,7 @@ scripts! {
     set_release: (Kind::Several, Verb::Release { .. }, _) => of_several!(first "set_release_alone", "set_release_timeless"; "release_among"),
     permit_enter: (_, Verb::Enter { .. }, _) => concat!(
         parts!("names", "permit_turn", "shares", "permit_roll"),
-        // Nobody waits: it is as for any share.
+        // Without waiters, a permit is taken like any share.
         "if ARGV[6] ~= 'late' and (function()\n",
         parts!("share_alone"),
         "end)() then\nreturn entered()\nend\n",
@@ -360,7 +359,7 @@ scripts! {
     ),
     permit_release: (Kind::Permit, Verb::Release { .. }, _) => concat!(
         parts!("names", "shares"),
-        // Nobody stands in the turnstile, to be told of it.
+        // The turnstile is free: no holder of it must be notified.
         "if redis.pcall('GET', KEYS[3]) == false then\n",
         parts!("share_release_alone"),
         "end\n",
@@ -370,7 +369,7 @@ scripts! {
 }
 
 impl Script {
-    /// The call by digest, or by source if the server stores no scripts, in the namespace of `channels`.
+    /// Returns the call by digest, or by source if the server does not store scripts, in the namespace of `channels`.
     pub(super) fn call(&self, question: &Question, channels: &Channels) -> Cmd {
         match &self.digest {
             Some(digest) => call("EVALSHA", digest, question, channels),
@@ -378,7 +377,7 @@ impl Script {
         }
     }
 
-    /// The command that runs the script, and its first argument: digest or source.
+    /// Returns the command that runs the script, and its first argument: digest or source.
     pub(super) fn eval(&self, channels: &Channels) -> (&'static str, Cow<'_, str>) {
         match &self.digest {
             Some(digest) => ("EVALSHA", digest.into()),
@@ -386,24 +385,24 @@ impl Script {
         }
     }
 
-    /// Returns `true` if the server stores it.
+    /// Returns `true` if the server stores the script.
     pub(super) const fn is_loaded(&self) -> bool {
         self.digest.is_some()
     }
 
-    /// The text that is loaded for a manager with these `channels`.
+    /// Returns the text that is loaded for a manager with these `channels`.
     pub(super) fn source(&self, channels: &Channels) -> Cow<'static, str> {
         channels.in_script(self.source)
     }
 
-    /// The call by source, which also loads the script: for a server that has lost it.
+    /// Returns the call by source, which also loads the script: for a server that has lost it.
     pub(super) fn by_source(&self, question: &Question, channels: &Channels) -> Cmd {
         call("EVAL", &self.source(channels), question, channels)
     }
 }
 
-/// The call of a script by `eval`, with what that takes: its digest or its source. Keys and arguments are those that
-/// the heads of the `.lua` files name.
+/// Builds the call of a script by `eval`, with `script` as its digest or its source. The heads of the `.lua` files list the keys and
+/// arguments.
 fn call(eval: &str, script: &str, question: &Question, channels: &Channels) -> Cmd {
     let Question { command, form, is_late, .. } = question;
     let (key, token, turnstile) = (command.key(), command.token(), turnstile_of(command));
@@ -416,7 +415,7 @@ fn call(eval: &str, script: &str, question: &Question, channels: &Channels) -> C
         call.arg(key.name());
         match form {
             Form::Whole => call.arg(queue_name(key.name())),
-            // A command that names one key twice is one of a single key.
+            // A command that repeats the key in place of its queue belongs to a single key.
             Form::Alone | Form::Queue(_) => call.arg(key.name()),
         };
     }
@@ -456,7 +455,7 @@ fn call(eval: &str, script: &str, question: &Question, channels: &Channels) -> C
     call
 }
 
-/// The turnstile, for a command that looks at it.
+/// Returns the name of the turnstile, for a command that reads it.
 fn turnstile_of(command: &Command) -> Option<String> {
     let looks = match command.verb {
         Verb::Enter { .. } => true,
@@ -466,8 +465,7 @@ fn turnstile_of(command: &Command) -> Option<String> {
     looks.then(|| turnstile_name(command.key()))
 }
 
-/// An expiry as Redis takes it, in whole milliseconds. Every `ttl` is far below the end of `u64`; see
-/// `Policy::checked_ttl`.
+/// Converts an expiry to whole milliseconds. Every `ttl` is far below the end of `u64`; see `Policy::checked_ttl`.
 pub(super) fn millis(ttl: Duration) -> u64 {
     u64::try_from(ttl.as_millis()).unwrap_or(u64::MAX)
 }
@@ -487,7 +485,7 @@ mod tests {
 
 ";
 
-    /// The assembled scripts are files so that each can be read, and a change of one be reviewed, as a whole.
+    /// The assembled scripts are files so that each script, and each change of one, can be reviewed as a whole.
     #[test]
     fn assembled_scripts_are_up_to_date() {
         let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("src/node/redis/lua/assembled");
@@ -509,8 +507,8 @@ mod tests {
         }
     }
 
-    /// A server accepts at most 16 KiB in one text before the login. The channels of a cluster member and the longest namespace make scripts
-    /// longest.
+    /// A server accepts at most 16 KiB in one text before the login. The channels of a cluster member and the longest namespace make
+    /// scripts longest.
     #[test]
     fn no_script_is_too_long_for_a_user_with_a_wrong_password() {
         let namespace = prefix(&"n".repeat(MAX_LEN));

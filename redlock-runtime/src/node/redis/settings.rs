@@ -1,13 +1,14 @@
-//! Compares the settings of this process with those of other processes, and asks whether a durable server still is.
+//! Comparison of the settings of all processes, and check that a durable server still is durable.
 //!
-//! Both happen together, and with the count of pattern subscribers (`pattern_subscribers`), on a live connection ([`compare`]): at a command that takes or renews a lock, if the last time was
-//! `COMPARED_EVERY` ago (`node::server_facts`), and when a report on the server is made. An idle process sends nothing.
+//! Both happen together with the count of pattern subscribers (`pattern_subscribers`), on a live connection ([`compare`]). One trigger is a
+//! command that takes or renews a lock, if the last comparison was `COMPARED_EVERY` ago (`node::server_facts`). The other is a report on
+//! the server. An idle process sends nothing.
 //!
-//! 1. **Settings.** The line of this process (`node::shared_settings`) goes into a sorted set beside the marker, and
-//!    the lines of other processes come back. A line lives for a minute, and the set as well.
-//! 2. **Durability.** A server that wrote every command to disk when the connection was made may have other settings since. It has lost
+//! 1. **Settings.** The line of this process (`node::shared_settings`) goes into a sorted set beside the marker, and the lines of other
+//!    processes come back. A line lives for a minute, and the set as well.
+//! 2. **Durability.** A server that wrote every command to disk when the connection was made may have other settings now. It has lost
 //!    commands after a restart then, even if its data has the marker and the last receipt. If it still is durable, the connection leaves a
-//!    new receipt: a copy of the data that was made before lacks it.
+//!    new receipt: an earlier copy of the data lacks it.
 
 use super::info::Info;
 use super::live_connection::LiveConnection;
@@ -23,12 +24,12 @@ use std::convert::Infallible;
 
 const SCRIPT: &str = include_str!("lua/settings.lua");
 
-/// Time in milliseconds for which a line counts. Too small: processes that seldom take locks do not see each other. Too large: a deploy
-/// that is complete is reported for longer.
+/// Lifetime of a line in milliseconds. Too small: processes that seldom take locks do not see each other. Too large: a deploy that is
+/// complete is reported for longer.
 const LIFETIME: &str = "60000";
 
-/// Maximum number of lines that a server keeps and returns. Too small: lines of another program displace those of processes. Too large: a
-/// long answer.
+/// Maximum number of lines that a server keeps and returns. Too small: lines of another program displace the lines of processes. Too large:
+/// a long answer.
 const MOST_LINES: &str = "16";
 
 /// Maximum number of bytes of a line in the answer. Too small: a line is cut. Too large: another program fills messages.
@@ -37,7 +38,7 @@ const MOST_BYTES: &str = "120";
 /// Parts of the answers to a user who lacks a permission, and of a server that lacks a command.
 const LACKS: [&str; 3] = ["NOPERM", "can't run this", "unknown command"];
 
-/// Compares whenever a command on the connection says that it is due. Ends with the connection.
+/// Compares whenever a command on the connection requests it. Ends with the connection.
 pub(super) async fn watch(live: &LiveConnection) -> Infallible {
     loop {
         live.comparison_due.notified().await;
@@ -45,7 +46,7 @@ pub(super) async fn watch(live: &LiveConnection) -> Infallible {
     }
 }
 
-/// Leaves the settings of this process at the server, and returns those of other processes that differ.
+/// Leaves the settings of this process at the server, and returns the differing settings of other processes.
 pub(super) async fn compare(live: &LiveConnection) -> Vec<OtherSettings> {
     pattern_subscribers::count(live).await;
     check_durability(live).await;
@@ -76,7 +77,7 @@ async fn check_durability(live: &LiveConnection) {
     let (info, settings) = (info.await, settings.await);
     let is_answered = |answer: &Result<Value, NodeError>| matches!(answer, Ok(_) | Err(NodeError::Refused(_)));
     if !is_answered(&info) || !is_answered(&settings) {
-        // The connection has ended, and the next one asks.
+        // The connection has ended, and the next one queries.
         return;
     }
     let info = info.ok().and_then(|info| redis::from_redis_value::<String>(info).ok());

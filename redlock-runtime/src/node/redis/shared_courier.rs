@@ -1,15 +1,15 @@
 //! The courier of one connection, which either of two tasks drives.
 //!
-//! Where the application works, its own runtime (the *host*) is the best place for a connection: an answer wakes the task
-//! that waits for it on the same thread. But a host whose threads are blocked drives nothing. So the same courier can be
-//! driven from the library's thread, which takes it over when the host is silent; see `relief`.
+//! The application's runtime (the *host*) is the best place for a connection: a reply wakes the task that waits for it on the same thread.
+//! But a host with blocked threads drives nothing. The library's thread can therefore drive the same courier, and takes over when the host
+//! is silent; see `relief`.
 //!
-//! 1. Whose turn it is stands in [`State::side`]. Either task polls the courier in its turn alone, under the mutex.
-//! 2. The library's thread begins, since it has made the connection, and offers it to the host at once.
-//! 3. The host takes what was offered when it is polled: so a host that is blocked takes nothing.
-//! 4. The library's thread takes over without asking, unless the host is just at work.
-//! 5. The socket follows with the next poll ([`Place`](super::movable::Place)), and so do all wakers, which each poll sets
-//!    anew.
+//! 1. [`State::side`] names the task that may poll. Each task polls the courier only in its turn, under the mutex.
+//! 2. The library's thread begins, because it has made the connection. It offers the connection to the host at once.
+//! 3. The host accepts the offer when it is polled: a blocked host accepts nothing.
+//! 4. The library's thread takes over without asking, unless the host is polling at this moment.
+//! 5. The socket follows with the next poll ([`Place`](super::movable::Place)). All wakers follow as well, because each poll sets them
+//!    again.
 
 use super::connections::Connections;
 use super::courier::Courier;
@@ -29,27 +29,27 @@ pub(super) struct SharedCourier {
     state: Mutex<State>,
     live: Arc<LiveConnection>,
     control: Arc<Control>,
-    /// Where the end of the connection is reported.
+    /// Receives the report that the connection has ended.
     connections: Arc<Connections>,
 }
 
 struct State {
-    /// `None` when the connection has ended.
+    /// `None` after the end of the connection.
     courier: Option<Courier>,
     side: Side,
-    /// Whether the host may have the connection.
+    /// `true` if the host may take the connection.
     is_offered: bool,
-    /// How often the host was polled.
+    /// Number of polls of the host.
     polls: u64,
     /// Wakes the host; `None` before its first poll.
     host: Option<Waker>,
-    /// Whether the host has ended before the connection.
+    /// `true` if the host has ended before the connection.
     is_host_gone: bool,
-    /// Wakes the library's thread while that drives the connection.
+    /// Wakes the library's thread while it drives the connection.
     background: Option<Waker>,
 }
 
-/// How a turn of the library's thread has ended.
+/// Result of a turn of the library's thread.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Turn {
     /// The host drives the connection now.
@@ -58,12 +58,12 @@ pub(super) enum Turn {
     Ended,
 }
 
-/// What the library's thread sees of a host that drives a connection.
+/// State of a host that drives a connection, as the library's thread sees it.
 pub(super) enum Look {
-    /// It is being polled.
+    /// The host is polling the connection at this moment.
     AtWork,
     Seen(Seen),
-    /// The connection has ended, or the host has, or it does not drive the connection.
+    /// The connection or the host has ended, or the host does not drive the connection.
     Over,
 }
 
@@ -82,17 +82,17 @@ impl SharedCourier {
         Self { state: Mutex::new(state), live, control, connections }
     }
 
-    /// What is to be sent on the connection.
+    /// Returns the outbox of the connection.
     pub(super) fn outbox(&self) -> &Outbox {
         &self.live.outbox
     }
 
     fn state(&self) -> MutexGuard<'_, State> {
-        // A courier that has panicked says so when it is polled again.
+        // A courier that has panicked reports this when it is polled again.
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// The state, unless the host is at work: the library's thread waits for nobody.
+    /// Returns the state, unless the host is polling: the library's thread never waits.
     fn idle_state(&self) -> Option<MutexGuard<'_, State>> {
         match self.state.try_lock() {
             Ok(state) => Some(state),
@@ -113,11 +113,11 @@ impl SharedCourier {
         .await
     }
 
-    /// What the host has done lately.
+    /// Returns the recent activity of the host.
     pub(super) fn look(&self) -> Look {
         let Some(state) = self.idle_state() else { return Look::AtWork };
         match &state.courier {
-            // A host that was polled without an offer, just when its turn was looked at, has not taken the connection.
+            // A host that was polled without an offer, at the moment of the check, has not taken the connection.
             Some(courier) if state.side == Side::Host && !state.is_host_gone => {
                 let (puts, uses, is_unsent) = self.live.outbox.seen();
                 Look::Seen(Seen { polls: state.polls, puts, uses, is_busy: is_unsent || courier.awaits_answers() })
@@ -126,9 +126,9 @@ impl SharedCourier {
         }
     }
 
-    /// Wakes the host, which may have the connection from now on.
+    /// Wakes the host, which may take the connection from now on.
     pub(super) fn offer(&self) {
-        // A host that is at work needs no offer.
+        // A host that is polling needs no offer.
         let host = self.idle_state().and_then(|mut state| {
             state.is_offered = true;
             state.host.clone()
@@ -136,7 +136,7 @@ impl SharedCourier {
         host.into_iter().for_each(Waker::wake);
     }
 
-    /// The library's thread drives the connection from now on, unless the host is just at work.
+    /// Moves the connection to the library's thread, unless the host is polling at this moment.
     pub(super) fn take_over(&self) {
         if let Some(mut state) = self.idle_state() {
             (state.side, state.is_offered) = (Side::Background, false);
@@ -144,32 +144,32 @@ impl SharedCourier {
         }
     }
 
-    /// Whether the host has ended before the connection.
+    /// Returns `true` if the host has ended before the connection.
     pub(super) fn is_host_gone(&self) -> bool {
         self.idle_state().is_some_and(|state| state.is_host_gone)
     }
 
-    /// Polls the courier. When the connection has ended, that is reported before anybody is told that there will be no
-    /// answer: whoever has something to send again should wait for the next connection.
+    /// Polls the courier. The end of a connection is reported before its commands fail: callers that send a command again should wait for
+    /// the next connection.
     fn poll_courier(&self, mut state: MutexGuard<'_, State>, cx: &mut Context<'_>) -> Poll<()> {
         let Some(courier) = &mut state.courier else { return Poll::Ready(()) };
         if Pin::new(courier).poll(cx).is_pending() {
             return Poll::Pending;
         }
         let mut ended = state.courier.take();
-        // Under the mutex: the library's thread makes the next connection when it has seen the end of this one. So the old socket is closed
-        // before the first command goes out on the new one.
+        // Under the mutex: the library's thread makes the next connection after it has seen the end of this one. The old socket is
+        // therefore closed before the first command goes out on the new one.
         if let Some(courier) = &mut ended {
             courier.close_socket();
         }
-        // Whoever is told may look at the connection at once.
+        // The notified tasks may look at the connection at once.
         drop(state);
         self.connections.ended(&self.live, self.reason());
         drop(ended);
         Poll::Ready(())
     }
 
-    /// Why the connection has ended.
+    /// Returns the reason for the end of the connection.
     pub(super) fn reason(&self) -> NodeError {
         let ended = || self.live.ends_for().cloned();
         let broke = || NodeError::Unreachable("the connection broke".into());
@@ -181,15 +181,15 @@ impl SharedCourier {
         self.state().side
     }
 
-    /// Ends the connection, unless the host is just at work.
+    /// Ends the connection, unless the host is polling at this moment.
     pub(super) fn end(&self) {
         let courier = self.idle_state().and_then(|mut state| state.courier.take());
-        // Whoever waits for an answer is told outside of the mutex.
+        // Commands without a reply fail outside of the mutex.
         drop(courier);
     }
 }
 
-/// The task of a connection on the host. It ends with the connection.
+/// The task of a connection on the host. Ends with the connection.
 pub(super) struct Host(pub(super) Arc<SharedCourier>);
 
 impl Future for Host {
@@ -213,7 +213,7 @@ impl Future for Host {
     }
 }
 
-/// The connection has ended, the runtime has, or the task has panicked.
+/// Runs when the connection or the runtime has ended, or the task has panicked.
 impl Drop for Host {
     fn drop(&mut self) {
         let mut state = self.0.state();

@@ -1,23 +1,24 @@
-//! How the keys beside a lock are named: in the same slot of a cluster, and shared with no other lock.
+//! Names of the keys beside a lock: in the same slot of a cluster, and shared with no other lock.
 
 use crate::lock::beside::{number_in, side_key};
 use crate::lock::reserved::REGISTER;
 use crate::lock::slot::slot_of;
 
-/// The queue: `{order:7}:q` for `order:7`. A key with a hash tag keeps it and follows: `{7}:q:order:{7}` for
+/// Returns the name of the queue: `{order:7}:q` for `order:7`. A key with a hash tag keeps it and follows: `{7}:q:order:{7}` for
 /// `order:{7}`.
 pub(crate) fn queue_name(lock: &str) -> String {
     side_key(lock, "}:q")
 }
 
-/// The fencing register for `lock` and all other locks of its slot in the same namespace: `redlock:f:{4438}` for `order:7`, and
-/// `shop:redlock:f:{..}` for `shop:order:7` with the prefix `shop:`. A register outlives its locks, so there must not be one for each.
+/// Returns the name of the fencing register for `lock` and all other locks of its slot in the same namespace. It is `redlock:f:{4438}` for
+/// `order:7`, and `shop:redlock:f:{..}` for `shop:order:7` with the prefix `shop:`. A register outlives its locks, so there must not be one
+/// for each.
 pub(super) fn register_name(namespace: &str, lock: &str) -> String {
     register_of(namespace, slot_of(lock))
 }
 
-/// The register of a slot in the namespace with this prefix. Its name has that slot, because the prefix contains a complete hash tag, which
-/// all names in the namespace have, or none.
+/// Returns the register of a slot in the namespace with this prefix. Its name has that slot: the prefix contains no hash tag, or a complete
+/// one that all names in the namespace have.
 pub(super) fn register_of(namespace: &str, slot: u16) -> String {
     format!("{namespace}{REGISTER}{{{}}}", number_in(slot))
 }
@@ -97,7 +98,7 @@ mod tests {
         }
     }
 
-    /// What side keys are made of, and what escapes it.
+    /// Parts of side keys, and characters that escape them.
     const PIECES: [&str; 16] =
         ["{", "}", ":", "q", "f", ":q", "}:f", "}:q:", "a", "7", "%", "%7B", "%72", "redlock", "f:{9", "\0é"];
 
@@ -107,7 +108,7 @@ mod tests {
         (0..random.usize(..5)).map(|_| PIECES[random.usize(..PIECES.len())]).collect()
     }
 
-    /// The text of a template with two values, as the attribute makes it, and as it would be without escaping.
+    /// Returns the text of a template with two values, as the attribute generates it, and the text without escaping.
     fn text(random: &mut Rng) -> (String, String) {
         let (a, b) = (&nasty(random), &nasty(random));
         match random.u8(..6) {
@@ -120,7 +121,7 @@ mod tests {
         }
     }
 
-    /// Locks, and everything that stands beside them.
+    /// Locks, and their side keys.
     #[derive(Default)]
     struct Database {
         locks: HashSet<String>,
@@ -136,7 +137,7 @@ mod tests {
             self.locks.insert(lock.to_owned());
         }
 
-        /// The locks that have the name of something beside another lock.
+        /// Returns the locks with the name of a side key of another lock.
         fn confused(&self) -> Vec<&String> {
             let is_beside = |lock: &&String| self.registers.contains(*lock) || self.beside.contains_key(*lock);
             self.locks.iter().filter(is_beside).collect()
@@ -153,7 +154,7 @@ mod tests {
             careless.add(&prefix, &(prefix.clone() + &raw));
             let key = LockKey::from_template(text).below(&prefix);
             for key in [key.in_window(random.i64(-2..20)), key] {
-                // Where the namespace makes the name of a side key, the call is refused.
+                // If the namespace makes the name of a side key, the call is refused.
                 if key.fault().is_none() {
                     kept.add(&prefix, key.name());
                 }

@@ -3,14 +3,14 @@
 //! A proxy or a load balancer can forget a connection without closing it. It still acknowledges the bytes of the client, so that neither
 //! TCP keep-alive nor `TCP_USER_TIMEOUT` notices. Such a connection never answers again:
 //!
-//! 1. A connection is *silent* while an answer is awaited and no byte comes. A connection for wake-ups awaits nothing, so it sends a `PING`
-//!    of its own ([`PING_AFTER`]).
-//! 2. A connection that is silent for some time ([`Checks`]) is checked: a second connection is made to the same address. It logs in and sends
-//!    `INFO` and `PING`, but no scripts and no commands about locks.
+//! 1. A connection is *silent* while an answer is awaited and no byte comes. A connection for wake-ups awaits no answer, so it sends a
+//!    `PING` itself ([`PING_AFTER`]).
+//! 2. A connection that is silent for some time ([`Checks`]) is checked: a second connection is made to the same address. It logs in and
+//!    sends `INFO` and `PING`, but no scripts and no commands about locks.
 //! 3. If the server answers there, the first connection gets one more chance: a `PING`, and [`GRACE`] to send any byte. If it stays silent,
-//!    it is handled as a broken connection. Its socket is closed, the answers that it owes prove nothing, and the next
-//!    connection starts like any other.
-//! 4. If a server with another run id answers, the votes of the server before are void, as after a change of its name
+//!    it is handled as a broken connection. Its socket is closed, its missing answers prove nothing, and the next connection starts like
+//!    any other.
+//! 4. If a server with another run id answers, the votes of the previous server are void, as after a change of its name
 //!    ([`names`](super::names)).
 //! 5. A frozen server answers on neither connection, so the first one stays. The next check follows after twice the time.
 
@@ -38,22 +38,23 @@ use tokio::time::{sleep, timeout};
 /// longer when a connection is dead.
 const FIRST_SILENCE: Duration = Duration::from_secs(1);
 
-/// Longest silence between two checks. Too short: a frozen server meets many new connections when it goes on. Too long: a proxy that comes
-/// back and has forgotten the connection costs more time.
+/// Maximum silence between two checks. Too short: a frozen server meets many new connections when it continues. Too long: a proxy that
+/// comes back and has forgotten the connection costs more time.
 const LONGEST_SILENCE: Duration = Duration::from_secs(60);
 
-/// Time between two looks at a connection that awaits answers. Too short: needless wake-ups. Too long: silence is noticed late.
+/// Time between two checks for received bytes on a connection that awaits answers. Too short: needless wake-ups. Too long: silence is
+/// noticed late.
 const LOOK_EVERY: Duration = Duration::from_millis(250);
 
-/// Time for a last sign of life, after the server has answered on the second connection. Too short: a connection is closed whose answer is on
-/// its way. Too long: calls fail for longer when a connection is dead.
+/// Time for a last sign of life, after the server has answered on the second connection. Too short: a connection with a pending answer is
+/// closed. Too long: calls fail for longer when a connection is dead.
 const GRACE: Duration = Duration::from_millis(250);
 
 /// Time without messages after which a connection for wake-ups sends a `PING`. Too short: needless commands. Too long: callers are woken
 /// late when the connection is dead.
 const PING_AFTER: Duration = Duration::from_secs(4);
 
-/// Times of the checks of one connection and of those that follow it.
+/// Times of the checks of one connection and its successors.
 pub(super) struct Checks {
     /// Silence before the next check, without the jitter.
     pause: Duration,
@@ -68,7 +69,8 @@ impl Checks {
         Self { pause: FIRST_SILENCE, allowance: Duration::ZERO, turn }
     }
 
-    /// Checks of the connections for commands of a node. A server may keep answers back until its replicas have confirmed a lease.
+    /// Creates the checks of the connections for commands of a node. A server may hold answers back until its replicas have confirmed a
+    /// lease.
     pub(super) fn of_commands(connections: &Connections) -> Self {
         let allowance = connections.environment.replicas.map_or(Duration::ZERO, |replicas| replicas.patience);
         Self { allowance, ..Self::new(Arc::clone(&connections.checking)) }
@@ -79,12 +81,12 @@ impl Checks {
         self.allowance + self.pause.mul_f64(1.0 + 0.25 * fastrand::f64())
     }
 
-    /// Records a check. It was in vain unless something comes on the connection after that.
+    /// Records a check. It was useless unless a byte is received on the connection after it.
     fn checked(&mut self) {
         self.pause = (self.pause * 2).min(LONGEST_SILENCE);
     }
 
-    /// Records that something has come on the connection.
+    /// Records received bytes on the connection.
     const fn heard(&mut self) {
         self.pause = FIRST_SILENCE;
     }
@@ -134,7 +136,7 @@ pub(super) async fn watch(
 fn end(live: &LiveConnection, server: &Server, silent: Duration, connections: &Connections) {
     let known = connections.server.run_id();
     if known.is_some() && server.run_id.is_none() {
-        // A proxy that answers by itself: the server behind it may be frozen.
+        // A proxy answered instead of the server, which may be frozen.
         return;
     }
     if known == server.run_id {
@@ -143,14 +145,14 @@ fn end(live: &LiveConnection, server: &Server, silent: Duration, connections: &C
     }
     let error = NodeError::Unreachable(format!("silent for {silent:?}, and another server answers there").into());
     if connections.server.is_member() || live.located().is_some() {
-        // The map of the cluster and the Sentinels say what that server is.
+        // The map of the cluster and the Sentinels determine the role of that server.
         live.end(error);
     } else {
         live.leave(error);
     }
 }
 
-/// Returns when the connection of `control` is dead, on which messages come and `pings` are sent.
+/// Returns when the connection of `control` is dead. It receives messages, and `pings` are sent on it.
 pub(super) async fn death(mut pings: PubSubSink, control: &Control, endpoint: &Endpoint, checks: &mut Checks) {
     loop {
         let heard = control.received.total();
@@ -188,8 +190,8 @@ struct Server {
     run_id: Option<Box<str>>,
 }
 
-/// Makes a second connection beside that of `control`. Returns the server if that answers there, and the first connection is still silent
-/// after a last chance, in which `ping` may ask on it.
+/// Makes a second connection beside that of `control`. Returns the server if it answers there, and the first connection is still silent
+/// after a last chance. During this chance, `ping` may send a query on the first connection.
 async fn check(
     endpoint: &Endpoint,
     control: &Control,
@@ -203,7 +205,7 @@ async fn check(
         return None;
     }
     checks.checked();
-    // The server of this connection, wherever the name or the Sentinels lead now.
+    // The server of this connection, even if the name or the Sentinels now lead elsewhere.
     let endpoint = match control.located.get() {
         Some(located) => endpoint.elsewhere(&located.at.host, located.at.port),
         None => endpoint.at_itself(),
@@ -211,13 +213,13 @@ async fn check(
     let limit = endpoint.connect_timeout();
     let (mut connection, server) = timeout(limit, greet(&endpoint, control)).await.ok()??;
     let _ = timeout(GRACE, ping()).await;
-    // A frozen server that goes on now answers on the first connection before it answers here.
+    // A frozen server that continues now answers on the first connection before it answers here.
     let pinged = timeout(limit, ask(&mut connection, redis::pipe().cmd("PING"))).await;
     let is_answered = matches!(pinged, Ok(Ok(_)));
     (is_answered && control.received.total() == heard).then_some(server)
 }
 
-/// Logs in on a second connection, and asks the server for its run id.
+/// Logs in on a second connection, and queries the server for its run id.
 async fn greet(endpoint: &Endpoint, control: &Control) -> Option<(Connection, Server)> {
     let connected = match control.peer.get() {
         Some(at) => connect_plainly_at(endpoint, *at).await,

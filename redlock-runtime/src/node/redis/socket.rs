@@ -1,4 +1,4 @@
-//! Opens a connection to a server, up to where the Redis protocol begins.
+//! Opens a connection to a server, up to the start of the Redis protocol.
 
 use super::bounded::{Bounded, Received};
 use super::dial::{dial, dial_at};
@@ -19,36 +19,35 @@ use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 use tokio::net::TcpStream;
 
-/// A server that has vanished without closing its connections is noticed within about this time. With less, a network
-/// that is interrupted for a moment breaks connections that would have gone on; with more, callers send in vain for
-/// longer.
+/// Approximate time after which a server is noticed that has vanished without closing its connections. Too small: a brief interruption of
+/// the network breaks connections that would have survived. Too large: callers send useless commands for longer.
 const SILENCE: Duration = Duration::from_secs(10);
 
 /// TCP, TLS or a unix socket.
 pub(super) type Socket = Box<dyn Stream>;
 
-/// A socket, and what is to be known of it while somebody else reads and writes.
+/// A socket, and its shared state, which other tasks read while it is in use.
 pub(super) struct Opened {
     pub(super) socket: Socket,
     pub(super) control: Arc<Control>,
 }
 
-/// What a socket and those who drive its connection tell one another.
+/// State that a socket shares with the tasks that drive its connection.
 #[derive(Debug, Default)]
 pub(super) struct Control {
-    /// Where the socket belongs.
+    /// The side that the socket belongs to.
     pub(super) place: Arc<Place>,
-    /// How much has come.
+    /// The received bytes.
     pub(super) received: Arc<Received>,
-    /// Commands were sent that are not answered.
+    /// `true` if commands were sent whose replies are missing.
     pub(super) awaits_answers: AtomicBool,
-    /// Where the server was said to be, if it is not at an address of its own.
+    /// Location of the server as it was reported, if the server has no fixed address.
     pub(super) located: OnceLock<Located>,
     /// The address at the other end, if it is a TCP connection.
     pub(super) peer: OnceLock<SocketAddr>,
 }
 
-/// Opens a socket to `endpoint`; to the address `at` of its name, if that is given.
+/// Opens a socket to `endpoint`; to the address `at` of its name, if it is given.
 ///
 /// # Errors
 /// [`NodeError::Unreachable`] or [`NodeError::Tls`] with the step that has failed.
@@ -62,7 +61,7 @@ pub(super) async fn open(
     let connected = async |host: &str, port| {
         let stream = tcp(host, port, (endpoint, at), progress).await?;
         let peer = stream.peer_addr().map_err(|error| progress.failed(&error))?;
-        // It is set here alone.
+        // It is set only here.
         let _ = control.peer.set(peer);
         Ok::<_, NodeError>(movable(Transport::Tcp(stream)))
     };
@@ -98,7 +97,7 @@ fn bounded(stream: impl Stream + 'static, control: &Control) -> Socket {
     Box::new(Bounded::new(stream, Arc::clone(&control.received)))
 }
 
-/// A TCP connection that sends at once and notices a peer that has vanished.
+/// Opens a TCP connection without send delay that notices a vanished peer.
 async fn tcp(
     host: &str,
     port: u16,
@@ -117,8 +116,7 @@ fn configure(stream: &TcpStream) -> io::Result<()> {
     stream.set_nodelay(true)?;
     let socket = SockRef::from(stream);
     socket.set_tcp_keepalive(&TcpKeepalive::new().with_time(SILENCE / 2).with_interval(SILENCE / 10))?;
-    // Keepalive probes only connections on which nothing is under way: this limit is for commands that are not
-    // acknowledged.
+    // Keepalive probes only idle connections: this limit is for unacknowledged commands.
     #[cfg(any(target_os = "linux", target_os = "android"))]
     socket.set_tcp_user_timeout(Some(SILENCE))?;
     Ok(())

@@ -1,4 +1,4 @@
-//! Listens for wake-ups on a connection of its own, where the one for commands speaks RESP2 and cannot.
+//! Reception of wake-ups on a separate connection, if the connection for commands uses RESP2.
 
 use super::answer::{refused, wakeup_in};
 use super::backoff::Backoff;
@@ -23,17 +23,17 @@ use std::task::Poll;
 use std::time::Duration;
 use tokio::time::{sleep, timeout};
 
-/// The pause after a server has refused the subscription, which it does until somebody changes the user's permissions.
-/// With less, it is asked in vain more often; with more, callers are woken later after the change.
+/// Pause after a server has refused the subscription, until the permissions of the user are changed. Too small: more useless attempts. Too
+/// large: callers receive wake-ups later after the change.
 const AFTER_REFUSAL: Duration = Duration::from_secs(30);
 
-/// Keeps the connection for wake-ups while one is needed. Runs until it is aborted.
+/// Maintains the connection for wake-ups while it is needed. Runs until it is aborted.
 pub(super) async fn listen(endpoint: Arc<Endpoint>, connections: Arc<Connections>) {
     let (mut backoff, mut complaints) = (Backoff::new(), Complaints::default());
     let mut checks = Checks::new(Arc::clone(&connections.checking));
     loop {
         wait_until(&connections.environment.changed, || connections.needs_subscriber()).await;
-        // It may just have ended.
+        // The connection may just have ended.
         let Ok(channel) = connections.live().map(|live| live.own_channel()) else { continue };
         let left = connections.times_left();
         match timeout(endpoint.connect_timeout(), subscribe(&endpoint, &channel)).await {
@@ -74,7 +74,7 @@ pub(super) struct Subscription {
 }
 
 impl Subscription {
-    /// Hands all messages to `take`, until the connection breaks or is dead, or `over` is ready.
+    /// Passes all messages to `take`, until the connection breaks or is dead, or `over` is ready.
     pub(super) async fn receive(
         self,
         (endpoint, checks): (&Endpoint, &mut Checks),
@@ -118,7 +118,8 @@ async fn subscribed(endpoint: &Endpoint, socket: Socket, channel: &str) -> Resul
     Ok(connection)
 }
 
-/// Takes in messages until the connection breaks, or the one for commands leads to another server: this one need not break.
+/// Delivers messages until the connection breaks, or until the connection for commands leads to another server: this connection need not
+/// break then.
 async fn receive(
     subscription: Subscription,
     (channel, left): (&str, u64),
@@ -136,7 +137,7 @@ async fn receive(
     subscription.receive(checked, left, deliver).await;
 }
 
-/// Whether the connection for commands leads to another server than that of `control`, on which `channel` is ours.
+/// Returns `true` if the connection for commands leads to another server than that of `control`, on which `channel` is ours.
 fn is_elsewhere(control: &Control, channel: &str, connections: &Connections) -> bool {
     let here = control.located.get().map(|located| &located.at);
     let is_other =

@@ -1,15 +1,15 @@
-//! Why TLS did not come about, in words that say what to do.
+//! Reasons for failed TLS handshakes, in texts that name the remedy.
 
 use std::io;
 use tokio_rustls::rustls::{AlertDescription, CertificateError, Error};
 
-/// The reason in the error of a TLS handshake; `None` when it is about something else.
+/// Returns the reason in the error of a TLS handshake; `None` if the error has another cause.
 pub(super) fn reason(error: &io::Error) -> Option<String> {
     match error.get_ref()?.downcast_ref::<Error>()? {
         Error::InvalidCertificate(fault) => Some(certificate(fault)),
-        // Whatever answers speaks another protocol.
+        // The server speaks another protocol.
         Error::InvalidMessage(_) => Some("the server does not speak TLS on this port: write redis://".to_owned()),
-        // What is wrong with our own settings.
+        // The fault is in our own settings.
         Error::General(what) => Some(what.clone()),
         Error::AlertReceived(AlertDescription::CertificateRequired) => Some(
             "the server requires a client certificate: set one with `client_certificate_files`, or cert_file= and \
@@ -20,10 +20,10 @@ pub(super) fn reason(error: &io::Error) -> Option<String> {
     }
 }
 
-/// What is wrong with a certificate. The client crate has only the form for programmers for most of it.
+/// Describes the fault of a certificate. The client crate has only debug texts for most faults.
 fn certificate(fault: &CertificateError) -> String {
     let fault = match fault {
-        // The others are by an authority of the same name, with a key of the same kind or another one.
+        // In the other two cases, the authority has the same name and another key, of the same kind or of another one.
         CertificateError::UnknownIssuer
         | CertificateError::BadSignature
         | CertificateError::UnsupportedSignatureAlgorithmForPublicKeyContext { .. } => {
@@ -61,12 +61,12 @@ pub(super) fn is_authority_as_server(fault: &CertificateError) -> bool {
     is_other(fault, "CaUsedAsEndEntity")
 }
 
-/// Returns `true` if it is a fault called `name` that is in no list of causes.
+/// Returns `true` for a fault called `name` without a separate variant.
 fn is_other(fault: &CertificateError, name: &str) -> bool {
     matches!(fault, CertificateError::Other(other) if format!("{other:?}").contains(name))
 }
 
-/// The name in the form for programmers, such as `DnsName("redis.internal")`.
+/// Returns the name in a debug text such as `DnsName("redis.internal")`.
 fn name_in(text: &str) -> &str {
     let inner = text.split_once('(').and_then(|(_, rest)| rest.strip_suffix(')'));
     inner.unwrap_or(text).trim_matches('"')

@@ -1,22 +1,22 @@
-//! Which provider of cryptography TLS uses: the one that the program has for rustls already.
+//! Selection of the cryptography provider for TLS: the provider that the program already has for rustls.
 //!
-//! rustls takes a provider from its own features, which all crates of a program share: with two of them,
-//! `ClientConfig::builder()` panics in all code that has installed none. So nothing is turned on here for everybody, nothing
-//! is installed, and rustls is never left to choose.
+//! rustls takes a provider from its features, which all crates of a program share. If two of them are enabled, `ClientConfig::builder()`
+//! panics in all code that has not installed a provider. This crate therefore enables no feature for the whole program, installs no
+//! provider, and never leaves the choice to rustls.
 
 use std::sync::Arc;
 use tokio_rustls::rustls::crypto::CryptoProvider;
 
-/// The provider that the program has installed, or else one with which rustls was built, whoever asked for it.
+/// Returns the provider that the program has installed, or else any provider with which rustls was built.
 pub(super) fn find() -> Option<Arc<CryptoProvider>> {
     CryptoProvider::get_default().cloned().or_else(|| built_in::aws_lc_rs().or_else(built_in::ring).map(Arc::new))
 }
 
 /// The providers with which rustls was built.
 ///
-/// A crate does not see the features of another one, but it sees its modules: rustls has the module `crypto::ring` when it
-/// was built with that provider. In the functions below, a glob import brings it in and hides the module of the same name
-/// that stands outside of them; without it, the one outside is found, and has none.
+/// A crate does not see the features of another one, but it sees its modules: rustls has the module `crypto::ring` if it was built with
+/// that provider. In the functions below, a glob import brings this module into scope and hides the outer module of the same name. If
+/// rustls lacks it, the outer module is found, which has no provider.
 #[allow(
     clippy::useless_conversion,
     clippy::wildcard_imports,

@@ -1,4 +1,4 @@
-//! Whom TLS trusts, and what it shows: files or texts in the form of PEM.
+//! Trusted certificates and client certificate for TLS, as files or texts in PEM format.
 
 use std::io;
 use std::path::PathBuf;
@@ -7,7 +7,7 @@ use tokio_rustls::rustls::Error;
 use tokio_rustls::rustls::pki_types::pem::PemObject;
 use tokio_rustls::rustls::pki_types::{CertificateDer, PrivateKeyDer, ServerName};
 
-/// What differs from the default: the authorities of the operating system, no certificate of our own, the host of the URL.
+/// Deviations from the default: the authorities of the operating system, no client certificate, the host of the URL.
 #[derive(Clone, Default)]
 pub(super) struct TlsSettings {
     pub(super) authorities: Option<Pem>,
@@ -16,16 +16,16 @@ pub(super) struct TlsSettings {
     pub(super) server_name: Option<String>,
 }
 
-/// Where PEM is found.
+/// Source of a PEM text.
 #[derive(Clone)]
 pub(super) enum Pem {
-    /// Read each time that it is needed, so that what is renewed is used without a restart.
+    /// Read at each use, so that a renewed file is used without a restart.
     File(PathBuf),
     Text(Arc<[u8]>),
 }
 
 impl TlsSettings {
-    /// What is said here, and what only `other` says.
+    /// Returns these settings, completed by those of `other`.
     pub(super) fn or(self, other: Self) -> Self {
         Self {
             authorities: self.authorities.or(other.authorities),
@@ -35,7 +35,7 @@ impl TlsSettings {
         }
     }
 
-    /// What is wrong with it for a URL that asks for TLS or does not, after "the URL of a node".
+    /// Returns the fault of the settings for a URL that asks for TLS or does not. The text continues "the URL of a node".
     pub(super) fn fault(&self, asks_for_tls: bool) -> Option<&'static str> {
         let Self { authorities, certificates, key, server_name } = self;
         let is_default = authorities.is_none() && certificates.is_none() && key.is_none() && server_name.is_none();
@@ -49,18 +49,18 @@ impl TlsSettings {
         server_name.as_ref().is_some_and(is_wrong).then_some("has a server name that is not a host name")
     }
 
-    /// Whether something is read each time, and may be whole later.
+    /// Returns `true` if a file is read at each use, and may be complete later.
     pub(super) fn has_files(&self) -> bool {
         let pems = [&self.authorities, &self.certificates, &self.key];
         pems.into_iter().any(|pem| matches!(pem, Some(Pem::File(_))))
     }
 
-    /// The certificates to trust, if others than the authorities of the operating system.
+    /// Returns the trusted certificates, if they replace the authorities of the operating system.
     pub(super) fn authorities(&self) -> io::Result<Option<Vec<CertificateDer<'static>>>> {
         self.authorities.as_ref().map(|pem| pem.certificates("of the authorities")).transpose()
     }
 
-    /// The chain of certificates to show, and its key.
+    /// Returns the chain of the client certificate, and its key.
     pub(super) fn identity(&self) -> io::Result<Option<(Vec<CertificateDer<'static>>, PrivateKeyDer<'static>)>> {
         let (Some(certificates), Some(key)) = (&self.certificates, &self.key) else { return Ok(None) };
         Ok(Some((certificates.certificates("of this client")?, key.key()?)))
@@ -93,7 +93,7 @@ impl Pem {
         }
     }
 
-    /// Where it stands, in a message.
+    /// Returns the source for a message.
     fn place(&self) -> String {
         match self {
             Self::Text(_) => " in the text".to_owned(),
@@ -102,7 +102,7 @@ impl Pem {
     }
 }
 
-/// An error of TLS, for `tls_failure`.
+/// Creates a TLS error, for `tls_failure`.
 fn fault(what: &str) -> io::Error {
     io::Error::other(Error::General(what.to_owned()))
 }

@@ -1,10 +1,10 @@
 //! Parser for the URL of a node.
 //!
-//! Each part of a URL is understood or refused, because a password can be at any place: unescaped characters move it into the
-//! host, the path, a parameter or the fragment, and other clients document other places for it. Two rules follow:
+//! Each part of a URL is understood or refused, because a password can be at any place: unescaped characters move it into the host, the
+//! path, a parameter or the fragment. Other clients document other places for it. Two rules follow:
 //!
 //! 1. Errors are fixed texts, so that they cannot repeat a part of the URL.
-//! 2. Whatever is shown later, as the address is, consists of characters that a host name or a path needs. All others must be
+//! 2. The parts that are shown later, such as the address, consist of characters that a host name or a path needs. All others must be
 //!    percent-encoded.
 
 use super::cluster::address::{LONGEST_HOST, MemberAddress};
@@ -19,7 +19,7 @@ pub(super) enum Kind {
     Socket,
 }
 
-/// Scheme, kind of node, and whether the connection uses TLS.
+/// Scheme, kind of node, and `true` if the connection uses TLS.
 const SCHEMES: [(&str, Kind, bool); 19] = [
     ("redis", Kind::Server, false),
     ("valkey", Kind::Server, false),
@@ -33,7 +33,7 @@ const SCHEMES: [(&str, Kind, bool); 19] = [
     ("valkey+sentinel", Kind::Sentinel, false),
     ("rediss+sentinel", Kind::Sentinel, true),
     ("valkeys+sentinel", Kind::Sentinel, true),
-    // The names that other clients have for these.
+    // Names that other clients use for these.
     ("redis-cluster", Kind::Cluster, false),
     ("rediss-cluster", Kind::Cluster, true),
     ("redis-sentinel", Kind::Sentinel, false),
@@ -55,20 +55,20 @@ pub(super) struct Url {
     pub(super) port: Option<u16>,
     /// Path of a socket; empty for all others.
     pub(super) socket: String,
-    /// Name that the Sentinels have for the master; empty for all others.
+    /// Name of the master at its Sentinels; empty for all others.
     pub(super) service: String,
     pub(super) database: i64,
     /// Further members of a cluster, or further Sentinels.
     pub(super) others: Vec<MemberAddress>,
-    /// All other parameters, with values that are not empty. Each name but `map` occurs once.
+    /// All other parameters, with values that are not empty. Each name except `map` occurs once.
     pub(super) parameters: Vec<(String, String)>,
 }
 
 impl Url {
-    /// Takes `text` apart.
+    /// Parses `text`.
     ///
     /// # Errors
-    /// What is wrong and what to write, to be put behind "the URL of node 1".
+    /// The fault and its remedy, as a continuation of "the URL of node 1".
     pub(super) fn parse(text: &str) -> Result<Self, &'static str> {
         if text.chars().any(|character| character.is_whitespace() || character.is_control()) {
             return Err(if text.trim().is_empty() { NO_URL } else { SPACE });
@@ -76,7 +76,7 @@ impl Url {
         let (scheme, rest) = text.split_once("://").ok_or(NO_URL)?;
         let (kind, is_tls) = kind_of(scheme).ok_or(NO_URL)?;
         let (rest, service) = match rest.split_once('#') {
-            // As some clients write the name of the master.
+            // Some clients write the name of the master like this.
             Some((rest, service)) if kind == Kind::Sentinel && is_service(service) => (rest, Some(service)),
             Some((_, fragment)) => return Err(if fragment == "insecure" { INSECURE } else { FRAGMENT }),
             None => (rest, None),
@@ -109,7 +109,7 @@ impl Url {
         if kind == Kind::Cluster && url.database != 0 {
             return Err(CLUSTER_DATABASE);
         }
-        // Programs that join parameters leave a `?` with nothing behind it.
+        // Programs that join parameters may leave an empty query after the `?`.
         query.filter(|query| !query.is_empty()).map_or(Ok(()), |query| url.read_query(query))?;
         Ok(url)
     }
@@ -197,7 +197,7 @@ impl Url {
         Ok(())
     }
 
-    /// The address in the value of `seed` or `sentinel`.
+    /// Reads the address in the value of `seed` or `sentinel`.
     fn other(&self, value: &str) -> Result<MemberAddress, &'static str> {
         let wrong = if self.kind == Kind::Cluster { SEED } else { SENTINEL };
         let (host, port) = host_and_port(value).map_err(|_| wrong)?;
@@ -209,7 +209,7 @@ impl Url {
     }
 }
 
-/// The kind of node of a scheme, and whether the connection uses TLS.
+/// Returns the kind of node of a scheme, and `true` if the connection uses TLS.
 fn kind_of(scheme: &str) -> Option<(Kind, bool)> {
     SCHEMES.into_iter().find(|(name, ..)| *name == scheme).map(|(_, kind, is_tls)| (kind, is_tls))
 }
@@ -219,13 +219,13 @@ pub(super) fn is_of_kind(url: &str, kind: Kind) -> bool {
     url.split_once("://").and_then(|(scheme, _)| kind_of(scheme)).is_some_and(|(found, _)| found == kind)
 }
 
-/// Returns `true` if `text` can be the name that Sentinels have for a master. Other parsers take a path with dots alone apart in another way.
+/// Returns `true` if `text` can be the name of a master at its Sentinels. Other parsers treat a path of dots differently.
 fn is_service(text: &str) -> bool {
     !text.is_empty() && text.bytes().all(is_of_name) && !matches!(text, "." | "..")
 }
 
 impl Kind {
-    /// The port of an address that names none.
+    /// Returns the port of an address without one.
     pub(super) const fn default_port(self) -> u16 {
         if matches!(self, Self::Sentinel) { 26379 } else { 6379 }
     }
@@ -262,7 +262,7 @@ pub(super) fn host_and_port(place: &str) -> Result<(String, Option<u16>), &'stat
     }
 }
 
-/// The database in the path of a URL: nothing, `/`, `/3` or `/3/`.
+/// Reads the database in the path of a URL: nothing, `/`, `/3` or `/3/`.
 fn path_database(path: &str) -> Result<i64, &'static str> {
     let path = path.strip_prefix('/').unwrap_or(path);
     match path.strip_suffix('/').unwrap_or(path) {
@@ -276,7 +276,7 @@ fn database(number: &str) -> Result<i64, &'static str> {
     number.parse().ok().filter(|_| is_number).ok_or(DATABASE)
 }
 
-/// The path of a socket, which begins with `/`.
+/// Reads the path of a socket, which begins with `/`.
 fn socket(path: &str) -> Result<String, &'static str> {
     let is_plain = |character: char| character.is_alphanumeric() || "-._~/%".contains(character);
     if !path.chars().all(is_plain) {
@@ -288,12 +288,12 @@ fn socket(path: &str) -> Result<String, &'static str> {
     if parts.split('/').all(is_name) { Ok(path) } else { Err(SOCKET) }
 }
 
-/// Characters of host names, and of the names that Sentinels accept for a master.
+/// Returns `true` for characters of host names, and of the names that Sentinels accept for a master.
 const fn is_of_name(byte: u8) -> bool {
     byte.is_ascii_alphanumeric() || matches!(byte, b'.' | b'-' | b'_')
 }
 
-/// Decodes the percent-encoding. `None` if a `%` has no two hexadecimal digits behind it, or the result is not UTF-8.
+/// Decodes the percent-encoding. Returns `None` if a `%` is not followed by two hexadecimal digits, or the result is not UTF-8.
 pub(super) fn decode(text: &str) -> Option<String> {
     let mut parts = text.split('%');
     let mut bytes = parts.next()?.as_bytes().to_vec();
@@ -353,7 +353,7 @@ const SEED: &str = "has a seed that is not an address: write redis+cluster://hos
 const SENTINEL: &str = "has a sentinel that is not an address: write \
                         redis+sentinel://host:port/name?sentinel=host:port";
 
-/// The URL with the first of several hosts alone, which the client crate does not know.
+/// Returns the URL with only the first of several hosts, because the client crate does not know the others.
 #[cfg(any(test, fuzzing))]
 fn without_other_hosts(text: &str) -> String {
     let begin = text.find("://").map_or(0, |at| at + 3);
@@ -365,7 +365,7 @@ fn without_other_hosts(text: &str) -> String {
     [text.get(..comma), text.get(end..)].into_iter().flatten().collect()
 }
 
-/// Compares the parser with that of the client crate, which accepts more forms. What this one accepts, both read alike.
+/// Compares the parser with the one of the client crate, which accepts more forms. Both must read an accepted URL alike.
 #[cfg(any(test, fuzzing))]
 pub(crate) fn compare_with_reference(text: &str) {
     let Ok(url) = Url::parse(text) else { return };
@@ -422,7 +422,7 @@ mod tests {
     /// A password with characters that no address has, so that it cannot be taken for one.
     const SECRET: &str = "hunter!2";
 
-    /// All that is shown of a node with this URL: its label, or the error.
+    /// Returns all texts that are shown of a node with this URL: its label, or the error.
     fn shown(url: &str) -> String {
         let config = NodeConfig::new(url);
         let label = label_of(&config).unwrap_or_else(|error| format!("{error} {error:?}"));
@@ -666,7 +666,7 @@ mod tests {
             "h:6379,password={pw},ssl=True",
         ];
         for form in table {
-            // As it is, with characters that have a meaning in URLs, and with an error in its code.
+            // Unchanged, with characters that have a meaning in URLs, and with an error in its code.
             for (before, after) in
                 [("", ""), ("/", ""), ("?", "="), ("#", ""), ("@", "@"), ("%zz", ""), (" ", "\n"), ("[", "]")]
             {
@@ -679,7 +679,7 @@ mod tests {
 
     #[test]
     fn random_urls_are_read_as_the_reference_reads_them() {
-        // The first of each kind is accepted, and half of all URLs have it.
+        // The first of each kind is accepted, and half of all URLs begin with it.
         const SCHEMES: [&str; 11] = [
             "redis://",
             "rediss://",
@@ -722,12 +722,12 @@ mod tests {
                 let chosen = if random.bool() { part.first() } else { random.choice(part) };
                 url.extend(chosen.copied());
             }
-            // Most are changed at some places: a character is left out, or one that has a meaning comes in.
+            // Most are changed at some places: a character is removed, or a special one is inserted.
             for _ in 0..random.usize(0..3) {
                 let places: Vec<_> = url.char_indices().map(|(place, _)| place).collect();
                 let Some(place) = random.choice(&places).copied() else { continue };
                 let nasty = random.choice(NASTY).unwrap_or_default();
-                // The secret stays whole, or it would not be found again.
+                // The secret stays whole, or it could not be found again.
                 if !url.match_indices(SECRET).any(|(start, _)| (start..start + SECRET.len()).contains(&place)) {
                     if random.bool() {
                         url.remove(place);

@@ -1,17 +1,17 @@
-//! Finds out whether a server still has the data that it had when the connection was made.
+//! Detection of a server that has lost the data which it had when the connection was made.
 //!
-//! An operator, or whatever watches over fail-overs, can make a server the replica of another one, whose data then takes
-//! the place of its own, and make it a master again. Its process and its connections are the same all the time, and it has
-//! forgotten every lock. What tells is its replication id (`DataSet`):
+//! An operator, or a fail-over manager, can make a server the replica of another one, whose data then replaces its data, and make it a
+//! master again. Its process and its connections stay the same all the time, and it has forgotten every lock. The replication id
+//! (`DataSet`) reveals this:
 //!
-//! 1. The server says unasked when it throws its data away, where it speaks RESP3: client tracking is on, with no key to
-//!    track. It says the same of a `FLUSHALL`, which changes no replication id. So it is asked for that at once, and what
-//!    it has answered meanwhile is held back until the answer is here, and what it announces meanwhile proves nothing.
-//! 2. Where it does not say it, it is asked before every batch of commands, and what it announces unasked never proves anything.
-//!    Where it does, it is asked before commands if
-//!    that was not done for a while, because not everything that replaces data throws some away.
-//! 3. When the data is another one, or the server a replica, the connection ends: commands without an answer prove
-//!    nothing, and the next handshake decides what the node is worth.
+//! 1. A server with RESP3 announces when it discards its data: client tracking is on, with no key to track. It makes the same announcement
+//!    for a `FLUSHALL`, which changes no replication id. The client therefore queries the id at once. Replies are held back until the id
+//!    arrives, and announcements in the meantime prove nothing.
+//! 2. If the server does not announce it, the id is queried before every batch of commands, and hand-offs that the server announces never
+//!    prove anything. If the server does announce it, the id is queried before commands when the last query is too old: some replacements
+//!    of data discard nothing.
+//! 3. If the data is another one, or the server is a replica, the connection ends. Commands without a reply prove nothing, and the next
+//!    handshake decides if the node has a vote.
 
 use super::info::Info;
 use super::live_connection::LiveConnection;
@@ -26,21 +26,21 @@ use std::time::Duration;
 use tokio::task::coop::unconstrained;
 use tokio::time::Instant;
 
-/// How long an answer of a server that tells unasked is good for commands that are sent later. Shorter, busy servers are
-/// asked more often; longer, it is noticed later that a server has taken over what a replica of its own was told.
+/// Lifetime of a reply for later commands, if the server announces a loss of data. Too short: busy servers are queried more often. Too
+/// long: it is noticed later that a server has taken over the data of its own replica.
 const GOOD_FOR: Duration = Duration::from_secs(1);
 
-/// Whether the server on one connection has said that it throws data away.
+/// State of the announcements on one connection that the server discards data.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Doubt(Arc<Doubts>);
 
 #[derive(Debug, Default)]
 struct Doubts {
-    /// It says so unasked.
+    /// The server makes such announcements.
     tells: AtomicBool,
-    /// It has said so, and was not asked since.
+    /// The server has made an announcement, and was not queried since.
     raised: AtomicBool,
-    /// It has said so, and has not answered since.
+    /// The server has made an announcement, and has not replied since.
     open: AtomicBool,
 }
 
@@ -50,7 +50,7 @@ impl Doubt {
         self.0.raised.store(true, Ordering::Release);
     }
 
-    /// Whether the server still has what it had, as far as it tells unasked.
+    /// Returns `true` if the server still has its data, according to its announcements.
     pub(super) fn is_excluded(&self) -> bool {
         self.0.tells.load(Ordering::Acquire) && !self.is_open()
     }
@@ -63,12 +63,12 @@ impl Doubt {
         self.0.open.load(Ordering::Acquire)
     }
 
-    /// The question that follows is asked.
+    /// Records that the next query is sent.
     fn asked(&self) {
         self.0.raised.store(false, Ordering::Release);
     }
 
-    /// An answer is here, to a question that may have been asked before the doubt.
+    /// Records a reply, to a query that may have been sent before the announcement.
     fn answered(&self) {
         if !self.is_raised() {
             self.0.open.store(false, Ordering::Release);
@@ -76,28 +76,28 @@ impl Doubt {
     }
 }
 
-/// The question of one connection to its server.
+/// The query of one connection for the data of its server.
 pub(super) struct Verification {
     doubt: Doubt,
-    /// How long an answer is good for commands that are sent later.
+    /// Lifetime of a reply for later commands.
     good_for: Duration,
-    /// When the server was last asked, or has said it in the handshake.
+    /// Time of the last query, or of the handshake.
     asked_at: Instant,
-    /// The question that is not answered.
+    /// The query without a reply.
     asked: Option<Asked>,
 }
 
 type Asked = Pin<Box<dyn Future<Output = RedisResult<Value>> + Send>>;
 
 impl Verification {
-    /// For a server that `tells` unasked that it throws data away, or does not.
+    /// Creates the verification of a server. `tells` is `true` if it announces that it discards data.
     pub(super) fn new(doubt: Doubt, tells: bool) -> Self {
         let good_for = if tells { GOOD_FOR } else { Duration::ZERO };
         doubt.0.tells.store(tells, Ordering::Release);
         Self { doubt, good_for, asked_at: Instant::now(), asked: None }
     }
 
-    /// Asks the server if that is due, before commands are sent if there `are_commands`.
+    /// Queries the server if it is due, before commands are sent if there `are_commands`.
     pub(super) fn ask(&mut self, live: &LiveConnection, connection: &MultiplexedConnection, are_commands: bool) {
         if self.asked.is_some() || !live.is_distrusted() {
             return;
@@ -110,20 +110,20 @@ impl Verification {
         }
     }
 
-    /// Whether answers have to wait for what the server says of its data.
+    /// Returns `true` if replies have to wait for the data set of the server.
     pub(super) fn holds_back(&self, live: &LiveConnection) -> bool {
         self.doubt.is_open() && live.is_distrusted()
     }
 
-    /// Whether the server has to be asked at once.
+    /// Returns `true` if the server has to be queried at once.
     pub(super) fn is_due(&self, live: &LiveConnection) -> bool {
         self.asked.is_none() && self.doubt.is_raised() && live.is_distrusted()
     }
 
-    /// Takes the answer in, if it is here. `false` when the connection must not be used any more.
+    /// Reads the reply, if it has arrived. Returns `false` if the connection must not be used any more.
     pub(super) fn is_passed(&mut self, live: &LiveConnection) -> bool {
         let Some(asked) = &mut self.asked else { return true };
-        // The driver of the connection brings the answer, and nobody needs to be woken for it.
+        // The driver of the connection delivers the reply, so no task needs to be woken.
         let Poll::Ready(answer) = asked.as_mut().poll(&mut Context::from_waker(Waker::noop())) else { return true };
         self.asked = None;
         let was_open = self.doubt.is_open();
@@ -137,7 +137,7 @@ impl Verification {
     }
 }
 
-/// Asks the server which data it has. The question is sent before this returns.
+/// Queries the server for its data set. The query is sent before this returns.
 fn ask(mut connection: MultiplexedConnection) -> Asked {
     let mut question = Cmd::new();
     question.arg("INFO").arg("replication");
@@ -148,7 +148,7 @@ fn ask(mut connection: MultiplexedConnection) -> Asked {
     }
 }
 
-/// The answer as text; `None` when the server refuses it, which says nothing of its data.
+/// Returns the reply as text; `None` if the server refuses the query, which reveals nothing about its data.
 fn text(answer: RedisResult<Value>) -> Option<String> {
     redis::from_redis_value(answer.ok()?.extract_error().ok()?).ok()
 }

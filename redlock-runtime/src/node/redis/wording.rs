@@ -1,4 +1,4 @@
-//! How commands are worded that need no script, and what their answers say.
+//! Encoding of the commands without a script, and decoding of their replies.
 
 use super::question::Wire;
 use super::script::{MEMBER, millis};
@@ -7,7 +7,7 @@ use crate::protocol::command::{Command, Verb};
 use crate::time::ballot_clock::Ballot;
 use redis::{Cmd, Value};
 
-/// The command that needs no script. `namespace` is the prefix of the keys of the manager.
+/// Builds a command that needs no script. `namespace` is the prefix of the keys of the manager.
 pub(super) fn without_script(command: &Command, namespace: &str) -> Wire {
     match command.verb {
         Verb::Raise { number } => raise_register(namespace, command.key(), number).into(),
@@ -22,8 +22,8 @@ fn raise_register(namespace: &str, key: &str, number: u64) -> Cmd {
     raise
 }
 
-/// The plain `SET key token NX PX ttl`, which needs no script; and behind it the ballot, if there is one, which needs none
-/// either: whether the lock was free does not matter to it.
+/// Builds the plain `SET key token NX PX ttl`, followed by the commands for the ballot, if there is one. The ballot needs no script,
+/// because it does not depend on the success of the `SET`.
 fn set_nx(command: &Command, namespace: &str) -> Wire {
     let (key, token) = (command.key(), command.token());
     let mut set = Cmd::with_capacity(6, key.len() + token.len() + 32);
@@ -43,16 +43,16 @@ fn set_nx(command: &Command, namespace: &str) -> Wire {
     Wire { first: set, rest: vec![propose, read] }
 }
 
-/// Takes the token out of the queue.
+/// Removes the token from the queue.
 pub(super) fn leave_queue(command: &Command) -> Wire {
     let mut leave = Cmd::new();
     let (token, heard) = (command.token(), format!("{}#", command.token()));
-    // The second one stands there since when it was heard of, if readers were in the way.
+    // The second member records when the token last asked, if readers blocked it.
     leave.arg("ZREM").arg(queue_name(command.key())).arg(token).arg(heard);
     leave.into()
 }
 
-/// What a node says to a ballot by its answers to `ZADD` and `ZSCORE`, in the words of `lua/fence.lua`.
+/// Returns the answer of a node to a ballot, from its replies to `ZADD` and `ZSCORE`, in the format of `lua/fence.lua`.
 pub(super) fn said_to(ballot: u64, answers: &[Value]) -> Value {
     let ballot = i64::try_from(ballot).unwrap_or(0);
     match answers {
@@ -62,7 +62,7 @@ pub(super) fn said_to(ballot: u64, answers: &[Value]) -> Value {
     }
 }
 
-/// A score that is a whole number.
+/// Returns a score that is a whole number.
 #[expect(clippy::cast_possible_truncation, reason = "what is no whole number below 2^53 becomes none that is used")]
 pub(super) fn score(value: &Value) -> Option<i64> {
     let score = match value {

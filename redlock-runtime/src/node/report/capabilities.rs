@@ -7,25 +7,25 @@ use std::fmt;
 #[expect(clippy::struct_excessive_bools, reason = "each is a permission or a feature of its own")]
 #[non_exhaustive]
 pub struct Capabilities {
-    /// Whether the node accepts the scripts of this library. Without them, no lock works.
+    /// `true` if the node accepts the scripts of this library. Without them, no lock works.
     pub scripts: bool,
-    /// Whether the node stores the scripts. Otherwise each command carries the text of its script: some proxies do not forward
-    /// `SCRIPT LOAD`.
+    /// `true` if the node stores the scripts. Otherwise each command carries the text of its script: some proxies do not forward `SCRIPT
+    /// LOAD`.
     pub stores_scripts: bool,
-    /// Whether the node speaks RESP3, so that one connection serves commands and wake-ups.
+    /// `true` if the node speaks RESP3, so that one connection serves commands and wake-ups.
     pub resp3: bool,
-    /// Whether waiters are woken by pub/sub messages. Otherwise they poll. `None` if this was not known in time.
+    /// `true` if waiters are woken by pub/sub messages. Otherwise they poll. `None` if this was not known in time.
     pub pub_sub: Option<bool>,
-    /// Whether the node tells its time.
+    /// `true` if the node reports its time.
     ///
     /// The time reveals steps of the node's clock, and lets a waiter start as soon as it receives the lock. The latter also needs
-    /// [`resp3`](Self::resp3), and `CLIENT TRACKING` if restarted nodes do not count.
+    /// [`resp3`](Self::resp3), and `CLIENT TRACKING` if restarted nodes abstain.
     pub time: bool,
-    /// Whether the node tells its identity, so that restarts are noticed.
+    /// `true` if the node reports its identity, so that restarts are noticed.
     pub identity: bool,
-    /// Whether a lock was acquired, extended, waited for and released at the node. `None` if no lock was tried.
+    /// `true` if a lock was acquired, extended, waited for and released at the node. `None` if no lock was tried.
     pub locks: Option<bool>,
-    /// Whether a lock with a fencing number was acquired and released at the node. `None` if no lock was tried.
+    /// `true` if a lock with a fencing number was acquired and released at the node. `None` if no lock was tried.
     pub fencing: Option<bool>,
 }
 

@@ -31,8 +31,8 @@ pub struct CheckReport {
 impl CheckReport {
     /// Returns one line for each problem, with its remedy. Empty if there are none.
     ///
-    /// A warning is about a node that does not count, or about a risk. [`LockManager::ready`](crate::LockManager::ready) fails if too
-    /// few nodes count. A risk does not stop locks now, but something can happen that breaks them.
+    /// A warning is about a node without a vote, or about a risk. [`LockManager::ready`](crate::LockManager::ready) fails if too few nodes
+    /// have a vote. A risk does not stop locks now, but something can happen that breaks them.
     #[must_use]
     pub fn warnings(&self) -> Vec<String> {
         let about = |node: &NodeReport| {
@@ -66,7 +66,7 @@ impl CheckReport {
         others.into_iter().take(MOST_OTHERS).map(warning).collect()
     }
 
-    /// Returns a warning if fewer nodes count than are needed.
+    /// Returns a warning if fewer nodes have a vote than are needed.
     fn too_few(&self) -> Option<String> {
         let votes = self.nodes.iter().filter(|node| node.error.is_none()).count();
         (votes < self.needed).then(|| {

@@ -7,7 +7,7 @@ use std::time::Duration;
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub struct ClockOffset {
-    /// Whether the clock of the server is ahead. Otherwise it is behind.
+    /// `true` if the clock of the server is ahead. Otherwise it is behind.
     pub is_ahead: bool,
     /// Absolute difference of the clocks.
     pub offset: Duration,

@@ -18,9 +18,9 @@ pub(crate) struct Deployment {
     pub(crate) longest_node_timeout: Duration,
     /// Number of nodes that may lose their data unnoticed.
     pub(crate) tolerated_data_loss: usize,
-    /// Whether the manager has used `min_hold` or `once_per`, whose keys stay locked after the body.
+    /// `true` if the manager has used `min_hold` or `once_per`, whose keys stay locked after the body.
     pub(crate) has_kept_keys: bool,
-    /// Whether a restarted node counts at once, even if it has lost data.
+    /// `true` if a restarted node votes at once, even if it has lost data.
     pub(crate) trusts_restarts: bool,
     /// Time for which processes ignore the votes of a server that has restarted: `max_ttl` and the clock drift.
     pub(crate) longest_abstention: Duration,
@@ -70,21 +70,23 @@ impl Deployment {
 
     /// Returns a warning for a server that loses locks in a restart and is trusted afterwards.
     pub(super) fn amnesia(&self, persistence: &Persistence) -> Option<String> {
-        let forgets = match persistence {
+        let loses = match persistence {
             _ if !self.trusts_restarts || self.tolerated_data_loss > 0 => return None,
             Persistence::AppendOnly { fsync: Some(fsync) } if &**fsync == "always" => return None,
-            Persistence::None => "forgets every lock",
-            Persistence::Snapshots => "forgets the locks since its last snapshot",
-            Persistence::AppendOnly { .. } => "forgets the locks of the last second when it crashes",
+            Persistence::None => "loses every lock when it restarts",
+            Persistence::Snapshots => "loses the locks since its last snapshot when it restarts",
+            Persistence::AppendOnly { fsync: Some(_) } => "loses the locks of the last second when it crashes",
+            Persistence::AppendOnly { fsync: None } => {
+                "loses the locks of the last second when it crashes, unless `appendfsync` is `always`, which the user may not query"
+            }
         };
         Some(format!(
-            "it {forgets} when it is restarted, and a second owner gets them: set `appendonly yes` and `appendfsync \
-             always`, or use three nodes"
+            "it {loses}; other callers then get these locks: set `appendonly yes` and `appendfsync always`, or use three nodes"
         ))
     }
 
-    /// Returns a warning about a server that has been running for less than the longest lease. Processes that knew it before ignore its votes,
-    /// although a new process counts it if all servers are young.
+    /// Returns a warning about a server that has been running for less than the longest lease. Processes that knew it before ignore its
+    /// votes, although a new process accepts them if all servers are young.
     pub(super) fn restarted(&self, uptime: Duration) -> Option<String> {
         let left = self.longest_abstention.saturating_sub(uptime);
         (!self.trusts_restarts && !left.is_zero()).then(|| {
@@ -97,9 +99,9 @@ impl Deployment {
         })
     }
 
-    /// Returns what restarts cost the keys that stay taken after a body, if `forgetful` of `nodes` servers keep no data over a restart.
+    /// Returns the loss of locked keys after a body through restarts, if `forgetful` of `nodes` servers keep no data over a restart.
     ///
-    /// A restart in good order keeps what snapshots and append-only files hold, whatever their settings.
+    /// A clean restart keeps the contents of snapshots and append-only files with any settings.
     pub(super) fn forgotten_windows(&self, forgetful: usize, nodes: usize) -> Option<String> {
         let keep = nodes.saturating_sub(forgetful);
         // A single trusted server has its own warning.

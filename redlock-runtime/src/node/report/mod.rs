@@ -1,7 +1,7 @@
-//! Reports about nodes: whether each node can be used for locks, and what may break them later.
+//! Reports about nodes: the usability of each node for locks, and the risks that may break locks later.
 //!
-//! This module has the types and their texts. It does no I/O: each kind of node describes itself, and `manager::check` asks all nodes
-//! and tries a lock at each. A node with an `error` does not count. Everything else is a risk, which a warning names.
+//! This module has the types and their texts. It does no I/O: each kind of node describes itself, and `manager::check` asks all nodes and
+//! tries a lock at each. A node with an `error` has no vote. Every other problem is a risk, which a warning names.
 
 mod capabilities;
 mod check_report;

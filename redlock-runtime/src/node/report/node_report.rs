@@ -21,10 +21,15 @@ use std::time::Duration;
 pub struct NodeReport {
     /// Address of the node: host and port, or the path of a socket. For a cluster, the first member in its URL.
     pub node: Box<str>,
-    /// Why the node does not count. The other fields may still be known.
+    /// Reason why the node has no vote. The other fields may still be known.
     ///
-    /// Reasons: the node is unreachable, a replica, or a single member of a cluster; it restarted recently; it refuses a command that
-    /// locks need; its replies come too late; or a part of a cluster is missing.
+    /// Reasons:
+    ///
+    /// - The node is unreachable, a replica, or a single member of a cluster.
+    /// - It restarted recently.
+    /// - It refuses a command that locks need.
+    /// - Its replies come too late.
+    /// - A part of a cluster is missing.
     pub error: Option<NodeError>,
     /// Shortest measured round trip. `None` if the node did not answer.
     pub round_trip: Option<Duration>,
@@ -34,11 +39,11 @@ pub struct NodeReport {
     pub run_id: Option<Box<str>>,
     /// Time since the process of the server has started.
     pub(crate) uptime: Option<Duration>,
-    /// Whether the node is a replica. A replica grants no locks.
+    /// `true` if the node is a replica. A replica grants no locks.
     pub is_replica: Option<bool>,
     /// Replicas of the node, which may replace it in a failover.
     pub replication: Option<Replication>,
-    /// Whether the server runs in cluster mode. A member serves a part of the keys, so a manager needs the URL of the cluster.
+    /// `true` if the server runs in cluster mode. A member serves a part of the keys, so a manager needs the URL of the cluster.
     pub is_cluster_member: Option<bool>,
     /// `maxmemory-policy`, if it may remove locks when memory runs out. Empty if it does not.
     pub eviction: Option<Box<str>>,
@@ -61,7 +66,7 @@ pub struct NodeReport {
     pub(crate) other_settings: Vec<OtherSettings>,
     /// Number of clients that subscribe to patterns which match the channels of locks.
     pub(crate) pattern_subscribers: u64,
-    /// Whether the user may use the key of the tried lock. If not, other keys may still be permitted.
+    /// `true` if the user may use the key of the tried lock. If not, other keys may still be permitted.
     pub(crate) may_use_name: bool,
 }
 
@@ -69,7 +74,7 @@ pub struct NodeReport {
 #[derive(Clone, Debug)]
 #[non_exhaustive]
 pub struct ClusterMember {
-    /// Report about this master. A lock is tried at one of the masters only.
+    /// Report about this master. A lock is tried only at one of the masters.
     pub report: NodeReport,
     /// Slots of the master, such as `0-5460 10923`.
     pub slots: Box<str>,
@@ -81,7 +86,7 @@ pub struct ClusterMember {
 /// Too small: warnings about clocks that are only measured badly. Too large: no warning before a step that ends leases early.
 const WRONG_CLOCK: Duration = Duration::from_secs(1);
 
-/// Error for a single member of a cluster, which serves a part of the keys only.
+/// Error for a single member of a cluster, which serves only a part of the keys.
 pub(crate) const CLUSTER_MEMBER: &str = "is a member of a cluster, which serves a part of the keys: write redis+cluster:// in place of redis://, or rediss+cluster:// in place of rediss://";
 
 impl NodeReport {
@@ -160,7 +165,7 @@ impl NodeReport {
         text(&self.refusals, Purpose::Locks, &self.trial_name).map(|text| NodeError::Unsupported(text.into()))
     }
 
-    /// Records the outcome of a tried lock. `hands_over` says whether the node wakes waiters.
+    /// Records the outcome of a tried lock. `hands_over` is `true` if the node wakes waiters.
     pub(crate) fn tried(&mut self, outcome: Outcome, hands_over: bool) {
         let Outcome { failed, failed_fenced, is_handed_over } = outcome;
         self.capabilities.locks = Some(failed.is_none());
@@ -191,14 +196,14 @@ impl NodeReport {
         warnings
     }
 
-    /// Returns the risks and missing permissions of a node that counts.
+    /// Returns the risks and missing permissions of a node with a vote.
     fn dangers(&self, deployment: &Deployment) -> Vec<String> {
         let Some(round_trip) = self.round_trip else { return Vec::new() };
         let risks = self.untried().into_iter().chain(self.missing()).chain(self.risks());
         // The in-memory node has no run id, and is never restarted.
         let persistence = self.persistence.as_ref().filter(|_| self.run_id.is_some());
         let amnesia = persistence.and_then(|persistence| deployment.amnesia(persistence));
-        // A node that does not count because of its restart has that as its error.
+        // A node without a vote because of its restart has this as its error.
         let counts = !matches!(self.error, Some(NodeError::RecentlyRestarted(_)));
         let young = self.uptime.filter(|_| counts).and_then(|uptime| deployment.restarted(uptime));
         risks.chain(deployment.nearly_too_far(round_trip)).chain(amnesia).chain(young).collect()

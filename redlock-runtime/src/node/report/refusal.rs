@@ -100,7 +100,7 @@ pub(crate) fn text(refusals: &[Refusal], purpose: Purpose, name: &str) -> Option
     (!parts.is_empty()).then(|| format!("{}: {}", purpose.without(), parts.join("; ")))
 }
 
-/// Returns the forbidden keys and the rule to grant. `is_lock` says whether the key of the lock itself is among them.
+/// Returns the forbidden keys and the rule to grant. `is_lock` is `true` if the key of the lock itself is among them.
 fn keys(purpose: Purpose, is_lock: bool, name: &str) -> String {
     if purpose == Purpose::Fencing {
         return format!("the user may not use the keys of fencing numbers: grant it `~{}`", registers(name));

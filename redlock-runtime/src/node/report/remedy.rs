@@ -1,10 +1,10 @@
-//! Remedies for a node that does not count, and whether waiting helps.
+//! Remedies for a node without a vote, and the errors that pass without one.
 
 use crate::error::NodeError;
 use std::borrow::Cow;
 use std::time::Duration;
 
-/// Returns `true` if a node with this error may count again within `patience` without any action.
+/// Returns `true` if a node with this error may vote again within `patience` without any action.
 pub(crate) fn may_pass(error: &NodeError, patience: Duration) -> bool {
     match error {
         NodeError::RecentlyRestarted(left) => *left < patience,
@@ -52,7 +52,8 @@ pub(crate) fn remedy(error: &NodeError) -> Option<Cow<'static, str>> {
     Some(remedy.into())
 }
 
-/// Returns the remedy for an error reply. Before Redis 7, the error of a script has the error code of the command somewhere in its text.
+/// Returns the remedy for an error reply. Before Redis 7, the error of a script contains the error code of the command anywhere in its
+/// text.
 fn of_refusal(answer: &str) -> Option<Cow<'static, str>> {
     const REMEDIES: [(&str, &str); 13] = [
         ("NOPERM", "grant the user what it lacks"),

@@ -21,16 +21,16 @@ impl Replication {
         let text = match min_replicas_to_write {
             _ if replicas == 0 => return None,
             Some(0) => format!(
-                "{many} attached: after a failover, locks are forgotten and a second owner gets them: use independent \
-                 masters without failover, or at least set min-replicas-to-write to 1, so that a master that is cut off \
+                "{many} attached: after a failover, locks can be lost and other callers then get them: use independent \
+                 masters without failover, or at least set min-replicas-to-write to 1, so that an isolated master \
                  soon stops granting locks"
             ),
             Some(least) => format!(
-                "{many} attached: after a failover, the latest locks are forgotten, since min-replicas-to-write {least} \
+                "{many} attached: after a failover, the latest locks can be lost, since min-replicas-to-write {least} \
                  does not wait for replicas: use independent masters without failover, or fencing"
             ),
             None => format!(
-                "{many} attached: after a failover, locks are forgotten and a second owner gets them: use independent \
+                "{many} attached: after a failover, locks can be lost and other callers then get them: use independent \
                  masters without failover"
             ),
         };

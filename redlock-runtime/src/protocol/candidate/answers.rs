@@ -1,13 +1,14 @@
-//! What the answer of one node means.
+//! Meaning of one node's answer.
 //!
-//! 1. A grant is a vote, and a lease that is counted from the send. One that was sent before a yield proves nothing.
-//! 2. A refusal takes the node out, and says when to ask again. One that a claim has overtaken says nothing: which of them
-//!    is newer is not known, and an extension finds out.
-//! 3. A node that abstains grants nothing; but it goes on with a lease that it has proven, and that has not ended.
-//! 4. An error that a command of a script raised may have come after a part of the script had written: the node is sent a release, as
-//!    after silence. Nothing of the script is executed later, so that a yield does not taint the node.
-//! 5. Silence changes nothing about a vote that was given. It may have left a footprint at the node, and a yield that
-//!    nobody has answered taints it.
+//! 1. A grant is a vote, and a lease that is counted from the send. A grant that was requested before a yield proves
+//!    nothing.
+//! 2. A refusal removes the node's vote, and sets the time of the next question. If a claim has overtaken the refusal,
+//!    it means nothing: their order is not known, and an extension finds the truth.
+//! 3. A node that abstains grants nothing. But it extends a lease that it has proven before, and that has not ended.
+//! 4. If a command inside a script fails, the script may have written before. The node is sent a release, as after
+//!    silence. Nothing of the script is executed later, so a yield does not taint the node.
+//! 5. Silence does not change an existing vote. The command may have left a footprint at the node, and an unanswered
+//!    yield taints it.
 
 use super::Phase;
 use super::footprint::Footprint;
@@ -22,8 +23,8 @@ use crate::time::clock::Instant;
 use std::time::Duration;
 
 impl Voter {
-    /// Takes in the answer to the oldest command. Whether it says that others want the lock, too. A grant proves something
-    /// only if it `counts`.
+    /// Processes the answer to the oldest command. Returns `true` if other tokens want the lock, too. A grant is a
+    /// proof only if it `counts`.
     pub(super) fn answered(&mut self, answer: Answer, phase: Phase, counts: bool, now: Instant) -> bool {
         let Some(mut sent) = self.in_flight.pop() else { return false };
         sent.is_void |= !counts;
@@ -52,7 +53,7 @@ impl Voter {
             Reply::Found { left, .. } => self.found(sent, left, phase, now),
             Reply::Kept => {
                 self.vote = if self.vote.is_granted() { self.vote } else { Vote::CLAIM };
-                // Whom it is wanted by has come since the yield was sent, and is newer.
+                // `wanted_by` was set after the yield was sent, so it is more recent than this reply.
                 self.is_beaten = false;
             }
             Reply::Queued { left, rank } => {
@@ -68,7 +69,7 @@ impl Voter {
                 self.lose(if sent.is_overtaken { Some(now) } else { expiry(left, now, self.rules) });
                 self.taken_for(left, now);
             }
-            // What the token has there it has still: the answer is about the turnstile.
+            // The reply is about the turnstile. The token keeps what it has at the node.
             Reply::NotOwner if sent.kind == Kind::Take => {
                 self.footprint = self.footprint.max(Footprint::Key);
                 if !self.vote.is_granted() {
@@ -76,11 +77,12 @@ impl Voter {
                 }
             }
             Reply::Taken | Reply::NotOwner => {
-                // Only a release takes a token out of a queue.
+                // Only a release removes a token from a queue.
                 if self.footprint != Footprint::Queue {
                     self.footprint = Footprint::None;
                 }
-                // The first try may be answered when the token has gone on to wait, and is to be asked for a place.
+                // The reply to the first try may arrive after the token has begun to wait. The node must then still be
+                // asked for a place in the queue.
                 self.lose(if *reply == Reply::NotOwner { Some(now) } else { self.recheck_at });
             }
             Reply::Released | Reply::Unfinished { .. } | Reply::Revoked { .. } | Reply::Raised => {}
@@ -99,8 +101,9 @@ impl Voter {
         self.vote = Vote::Granted { lease_end: self.vote.lease_end().map_or(end, |before| before.max(end)) };
     }
 
-    /// The node has the token, and abstains because it may have forgotten others. It has forgotten nobody of the time for
-    /// which it had proven a lease to the token, and nobody else counts on what it has granted since.
+    /// Processes the reply of a node that has the token, but abstains because it may have forgotten others. It has
+    /// granted nothing to others while its proven lease for this token lasted, and no other token relies on its later
+    /// grants.
     fn found(&mut self, sent: &InFlight, left: Duration, phase: Phase, now: Instant) {
         let is_proven = self.lease_end().is_some_and(|end| now < end) && self.rules.apply(Rule::ProvenLeasesGoOn);
         if is_proven || !self.rules.apply(Rule::FindingProvesNothing) {
@@ -110,13 +113,13 @@ impl Voter {
         }
     }
 
-    /// Somebody else has the lock at the node, or nobody has.
+    /// Records that another token, or no token, owns the lock at the node.
     fn lose(&mut self, recheck_at: Option<Instant>) {
         self.change_vote(Vote::TAKEN);
         self.recheck_at = recheck_at;
     }
 
-    /// Somebody else has the lock at the node, of whose lease so much is `left`.
+    /// Records that another token owns the lock at the node, and that its lease ends after `left`.
     pub(super) fn taken_for(&mut self, left: Option<Duration>, now: Instant) {
         self.vote = Vote::Taken { until: left.map(|left| now.after(left)) };
     }
@@ -128,8 +131,8 @@ impl Voter {
             self.is_tainted = true;
         }
         let abstains = if let NodeError::RecentlyRestarted(left) = error { Some(left) } else { None };
-        // A lease that was given stays. But a claim at a node that abstains is none; and who waits must not count on a node
-        // that cannot be asked, while another one may be free.
+        // A given lease stays valid. But a claim at a node that abstains is void. A waiting token must not count on a
+        // node that cannot be asked, because another node may be free.
         let is_open = phase == Phase::Waiting && abstains.is_none() && self.rules.apply(Rule::SilentVotesAreOpen);
         if self.vote == Vote::Open || is_open || (abstains.is_some() && self.vote.lease_end().is_none()) {
             self.vote = Vote::Failed;
@@ -138,20 +141,20 @@ impl Voter {
         if is_unknown || is_in_part || abstains.is_some() {
             self.footprint = self.footprint.max(Footprint::of(sent.kind));
         }
-        // A holder asks again with its next renewal, or when there is a new connection: that may have come before this, and
-        // then it is what the question was set for.
+        // A holder asks again with its next renewal or with a new connection. If the new connection came before this
+        // failure, `recheck_at` is already set for it.
         let pause = abstains.or((phase != Phase::Holding).then_some(AFTER_FAILURE));
         self.recheck_at = pause.map_or(self.recheck_at, |pause| Some(now.after(pause)));
         self.remarks.set_failure(Some(error));
     }
 }
 
-/// When the key of a holder, of whose lease so much is `left`, has expired for certain.
+/// Returns the time at which the key of a holder, whose lease ends after `left`, has certainly expired.
 fn expiry(left: Option<Duration>, now: Instant, rules: Rules) -> Option<Instant> {
     left.filter(|_| rules.apply(Rule::TtlTimer)).map(|left| now.after(left + EXPIRY_MARGIN))
 }
 
-/// Whether an answer says that others want the lock, too.
+/// Returns `true` if a reply shows that other tokens want the lock, too.
 const fn is_contended(reply: &Reply) -> bool {
     match reply {
         Reply::Granted { smaller, .. } => *smaller,

@@ -1,22 +1,23 @@
-//! What this client counts, the client of the exhaustive model counts, too.
+//! Conformance of this client with the client of the exhaustive model.
 //!
-//! The model (`tests/model`) searches what follows from its client. Both are driven here through every sequence of events
-//! up to a depth: answers to the oldest command, wake-ups, and connections that break and come back. The candidate sends
-//! what the model's client sends. After every event:
+//! The model (`tests/model`) explores the behavior of another client. These tests drive both clients through every
+//! sequence of events up to a depth. The events are answers to the oldest command, wake-ups, and connections that break
+//! and come back. The candidate sends the commands of the model's client. After every event:
 //!
-//! 1. a lease that the candidate counts, the model counts; so whenever the candidate has won, the model holds;
-//! 2. while they wait or hold, the votes are the same, and always the nodes that are tainted;
-//! 3. what the model's client sends, the candidate wanted to send.
+//! 1. Every lease that the candidate counts, the model counts as well. So whenever the candidate has won, the model
+//!    holds.
+//! 2. While both wait or hold, their votes are equal. Their tainted nodes are always equal.
+//! 3. Every command that the model's client sends is a command that the candidate wanted to send.
 //!
-//! Five differences are known. The first makes it yield to a holder that the model has forgotten; the others make it the
-//! stricter one or the later one:
+//! Five differences are known. In the first, the candidate yields to a holder that the model has forgotten; in the
+//! others, it is stricter or later:
 //!
-//! - it remembers by whom a node is wanted until it has the vote of that node;
-//! - it sends nothing behind a yield that is unanswered, where the model may yield once more: not followed further;
-//! - it drops the lease of a node together with the vote when a waiter's connection is new, which the model keeps: a state
-//!   that the model holds by this alone is not followed further;
-//! - it asks nothing of a node whose connection is new while it waits and has enough votes;
-//! - it takes a claim for newer than a negative answer that comes after it, which is why no such answer is given here.
+//! - It remembers which holder wants a node until it has the vote of that node.
+//! - It sends nothing behind an unanswered yield, but the model may yield again. Such states are not followed.
+//! - If the connection of a waiter is new, it drops the lease of the node together with the vote, but the model keeps
+//!   it. A state that the model holds only because of this lease is not followed.
+//! - If it waits and has enough votes, it asks nothing of a node whose connection is new.
+//! - It regards a claim as newer than a negative answer that arrives later, so these tests never give such an answer.
 
 use super::voter::Voter;
 use super::{Candidate, LeaseTerms, Phase};
@@ -34,20 +35,20 @@ use std::time::Duration;
 const TTL: Duration = Duration::from_secs(10);
 const LONG: Duration = Duration::from_secs(5);
 
-/// Something that happens to a client at one node.
+/// Event of a client at one node.
 #[derive(Clone, Copy, Debug)]
 enum Event {
     Answer(model::Reply),
     Granted,
-    /// The same, as a claim that is proven.
+    /// Claim that is proven.
     Proven,
-    /// A smaller token waits.
+    /// Smaller token waits.
     Contended,
-    /// A token waits that holds the lock elsewhere, and is larger.
+    /// Larger token waits, which holds the lock elsewhere.
     Wanted,
-    /// A holder asks for the vote that it lacks.
+    /// Holder asks for its missing vote.
     WinBack,
-    /// The connection breaks, and there is a new one.
+    /// Connection breaks, and is replaced.
     NewConnection,
 }
 
@@ -58,9 +59,9 @@ struct Pair {
     candidate: Candidate,
     nodes: usize,
     epochs: Vec<u64>,
-    /// How many connections may still break.
+    /// Number of connections that may still break.
     cuts: usize,
-    /// At which nodes a claim came before an answer that is still to come.
+    /// Nodes at which a claim arrived before an outstanding answer.
     overtaken: Vec<bool>,
 }
 
@@ -69,7 +70,7 @@ fn now() -> Instant {
 }
 
 impl Pair {
-    /// Both clients, of which the candidate follows the `rules`.
+    /// Creates both clients; the candidate follows the `rules`.
     fn new(nodes: usize, cuts: usize, rules: Rules) -> Self {
         let (node_timeout, quorum) = (TTL / 50, Quorum::of(nodes, 0));
         let terms = LeaseTerms { ttl: TTL, drift_factor: 0.01, node_timeout, quorum, rules };
@@ -114,14 +115,14 @@ impl Pair {
         events
     }
 
-    /// Whether a holder lacks the vote of `node`, and no answer is to come from there.
+    /// Returns `true` if a holder lacks the vote of `node`, and no answer of the node is outstanding.
     fn may_win_back(&self, node: usize) -> bool {
         let known = self.model.known(node);
         let is_idle = self.model.unanswered(node).is_empty() && !self.voter(node).is_awaited();
         self.model.phase() == model::Phase::Hold && !known.vote && !known.tainted && is_idle
     }
 
-    /// Both take `event` in. Whether the two are to be followed further.
+    /// Applies `event` to both clients. Returns `true` if the pair should be followed further.
     fn step(&mut self, node: usize, event: Event) -> bool {
         let before: Vec<_> = (0..self.nodes).map(|node| self.model.unanswered(node)).collect();
         let phase = self.model.phase();
@@ -154,7 +155,7 @@ impl Pair {
             }
             Event::WinBack => {
                 self.model.win_back(node);
-                // With its next renewal.
+                // The candidate asks with its next renewal.
                 self.candidate.connected(node, now());
             }
             Event::NewConnection => {
@@ -175,7 +176,7 @@ impl Pair {
             return self.is_followed();
         }
         let is_new = matches!(event, Event::NewConnection);
-        // Before it holds: the extensions of claims go out while it waits.
+        // Before the candidate holds the lock: it sends the extensions of claims while it waits.
         let is_same = self.send_the_same(node, &before, answered, is_new);
         self.follow_to_hold(phase);
         is_same && self.is_followed()
@@ -194,8 +195,8 @@ impl Pair {
         }
     }
 
-    /// The candidate sends what the model has sent. Only at `node`, so many commands were `answered`. `false` when it would
-    /// not, because the answer to a yield is still to come.
+    /// Makes the candidate send the commands of the model. Only at `node`, `answered` commands were answered. Returns
+    /// `false` if the candidate would not send them, because the answer to a yield is outstanding.
     fn send_the_same(&mut self, node: usize, before: &[Vec<model::Command>], answered: usize, is_new: bool) -> bool {
         for (index, before) in before.iter().enumerate() {
             let known = before.len() - if index == node { answered } else { 0 };
@@ -206,7 +207,7 @@ impl Pair {
                 }
                 let has_enough = self.candidate.phase() == Phase::Waiting && self.candidate.has_votes(now());
                 if !(is_new && has_enough) {
-                    // To the model, a renewal is an extension.
+                    // The model has no renewals apart from extensions.
                     let wants = match self.candidate.wants(index, now()) {
                         Some(Verb::Renew { ttl }) => Some(Verb::Extend { ttl }),
                         wants => wants,
@@ -230,7 +231,7 @@ impl Pair {
         let (is_won, phase) = (self.candidate.is_won(now()), self.model.phase());
         assert!(!is_won || phase == Hold, "the candidate has won, and the model has not: {self}");
         if !matches!(phase, Fast | Wait | Hold) {
-            // It has left, and remembers nothing.
+            // The client has ended, and its state does not matter.
             return false;
         }
         for node in 0..self.nodes {
@@ -257,10 +258,10 @@ impl std::fmt::Display for Pair {
     }
 }
 
-/// The model's number of a token that is larger than that of the client.
+/// Model's number of a token that is larger than that of the client.
 const LARGER: u8 = 2;
 
-/// The same token in the code. The candidate knows its own by its phase only.
+/// Corresponding token in the code. The candidate knows its own token only by its phase.
 fn larger() -> OwnerToken {
     OwnerToken::parse("00000000-0002-7000-8000-000000000000@00000000000000000000002").unwrap()
 }
@@ -294,7 +295,7 @@ fn reply(command: model::Command, reply: model::Reply) -> Reply {
     }
 }
 
-/// Follows both through every sequence of events up to `depth`; returns how many pairs of states there are.
+/// Drives both through every sequence of events up to `depth`. Returns the number of pairs of states.
 fn follow(start: Pair, depth: usize) -> usize {
     let (mut seen, mut frontier) = (HashSet::new(), vec![start]);
     for _ in 0..depth {
@@ -316,7 +317,7 @@ fn follow(start: Pair, depth: usize) -> usize {
     seen.len()
 }
 
-/// All that is followed, with a candidate that keeps the `rules`.
+/// Runs all scenarios with a candidate that follows the `rules`.
 fn follow_all(rules: Rules) -> usize {
     let bounds = [(1, 2, 12), (2, 1, 7), (3, 0, 6), (3, 1, 5)];
     let starts = bounds.into_iter().flat_map(|(nodes, cuts, depth)| {

@@ -1,11 +1,13 @@
-//! The end of a token: what every node is told last, and why a lock was lost.
+//! End of a token: the last command to every node, and the reason of a loss.
 //!
-//! 1. The phase becomes [`Phase::Ended`]; from here on nothing counts, and it happens once.
-//! 2. The answers that are here are taken in: they say which nodes may know the token.
-//! 3. Every node that may know it, by what it has answered and by what it has not, is sent its last command: a release, or
-//!    an extension where a least hold is not over. It follows all other commands about the token on the same connection.
-//! 4. What is still to come from these nodes is of no use, and must be dropped *before* the last command is sent: a script
-//!    that a server had lost is sent again for as long as somebody waits for its answer, and would be executed after it.
+//! 1. The phase becomes [`Phase::Ended`]. This happens once, and from here on nothing counts.
+//! 2. The answers that have arrived are processed, to learn which nodes may know the token.
+//! 3. Every node that may know the token, by its answers or by missing answers, is sent a last command. This is a
+//!    release, or an extension while a `min_hold` is not over. It follows all other commands about the token on the
+//!    same connection.
+//! 4. Outstanding answers of these nodes are useless, and must be discarded *before* the last command is sent. If a
+//!    server has lost its scripts, a command is sent again as long as a caller waits for its answer, and would be
+//!    executed after the last command.
 
 use super::voter::Voter;
 use super::{Candidate, Phase};
@@ -17,36 +19,37 @@ use crate::time::clock::Instant;
 use std::mem;
 use std::time::Duration;
 
-/// Why a lock is not held any more.
+/// Reason that a lock is not held any longer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Loss {
-    /// It was given back.
+    /// Lock was released.
     Released,
-    /// It was held for as long as it may be.
+    /// Lock was held for its `max_hold`.
     MaxHold,
-    /// The nodes say that it is not ours.
+    /// Nodes report that the token does not own the lock.
     Taken,
-    /// So they say, and somebody has said that he breaks it.
+    /// Nodes report that the token does not own the lock, and a break was announced.
     Revoked,
-    /// It could not be renewed in time.
+    /// Lock could not be renewed in time.
     NotRenewed,
-    /// It was not to be renewed.
+    /// Lock without renewal has expired.
     Expired,
 }
 
 impl Candidate {
-    /// The token ends. `false` when it had ended before, and nothing is left to do.
+    /// Ends the token. Returns `false` if it had ended before, and nothing is left to do.
     pub(crate) fn end(&mut self) -> bool {
         mem::replace(&mut self.phase, Phase::Ended) != Phase::Ended
     }
 
-    /// For how much longer the key must stay taken after the end, in whole milliseconds.
+    /// Returns the time for which the key must stay taken after the end, in whole milliseconds.
     pub(crate) fn kept_for(&self, now: Instant) -> Option<Duration> {
         let rest = self.hold_period.rest(now).filter(|_| self.terms.applies(Rule::WindowsAreKept));
         rest.map(lease::whole_millis)
     }
 
-    /// Tells every node that may know the token of its end, after [`end`](Self::end) and the answers that were here.
+    /// Sends the last command to every node that may know the token, after [`end`](Self::end) and after the arrived
+    /// answers were processed.
     pub(crate) fn last_commands(&mut self, now: Instant, mut send: impl FnMut(usize, LastCommand)) {
         let (kept_for, release, is_contended) = (self.kept_for(now), self.release(now), self.is_contended());
         for (index, voter) in self.voters.iter_mut().enumerate() {
@@ -61,26 +64,26 @@ impl Candidate {
         }
     }
 
-    /// Whether a command about the token may still be executed behind its last one, as it was cut off.
+    /// Returns `true` if a command about the token was cut off and may be executed behind its last one.
     pub(crate) fn was_cut(&self) -> bool {
         self.terms.applies(Rule::WhoWasCutListens) && self.voters.iter().any(|voter| voter.was_cut)
     }
 
-    /// Leaves the lock with the nodes that have it, for whoever puts another token in the place of this one. Elsewhere the
-    /// token leaves the queue, and is given back should it still arrive.
+    /// Leaves the lock at the nodes that have it, for a later token that takes its place. At other nodes, the token
+    /// leaves the queue, and is released if a command still arrives.
     pub(crate) fn detach(&mut self, now: Instant, leave: impl FnMut(usize, LastCommand)) {
         self.phase = Phase::Ended;
         self.leave_where(now, |voter| !voter.vote.is_granted(), leave);
     }
 
-    /// For how long nodes may have a token that was detached: one ttl, or two, because an extension may still be on its way
-    /// and be executed when the first one is nearly over.
+    /// Returns the time for which nodes may have a detached token: two `ttl`. An extension may still be on its way and
+    /// be executed when the first `ttl` is nearly over.
     pub(crate) fn detached_for(&self) -> Duration {
         let longest = 2 * self.terms.ttl;
         longest + lease::drift(longest, self.terms.drift_factor)
     }
 
-    /// Gives back what the nodes may have of the token that are `unwanted`.
+    /// Releases the token at the `unwanted` nodes that may know it.
     pub(super) fn leave_where(
         &mut self,
         now: Instant,
@@ -101,7 +104,7 @@ impl Candidate {
         LastCommand { is_heard_about, ..LastCommand::release(self.terms.claim(), self.terms.ttl, now) }
     }
 
-    /// Why the present call has lost the lock.
+    /// Returns the reason that the present call has lost the lock.
     pub(crate) fn loss(&self, now: Instant) -> Loss {
         let is_proven = self.held_until().is_some_and(|end| now < end);
         if self.phase == Phase::Ended {
@@ -109,7 +112,7 @@ impl Candidate {
         } else if self.hold_period.is_used_up(now) {
             Loss::MaxHold
         } else if is_proven || self.is_taken() || self.is_broken() {
-            // What was proven can only be over because the nodes say so.
+            // A proven lock can only be over because the nodes report that.
             if self.is_revoked() { Loss::Revoked } else { Loss::Taken }
         } else if self.hold_period.renews() {
             Loss::NotRenewed
@@ -118,18 +121,18 @@ impl Candidate {
         }
     }
 
-    /// Whether so many nodes say that the lock is not ours that it cannot be.
+    /// Returns `true` if too many nodes report another owner for the token to own the lock.
     pub(super) fn is_taken(&self) -> bool {
         self.verdict() == Verdict::Contended
     }
 
-    /// Whether somebody says that he breaks the lock, and a node that the lock is not ours. It need not be so many nodes as for
-    /// [`is_taken`](Self::is_taken): a lock that stood on just enough votes is lost with the first of them.
+    /// Returns `true` if a break was announced, and at least one node reports another owner. Fewer nodes suffice than
+    /// for [`is_taken`](Self::is_taken): a lock with just enough votes is lost with the first of them.
     fn is_broken(&self) -> bool {
         self.is_revoked() && self.voters.iter().any(|voter| voter.vote.is_taken())
     }
 
-    /// The nodes that said that the lock is not ours, and know nothing of the token.
+    /// Returns the number of nodes that report another owner and know nothing of the token.
     pub(crate) fn known_taken(&self) -> usize {
         let is_taken = |voter: &&Voter| voter.vote.is_taken() && !voter.may_know();
         self.voters.iter().filter(is_taken).count()

@@ -1,4 +1,4 @@
-//! What comes in: answers, wake-ups, connections, and clock steps.
+//! Handlers of external events: answers, wake-ups, connections, and clock steps.
 
 use super::{Candidate, Phase, Said};
 use crate::lock::OwnerToken;
@@ -8,7 +8,7 @@ use crate::time::clock::Instant;
 use std::time::Duration;
 
 impl Candidate {
-    /// Node number `index` has answered the oldest command that it owes an answer to.
+    /// Processes the answer of node number `index` to its oldest unanswered command.
     pub(crate) fn answered(&mut self, index: usize, answer: Answer, now: Instant) {
         let is_holding = self.phase == Phase::Holding;
         let counts = if self.is_permit() {
@@ -36,18 +36,18 @@ impl Candidate {
         }
     }
 
-    /// Whether a node that says that the token has not all of its names may have others of them.
+    /// Returns `true` if a node that denies that the token owns all of its names may have others of them.
     fn may_have_some(&self) -> bool {
         self.has_several && self.terms.applies(Rule::PartsLeftAreReleased)
     }
 
-    /// Takes note of what the answers before have proven.
+    /// Records the proofs of the processed answers.
     pub(crate) fn note_proof(&mut self) {
         self.proven_until = self.proven_until.max(self.valid_until());
     }
 
-    /// A name of several may be free at node number `index`, which is asked for all of them at once. What it is asked for already
-    /// may have been answered before that.
+    /// Records that one of several names may be free at node number `index`, which is asked for all of them at once.
+    /// The reply to an earlier question may be older than this message.
     pub(crate) fn may_be_free(&mut self, index: usize, now: Instant) {
         let may_ask = matches!(self.phase, Phase::Waiting | Phase::Holding);
         if let Some(voter) = self.voters.get_mut(index).filter(|voter| may_ask && !voter.vote.is_granted()) {
@@ -55,28 +55,28 @@ impl Candidate {
         }
     }
 
-    /// Somebody else stands in the queue of node number `index`, before us if it is `smaller`.
+    /// Records that another token waits in the queue of node number `index`, ahead of us if it is `smaller`.
     pub(crate) fn contended(&mut self, index: usize, is_smaller: bool, now: Instant) {
         self.contended_since.get_or_insert(now);
         self.asked(index, is_smaller);
     }
 
-    /// Somebody who does not wait for the end of the body stands in the queue of node number `index`, before us if it is
-    /// `smaller`. To whoever has the lock, that is no reason to give it up.
+    /// Records a waiter in the queue of node number `index` that does not wait for the end of a body. It is ahead of us
+    /// if it is `smaller`. A holder does not give up the lock for it.
     pub(crate) fn asked(&mut self, index: usize, is_smaller: bool) {
         if let Some(voter) = self.voters.get_mut(index).filter(|_| is_smaller) {
             voter.is_beaten = true;
         }
     }
 
-    /// A body runs under the lock: who does not wait for its end gives up.
+    /// Records that a body runs under the lock. A call that does not wait for its end gives up.
     pub(crate) fn busy(&mut self) {
         if self.said == Said::Nothing {
             self.said = Said::Busy;
         }
     }
 
-    /// The token `by` holds the lock by other nodes, and waits at node number `index`.
+    /// Records that the token `by` holds the lock at other nodes, and waits at node number `index`.
     pub(crate) fn wanted(&mut self, index: usize, by: OwnerToken, now: Instant) {
         self.contended_since.get_or_insert(now);
         let yields = self.terms.applies(Rule::WaitersYieldToTheHolder) && self.phase != Phase::Holding;
@@ -85,9 +85,9 @@ impl Candidate {
         }
     }
 
-    /// Somebody says by node number `index` that he breaks the lock. That proves nothing, so that every node is asked at once. A
-    /// lock which stands goes on; but nobody keeps it any longer than it is used, because somebody wants it. Who has not begun
-    /// begins by nothing that was granted before.
+    /// Records a break message from node number `index`. It proves nothing, so every node is asked at once. A lock that
+    /// the nodes confirm stays held, but does not become idle, because it is wanted. A call whose body has not begun
+    /// ignores all earlier grants.
     pub(crate) fn revoked(&mut self, index: usize, now: Instant) {
         let has_any = self.voters.iter().any(|voter| voter.vote.is_granted() || voter.promised_until().is_some());
         let concerns = match self.phase {
@@ -102,7 +102,7 @@ impl Candidate {
         }
     }
 
-    /// What the nodes have granted is asked for anew, as node number `index` has given reason to.
+    /// Requests the granted votes again, because node number `index` has raised a doubt.
     fn doubt_votes(&mut self, index: usize, now: Instant) {
         let phase = self.phase;
         let is_asked = |at: usize| at == index || self.terms.applies(Rule::RevokedAskAll);
@@ -118,18 +118,18 @@ impl Candidate {
         }
     }
 
-    /// Whether somebody says that the lock is broken, and the nodes have yet to say whether it is.
+    /// Returns `true` if a break was announced, and the nodes have not yet confirmed or denied it.
     pub(super) fn is_in_doubt(&self, now: Instant) -> bool {
         self.is_revoked() && self.voters.iter().any(|voter| voter.is_due(now) || voter.is_extending())
     }
 
-    /// Whether somebody has said that he breaks the lock.
+    /// Returns `true` if a break of the lock was announced.
     pub(crate) fn is_revoked(&self) -> bool {
         self.said == Said::Broken
     }
 
-    /// Takes note of the connections. One that is new has lost what its node told in the meantime, so that a waiting token
-    /// asks the node anew.
+    /// Records the present connections. Messages of a node may have been lost before a new connection, so a waiting
+    /// token asks the node again.
     pub(crate) fn connections(&mut self, epochs: impl Iterator<Item = u64>, now: Instant) {
         for (voter, epoch) in self.voters.iter_mut().zip(epochs) {
             if voter.connection(epoch) && self.phase == Phase::Waiting {
@@ -138,8 +138,8 @@ impl Candidate {
         }
     }
 
-    /// There is a new connection to node number `index`, which may have lost what it was told: a holder asks soon whether
-    /// its vote still stands. Who waits looks at the [`connections`](Self::connections).
+    /// Records a new connection to node number `index`, which may have lost its data. A holder soon checks its vote
+    /// there. A waiting token examines the [`connections`](Self::connections) instead.
     pub(crate) fn connected(&mut self, index: usize, now: Instant) {
         if let Some(voter) = self.voters.get_mut(index) {
             match self.phase {
@@ -150,17 +150,19 @@ impl Candidate {
         }
     }
 
-    /// Whether a connection of node number `index` with this `epoch` is another one than before for a holder. Others look at
-    /// the [`connections`](Self::connections).
+    /// Returns `true` if a connection of node number `index` with this `epoch` is new for a holder. Returns `true` in
+    /// every other phase, because such tokens examine the [`connections`](Self::connections).
     pub(crate) fn is_served_anew(&mut self, index: usize, epoch: u64) -> bool {
         let voter = self.voters.get_mut(index).filter(|_| self.phase == Phase::Holding);
         voter.is_none_or(|voter| voter.connection(epoch))
     }
 
-    /// The clock of node number `index` went ahead by at most `step`: the leases that it gave before end so much earlier.
+    /// Records that the clock of node number `index` went ahead by at most `step`: the leases that it gave before end
+    /// earlier by `step`.
     ///
-    /// Those are the ones whose answers have come in. Those that are still to come were given after the step, because the
-    /// answers of a connection come in the order of its commands. So all answers that are here must be taken in before.
+    /// These are the leases whose answers were processed. Outstanding answers belong to leases from after the step,
+    /// because the answers of a connection arrive in the order of its commands. So all arrived answers must be
+    /// processed before this call.
     pub(crate) fn clock_stepped(&mut self, index: usize, step: Duration) {
         self.forget_roll(index);
         if let Some(voter) = self.voters.get_mut(index) {

@@ -1,42 +1,43 @@
-//! Fencing numbers: what the answers of the nodes to ballots mean, and the tokens that follow from one number.
+//! Fencing numbers: the meaning of the nodes' replies to ballots, and the tokens that belong to one number.
 //!
-//! 1. A number counts when a quorum has accepted exactly this ballot. It is larger then than all that were issued before it was
-//!    proposed, and nobody else can have it, because another quorum shares a node, which accepts only what is larger.
-//! 2. What a node has accepted counts together with its vote, and ends with it. A node that gave the lock away in between
+//! 1. A number counts if a quorum has accepted exactly this ballot. It is then larger than all numbers that were issued
+//!    before it was proposed. No other token can have it: another quorum shares a node, which accepts only larger
+//!    ballots.
+//! 2. A node's acceptance counts together with its vote, and ends with it. A node that gave the lock away in between
 //!    may have seen another holder with a larger number.
-//! 3. When nodes refuse, or have accepted ballots of different rounds, another ballot is proposed, which is larger than all that they
-//!    have named.
-//! 4. One number makes 16 384 tokens: one for each call in the process that the lock is passed to.
+//! 3. If nodes refuse, or have accepted ballots of different rounds, another ballot is proposed that is larger than their
+//!    reported numbers.
+//! 4. One number provides 16 384 tokens: one for each local call that the lock is passed to.
 //!
-//! Source: ballots are those of Lamport, "The Part-Time Parliament", 1998; nothing is voted on here but their order.
+//! Source: ballots are those of Lamport, "The Part-Time Parliament", 1998; the nodes decide only about their order.
 
 use crate::protocol::command::Number;
 use crate::protocol::fencing_token::FencingToken;
 use crate::protocol::rules::{Rule, Rules};
 
-/// What is proposed together with a command.
+/// Ballot to propose together with a command.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Fence {
-    /// A ballot that is drawn for all commands that are sent together.
+    /// New ballot, drawn for all commands that are sent together.
     New,
-    /// The number of the token: a node that comes late has to know it.
+    /// Number of the token, for a node that joins late.
     Known(u64),
 }
 
-/// What the answers of the nodes mean.
+/// Meaning of the nodes' replies.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum FencingDecision {
-    /// Too few nodes have said anything about the same number.
+    /// Too few nodes have replied about the same number.
     Missing,
-    /// A quorum has accepted this one.
+    /// A quorum has accepted this number.
     Agreed(u64),
-    /// Some have refused. A larger one may be accepted by all.
+    /// Some nodes have refused. All may accept a larger ballot.
     Refused,
     /// A quorum has accepted ballots of different rounds: answers to an earlier round came late. All may accept the next one.
     Split,
 }
 
-/// What the nodes that hold the lock for the token have said about numbers.
+/// Decides from the replies of the nodes that hold the lock for the token.
 fn decide(said: &[Number], quorum: usize, rules: Rules) -> FencingDecision {
     let accepted =
         || said.iter().filter_map(|number| if let Number::Accepted(ballot) = number { Some(*ballot) } else { None });
@@ -60,7 +61,7 @@ fn decide(said: &[Number], quorum: usize, rules: Rules) -> FencingDecision {
     if is_refused { FencingDecision::Refused } else { FencingDecision::Split }
 }
 
-/// How far one token is with its number.
+/// Progress of one token with its number.
 #[derive(Clone, Debug)]
 pub(crate) struct FencingNumber {
     stage: Stage,
@@ -69,11 +70,11 @@ pub(crate) struct FencingNumber {
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Stage {
-    /// The call that acts for the token is not fenced.
+    /// The acting call is not fenced.
     Unwanted,
     Wanted,
-    /// The nodes have agreed, and the call that comes next is number `next` of those that have the lock with it. The one that
-    /// acts for the token now may be none of them.
+    /// The nodes have agreed on `number`. The next fenced call under it gets the sequence `next`. `is_fenced` is
+    /// `false` if the acting call has none of its tokens.
     Issued {
         number: u64,
         next: u32,
@@ -86,7 +87,7 @@ impl FencingNumber {
         Self { stage: Stage::Unwanted, rules }
     }
 
-    /// Another call acts for the token. A number that the nodes have agreed on stays.
+    /// Sets if the next acting call is fenced. An agreed number stays.
     pub(crate) const fn want(&mut self, is_fenced: bool) {
         match &mut self.stage {
             Stage::Issued { is_fenced: is_present_fenced, .. } => *is_present_fenced = is_fenced,
@@ -94,17 +95,17 @@ impl FencingNumber {
         }
     }
 
-    /// The nodes have agreed.
+    /// Records that the nodes have agreed.
     pub(crate) const fn agreed(&mut self, number: u64) {
         self.stage = Stage::Issued { number, next: 0, is_fenced: true };
     }
 
-    /// Whether the nodes have still to agree on a number.
+    /// Returns `true` if the nodes still have to agree on a number.
     pub(crate) const fn is_wanted(&self) -> bool {
         matches!(self.stage, Stage::Wanted)
     }
 
-    /// What to propose to a node together with the lock.
+    /// Returns the ballot to propose to a node together with the lock.
     pub(crate) const fn fence(&self) -> Option<Fence> {
         match self.stage {
             Stage::Unwanted => None,
@@ -113,8 +114,8 @@ impl FencingNumber {
         }
     }
 
-    /// The token of the call that has the lock now; `None` before the nodes have agreed, and when one number has served
-    /// as many calls as it can.
+    /// Returns the fencing token of the present call. Returns `None` before the nodes have agreed, and after one number
+    /// has served as many calls as it can.
     pub(crate) fn next_token(&mut self) -> Option<FencingToken> {
         let Stage::Issued { number, next, .. } = &mut self.stage else { return None };
         let token = FencingToken::of_call(*number, *next)?;
@@ -122,13 +123,13 @@ impl FencingNumber {
         Some(token)
     }
 
-    /// The token that the call has which acts for the token now, if it is fenced.
+    /// Returns the fencing token that the acting call has, if it is fenced.
     pub(crate) fn present_token(&self) -> Option<FencingToken> {
         let Stage::Issued { number, next, is_fenced: true } = self.stage else { return None };
         FencingToken::of_call(number, next.checked_sub(1)?)
     }
 
-    /// Whether the next call in this process may go on with the token, as far as numbers go.
+    /// Returns `true` if the number allows the next call of this process to continue with the token.
     pub(crate) fn may_pass(&self, is_fenced: bool) -> bool {
         match self.stage {
             Stage::Issued { number, next, .. } => !is_fenced || FencingToken::of_call(number, next).is_some(),
@@ -136,7 +137,7 @@ impl FencingNumber {
         }
     }
 
-    /// What it means what the nodes that hold the lock for the token have `said`.
+    /// Decides from the replies `said` of the nodes that hold the lock for the token.
     pub(crate) fn decide(&self, said: impl Iterator<Item = Number>, quorum: usize) -> FencingDecision {
         decide(&said.collect::<Vec<_>>(), quorum, self.rules)
     }
@@ -151,7 +152,7 @@ mod tests {
 
     #[test]
     fn a_quorum_must_accept_the_same_ballot() {
-        // Negative: refused with what was accepted before.
+        // Negative: refused because of this accepted number.
         let table: [(&[i64], usize, FencingDecision); 11] = [
             (&[], 1, Missing),
             (&[5], 1, Agreed(5)),

@@ -1,15 +1,15 @@
-//! What is left of a token at a node.
+//! Traces of a token at a node.
 
 use super::in_flight::Kind;
 
-/// What a node may know of the token, by what it has answered and by what it has not: a lost reply and a cut connection
-/// count as "maybe".
+/// Possible state of the token at a node, from its answers and from missing answers. A lost reply and a cut connection
+/// mean "maybe".
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) enum Footprint {
     None,
-    /// The token as holder.
+    /// Token may be the holder.
     Key,
-    /// The token in the queue, which only a release takes it out of.
+    /// Token may be in the queue, from which only a release removes it.
     Queue,
 }
 

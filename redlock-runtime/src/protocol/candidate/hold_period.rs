@@ -1,4 +1,4 @@
-//! The time for which a token has the lock: whose it is, how long it may last, when it is renewed.
+//! Period for which a token holds the lock: its present call, its limits, and its renewals.
 
 use crate::protocol::hold_options::HoldOptions;
 use crate::protocol::local_budget::LocalBudget;
@@ -8,8 +8,8 @@ use crate::protocol::timing::{
 use crate::time::clock::Instant;
 use std::time::Duration;
 
-/// How long the pause before the next renewal is. Locks that were taken together, or held up together, come apart by one that
-/// is shorter than a third for each by chance; from then on, a whole third is enough.
+/// Length of the pause before the next renewal. One randomly shortened pause separates locks that were acquired or
+/// delayed together; after it, a whole third is enough.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Pace {
     First,
@@ -20,34 +20,34 @@ enum Pace {
 #[derive(Clone, Debug)]
 #[expect(clippy::struct_excessive_bools, reason = "each is a fact of its own")]
 pub(crate) struct HoldPeriod {
-    /// In milliseconds, as Redis counts it: there are many locks.
+    /// Lease in milliseconds, the unit of Redis; a small type, because there are many locks.
     ttl: u32,
-    /// For how long the lock may be idle after the present call, likewise.
+    /// Time for which the lock may stay idle after the present call, in milliseconds.
     linger: u32,
-    /// Whether the present call has had the lock, and not only obtained it.
+    /// Set if the present call has used the lock, not only obtained it.
     is_used: bool,
-    /// Whether the lock is shared, which the token had alone. Then no other call has it.
+    /// Set if the lock was downgraded to a shared one. No other call uses it after that.
     is_lowered: bool,
-    /// Whether the leases are started anew.
+    /// Set if the leases are renewed.
     renews: bool,
-    /// Whether others count on whole leases, because the token stands in a turnstile.
+    /// Set if other calls rely on whole leases, because the token owns a turnstile.
     is_turnstile: bool,
-    /// When the call must be done, however often the lease is renewed.
+    /// Time at which the call must be done, however often the lease is renewed.
     must_end: Option<Instant>,
-    /// Until when the key must stay taken, even when the call ends before.
+    /// Time until which the key must stay taken, even if the call ends before.
     kept_until: Option<Instant>,
-    /// Whether that is the end of a window, which may be given back.
+    /// Set if `kept_until` is the end of a window, which may be withdrawn.
     is_window: bool,
-    /// Since when whoever has the lock now has had it.
+    /// Time at which the present owner got the lock.
     since: Instant,
-    /// Since when the token has had the lock.
+    /// Time at which the token first got the lock.
     first_held: Option<Instant>,
-    /// How often it was passed on within the process while others wanted it.
+    /// Number of passes within the process while other processes wanted the lock.
     contended_passes: u32,
-    /// When the leases were last asked for.
+    /// Time at which the leases were last requested.
     renewed_at: Instant,
     pace: Pace,
-    /// A number between 0 and 1 by which the renewals of locks are spread.
+    /// Random number between 0 and 1 that spreads the renewals of locks.
     chance: f32,
 }
 
@@ -76,13 +76,13 @@ impl HoldPeriod {
         Duration::from_millis(self.ttl.into())
     }
 
-    /// The nodes have given us the lock.
+    /// Records that the nodes have given us the lock.
     pub(crate) fn hold(&mut self, now: Instant) {
         self.first_held.get_or_insert(now);
         (self.since, self.renewed_at, self.pace) = (now, now, Pace::First);
     }
 
-    /// A call has the lock from now on, with options of its own.
+    /// Gives the lock to a call, with its own options.
     pub(crate) fn begin(&mut self, options: HoldOptions, now: Instant) {
         self.set(options, now);
         self.is_used = true;
@@ -96,13 +96,13 @@ impl HoldPeriod {
         self.is_window = min_hold.is_none();
     }
 
-    /// No call has the lock from now on, until the next one begins.
+    /// Leaves the lock without a call until the next one begins.
     pub(crate) fn leave(&mut self, now: Instant) {
         self.set(HoldOptions::UNTIL_BEGUN, now);
         self.is_used = false;
     }
 
-    /// The present call wants the lock to be idle for so long after it.
+    /// Sets the time for which the present call wants the lock to stay idle after it.
     pub(crate) fn linger(&mut self, linger: Duration) {
         self.linger = millis(linger);
     }
@@ -111,17 +111,17 @@ impl HoldPeriod {
         self.linger != 0
     }
 
-    /// Each lease is asked for as a whole from now on.
+    /// Requests only whole leases from now on.
     pub(crate) const fn stand_in_turnstile(&mut self) {
         self.is_turnstile = true;
     }
 
-    /// Whether no less than a whole lease is asked for, however long the present one is needed.
+    /// Returns `true` if only whole leases are requested, however long the call needs the lock.
     pub(crate) const fn asks_for_whole_leases(&self) -> bool {
         self.renews || self.is_turnstile
     }
 
-    /// The lock is shared from now on.
+    /// Records that the lock was downgraded to a shared one.
     pub(crate) const fn lower(&mut self) {
         self.is_lowered = true;
     }
@@ -134,34 +134,35 @@ impl HoldPeriod {
         self.is_used
     }
 
-    /// Until when the lock may be idle if its call ends now; `None` when the key has to stay taken for a reason of its own.
+    /// Returns the time until which the lock may stay idle if its call ends now; `None` if the key has to stay taken
+    /// for another reason.
     pub(crate) fn idle_until(&self, now: Instant) -> Option<Instant> {
         let is_free = self.rest(now).is_none();
         let linger = Duration::from_millis(self.linger.into());
         Some(now.after(linger).min(self.first_held?.after(self.ttl()))).filter(|_| is_free)
     }
 
-    /// Whether the token has had the lock for less than one ttl in all.
+    /// Returns `true` if the token has had the lock for less than one `ttl` in total.
     pub(crate) fn is_fresh(&self, now: Instant) -> bool {
         self.first_held.is_some_and(|held| now.since(held) < self.ttl())
     }
 
-    /// Since when whoever has the lock now has had it.
+    /// Returns the time at which the present owner got the lock.
     pub(crate) const fn since(&self) -> Instant {
         self.since
     }
 
-    /// For how long the lock has been held, when it was proven until `proven`.
+    /// Returns the duration for which the lock has been held, if it was proven until `proven`.
     pub(crate) fn held_for(&self, proven: Instant, now: Instant) -> Duration {
         proven.min(now).since(self.since)
     }
 
-    /// What the call may count on, when the nodes hold the lock for it until `valid_until`.
+    /// Returns the end that the call can rely on, if the nodes hold the lock for it until `valid_until`.
     pub(crate) fn capped(&self, valid_until: Instant) -> Instant {
         self.must_end.map_or(valid_until, |end| end.min(valid_until))
     }
 
-    /// Whether the call has used up the time that it may have.
+    /// Returns `true` if the call has used up its time.
     pub(crate) fn is_used_up(&self, now: Instant) -> bool {
         self.must_end.is_some_and(|end| end <= now)
     }
@@ -170,23 +171,23 @@ impl HoldPeriod {
         self.renews
     }
 
-    /// When the leases should be asked for again: after a third of what was left of them the last time.
+    /// Returns the time of the next renewal: after a third of the lease time that was left at the last one.
     pub(crate) fn renewal_due(&self, valid_until: Instant) -> Option<Instant> {
         self.is_needed(valid_until).then(|| self.third_of(valid_until))
     }
 
-    /// When they should be, if they last until `valid_until`, are asked for at `now`, and all that are granted last until
-    /// `expected`.
+    /// Returns the time of the renewal after one at `now`, if the leases last until `valid_until`, and all granted
+    /// leases will last until `expected`.
     pub(crate) fn next_renewal(&self, now: Instant, valid_until: Instant, expected: Instant) -> Option<Instant> {
         self.is_needed(expected).then(|| self.third_after(now, expected, self.pace_after(now, valid_until)))
     }
 
-    /// Whether leases that last until `valid_until` are to be started anew.
+    /// Returns `true` if leases that last until `valid_until` must be renewed.
     fn is_needed(&self, valid_until: Instant) -> bool {
         self.renews && self.must_end.is_none_or(|end| valid_until < end)
     }
 
-    /// When a third is over of what was left of the leases the last time that all nodes were asked.
+    /// Returns the time at which a third is over of the lease time that was left when all nodes were last asked.
     pub(crate) fn third_of(&self, valid_until: Instant) -> Instant {
         self.third_after(self.renewed_at, valid_until, self.pace)
     }
@@ -202,45 +203,45 @@ impl HoldPeriod {
         asked.after(pause.max(self.ttl() / MOST_RENEWALS_PER_TTL).max(CLOSEST_RENEWALS))
     }
 
-    /// What comes after a renewal at `now` of leases that last until `valid_until`.
+    /// Returns the pace after a renewal at `now` of leases that last until `valid_until`.
     fn pace_after(&self, now: Instant, valid_until: Instant) -> Pace {
         let is_held_up = now >= self.third_of(valid_until).after(self.ttl() / HELD_UP_PER_TTL);
         match self.pace {
             Pace::First => Pace::Spreading,
             Pace::Even if is_held_up => Pace::Spreading,
-            // Not twice in a row: who is always late must not ask more often for that.
+            // Not twice in a row: a process that is always late must not ask more often because of that.
             Pace::Even | Pace::Spreading => Pace::Even,
         }
     }
 
-    /// The leases, which last until `valid_until`, are asked for anew at `now`.
+    /// Records a renewal at `now` of leases that last until `valid_until`.
     pub(crate) fn renewed(&mut self, now: Instant, valid_until: Instant) {
         (self.pace, self.renewed_at) = (self.pace_after(now, valid_until), now);
     }
 
-    /// How much longer the key must stay taken when the call ends now.
+    /// Returns the rest of the time for which the key must stay taken if the call ends now.
     pub(crate) fn rest(&self, now: Instant) -> Option<Duration> {
         self.kept_until.map(|end| end.since(now)).filter(|rest| !rest.is_zero())
     }
 
-    /// The key must stay taken until `end` at least.
+    /// Keeps the key taken until `end` at least.
     pub(crate) fn keep_until(&mut self, end: Instant) {
         if self.kept_until.is_none_or(|kept| kept < end) {
             (self.kept_until, self.is_window) = (Some(end), false);
         }
     }
 
-    /// The key of a window is free again when the call ends.
+    /// Frees the key of a window when the call ends.
     pub(crate) const fn reopen_window(&mut self) {
         if self.is_window {
             self.kept_until = None;
         }
     }
 
-    /// Whether the next call in this process may go on with the token, and if so, counts it.
+    /// Returns `true` if the next call in this process may take over the token, and counts that pass.
     ///
-    /// A lock is passed on for one ttl in all, and only for a while once others wait for it: they would otherwise wait
-    /// for ever should they not be heard of.
+    /// A lock is passed on for one `ttl` in total, and only for a while once other processes are known to wait. If
+    /// notifications were lost, these processes would otherwise wait forever.
     pub(crate) fn pass(&mut self, now: Instant, contended_since: Option<Instant>, budget: LocalBudget) -> bool {
         let passes = self.goes_first(now, contended_since, budget);
         if passes {
@@ -249,7 +250,7 @@ impl HoldPeriod {
         passes
     }
 
-    /// Whether one more call of this process may have the lock before those who wait elsewhere, and if so, counts it.
+    /// Returns `true` if one more call of this process may precede waiters elsewhere, and counts it.
     pub(crate) fn goes_first(&mut self, now: Instant, contended_since: Option<Instant>, budget: LocalBudget) -> bool {
         let is_within_budget =
             contended_since.is_none_or(|since| budget.allows(self.contended_passes, now.since(since)));
@@ -258,13 +259,13 @@ impl HoldPeriod {
         is_allowed
     }
 
-    /// Those who have the lock must be done by `end`, if by any time.
+    /// Sets the time by which the present users of the lock must be done, if there is one.
     pub(crate) const fn end_by(&mut self, end: Option<Instant>) {
         self.must_end = end;
     }
 }
 
-/// Whole milliseconds, and one more for a part of one. No `ttl` and no wait is too long for it.
+/// Rounds up to whole milliseconds. No `ttl` and no wait is too long for the result.
 fn millis(duration: Duration) -> u32 {
     u32::try_from(duration.as_micros().div_ceil(1000)).unwrap_or(u32::MAX)
 }
@@ -300,7 +301,7 @@ mod tests {
     fn renewals_come_apart_once_and_again_when_they_were_held_up() {
         let mut period = HoldPeriod { chance: 0.5, ..period(TTL, RENEWED) };
         let mut renewed_at = at(0);
-        // By how many milliseconds it is late, and after how many the next one is due.
+        // Delay of the renewal in milliseconds, and pause before the next one.
         for (late, pause) in [(0, 9500), (0, 6667), (937, 10_000), (938, 10_000), (938, 6667), (0, 10_000)] {
             let end = renewed_at.after(TTL);
             let due = period.renewal_due(end).expect("it is needed");

@@ -1,18 +1,19 @@
-//! Whether a lock stays held without a call, *idle*, for the next call of the process; and whether that one may have it.
+//! Decides if a lock stays held without a call, *idle*, for the next call of the process, and if that call may reuse
+//! it.
 //!
-//! It is passing on ([`passing`](super::passing)) to a call that has yet to come, and for the nodes a holder that takes its
-//! time. So a lock becomes idle only if it could be passed on as it is:
+//! Idling is passing on ([`passing`](super::passing)) to a future call. For the nodes, it is a holder that takes its
+//! time. So a lock becomes idle only if it could be passed on unchanged:
 //!
-//! 1. A call really had it, and wants it to linger. What a call has obtained and not used is given back, because a call that
-//!    was dropped leaves nothing behind.
-//! 2. Nobody elsewhere waits for it, as far as is known: they could not be told apart from those who come while it is idle,
-//!    and hear of.
-//! 3. It stays idle for its time, and no longer than the next call could go on with it: a quarter of the `ttl` before the
-//!    lease ends, and for one `ttl` in all. Nothing is renewed meanwhile.
+//! 1. A call has really used the lock, and wants it to linger. A lock that was acquired but not used is released,
+//!    because a dropped call leaves nothing behind.
+//! 2. No other process is known to wait for it. Otherwise, new waiters, which must be noticed while the lock is idle,
+//!    could not be told apart from the old ones.
+//! 3. It stays idle for its time, but never longer than the next call could use it: until a quarter of the `ttl` before
+//!    the lease ends, and for one `ttl` in total. It is not renewed meanwhile.
 //!
-//! Whatever was true then is looked at again when a call comes: others may want the lock by now, and the clock of a server
-//! may have been set forward. That saves a round trip and is no rule: whoever has the lock next looks at the lease once more,
-//! as with every lock that is passed on.
+//! All of this is checked again when a call arrives: other processes may want the lock now, and the clock of a server
+//! may have been set forward. This check saves a round trip and is not needed for safety. The next holder examines the
+//! lease again, just like that of every lock that is passed on.
 
 use super::{Candidate, Phase, Wanted};
 use crate::protocol::rules::Rule;
@@ -20,8 +21,8 @@ use crate::protocol::timing::PASSABLE_PER_TTL;
 use crate::time::clock::Instant;
 
 impl Candidate {
-    /// Leaves the lock without a call. Until when it may stay so; `None` when it is to be given back, and nothing has
-    /// changed.
+    /// Leaves the lock idle. Returns the time until which it may stay idle. Returns `None` if it must be released, and
+    /// nothing has changed.
     pub(crate) fn keep(&mut self, now: Instant) -> Option<Instant> {
         let is_wanted = self.is_contended() && self.terms.applies(Rule::WantedIsNotKept);
         if self.phase != Phase::Holding || is_wanted || self.is_lowered() {
@@ -36,16 +37,17 @@ impl Candidate {
         })
     }
 
-    /// Whether a call has the lock and has begun with it: who does not wait for its end may be told so.
+    /// Returns `true` if a call has the lock and has begun its body. A call that does not wait for its end may be told
+    /// that.
     pub(crate) fn has_body(&self) -> bool {
         self.phase == Phase::Holding && self.hold_period.is_used()
     }
 
-    /// Gives an idle lock to the next call, which has `wanted` it, if that can have it as it is.
+    /// Gives an idle lock to the next call, which has `wanted` it, if that call can use it unchanged.
     pub(crate) fn retake(&mut self, wanted: Wanted, now: Instant) -> bool {
         let fits =
             self.phase == Phase::Holding && wanted.ttl == self.terms.ttl && self.fencing.may_pass(wanted.is_fenced);
-        // A node to which there is a new connection would be asked now, were the lock not idle.
+        // If the lock were not idle, a node with a new connection would be asked now.
         let is_doubted = self.voters.iter().any(|voter| voter.recheck_at.is_some_and(|at| at <= now));
         fits && !is_doubted
             && !self.is_contended()

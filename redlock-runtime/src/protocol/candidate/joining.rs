@@ -1,18 +1,18 @@
-//! Whether a call that shares a lock joins another call of its process: with the same token, and without a command.
+//! Decides if a call for a shared lock joins another call of its process: with the same token, and without a command.
 //!
-//! It does when all of this is true. Otherwise it takes a token of its own, and asks the nodes as any other process does.
+//! It joins if all of this is true. Otherwise, it takes its own token and asks the nodes, like any other process.
 //!
-//! 1. It wants the lock for the same `ttl`, and nothing that is a matter of the token alone: no number, and no key that stays
-//!    taken after it.
-//! 2. The token has the lock and can prove it, and nobody says that he breaks it. Enough of the lease is left for a whole
-//!    body; or the extension of what was handed over is on its way, as it is for the call that came first.
-//! 3. The token has had the lock for less than one `ttl` in all, however many calls have joined: should every notice of a
-//!    waiter be lost, a writer waits no longer than that, and one body more.
-//! 4. Nobody elsewhere waits to have the lock alone, as far as is known; or it is known for so short a time, and so few calls
-//!    have joined since then, that the [`LocalBudget`] is not used up. So a writer comes in when the bodies have ended that
-//!    run by then.
+//! 1. The call wants the lock for the same `ttl`. It wants neither a fencing number nor a key that stays taken after
+//!    it, because these depend on a single call.
+//! 2. The token owns the lock and can prove it, and no break was announced. Enough of the lease is left for a whole
+//!    body, or the extension of its claims is on its way.
+//! 3. The token has had the lock for less than one `ttl` in total, however many calls have joined. Even if every
+//!    notification of a waiter is lost, a writer waits no longer than that, plus one body.
+//! 4. No writer elsewhere is known to wait. Or one is known to wait, and the [`LocalBudget`] for its waiting time and
+//!    the number of joined calls is not used up. So a writer enters after the bodies that run at that time.
 //!
-//! That nobody in this process waits to have it alone is seen to where the lines are. The limits are those of a lock that is passed on ([`passing`](super::passing)).
+//! The local queues make sure that no writer of this process waits. The limits equal the limits of a lock that is
+//! passed on ([`passing`](super::passing)).
 
 use super::{Candidate, Phase, Wanted};
 use crate::protocol::local_budget::LocalBudget;
@@ -20,8 +20,8 @@ use crate::protocol::rules::Rule;
 use crate::time::clock::Instant;
 
 impl Candidate {
-    /// Whether one more call, which has `wanted` the lock, may have it together with those that have the token. If so, it is
-    /// counted.
+    /// Tries to add one more call, which has `wanted` the lock, to the present users of the token. On success, returns
+    /// `true` and counts the call.
     pub(crate) fn join(&mut self, wanted: Wanted, budget: LocalBudget, now: Instant) -> bool {
         let fits = wanted.ttl == self.terms.ttl && !wanted.is_fenced && !wanted.is_kept;
         fits && self.phase == Phase::Holding
@@ -35,7 +35,7 @@ impl Candidate {
         lasts && self.is_held(now) && !self.is_in_doubt(now)
     }
 
-    /// Those who have the lock together need it until `end` at the latest, or for as long as they run.
+    /// Sets the time until which the users of the lock need it, or `None` if they need it until they end.
     pub(crate) const fn end_by(&mut self, end: Option<Instant>) {
         self.hold_period.end_by(end);
     }

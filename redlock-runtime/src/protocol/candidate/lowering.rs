@@ -1,28 +1,29 @@
-//! Sharing a lock from now on that the token had alone.
+//! Downgrade of an exclusive lock to a shared one.
 //!
-//! 1. The call has it as one of several *before* the first node is told: until then, nobody shares it with the call.
-//! 2. Every node that has voted is told by an extension, which names the new mode as all further commands do. A node that
-//!    cannot be told now keeps the lock for the token alone until it can, which is the stricter of both.
-//! 3. The leases are what they were: nothing that was proven ends by it.
-//! 4. The token is passed on to nobody and does not linger: who comes next in the process wants the lock alone, and waits for
-//!    those who share it.
+//! 1. The call becomes a reader *before* the first node is informed. Until the nodes know, no other call shares the
+//!    lock with it.
+//! 2. Every node that has voted is informed by an extension in the new mode, and all further commands use that mode. A
+//!    node that cannot be informed now keeps the lock exclusive until it can be, which is stricter.
+//! 3. The leases are unchanged: every proof stays valid.
+//! 4. The token is not passed on and does not linger. The next call of the process wants the lock exclusively, and
+//!    waits for the readers.
 
 use super::Candidate;
 use super::next::Outgoing;
 use crate::time::clock::Instant;
 
 impl Candidate {
-    /// The lock is shared from now on.
+    /// Makes the lock shared from now on.
     pub(crate) const fn lower(&mut self) {
         self.hold_period.lower();
     }
 
-    /// Whether others may share the lock that the token had alone.
+    /// Returns `true` if the token has downgraded its exclusive lock.
     pub(crate) const fn is_lowered(&self) -> bool {
         self.hold_period.is_lowered()
     }
 
-    /// Tells every node that the lock is shared: at once, or as soon as it can be.
+    /// Informs every node that the lock is shared: at once, or as soon as possible.
     pub(crate) fn tell_lowered(&mut self, now: Instant, mut send: impl FnMut(Outgoing)) {
         if !self.is_held(now) {
             return;

@@ -1,15 +1,17 @@
-//! What to ask the nodes next, and when.
+//! Next commands to the nodes, and their times.
 //!
-//! A waiting candidate wants of one node, first match first:
+//! For each node, the first matching line tells which command a waiting candidate wants to send:
 //!
-//! 1. *Enough votes are ours*: an extension of each vote that is a claim, or a lease that is as good as over. It confirms
-//!    the votes. Nothing else is asked then, and nothing is yielded.
-//! 2. *A smaller token waits at a node that is ours*, or one that holds the lock elsewhere: a yield, at once and without
-//!    waiting for other nodes, because everybody else may wait for it. To a holder, it names it.
-//! 3. *The time to ask again has come*: its place in the queue, and with it the lock if that is free.
+//! 1. *Enough votes are ours*: an extension of each vote that is a claim, or a lease that is nearly over. It confirms
+//!    the votes. No other command is sent in this state, and no node is yielded.
+//! 2. *A token with precedence waits at our node*, because it is smaller or holds the lock elsewhere: a yield. It is
+//!    sent at once and without waiting for other nodes, because all others may wait for it. A yield to a holder names
+//!    that holder.
+//! 3. *The time for the next question has come*: an acquisition, which asks for a place in the queue, or for the lock
+//!    if it is free.
 //!
-//! A holder extends claims that came late, asks for what it lacks ([`winning_back`](super::winning_back)), and yields
-//! nothing. No other phase asks for anything.
+//! A holder extends claims that arrived late, asks for missing votes ([`winning_back`](super::winning_back)), and never
+//! yields. In other phases, no command is sent.
 
 use super::fencing_number::Fence;
 use super::in_flight::InFlight;
@@ -25,18 +27,18 @@ use crate::protocol::timing::{LISTENING_PAUSE, POLL};
 use crate::time::clock::Instant;
 use std::time::Duration;
 
-/// A command that goes out to node number `index`.
+/// Command that is sent to node number `index`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Outgoing {
     pub(crate) index: usize,
     pub(crate) verb: Verb,
     pub(crate) fence: Option<Fence>,
-    /// The token that a yield names.
+    /// Token that a yield names.
     pub(crate) other: Option<OwnerToken>,
 }
 
 impl Candidate {
-    /// Asks node number `index`.
+    /// Sends a command to node number `index`.
     pub(super) fn ask(
         &mut self,
         index: usize,
@@ -56,7 +58,7 @@ impl Candidate {
         }
     }
 
-    /// Asks every node that takes more commands. `now` must be before the first send.
+    /// Sends a command to every node that accepts further commands. `now` must be before the first send.
     pub(super) fn ask_all(&mut self, verb: Verb, fence: Option<Fence>, now: Instant, send: &mut impl FnMut(Outgoing)) {
         for index in 0..self.voters.len() {
             if self.voters.get(index).is_some_and(Voter::is_open) {
@@ -65,9 +67,9 @@ impl Candidate {
         }
     }
 
-    /// Sends what the nodes should be asked next. Whether anything was.
+    /// Sends the commands that are due. Returns `true` if there were any.
     ///
-    /// `is_ready` says of a node whether a place in its queue can be asked for: its wake-ups will arrive, or there is no
+    /// `is_ready` returns `true` for a node whose queue can be joined: its wake-ups will arrive, or it has no
     /// connection at all.
     pub(crate) fn next_commands(
         &mut self,
@@ -85,7 +87,7 @@ impl Candidate {
                 && (is_ready(index) || !self.postpones(index, verb, now))
             {
                 let fence = match verb {
-                    // Who yields owns nothing that a number could be for.
+                    // A yielding token owns nothing that a number could belong to.
                     Verb::Yield { .. } => None,
                     Verb::Acquire { holds: true, .. } => self.fence_of_holder(index, verb),
                     _ => fence,
@@ -97,23 +99,23 @@ impl Candidate {
         has_asked
     }
 
-    /// Gives back what tainted nodes may have of the token: it is of no use to the token, and others wait for it.
+    /// Releases the token at tainted nodes: it is useless there, and other tokens wait for it.
     pub(crate) fn leave_tainted(&mut self, now: Instant, leave: impl FnMut(usize, LastCommand)) {
         self.leave_where(now, |voter| voter.is_tainted, leave);
     }
 
-    /// The command that node number `index` should be sent next.
+    /// Returns the next command for node number `index`.
     #[cfg(test)]
     pub(super) fn wants(&self, index: usize, now: Instant) -> Option<Verb> {
         if self.asks_for_nothing(now) { None } else { self.wants_next(index, now) }
     }
 
-    /// Who has lost the lock asks for nothing: it could not count.
+    /// Returns `true` if the lock is lost, so that no question is worthwhile: its answer could not count.
     fn asks_for_nothing(&self, now: Instant) -> bool {
         self.phase == Phase::Holding && !self.is_proven(now)
     }
 
-    /// The command that node number `index` should be sent next, if any is to be sent.
+    /// Returns the next command for node number `index`, if there is one.
     fn wants_next(&self, index: usize, now: Instant) -> Option<Verb> {
         let voter = self.voters.get(index)?;
         let (ttl, claim) = (self.terms.ttl, self.terms.claim());
@@ -130,18 +132,18 @@ impl Candidate {
     }
 
     fn wants_extension(&self, voter: &Voter, now: Instant) -> bool {
-        // The same ballot has to be accepted by a quorum, so that all who have voted are asked together.
+        // A quorum has to accept the same ballot, so all nodes that have voted are asked together.
         let useful_from = if self.fencing.is_wanted() { self.terms.provable(now) } else { self.terms.useful_from(now) };
         voter.wants_extension(now, useful_from, self.fresh_from(), self.terms.node_timeout)
     }
 
-    /// Without the rule, a yield waits until every node has answered.
+    /// Returns `true` if a yield may be sent. Without the rule, it waits until every node has answered.
     fn may_yield(&self, now: Instant) -> bool {
         let has_answered = |voter: &Voter| voter.vote != Vote::Open && !voter.is_late(now, Duration::ZERO);
         self.terms.applies(Rule::YieldAtOnce) || self.voters.iter().all(has_answered)
     }
 
-    /// Whether node number `index` had better be asked a little later, because its wake-ups do not arrive yet.
+    /// Returns `true` and postpones the question if the wake-ups of node number `index` do not arrive yet.
     pub(super) fn postpones(&mut self, index: usize, verb: Verb, now: Instant) -> bool {
         let is_early =
             matches!(verb, Verb::Acquire { .. }) && self.wait.as_ref().is_some_and(|wait| wait.is_early(now));
@@ -151,15 +153,15 @@ impl Candidate {
         is_early
     }
 
-    /// When there is something to do, if no answer and no wake-up comes before.
+    /// Returns the time of the next action, unless an answer or a wake-up comes first.
     pub(super) fn next_event(&self, now: Instant) -> Instant {
-        // Votes that are being confirmed leave nothing to ask for.
+        // While votes are being confirmed, no other question is due.
         let asks = !self.has_votes(now);
         let voters = self.voters.iter().filter_map(|voter| voter.next_event(now, self.terms.node_timeout, asks));
         voters.chain(self.wait.as_ref().map(|wait| wait.poll_at)).min().unwrap_or_else(|| now.after(POLL))
     }
 
-    /// What is asked of a node together with the lock.
+    /// Returns the ballot to propose to a node together with the lock.
     pub(super) const fn fence(&self) -> Option<Fence> {
         self.fencing.fence()
     }

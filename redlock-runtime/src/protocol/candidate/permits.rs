@@ -1,40 +1,51 @@
-//! Permits: a lock that no more than so many have at a time, where each applies its own number.
+//! Permits: a lock that at most `n` calls hold at a time, where each call applies its own `n`.
 //!
-//! A majority can not count. So who wants a permit stands in the *turnstile* first: an ordinary exclusive lock, which another
-//! candidate has. Then it asks every node for a permit of its own and for the *roll* of those who have one:
+//! A majority vote cannot enforce a count. A call for a permit therefore first acquires the *turnstile*: an ordinary
+//! exclusive lock, which another candidate holds. Under the turnstile, it asks every node for a permit and for the
+//! *roll*, which is the list of present permit holders:
 //!
-//! 1. *Enter.* A node gives the permit only while the turnstile is the token's there, whose lease that starts anew. It is a vote and a
-//!    lease like any other.
-//! 2. *What a roll proves.* From the moment of asking on, the turnstile is the token's at that node for its lease, so that nobody
-//!    else gets a permit there. The roll counts for as long as that is certain.
-//! 3. *Admission.* By `r` rolls that count, at least `q`, whoever can prove a permit stands in `r + 1 - q` of them or more: any `q` of
-//!    them are of a quorum, which has a node in common with every other one that has forgotten nothing. The token is admitted when
-//!    fewer than `n` others do, and its own votes are enough.
-//! 4. *Afterwards* the turnstile is left, and the permit is extended like a share. A vote that is lacking is won back in the turnstile
-//!    and nowhere else: what a node gives outside of it is seen by none of those that have counted. By another token than that of
-//!    those who count in this process, who would not see it either. And only when a quorum has said, since that token has the
-//!    turnstile, that it still has the permit: what was taken away behind its back, others have not counted.
-//! 5. *What is lost stays lost.* A permit that was not proven for a moment was not counted by whoever came in that moment; no
-//!    answer makes it good again. And an extension counts only where the lease has not run out that the node gave in the turnstile.
+//! 1. *Enter.* A node gives the permit only while the token owns the turnstile there, and restarts the lease of the
+//!    turnstile. The permit is a vote and a lease like any other.
+//! 2. *Proof of a roll.* From the moment of asking on, the token owns the turnstile at that node for its lease, so that
+//!    no other call gets a permit there. The roll is valid while that is certain.
+//! 3. *Admission.* Let `r` rolls count, at least `q`. Every provable permit is in at least `r + 1 - q` of them: any `q`
+//!    of the rolls are a quorum, and two quorums share a node that has forgotten nothing. The token is admitted when
+//!    these rolls show fewer than `n` other permits, and its own votes suffice.
+//! 4. *Afterwards*, the token leaves the turnstile and extends the permit like a share. It wins missing votes back only
+//!    under the turnstile, because calls that have already counted would not see a vote given outside of it. The call
+//!    uses another turnstile token than the calls of this process that count, which would not see the vote either.
+//!    First, a quorum must have confirmed the permit since that token owns the turnstile: other calls have not counted
+//!    a permit that was taken away in the meantime.
+//! 5. *A lost permit stays lost.* If a permit was not proven for a moment, a call that entered in that moment did not
+//!    count it. No later answer revives it. An extension counts only while the lease is running that the node gave
+//!    under the turnstile.
 //!
-//! Why no more than `n` have one at a time: let `h` be the last of them to be admitted, and `g` another one. When `h` was, `g` could
-//! prove its permit at a quorum, because of 5. At each node of it that `h` has a roll of, and that has not forgotten it, the permit of
-//! `g` is older than the roll: it was given in the turnstile, where `h` stood from the roll on, and never anew by an extension. So it
-//! stands in so many rolls as 3 says, and `h` has counted it. A permit that `g` has won back there since the roll is of no matter: `h` was
-//! admitted by then, because the turnstile was no longer its own. That holds for as many forgetful nodes as the quorums tolerate, and where
-//! managers tolerate different numbers of them, for as many as both do.
+//! Why at most `n` calls have a permit at a time: let `h` be the last of them to be admitted, and `g` another one.
 //!
-//! A permit may be *passed on* to a call of the same process that waits for one, without a command. For all others that is a body that
-//! takes its time, so that nothing above is changed by it. It is when all of this is true:
+//! - At that admission, `g` could prove its permit at a quorum, because of 5.
+//! - Take a node of that quorum of which `h` has a roll, and which has not forgotten the permit. There the permit of
+//!   `g` is older than the roll: it was given under the turnstile, which `h` has owned since the roll, and an extension
+//!   never gives it anew.
+//! - So `g` is in as many rolls as 3 requires, and `h` has counted it.
+//! - A permit that `g` has won back there since the roll does not matter. At that time `h` was already admitted,
+//!   because it did not own the turnstile any longer.
 //!
-//! 1. This process stands in the turnstile, and has asked there who has a permit: since then nobody else has got one, so that all of them
-//!    are *counted*, and the permit that is passed on among them. Without that one, they are fewer than the next call allows.
-//! 2. Neither of the two wants its permit to stay taken for a while: such permits are a limit of how many begin in a time.
-//! 3. What is true of all locks that are passed on ([`passing`](super::passing)): the same `ttl`, nobody breaks it, and one `ttl` in all; and
-//!    more than a quarter of the `ttl` is left.
-//! 4. Nobody elsewhere is known to wait in the turnstile, and whoever came would be heard of; or that is known for so short a time, and so
-//!    few passes of the permit, that the [`LocalBudget`] is not used up. Then permits come back to the nodes until the turnstile is
-//!    somebody else's, and none is passed on before it is this process's again.
+//! The argument holds for the number of forgetful nodes that the quorums tolerate. If managers tolerate different
+//! numbers, it holds for the number that both tolerate.
+//!
+//! A permit may be *passed on* to a waiting call of the same process, without a command. For all other calls, this is
+//! one body that takes longer, so the argument above is unchanged. A permit is passed on if all of this is true:
+//!
+//! 1. This process owns the turnstile, and has asked for the permit holders under it. No other call has got a permit
+//!    since, so all holders are *counted*, including the permit that is passed on. Without that one, they are fewer
+//!    than the limit of the next call.
+//! 2. Neither of the two calls keeps its permit taken for a minimum time: such permits limit the number of starts in a
+//!    period.
+//! 3. The conditions for all passed locks hold ([`passing`](super::passing)): equal `ttl`, no break in progress, and
+//!    one `ttl` in total. More than a quarter of the `ttl` is left.
+//! 4. No other process is known to wait for the turnstile, and a new waiter would be noticed. Or one is known to wait,
+//!    and the [`LocalBudget`] for its waiting time and the number of passes is not used up. After that, permits go back
+//!    to the nodes until another process owns the turnstile, and none is passed on before this process owns it again.
 
 use super::in_flight::{InFlight, Kind};
 use super::next::Outgoing;
@@ -53,33 +64,34 @@ use std::collections::HashMap;
 use std::sync::Arc;
 use std::time::Duration;
 
-/// So many times as long as otherwise are answers waited for by a token that has to give way without them.
+/// Factor on the time to wait for answers, for a token that would otherwise have to give way.
 pub(crate) const PATIENCE_BEHIND: u32 = 2;
 
-/// How far a token has come on its way to a permit.
+/// Progress of a token towards a permit.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Entering {
-    /// Answers are still to come that may decide it.
+    /// Outstanding answers may still decide.
     Open,
-    /// It has its permit.
+    /// Token has its permit.
     Admitted,
-    /// So many others have one. The first of them loses it then, unless it extends it.
+    /// All permits are taken. The first of them ends at `first_end`, unless it is extended.
     Full { first_end: Option<Instant> },
-    /// Somebody has the lock alone, or has come before to have it alone.
+    /// Writer holds the lock, or waits for it with an earlier token.
     Behind,
-    /// Too few nodes have answered, or so late that too little is left of their leases; or the turnstile is not the token's any more.
+    /// Too few nodes have answered, or so late that their leases are nearly over; or the token does not own the
+    /// turnstile any longer.
     Unanswered,
 }
 
-/// Those who have permits, as the nodes have told the tokens that stood in the turnstile.
+/// Permit holders, as the nodes have reported them to the tokens that owned the turnstile.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Counted {
     named: Arc<[OwnerToken]>,
-    /// How many more there may be, whoever they are.
+    /// Number of further permits under unknown names.
     strangers: usize,
-    /// Until when nobody else comes.
+    /// Time until which no other call gets a permit.
     pub(crate) until: Instant,
-    /// Since when others are known to wait in the turnstile.
+    /// Time since which other processes are known to wait for the turnstile.
     pub(crate) contended_since: Option<Instant>,
 }
 
@@ -88,21 +100,21 @@ impl Counted {
         self.named.len() + self.strangers
     }
 
-    /// Whether the call that is passed the permit of `token` finds fewer others than its own number of `permits`.
+    /// Returns `true` if a call that takes over the permit of `token` finds fewer others than its own limit `permits`.
     fn has_room(&self, token: &OwnerToken, permits: u32, now: Instant) -> bool {
-        // One that is not among them is one that the nodes have lost.
+        // The nodes have lost a permit that is not in the list.
         let is_counted = self.named.contains(token) || self.strangers > 0;
         is_counted && self.all() <= permits as usize && now < self.until
     }
 }
 
-/// For how long a turnstile is the token's after each question, for permits of this `ttl`.
+/// Returns the time for which a token owns the turnstile after each question, for permits of this `ttl`.
 pub(crate) fn turn(ttl: Duration) -> Duration {
     ttl.min(TURN)
 }
 
 impl Candidate {
-    /// The token wants a permit, for which it has to stand in the turnstile.
+    /// Records that the token wants a permit, for which its call must own the turnstile.
     pub(crate) fn for_permit(mut self) -> Self {
         let told = self.voters.iter().map(|_| Told::Nothing).collect();
         let confirmed = self.voters.iter().map(|_| false).collect();
@@ -121,8 +133,9 @@ impl Candidate {
         self.permit.is_some()
     }
 
-    /// Asks every node for a permit, or for one more roll, at which `by` `stands` in the turnstile as far as that goes; who has its
-    /// permit asks those whose votes it lacks. `now` must be before the first send.
+    /// Asks every node for a permit, or for another roll, under the turnstile token `by`. A node is asked only if
+    /// `stands` returns `true`: `by` may own the turnstile there. A permit holder asks the nodes whose votes it lacks.
+    /// `now` must be before the first send.
     pub(crate) fn enter(
         &mut self,
         by: OwnerToken,
@@ -142,7 +155,7 @@ impl Candidate {
         }
     }
 
-    /// For how long node number `index` is asked for a permit, if it is.
+    /// Returns the duration for which node number `index` is asked for a permit, if it is asked.
     fn asks_to_enter(&self, index: usize, now: Instant) -> Option<Duration> {
         let voter = self.voters.get(index).filter(|voter| voter.is_open())?;
         match (self.phase, &self.permit) {
@@ -153,9 +166,9 @@ impl Candidate {
         }
     }
 
-    /// Records that all permits are taken. From now on, nodes are asked for entries that last no longer than the turnstile, and an
-    /// extension makes whole leases of these when the token is admitted. Entries that nodes have given for longer become shorter with the
-    /// next question: what they have proven is forgotten here. Returns `false` if nothing has changed.
+    /// Records that all permits are taken. From now on, nodes are asked for entries that last no longer than the
+    /// turnstile. An extension turns these into whole leases when the token is admitted. Longer entries become shorter
+    /// with the next question, so their proofs are forgotten here. Returns `false` if nothing has changed.
     pub(crate) fn enter_briefly(&mut self) -> bool {
         let is_new = !self.enters_briefly() && self.terms.applies(Rule::WaitersEnterBriefly);
         if let Some(permit) = self.permit.as_mut().filter(|_| is_new) {
@@ -165,7 +178,8 @@ impl Candidate {
         is_new
     }
 
-    /// The token `share` is that of the same call, which has waited for exclusive locks by it: it is no permit.
+    /// Records that the token `share` belongs to the same call, which has waited for exclusive locks with it. It is not
+    /// a permit.
     pub(crate) fn is_beside(&mut self, share: OwnerToken) {
         if let Some(permit) = &mut self.permit {
             permit.beside = Some(share);
@@ -176,7 +190,7 @@ impl Candidate {
         self.permit.as_ref().is_some_and(|permit| permit.is_brief) && self.phase == Phase::Trying
     }
 
-    /// Node number `index` has given the token an entry. One that was asked for briefly is a claim, which is to be extended.
+    /// Records that node number `index` has given the token an entry. A brief entry is a claim, which must be extended.
     pub(super) fn note_entry(&mut self, index: usize) {
         let is_claim = self.enters_briefly();
         if let Some(voter) = self.voters.get_mut(index).filter(|_| is_claim) {
@@ -184,7 +198,8 @@ impl Candidate {
         }
     }
 
-    /// Returns `true` if enough is left of the entries to begin a body. The extensions of claims go out before it begins.
+    /// Returns `true` if enough is left of the entries to begin a body. The extensions of claims are sent before it
+    /// begins.
     fn is_entered(&self, now: Instant) -> bool {
         if self.enters_briefly() {
             return self.valid_until().is_some_and(|end| end >= self.terms.enterable_from(now));
@@ -192,7 +207,7 @@ impl Candidate {
         self.is_won(now)
     }
 
-    /// Asks all who have voted whether they still have the permit, which has come back to the turnstile for the votes that it lacks.
+    /// Asks all nodes that have voted to confirm the permit, which has returned to the turnstile for its missing votes.
     pub(crate) fn ask_voters(&mut self, now: Instant, mut send: impl FnMut(Outgoing)) {
         if !self.terms.applies(Rule::VotersAreAskedFirst) {
             return;
@@ -209,8 +224,8 @@ impl Candidate {
         }
     }
 
-    /// Whether the token has its permit and lacks votes that a node may give: one of which it was heard since it was away, and that has
-    /// named no later time.
+    /// Returns `true` if the token has its permit and lacks a vote that a node may give. The node must have answered
+    /// since it was away, and must not have named a later time.
     pub(crate) fn comes_back(&self, now: Instant) -> bool {
         let may_give = |index: usize, voter: &Voter| {
             let is_awaited = voter.recheck_at.is_some_and(|at| now < at);
@@ -222,21 +237,21 @@ impl Candidate {
             && self.voters.iter().enumerate().any(|(index, voter)| may_give(index, voter))
     }
 
-    /// Whether a quorum has said since the token came back that it still has the permit. Silence says nothing here, and neither does a
-    /// connection that breaks: whoever took the permit away there may have let another one in.
+    /// Returns `true` if a quorum has confirmed the permit since the token returned to the turnstile. Silence and
+    /// broken connections are not confirmations: a process that removed the permit there may have let another call in.
     pub(crate) fn voters_have_confirmed(&self) -> bool {
         let confirmed = |permit: &Permit| permit.confirmed.iter().filter(|is_confirmed| **is_confirmed).count();
         !self.terms.applies(Rule::VotersAreAskedFirst)
             || self.permit.as_deref().is_some_and(|permit| self.has_quorum(confirmed(permit)))
     }
 
-    /// Whether all nodes have answered that were asked for the permit.
+    /// Returns `true` if all nodes have answered that were asked for the permit.
     pub(crate) fn has_heard_of_permit(&self) -> bool {
         !self.voters.iter().any(|voter| voter.in_flight.any(|sent| sent.kind == Kind::Take))
     }
 
-    /// Takes note of what the oldest answer of node number `index` says of the permit that has come back, before it is taken in. One that
-    /// counts for no vote confirms none: what a late question has made there may have been seen by nobody.
+    /// Records a confirmation of the returned permit from the oldest answer of node number `index`, before the answer
+    /// is processed. An answer that is not a vote confirms nothing: other calls may not have seen the entry that a late question has made.
     pub(super) fn note_confirmation(&mut self, index: usize, answer: &Answer, counts: bool) {
         let Some(voter) = self.voters.get(index) else { return };
         let Some(sent) = voter.in_flight.first().filter(|sent| sent.kind == Kind::Extension) else { return };
@@ -248,22 +263,22 @@ impl Candidate {
         }
     }
 
-    /// The token stands in a turnstile, where permits are asked for from now on. What the nodes say counts for the whole lease of the
-    /// turnstile: none of its own commands may end that earlier.
+    /// Records that the token owns a turnstile, under which permits are requested from now on. The replies rely on the
+    /// whole lease of the turnstile, so no command of the token may end that lease earlier.
     pub(crate) const fn stand_in_turnstile(&mut self) {
         self.hold_period.stand_in_turnstile();
     }
 
-    /// Whether permits may be asked for at node number `index`, as far as this token stands in the turnstile there: a yield that
-    /// may still be executed gives it away, whatever the node says before.
+    /// Returns `true` if permits may be requested at node number `index`, as far as this turnstile token is concerned.
+    /// A yield that may still be executed gives the turnstile away, whatever the node replies before.
     pub(crate) fn may_stand_at(&self, index: usize) -> bool {
         self.voters.get(index).is_some_and(|voter| !voter.is_tainted && !voter.is_yielding())
     }
 
-    /// How far the token has come, when so many may have a `permits` at a time and the turnstile is its own.
+    /// Returns the progress of the token, if its call admits `permits` at a time and owns the turnstile.
     pub(crate) fn entering(&self, permits: u32, now: Instant) -> Entering {
         let is_behind = self.told().any(|told| matches!(told, Told::Behind));
-        // Who would give back what it has has no use for answers that come soon after.
+        // A token that would give its votes back waits longer for answers that may arrive soon.
         let patience = self.patience_at_turnstile() * if is_behind { PATIENCE_BEHIND } else { 1 };
         let is_awaited = |voter: &Voter| voter.is_awaited() && !voter.is_late(now, patience);
         let rolls = self.rolls(now);
@@ -275,7 +290,7 @@ impl Candidate {
             return Entering::Open;
         }
         if is_enough && is_full {
-            // What ended by now has been made longer, or is of an older roll than the others.
+            // A lease that should be over by now was extended, or belongs to an older roll than the others.
             let ends = rolls.iter().filter_map(|roll| Some(roll.first_end?.after(EXPIRY_MARGIN)));
             Entering::Full { first_end: ends.filter(|end| now < *end).min() }
         } else if is_behind && !is_enough {
@@ -285,7 +300,7 @@ impl Candidate {
         }
     }
 
-    /// Those who have permits now, as far as they are known for a while yet, and `token` if that has one now.
+    /// Returns the present permit holders, if they are known for a while longer, including `token` if that is a holder now.
     pub(crate) fn count(&self, token: Option<OwnerToken>, now: Instant) -> Option<Counted> {
         let rolls = self.rolls(now);
         let until = rolls.iter().map(|roll| roll.counts_until).min().filter(|_| self.has_quorum(rolls.len()))?;
@@ -294,8 +309,8 @@ impl Candidate {
         Some(Counted { named, strangers, until, contended_since: None })
     }
 
-    /// Those who have permits, with the numbers of the nodes that say so. Of many, those whose leases end first: whoever is gone extends
-    /// none.
+    /// Returns the permit holders, with the numbers of the nodes that reported them. Of many holders, it returns those
+    /// whose leases end first, because an abandoned permit is not extended.
     pub(crate) fn named(&self) -> Vec<(usize, OwnerToken)> {
         let of = |(index, told): (usize, &'_ Told)| match told {
             Told::Given(roll) => roll.others.iter().take(MOST_TOLD).map(|other| (index, *other)).collect(),
@@ -304,8 +319,8 @@ impl Candidate {
         self.told().enumerate().flat_map(of).collect()
     }
 
-    /// Whether the next call in this process, which has `wanted` one of so many permits, may have that of this `token`. If so, that is
-    /// counted, and whoever had it has it no more.
+    /// Tries to hand the permit of `token` to the next call of this process, which wants one of `permits`. On success,
+    /// returns `true`, counts the pass, and ends the ownership of the previous call.
     pub(crate) fn pass_permit(
         &mut self,
         token: &OwnerToken,
@@ -322,13 +337,13 @@ impl Candidate {
         self.pass_while_wanted(contended_since, wanted, budget, now)
     }
 
-    /// Since when others are known to want the same.
+    /// Returns the time since which other tokens are known to want the lock.
     pub(crate) const fn contended_since(&self) -> Option<Instant> {
         self.contended_since
     }
 
-    /// For how long answers are waited for by whoever stands in the turnstile: if it were for longer than the turnstile is its own by
-    /// each of them, one silent node would keep it from ever asking again in time.
+    /// Returns the time to wait for answers under the turnstile. If it were longer than the turnstile's lease after
+    /// each answer, one silent node would prevent every further question in time.
     pub(crate) fn patience_at_turnstile(&self) -> Duration {
         self.terms.node_timeout.min(turn(self.terms.ttl) / QUESTIONS_PER_TURN)
     }
@@ -337,7 +352,7 @@ impl Candidate {
         self.permit.iter().flat_map(|permit| &permit.told)
     }
 
-    /// The rolls that count at `now`, of nodes that have given their votes.
+    /// Returns the rolls that count at `now`, of nodes that have given their votes.
     fn rolls(&self, now: Instant) -> Vec<Roll> {
         let ends = !self.terms.applies(Rule::RollsEndWithTheTurnstile);
         let is_ours = |voter: &Voter| voter.lease_end().is_some_and(|end| now < end);
@@ -348,7 +363,7 @@ impl Candidate {
         self.voters.iter().zip(self.told()).filter_map(of).collect()
     }
 
-    /// How many others may be able to prove a permit, by these rolls.
+    /// Returns the number of other tokens that may be able to prove a permit, according to these rolls.
     pub(super) fn counted(&self, rolls: &[Roll]) -> usize {
         if !self.terms.applies(Rule::ListsAreUnited) {
             return rolls.iter().map(|roll| roll.others.len() + roll.strangers as usize).max().unwrap_or(0);
@@ -357,23 +372,24 @@ impl Candidate {
         others.len() + strangers
     }
 
-    /// Who they are, and how many more, of whom nobody knows that.
+    /// Returns those tokens, and the number of further permits under unknown names.
     fn others(&self, rolls: &[Roll]) -> (Vec<OwnerToken>, usize) {
         let mut times: HashMap<OwnerToken, usize> = HashMap::new();
         for other in rolls.iter().flat_map(|roll| roll.others.iter()) {
             *times.entry(*other).or_default() += 1;
         }
-        // Whoever is at enough nodes is missing in fewer of these rolls than make a quorum, also when some have forgotten it.
+        // A permit at enough nodes is missing in fewer of these rolls than make a quorum, even if some nodes have
+        // forgotten it.
         let least = (rolls.len() + 1).saturating_sub(self.terms.quorum.needed).max(1);
-        // As many as could stand in so many rolls, whoever they are.
+        // Largest number of unknown permits that can appear in this many rolls.
         let strangers = rolls.iter().map(|roll| roll.strangers as usize).sum::<usize>() / least;
         (times.into_iter().filter(|(_, times)| *times >= least).map(|(other, _)| other).collect(), strangers)
     }
 
-    /// Takes note of what the oldest answer of node number `index` says of the others, before it is taken in.
+    /// Records the permit holders from the oldest answer of node number `index`, before the answer is processed.
     pub(super) fn note_roll(&mut self, index: usize, answer: &Answer) {
         let Some(sent) = self.voters.get(index).and_then(|voter| voter.in_flight.first()) else { return };
-        // Who has its permit counts nobody.
+        // A permit holder ignores the rolls.
         let counts = sent.kind == Kind::Take && self.phase != Phase::Holding;
         let Some(permit) = self.permit.as_mut().filter(|_| counts) else { return };
         let (begun, proven) = (sent.sent, lease::provable(permit.turn, self.terms.drift_factor));
@@ -390,26 +406,27 @@ impl Candidate {
         };
     }
 
-    /// The turnstile may be another's at node number `index` before it was counted to be.
+    /// Forgets the roll of node number `index`, because another token may own the turnstile there earlier than
+    /// calculated.
     pub(super) fn forget_roll(&mut self, index: usize) {
         if let Some(told) = self.permit.as_mut().and_then(|permit| permit.told.get_mut(index)) {
             *told = Told::Nothing;
         }
     }
 
-    /// Whether the oldest answer of node number `index`, should it be a grant, counts for a permit.
+    /// Returns `true` if the oldest answer of node number `index`, if it is a grant, is valid for a permit.
     pub(super) fn counts_for_permit(&self, index: usize, now: Instant) -> bool {
         let Some(voter) = self.voters.get(index) else { return false };
         let is_lost =
             self.phase == Phase::Holding && !self.is_proven(now) && self.terms.applies(Rule::LapsedLocksStayLost);
         let is_extension = voter.in_flight.first().is_some_and(|sent| sent.kind == Kind::Extension);
-        // A lease that has run out is none: by then, whoever has counted may not have found the permit at the node.
+        // An expired lease proves nothing: a call that has counted since may not have found the permit at the node.
         let is_given = voter.lease_end().is_some_and(|end| now < end);
         !is_lost && (is_given || !is_extension)
     }
 }
 
-/// Returns those of `others` that are not the token `own`.
+/// Returns `others` without the token `own`.
 fn without(others: &Arc<[OwnerToken]>, own: Option<OwnerToken>) -> Arc<[OwnerToken]> {
     match own {
         Some(own) if others.contains(&own) => others.iter().filter(|other| **other != own).copied().collect(),

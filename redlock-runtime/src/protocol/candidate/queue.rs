@@ -1,9 +1,9 @@
-//! What stands in the order of a connection.
+//! Compact queue for commands in the order of a connection.
 
 use std::iter::successors;
 
-/// A queue in the order of a connection. There are two for each node of each held lock, and nearly always nothing stands in
-/// them: empty, they take no more than a pointer. When there is something, it is little: to find the end means to pass by it.
+/// Linked queue in the order of a connection. Each held lock has two queues for each node, and they are nearly always
+/// empty. An empty queue takes one pointer. A queue that is not empty is short, so finding its end is cheap.
 #[derive(Clone, Debug)]
 pub(crate) struct Queue<T>(Option<Box<Place<T>>>);
 

@@ -1,4 +1,4 @@
-//! What a node has said beside its vote. Boxed: most holders hear nothing of it, and there are many.
+//! Reports of a node apart from its vote. Boxed: most holders never receive any, and there are many holders.
 
 use crate::error::NodeError;
 use crate::lock::OwnerToken;
@@ -11,7 +11,7 @@ pub(super) struct Remarks(Option<Box<Said>>);
 struct Said {
     number: Option<Number>,
     failure: Option<NodeError>,
-    /// Boxed: it is as large as all the rest, and a node that is silent leaves a failure with every lock.
+    /// Boxed: it is as large as all other fields, and a silent node leaves a failure with every lock.
     wanted_by: Option<Box<OwnerToken>>,
 }
 
@@ -20,7 +20,7 @@ impl Remarks {
         Self(None)
     }
 
-    /// What the node has said about a fencing number, as long as its vote stands that came with it.
+    /// Returns the reply to a ballot, as long as the vote that came with it is unchanged.
     pub(super) fn number(&self) -> Option<Number> {
         self.0.as_ref()?.number
     }
@@ -29,7 +29,7 @@ impl Remarks {
         self.set(number, |said| &mut said.number);
     }
 
-    /// Why the last command got no answer.
+    /// Returns the reason that the last command got no answer.
     pub(super) fn failure(&self) -> Option<&NodeError> {
         self.0.as_ref()?.failure.as_ref()
     }
@@ -38,7 +38,7 @@ impl Remarks {
         self.set(failure, |said| &mut said.failure);
     }
 
-    /// Who holds the lock by other nodes, and waits at this one.
+    /// Returns the token that holds the lock at other nodes and waits at this one.
     pub(super) fn wanted_by(&self) -> Option<OwnerToken> {
         self.0.as_ref()?.wanted_by.as_deref().copied()
     }
@@ -47,7 +47,7 @@ impl Remarks {
         self.set(token.map(Box::new), |said| &mut said.wanted_by);
     }
 
-    /// Sets one of the parts. The box is kept only while there is any.
+    /// Sets one of the fields. The box exists only while a field is set.
     fn set<T>(&mut self, value: Option<T>, part: impl FnOnce(&mut Said) -> &mut Option<T>) {
         if value.is_none() && self.0.is_none() {
             return;

@@ -1,15 +1,15 @@
-//! When the leases of a held lock are started anew, and what an extension has brought.
+//! Times of renewals of a held lock, and the outcome of an extension.
 //!
-//! 1. A renewal is due when a third of what was left of the leases at the last one is over
-//!    ([`HoldPeriod::renewal_due`](super::hold_period::HoldPeriod)), unless the call needs them no longer.
-//! 2. Whoever looks after many locks takes those together that are due soon; how soon is up to it.
-//! 3. A renewal asks every node that owes no extension, and proposes no fencing number. Nodes that have no vote for the token
-//!    are asked for it ([`winning_back`](super::winning_back)).
-//! 4. A lock that is over is due as well, as long as somebody wants to know.
-//! 5. While the lock stands on claims, the answers to their extensions are taken in well before it would be over: later, they
-//!    could not make it good.
-//! 6. An extension of a permit counts only if it is taken in before the lease of its node ends. So a permit is looked at just before
-//!    that, as long as a node owes the answer.
+//! 1. A renewal is due after a third of the lease time that was left at the last one
+//!    ([`HoldPeriod::renewal_due`](super::hold_period::HoldPeriod)), unless the call does not need a longer lease.
+//! 2. A watchdog of many locks renews those together that are due soon, and chooses how soon.
+//! 3. A renewal asks every node without an outstanding extension, and proposes no fencing number. Nodes without a vote
+//!    for the token are asked for it ([`winning_back`](super::winning_back)).
+//! 4. An expired lock is also due, as long as a caller watches for the loss.
+//! 5. While the lock depends on claims, the answers to their extensions are processed well before the claims end. Later
+//!    answers could not save the lock.
+//! 6. An extension of a permit counts only if it is processed before the lease of its node ends. So a permit is
+//!    examined just before that end, as long as the node's answer is outstanding.
 
 use super::fencing_number::Fence;
 use super::next::Outgoing;
@@ -23,34 +23,34 @@ use crate::protocol::timing::{LAST_LOOK_PER_TTL, LOOKS_PER_CLAIM};
 use crate::time::clock::Instant;
 use std::time::Duration;
 
-/// What whoever looks after a lock has to do about it.
+/// Action that a lock needs from its watchdog.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Look {
-    /// Nothing to look after: it is not held.
+    /// Lock is not held and needs no action.
     Nothing,
-    /// It has to be renewed, or its loss be made known.
+    /// Lock must be renewed, or its loss must be announced.
     Due,
-    /// It has to be renewed then, and may be a little before, together with others.
+    /// Lock must be renewed at that time, and may be renewed a little earlier together with others.
     DueAt(Instant),
-    /// There is nothing to do before.
+    /// Lock needs no action before that time.
     Later(Instant),
 }
 
-/// What has become of an extension that somebody waits for.
+/// Outcome of an extension that a caller waits for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Extension {
-    /// Answers are still to come that may decide it.
+    /// Outstanding answers may still decide.
     Open,
     Extended,
-    /// The lock is not ours any more, or not for the present call.
+    /// Lock is lost, or the present call may not continue with it.
     NotOurs,
     /// Too few nodes have answered.
     Unanswered,
 }
 
 impl Candidate {
-    /// What there is to do at `now`, together with all that is due until `soon`. `is_watched`: somebody wants to know when
-    /// the lock is lost.
+    /// Returns the action that is due at `now`, together with everything that is due until `soon`. `is_watched`: a
+    /// caller watches for the loss of the lock.
     pub(crate) fn look(&self, now: Instant, soon: Instant, is_watched: bool) -> Look {
         if self.phase != Phase::Holding {
             return Look::Nothing;
@@ -61,7 +61,7 @@ impl Candidate {
             return if is_watched { Look::Due } else { Look::Nothing };
         };
         if self.is_in_doubt(soon) {
-            // Whoever breaks the lock waits for what the answers say.
+            // The process that breaks the lock waits for the answers.
             return Look::Due;
         }
         let asks = self.voters.iter().filter(|voter| voter.is_free_to_ask()).filter_map(|voter| voter.recheck_at).min();
@@ -73,9 +73,9 @@ impl Candidate {
         }
     }
 
-    /// When to look at the lock again that is renewed at `now` with what is due until `soon`, should those who have voted grant new
-    /// leases; `None` when not all are asked for one, or it is not to be expected. Whoever sent them takes in the answers, and sees
-    /// whether it has to be sooner.
+    /// Returns the time of the next check of a lock that is renewed at `now`, if all nodes that have voted grant new
+    /// leases. Returns `None` if not all nodes are asked, or such an outcome is unlikely. The sender processes the
+    /// answers, and checks if the next check must be earlier.
     pub(crate) fn look_after_renewal(&self, now: Instant, soon: Instant) -> Option<Instant> {
         let is_held = self.is_held(now) && self.stands_on_claims_until(now).is_none();
         let is_plain = is_held && !self.is_in_doubt(now) && self.round_due(soon) == Round::All;
@@ -84,15 +84,15 @@ impl Candidate {
         Some(due.min(self.capped(expected)))
     }
 
-    /// When the answers to the extensions of claims are to be taken in, if the lock stands on claims.
+    /// Returns the time to process the answers to the extensions of claims, if the lock depends on claims.
     pub(super) fn answers_due(&self, now: Instant) -> Option<Instant> {
         let left = self.stands_on_claims_until(now)?.since(now);
         Some(now.after(left / LOOKS_PER_CLAIM))
     }
 
-    /// Returns when to take in the answers to extensions of a permit that nodes still owe: just before the first lease of these nodes
-    /// ends. An extension that is taken in after that counts for nothing (see [`permits`](super::permits), argument 5), although the
-    /// node has kept the permit, and one more node that fails would end it.
+    /// Returns the time to process outstanding answers to extensions of a permit: just before the first lease of these
+    /// nodes ends. Later, the answer counts for nothing (see [`permits`](super::permits), argument 5), although the
+    /// node has kept the permit, and one more failing node would end it.
     fn late_extensions_due(&self, now: Instant) -> Option<Instant> {
         if !self.is_permit() {
             return None;
@@ -102,12 +102,12 @@ impl Candidate {
         ends.map(|end| end.before(margin)).filter(|due| now < *due).min()
     }
 
-    /// When every node is to be asked next: for a new lease, or for the vote that is lacking.
+    /// Returns the time of the next question to every node, for a new lease or for a missing vote.
     fn renewal_due(&self, valid_until: Instant) -> Option<Instant> {
         self.hold_period.renewal_due(valid_until).or_else(|| self.asks_for_votes_at(valid_until))
     }
 
-    /// Which nodes are to be asked together by `soon`.
+    /// Returns the nodes that must be asked together by `soon`.
     fn round_due(&self, soon: Instant) -> Round {
         let Some(end) = self.valid_until() else { return Round::None };
         let is_due = |due: Option<Instant>| due.is_some_and(|due| due <= soon);
@@ -120,13 +120,14 @@ impl Candidate {
         }
     }
 
-    /// Whether several nodes are to be asked by `soon`, because of the age of the leases and not for a reason of their own.
+    /// Returns `true` if several nodes must be asked by `soon` because of the age of their leases, not for individual
+    /// reasons.
     pub(crate) fn is_round_due(&self, soon: Instant) -> bool {
         self.round_due(soon) != Round::None
     }
 
-    /// Asks for new leases and for votes that are lacking, as far as that is due by `soon`. `false` when the lock is lost,
-    /// which must be made known.
+    /// Requests new leases and missing votes, as far as they are due by `soon`. Returns `false` if the lock is lost,
+    /// which must be announced.
     pub(crate) fn renew(&mut self, now: Instant, soon: Instant, mut send: impl FnMut(Outgoing)) -> bool {
         let is_held = self.is_held(now);
         if is_held && self.terms.applies(Rule::LeasesAreRenewed) {
@@ -149,16 +150,16 @@ impl Candidate {
         is_held
     }
 
-    /// Whether node number `index` could be asked at `now`, and there was no reason to.
+    /// Returns `true` if node number `index` could be asked at `now`, without a reason to do so.
     fn is_not_worth_asking(&self, index: usize, now: Instant) -> bool {
         let is_idle =
             |voter: &&Voter| voter.is_free_to_ask() && (voter.vote.is_granted() || !self.waits_for_others(voter, now));
         self.voters.get(index).is_some_and(|voter| is_idle(&voter))
     }
 
-    /// What is asked of node number `index` together with what a holder asks. A vote that is won back comes with the number of the
-    /// token, and so does one of a lock that was left with another token, which the node could not be asked for before; an extension
-    /// leaves it what it is.
+    /// Returns the ballot that a holder proposes to node number `index` together with its command. A vote that is won
+    /// back comes with the number of the token. So does the adoption of a detached lock at a node that could not be
+    /// asked before. An extension does not change the number.
     pub(super) fn fence_of_holder(&self, index: usize, verb: Verb) -> Option<Fence> {
         let is_lacking = || self.voters.get(index).is_some_and(|voter| !voter.vote.is_granted());
         let is_new = match verb {
@@ -171,35 +172,35 @@ impl Candidate {
         self.fence().filter(|_| wants && !is_left_out)
     }
 
-    /// Whether the present call has the lock and can prove it.
+    /// Returns `true` if the present call owns the lock and can prove it.
     pub(crate) fn is_held(&self, now: Instant) -> bool {
         self.phase == Phase::Holding && self.held_until().is_some_and(|end| now < end)
     }
 
-    /// Until when a lease lasts that is renewed, for as long as the call may need it.
+    /// Returns the end of a lease that is renewed for as long as the call may need it.
     pub(crate) fn renewed_until(&self) -> Option<Instant> {
         self.valid_until().filter(|end| self.hold_period.renewal_due(*end).is_some())
     }
 
-    /// Whether the nodes provably keep the lock for the token, whoever has it.
+    /// Returns `true` if the nodes provably keep the lock for the token, whichever call uses it.
     pub(super) fn is_proven(&self, now: Instant) -> bool {
         self.valid_until().is_some_and(|end| now < end)
     }
 
-    /// Whether the lock was held and its lease has run out.
+    /// Returns `true` if the lock was held and its lease has expired.
     pub(crate) fn is_over(&self, now: Instant) -> bool {
         self.phase == Phase::Holding && !self.is_held(now)
     }
 
-    /// The command that starts the leases anew.
+    /// Returns the command that restarts the leases.
     ///
-    /// A node that could not be asked when the lock was adopted may have it under the other token for a while yet: so the
-    /// adoption goes on for as long as the lock is held.
+    /// A node that could not be asked when the lock was adopted may still store the old token for a while. So the
+    /// adoption command is used for as long as the lock is held.
     pub(super) const fn extension_verb(&self, ttl: Duration) -> Verb {
         if self.adopts { Verb::Adopt { ttl } } else { Verb::Extend { ttl } }
     }
 
-    /// The command that does so when it is time for that, and nobody waits for the answer.
+    /// Returns the command that restarts the leases in a periodic renewal, for whose answer no caller waits.
     pub(super) fn renewal_verb(&self, ttl: Duration) -> Verb {
         match self.extension_verb(ttl) {
             Verb::Extend { ttl } if self.contended_since.is_none() => Verb::Renew { ttl },
@@ -207,15 +208,15 @@ impl Candidate {
         }
     }
 
-    /// From now on, the token takes the place of the one that another worker has left the lock with. Returns what is asked
-    /// of the nodes together with that.
+    /// Makes the token take the place of the token that another worker has left the lock with. Returns the ballot to
+    /// propose together with that.
     pub(crate) const fn adopt(&mut self) -> Option<Fence> {
         self.adopts = true;
         self.fence()
     }
 
-    /// Starts the lease anew at every node that takes more commands, counted from `now`. `false` when the present call may
-    /// not go on with the lock, and nothing was sent.
+    /// Restarts the lease at every node that accepts further commands, counted from `now`. Returns `false` if the
+    /// present call may not continue with the lock, and nothing was sent.
     pub(crate) fn extend(&mut self, fence: Option<Fence>, now: Instant, mut send: impl FnMut(Outgoing)) -> bool {
         let may_go_on = !self.has_ended(now);
         if may_go_on {
@@ -224,7 +225,7 @@ impl Candidate {
         may_go_on
     }
 
-    /// What has become of the extension that was begun at `begun`.
+    /// Returns the outcome of the extension that was begun at `begun`.
     pub(crate) fn extension(&self, begun: Instant) -> Extension {
         if self.is_extended(begun) {
             return Extension::Extended;
@@ -236,7 +237,7 @@ impl Candidate {
         }
     }
 
-    /// Whether enough leases are as long as one that was asked for at `begun`.
+    /// Returns `true` if enough leases are as long as one that was requested at `begun`.
     pub(crate) fn is_extended(&self, begun: Instant) -> bool {
         self.valid_until().is_some_and(|end| end >= self.terms.provable(begun))
     }

@@ -1,44 +1,45 @@
-//! What the nodes tell a token of those who have permits.
+//! Lists of permit holders, as the nodes report them to a token.
 
 use crate::lock::OwnerToken;
 use crate::time::clock::Instant;
 use std::sync::Arc;
 use std::time::Duration;
 
-/// What it takes to have a permit.
+/// State of a token that wants or has a permit.
 #[derive(Clone, Debug)]
 pub(super) struct Permit {
-    /// For how long the turnstile is the token's at a node after a question.
+    /// Time for which the token owns the turnstile at a node after a question.
     pub(super) turn: Duration,
-    /// For each node what it has said last.
+    /// Last report of each node.
     pub(super) told: Box<[Told]>,
-    /// When the token came back to the turnstile, if it has; and which nodes have said since that they still have its permit.
+    /// Time at which the token returned to the turnstile, if it has; and for each node, `true` if it has confirmed the
+    /// permit since.
     pub(super) back_since: Option<Instant>,
     pub(super) confirmed: Box<[bool]>,
-    /// The token by which the process has waited as a reader of the key, and which the nodes may still name.
+    /// Token with which the process has waited as a reader of the key, and which the nodes may still list.
     pub(super) beside: Option<OwnerToken>,
     /// `true` if nodes are asked for entries that last no longer than the turnstile, until the token is admitted.
     pub(super) is_brief: bool,
 }
 
-/// What a node has said to a token that wants a permit.
+/// Report of a node to a token that wants a permit.
 #[derive(Clone, Debug)]
 pub(super) enum Told {
-    /// Nothing, or nothing that counts.
+    /// No report, or an invalid one.
     Nothing,
-    /// Somebody has the lock alone there, or has come before to have it alone.
+    /// Writer holds the lock there, or waits for it with an earlier token.
     Behind,
     Given(Roll),
 }
 
-/// What a node has said of those who have permits.
+/// Permit holders that a node has reported.
 #[derive(Clone, Debug)]
 pub(super) struct Roll {
     pub(super) others: Arc<[OwnerToken]>,
-    /// So many more have one there, whose names are no tokens.
+    /// Number of further permits there under names that are not tokens.
     pub(super) strangers: u32,
-    /// Until when nobody else gets a permit at the node.
+    /// Time until which no other token gets a permit at the node.
     pub(super) counts_until: Instant,
-    /// When the first of the others loses its permit, unless it extends it.
+    /// End of the first of the other permits, unless it is extended.
     pub(super) first_end: Option<Instant>,
 }

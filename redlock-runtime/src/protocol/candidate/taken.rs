@@ -1,4 +1,4 @@
-//! Who else has the lock, as far as the nodes have told: data that is no lock, or a lease and when it ends.
+//! Other owners of the key, as the nodes have reported them: data that is not a lock, or a lease and its end.
 
 use super::Candidate;
 use super::voter::Voter;
@@ -9,7 +9,7 @@ use crate::time::clock::Instant;
 use std::time::Duration;
 
 impl Candidate {
-    /// What node number `index` has under the key of a lock that it has not given.
+    /// Records the content of the key at node number `index`, which has refused the lock.
     pub(crate) fn found(&mut self, index: usize, occupant: Occupant, now: Instant) {
         let Some(voter) = self.voters.get_mut(index).filter(|voter| voter.vote.is_taken()) else { return };
         match occupant {
@@ -20,7 +20,8 @@ impl Candidate {
         }
     }
 
-    /// From when on enough nodes can be ours, if those that others have are not renewed. `None` when too few have told.
+    /// Returns the time from which enough nodes can be ours, if the leases of other tokens are not renewed. Returns
+    /// `None` if too few nodes have reported.
     pub(crate) fn free_from(&self, now: Instant) -> Option<Instant> {
         let voters = self.voters.iter();
         lease::free_from(&voters.filter_map(|voter: &Voter| voter.free_from(now)), self.terms.quorum)

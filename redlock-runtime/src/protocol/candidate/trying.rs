@@ -1,4 +1,4 @@
-//! A try: every node is asked whether the lock is free, at once, or when one of them has not refused.
+//! First try for a free lock: all nodes are asked at once, or one of them before the others.
 
 use super::Candidate;
 use super::next::Outgoing;
@@ -15,21 +15,21 @@ impl Candidate {
         self.ask_all(Verb::SetNx { ttl: self.terms.ttl }, self.fence(), now, &mut send);
     }
 
-    /// Asks node number `index` alone for the lock, before all others. `now` must be before it is sent.
+    /// Asks only node number `index` for the lock, before all others. `now` must be before the send.
     pub(crate) fn try_at(&mut self, index: usize, now: Instant, mut send: impl FnMut(Outgoing)) {
         if self.voters.get(index).is_some_and(Voter::is_open) {
             self.ask(index, Verb::SetNx { ttl: self.terms.ttl }, self.fence(), now, &mut send);
         }
     }
 
-    /// Asks all others.
+    /// Asks all other nodes.
     pub(crate) fn try_at_others(&mut self, asked: usize, now: Instant, mut send: impl FnMut(Outgoing)) {
         for index in (0..self.voters.len()).filter(|index| *index != asked) {
             self.try_at(index, now, &mut send);
         }
     }
 
-    /// What has become of the try at node number `index` alone.
+    /// Returns the outcome of the try at node number `index`.
     pub(crate) fn tried_at(&self, index: usize) -> Verdict {
         match self.voters.get(index).map(|voter| voter.vote) {
             Some(Vote::Open) => Verdict::Open,
@@ -39,7 +39,8 @@ impl Candidate {
         }
     }
 
-    /// What has become of the try: as soon as it is decided, no node that cannot change the outcome is waited for.
+    /// Returns the outcome of the try as soon as it is decided. It never waits for a node that cannot change the
+    /// outcome.
     pub(crate) fn tried(&self) -> Verdict {
         self.verdict()
     }
@@ -57,7 +58,7 @@ impl Candidate {
         Verdict::Reached
     }
 
-    /// The time is up: counts every node that has not answered as failed with `error`, and decides.
+    /// Ends the try at its time limit: regards every node without an answer as failed with `error`, and decides.
     pub(crate) fn give_up_try(&mut self, error: &NodeError) -> Verdict {
         for voter in self.voters.iter_mut().filter(|voter| voter.vote == Vote::Open) {
             voter.vote = Vote::Failed;
@@ -66,7 +67,7 @@ impl Candidate {
         self.verdict()
     }
 
-    /// The answers came when the lease was as good as over: the round has failed at every node.
+    /// Records that the answers came when the lease was nearly over: the round has failed at every node.
     pub(super) fn fail_as_too_late(&mut self) {
         for voter in self.voters.iter_mut().filter(|voter| voter.remarks.failure().is_none()) {
             voter.remarks.set_failure(Some(NodeError::TooLate));

@@ -1,34 +1,33 @@
-//! Whose the lock is at a node, and until when that is proven.
+//! Owner of the lock at one node, and the proven end of its lease.
 
 use crate::time::clock::Instant;
 
-/// Whose the lock is at a node, as far as the candidate knows.
+/// Owner of the lock at a node, as far as the candidate knows.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Vote {
-    /// Not heard of yet.
+    /// Not known yet.
     Open,
-    /// The node holds the lock for us as a lease, which it provably keeps until then.
+    /// Node holds the lock for us as a lease, provably until `lease_end`.
     Granted { lease_end: Instant },
-    /// The node was handed to us as a claim, which it provably keeps until then, if that is known. An extension makes a lease
-    /// of it.
+    /// Node was handed to us as a claim, provably until then if its end is known. An extension turns it into a lease.
     Claimed { until: Option<Instant> },
-    /// Somebody else has it there, whose lease ends then as the node has told it last; or nobody does.
+    /// Another token owns the lock there, with the last reported lease end; or no token does.
     Taken { until: Option<Instant> },
     /// No answer, or an error.
     Failed,
 }
 
 impl Vote {
-    /// A claim of which nothing is known.
+    /// Claim without a proof.
     pub(super) const CLAIM: Self = Self::Claimed { until: None };
-    /// Somebody else has the lock, and until when is not known.
+    /// Another token owns the lock, with an unknown lease end.
     pub(super) const TAKEN: Self = Self::Taken { until: None };
 
     pub(super) const fn is_granted(self) -> bool {
         matches!(self, Self::Granted { .. } | Self::Claimed { .. })
     }
 
-    /// The same lease as a claim.
+    /// Returns the lease as a claim with the same end.
     pub(super) const fn as_claim(self) -> Self {
         match self {
             Self::Granted { lease_end } => Self::Claimed { until: Some(lease_end) },

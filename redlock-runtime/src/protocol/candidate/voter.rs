@@ -1,4 +1,4 @@
-//! What a candidate knows of one node.
+//! Knowledge of a candidate about one node.
 
 use super::footprint::Footprint;
 use super::in_flight::{InFlight, Kind};
@@ -12,8 +12,8 @@ use crate::protocol::timing::RECHECK_PER_CLAIM;
 use crate::time::clock::Instant;
 use std::time::Duration;
 
-/// A node that owes this many answers about one token is asked nothing more. Smaller, a waiter that polls could not yield
-/// while its polls are unanswered; larger, a silent node costs more memory.
+/// Number of outstanding answers about one token at which a node is asked nothing further. Smaller: a polling waiter
+/// could not yield while its polls are unanswered. Larger: a silent node costs more memory.
 const MOST_IN_FLIGHT: usize = 8;
 
 #[derive(Clone, Debug)]
@@ -22,23 +22,23 @@ pub(crate) struct Voter {
     pub(super) vote: Vote,
     pub(super) remarks: Remarks,
     pub(super) footprint: Footprint,
-    /// Commands without an answer so far, in the order of the connection.
+    /// Unanswered commands, in the order of the connection.
     pub(super) in_flight: Queue<InFlight>,
-    /// A command was cut off, so that the node may execute it at any time.
+    /// Set if a command was cut off, so that the node may execute it at any time.
     pub(super) was_cut: bool,
-    /// A yield was cut off, so that the node may give the lock away at any time: it never counts again.
+    /// Set if a yield was cut off, so that the node may give the lock away at any time: it never counts again.
     pub(super) is_tainted: bool,
-    /// Somebody with a smaller token waits at this node.
+    /// Set if a smaller token waits at this node.
     pub(super) is_beaten: bool,
-    /// When to ask for the lock again; for a holder, when to ask apart from its renewals.
+    /// Time of the next question for the lock; for a holder, of a question apart from its renewals.
     pub(super) recheck_at: Option<Instant>,
-    /// When the present vote was last asked to become a lease.
+    /// Time of the last question that should turn the present vote into a lease.
     pub(super) extended_at: Option<Instant>,
-    /// When the node last said that the token has a lease.
+    /// Time of the last reply that the token has a lease.
     pub(super) heard_at: Option<Instant>,
-    /// The connection on which the node was asked.
+    /// Number of the connection on which the node was asked.
     epoch: u64,
-    /// There is another one since the token has tried at once: the node could not be asked then, or forgets it.
+    /// Set if the connection was replaced during the first try: the node could not be asked, or forgets the question.
     pub(super) has_reconnected: bool,
     pub(super) rules: Rules,
 }
@@ -62,7 +62,7 @@ impl Voter {
         }
     }
 
-    /// A command goes out to the node.
+    /// Records a command that is sent to the node.
     pub(super) fn asked(&mut self, sent: InFlight) {
         match sent.kind {
             Kind::Queue => self.recheck_at = None,
@@ -73,7 +73,7 @@ impl Voter {
         self.in_flight.push(sent);
     }
 
-    /// From the yield on, nothing counts that the node has granted before it, answered or not.
+    /// Voids every grant that the node has given before the yield, answered or not.
     fn yields(&mut self) {
         if self.rules.apply(Rule::YieldVoids) {
             self.in_flight.for_each(|sent| sent.is_void = true);
@@ -83,44 +83,45 @@ impl Voter {
         }
     }
 
-    /// Another vote, about which nothing was heard or asked yet.
+    /// Sets another vote, which no reply and no question has confirmed yet.
     pub(super) fn change_vote(&mut self, vote: Vote) {
         (self.vote, self.is_beaten, self.extended_at) = (vote, false, None);
         self.remarks.set_wanted_by(None);
         self.forget_number();
     }
 
-    /// What the node has accepted is of no use without the vote that came with it.
+    /// Forgets the accepted ballot, which is useless without the vote that came with it.
     fn forget_number(&mut self) {
         if self.rules.apply(Rule::AcceptsEndWithTheVote) {
             self.remarks.set_number(None);
         }
     }
 
-    /// Takes note of what the node says about a number together with a lease. `is_continuous`: the lease before that has not
+    /// Records the reply to a ballot that came together with a lease. `is_continuous`: the lease before it has not
     /// ended.
     pub(super) fn numbered(&mut self, number: Option<Number>, is_continuous: bool) {
         if !is_continuous {
             self.forget_number();
         }
-        // An older ballot that was accepted still stands when a newer one is refused.
+        // An accepted older ballot remains valid when a newer one is refused.
         if matches!(number, Some(Number::Accepted(_))) || !self.has_accepted() {
             self.remarks.set_number(number.or(self.remarks.number()));
         }
     }
 
-    /// Whether the node has accepted a number for the token, and its vote stands.
+    /// Returns `true` if the node has accepted a number for the token, and its vote is unchanged.
     pub(super) fn has_accepted(&self) -> bool {
         matches!(self.remarks.number(), Some(Number::Accepted(_)))
     }
 
-    /// The node handed us the lock as a claim that lasts until `claim_end` at most, and provably until `proven`.
+    /// Records that the node handed us the lock as a claim that lasts until `claim_end` at most, and provably until
+    /// `proven`.
     pub(super) fn claimed(&mut self, now: Instant, claim_end: Instant, proven: Option<Instant>) {
         let least = self.least_in_flight();
         let proven = proven.map(|end| least.map_or(end, |least| least.min(end)));
         self.in_flight.for_each(|sent| sent.is_overtaken = true);
         self.footprint = Footprint::Queue;
-        // The yield may be executed after it, and gives it away.
+        // The yield may be executed after the claim, and gives it away.
         if self.is_yielding() && (proven.is_none() || self.rules.apply(Rule::YieldVoidsProof)) {
             return;
         }
@@ -137,25 +138,26 @@ impl Voter {
         self.recheck_at = Some(now.after(claim_end.since(now).mul_f64(RECHECK_PER_CLAIM)));
     }
 
-    /// Takes note of the connection to the node. `true` when it is another one than before: whatever the node has told
-    /// since may have been lost.
+    /// Records the connection to the node. Returns `true` if it is a new one: messages of the node since the last may
+    /// have been lost.
     pub(super) fn connection(&mut self, epoch: u64) -> bool {
         std::mem::replace(&mut self.epoch, epoch) != epoch
     }
 
-    /// A waiting token asks anew after its connection was cut.
+    /// Makes a waiting token ask again after its connection was cut.
     pub(super) fn cut(&mut self, now: Instant) {
         self.change_vote(Vote::Open);
         self.ask_again(now);
     }
 
-    /// Whatever the node has granted until now counts no more, answered or not. A waiting token asks anew.
+    /// Voids all earlier grants of the node, answered or not. A waiting token asks again.
     pub(super) fn void(&mut self, now: Instant) {
         self.in_flight.for_each(|sent| sent.is_void = true);
         self.cut(now);
     }
 
-    /// The same for a token that asks by itself: the next command may make the leases shorter that were granted.
+    /// Voids all grants of the node for a token that decides itself when to ask: the next command may shorten the
+    /// granted leases.
     pub(super) fn forget_grants(&mut self) {
         self.in_flight.for_each(|sent| sent.is_void = true);
         if self.vote.is_granted() {
@@ -163,14 +165,14 @@ impl Voter {
         }
     }
 
-    /// The same for a first try, which takes the lock as taken there.
+    /// Voids all grants of the node for a first try, which regards the node as taken.
     pub(super) fn refuse(&mut self, now: Instant) {
         self.void(now);
         self.change_vote(Vote::TAKEN);
     }
 
-    /// The token has the lock from now on: who has voted for it is asked with the renewals. Of the others, those are asked
-    /// before that have named a time, and those to which there is a connection again.
+    /// Records that the token holds the lock. Nodes that have voted are asked with the renewals. Other nodes are asked
+    /// earlier, if they have named a time, or have a new connection.
     pub(super) fn held(&mut self, now: Instant) {
         let takes_part = self.takes_part();
         self.recheck_at = self.recheck_at.filter(|_| takes_part && !self.vote.is_granted());
@@ -179,7 +181,7 @@ impl Voter {
         }
     }
 
-    /// A holder has a connection to the node again: what has kept that from giving its vote is over.
+    /// Records that a holder has a connection to the node again, so that the old reason for a missing vote is over.
     pub(super) fn can_be_asked_again(&mut self, now: Instant) {
         if !self.vote.is_granted() {
             self.remarks.set_failure(None);
@@ -191,14 +193,14 @@ impl Voter {
         self.recheck_at = Some(now);
     }
 
-    /// The leases of the node end earlier by `step`.
+    /// Moves the lease end of the node back by `step`.
     pub(super) fn shorten(&mut self, step: Duration) {
         if let Vote::Granted { lease_end: end } | Vote::Claimed { until: Some(end) } = &mut self.vote {
             *end = end.before(step);
         }
     }
 
-    /// What the node has said before that it is free, or will have, says nothing: it is asked again.
+    /// Invalidates replies that the node has sent, or will send, from before it became free, and asks it again.
     pub(super) fn may_be_free(&mut self, now: Instant) {
         self.in_flight.for_each(|sent| sent.is_overtaken = true);
         self.ask_again(now);
@@ -216,23 +218,23 @@ impl Voter {
         self.in_flight.any(|sent| sent.kind == Kind::Queue)
     }
 
-    /// Whether the node takes part, if only by keeping its vote until it counts again.
+    /// Returns `true` if the node takes part, even if it only keeps its vote until it counts again.
     pub(super) fn is_present(&self, now: Instant, patience: Duration) -> bool {
         self.takes_part() && !self.is_late(now, patience)
     }
 
-    /// Whether the last command got an answer, if only that the node abstains.
+    /// Returns `true` if the last command got an answer, even if the node abstains.
     fn takes_part(&self) -> bool {
         matches!(self.remarks.failure(), None | Some(NodeError::RecentlyRestarted(_)))
     }
 
-    /// Whether the node owes no answer and may answer otherwise than the last time, if that was an error.
+    /// Returns `true` if no answer of the node is outstanding and its next answer may differ from a failed last one.
     pub(super) fn may_be_asked_again(&self) -> bool {
         let passes = |error: &NodeError| matches!(error, NodeError::Refused(_)) && error.is_transient();
         self.is_free_to_ask() && (self.takes_part() || self.remarks.failure().is_some_and(passes))
     }
 
-    /// Whether the node owes an answer for longer than `patience`.
+    /// Returns `true` if an answer of the node has been outstanding for longer than `patience`.
     pub(super) fn is_late(&self, now: Instant, patience: Duration) -> bool {
         self.late_at(patience).is_some_and(|late| late <= now)
     }
@@ -241,24 +243,24 @@ impl Voter {
         self.in_flight.first().map(|sent| sent.sent.after(patience))
     }
 
-    /// Whether the node holds the lock for us, as lease or as claim, and may be counted.
+    /// Returns `true` if the node holds the lock for us, as a lease or as a claim, and may be counted.
     pub(super) fn is_ours(&self, now: Instant, patience: Duration) -> bool {
         self.vote.is_granted() && !self.is_tainted && !self.is_yielding() && !self.is_late(now, patience)
     }
 
-    /// Whether the node holds the lock for us as a claim that was not extended yet.
+    /// Returns `true` if the node holds the lock for us as a claim that was not extended yet.
     pub(super) const fn is_claim(&self) -> bool {
         matches!(self.vote, Vote::Claimed { .. })
     }
 
-    /// Until when the node provably holds the lock for us, as lease or as claim.
+    /// Returns the time until which the node provably holds the lock for us, as a lease or as a claim.
     pub(super) fn lease_end(&self) -> Option<Instant> {
         let rule = if self.is_claim() { Rule::YieldVoidsProof } else { Rule::YieldVoids };
         let is_void = self.is_yielding() && self.rules.apply(rule);
         self.vote.lease_end().filter(|_| !self.is_tainted && !is_void)
     }
 
-    /// From when on the node can be ours, as far as it has told.
+    /// Returns the time from which the node can be ours, as far as it has reported.
     pub(super) fn free_from(&self, now: Instant) -> Option<Instant> {
         match self.vote {
             Vote::Granted { .. } | Vote::Claimed { .. } => Some(now),
@@ -267,23 +269,26 @@ impl Voter {
         }
     }
 
-    /// Until when the node has promised to keep the lock for us, or may with an answer that is still to come.
+    /// Returns the time until which the node has promised to keep the lock for us, or may promise with an outstanding
+    /// answer.
     pub(super) fn promised_until(&self) -> Option<Instant> {
         let asked = self.in_flight.iter().filter(|sent| sent.kind.proves_lease()).map(|sent| sent.lease_end);
         asked.chain(self.vote.lease_end()).max()
     }
 
-    /// The earliest end that a command on its way may give to the key of the token, should it be executed only now.
+    /// Returns the earliest end that a command in flight may give to the key of the token, if it is executed only now.
     fn least_in_flight(&self) -> Option<Instant> {
         self.in_flight.iter().filter(|sent| sent.kind.proves_lease()).map(|sent| sent.lease_end).min()
     }
 
-    /// Whether the node has said since `fresh_from` that the token has its lease, where that matters.
+    /// Returns `true` if the node has confirmed the lease of the token since `fresh_from`, or no confirmation is
+    /// needed.
     pub(super) fn is_fresh(&self, fresh_from: Option<Instant>) -> bool {
         fresh_from.is_none_or(|from| self.heard_at.is_some_and(|at| from <= at))
     }
 
-    /// Whether an extension should turn the vote into a lease that lasts longer than until `useful_from`, or confirm one.
+    /// Returns `true` if an extension should turn the vote into a lease that lasts beyond `useful_from`, or confirm
+    /// one.
     pub(super) fn wants_extension(
         &self,
         now: Instant,
@@ -296,16 +301,17 @@ impl Voter {
         self.vote.is_granted() && is_due && (is_short || !self.is_fresh(fresh_from)) && self.is_open()
     }
 
-    /// Whether an extension can make the lease of the node longer. One at a time: a silent node owes no more than that.
+    /// Returns `true` if an extension can prolong the lease of the node. Only one is in flight at a time, so that a
+    /// silent node owes no further answers.
     ///
-    /// A candidate that `adopts` asks also where nothing is known yet: the lock may have been left there.
+    /// A candidate that `adopts` also asks nodes of unknown state, because the lock may have been left there.
     pub(super) fn is_renewable(&self, adopts: bool) -> bool {
         let may_hold = adopts || self.footprint != Footprint::None;
         !self.vote.is_taken() && may_hold && !self.is_extending() && self.is_open()
     }
 
-    /// Whether an extension that was sent to the node at `due` or later has come to its end: with an answer, without a
-    /// connection, or in silence.
+    /// Returns `true` if an extension that was sent to the node at `due` or later is over: answered, without a
+    /// connection, or timed out.
     pub(super) fn has_answered_since(&self, due: Instant, now: Instant, patience: Duration) -> bool {
         if self.is_awaited() {
             return self.is_late(now, patience);
@@ -313,17 +319,18 @@ impl Voter {
         self.extended_at.is_some_and(|at| due <= at)
     }
 
-    /// Whether a token waits where we have the lock that comes before us: a smaller one, or one that holds it elsewhere.
+    /// Returns `true` if a token with precedence waits at our node: a smaller one, or one that holds the lock
+    /// elsewhere.
     pub(super) fn must_yield(&self) -> bool {
         self.vote.is_granted() && (self.is_beaten || self.remarks.wanted_by().is_some()) && self.is_open()
     }
 
-    /// Whether a holder should ask the node by `soon`.
+    /// Returns `true` if a holder should ask the node by `soon`.
     pub(super) fn is_due(&self, soon: Instant) -> bool {
         self.recheck_at.is_some_and(|at| at <= soon)
     }
 
-    /// Whether the node can be sent another command, and owes no answer.
+    /// Returns `true` if the node can be sent another command, and no answer is outstanding.
     pub(super) fn is_free_to_ask(&self) -> bool {
         self.is_open() && !self.is_awaited()
     }
@@ -332,14 +339,14 @@ impl Voter {
         self.recheck_at.is_some_and(|at| at <= now) && self.is_open() && !self.is_asking()
     }
 
-    /// Whether the node can be sent another command. Nothing may follow a yield: a script that the server had lost is
-    /// sent again, and would be executed after it.
+    /// Returns `true` if the node can be sent another command. Nothing may follow a yield: a script that the server had
+    /// lost is sent again, and would be executed after that command.
     pub(super) fn is_open(&self) -> bool {
         !self.is_tainted && !self.is_yielding() && self.in_flight.len() < MOST_IN_FLIGHT
     }
 
-    /// When there is something to do at this node, if no answer and no wake-up comes before. `asks`: it would be asked
-    /// for the lock when that is due.
+    /// Returns the time of the next action at this node, unless an answer or a wake-up comes first. `asks`: the node
+    /// would be asked for the lock when that is due.
     pub(super) fn next_event(&self, now: Instant, patience: Duration, asks: bool) -> Option<Instant> {
         let recheck = self.recheck_at.filter(|_| asks && self.is_open() && !self.is_asking());
         let late = self.late_at(patience).filter(|late| now < *late);
@@ -351,29 +358,29 @@ impl Voter {
         self.in_flight.first().is_some()
     }
 
-    /// The node is sent a release, and nothing more: it forgets the token, and its answers are of no use.
+    /// Records that the node is sent a release as the last command: it forgets the token, and its answers are useless.
     pub(super) fn released(&mut self) {
         self.in_flight.clear();
         (self.vote, self.footprint) = (Vote::TAKEN, Footprint::None);
     }
 
-    /// The node may have some of the names of the token, although not all of them.
+    /// Records that the node may have some, but not all, names of the token.
     pub(super) fn may_have_some(&mut self) {
         self.footprint = self.footprint.max(Footprint::Key);
     }
 
-    /// Whether the node may know the token, as holder or in its queue.
+    /// Returns `true` if the node may know the token, as its holder or in its queue.
     pub(super) fn may_know(&self) -> bool {
         self.footprint != Footprint::None || self.is_awaited()
     }
 
-    /// Why the node does not count, if it does not, after it had `patience` to answer.
+    /// Returns the reason that the node does not count, if it does not, after it had `patience` to answer.
     pub(super) fn reason(&self, now: Instant, patience: Duration) -> Option<NodeError> {
         let silence = || {
             if self.is_late(now, patience) { NodeError::TimedOut(patience) } else { NodeError::NoReply }
         };
         match self.vote {
-            // What the node has answered since is newer than that somebody else has the lock, and so is that it does not answer.
+            // A later answer of the node is more recent than its report of another owner, and so is a missing answer.
             Vote::Taken { .. } if !self.is_late(now, patience) => Some(self.last_failure().unwrap_or(NodeError::Held)),
             Vote::Granted { .. } | Vote::Claimed { .. } if !self.is_awaited() => self.last_failure(),
             _ => Some(self.last_failure().unwrap_or_else(silence)),

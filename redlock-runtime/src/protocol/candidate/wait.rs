@@ -1,17 +1,17 @@
-//! What a token goes by while it waits.
+//! State of a waiting token.
 
 use crate::time::clock::Instant;
 
-/// What a token goes by while it stands in the queues.
+/// State of a token while it waits in the queues.
 #[derive(Clone, Debug)]
 pub(super) struct Wait {
-    /// Since when enough nodes have voted for it.
+    /// Time since which enough nodes have voted for the token.
     pub(super) voted_since: Option<Instant>,
-    /// Since when too few nodes have answered.
+    /// Time since which too few nodes have answered.
     pub(super) silent_since: Option<Instant>,
-    /// Until when a node whose wake-ups do not arrive yet is not asked for a place in its queue.
+    /// Time until which a node whose wake-ups do not arrive yet is not asked for a place in its queue.
     pub(super) listening_by: Instant,
-    /// When it asks every node again.
+    /// Time at which the token asks every node again.
     pub(super) poll_at: Instant,
 }
 

@@ -1,26 +1,27 @@
-//! How a holder wins back the votes that it lacks, and keeps those that it has.
+//! How a holder wins missing votes back, and keeps the present ones.
 //!
-//! A node that was away when the lock was taken, that has forgotten it since, or that a waiter asked first, has no vote for
-//! the holder. A lock that stands on a bare majority is lost with the next node that fails, and so a holder goes on asking:
+//! Some nodes have no vote for the holder. They were away when the lock was acquired, have forgotten it since, or were
+//! asked by a waiter first. A lock on a bare majority is lost with the next node that fails. So a holder keeps asking:
 //!
-//! 1. *When.* With each renewal; a lock that is not renewed asks at the same times, as long as it lacks a vote. At once when
-//!    a connection is new, and soon after the time that a node named: the end of its abstention, or of the lease of
-//!    whoever has it there.
-//! 2. *What.* A node that has given its vote extends it, and says by that whether it still stands. Any other is asked for
-//!    the lock by an `ACQUIRE` which says that the token holds it. A tainted node is asked nothing, and neither is one that
-//!    owes an answer.
-//! 3. *Who gives way.* A node that is free gives its vote before all who wait. At any other the holder takes a place in the
-//!    queue, and who has the node is told by whom it is wanted: a waiter yields to that token ([`next`](super::next)),
-//!    whichever of them is older. Nobody else could have the lock before the holder ends.
-//! 4. *For how long.* For a `ttl`. A lock that is not renewed asks for the rest of its lease, so that it ends when it would, and counts on
-//!    no claim for longer that is handed to it meanwhile.
-//! 5. *With which number.* With that of the token: a register that was lost would otherwise begin below it.
-//! 6. *After whom.* The nodes that have given their votes are asked first, together, and the vote that is lacking when each
-//!    of them has answered that it still has the lock, or is silent or gone. Keys can end before their time, by the step of
-//!    a clock or somebody's hand, at several nodes at once. Won back one by one they would hide from the holder that another
-//!    had them all in between.
-//! 7. *What counts.* A vote that is granted anew counts only while the others prove the lock. When they have lapsed,
-//!    somebody else may have had it in between: the lock stays lost, however many nodes grant it again.
+//! 1. *When.* With each renewal. A lock without renewal asks at the corresponding times, as long as it lacks a vote.
+//!    The holder also asks at once when a connection is new, and soon after a time that a node named. That is the end
+//!    of its abstention, or of the present owner's lease.
+//! 2. *Which command.* A node that has voted is asked to extend its lease, which also confirms the vote. Any other node
+//!    is asked for the lock by an `ACQUIRE` with `holds`, for a token that holds the lock elsewhere. A tainted node is
+//!    asked nothing; neither is a node with an outstanding answer.
+//! 3. *Precedence.* A free node gives its vote to the holder before all waiters. At any other node, the holder joins
+//!    the queue, and the node notifies its owner of the holder's token. A waiter yields to that token
+//!    ([`next`](super::next)), whichever of them is older. No other token could have the lock before the holder ends.
+//! 4. *Duration.* A request is for a `ttl`. A lock without renewal asks for the rest of its lease, so that its end is
+//!    unchanged. It also counts on a claim that it receives meanwhile for no longer.
+//! 5. *Fencing number.* The request proposes the number of the token, because a lost register would otherwise restart
+//!    below it.
+//! 6. *Order.* The nodes that have voted are asked first, together. A missing vote is requested when each of them has
+//!    confirmed the lock, is silent, or is gone. A clock step or an operator can end keys early at several nodes at
+//!    once. If the holder won such votes back one by one, it would not notice that another token had all of them in
+//!    between.
+//! 7. *Validity.* A re-granted vote counts only while the other votes prove the lock. After these have lapsed, another
+//!    token may have held the lock: it stays lost, however many nodes grant it again.
 
 use super::in_flight::Kind;
 use super::vote::Vote;
@@ -32,22 +33,22 @@ use crate::protocol::rules::Rule;
 use crate::time::clock::Instant;
 use std::time::Duration;
 
-/// A node that has voted and is silent for this part of a ttl is not waited for before others are won back. Smaller, and a
-/// node that is just slow may hide that it has lost the lock; larger, and a lock on a bare majority may end before.
+/// Part of a `ttl` after which a silent node that has voted is not waited for before missing votes are requested.
+/// Smaller: a slow node may hide that it has lost the lock. Larger: a lock on a bare majority may end first.
 const SILENT_PER_TTL: u32 = 8;
 
-/// Which nodes a holder asks together.
+/// Nodes that a holder asks together.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Round {
     None,
-    /// Those whose vote it lacks.
+    /// Nodes whose vote is missing.
     Lacking,
-    /// Those, and those that have given theirs.
+    /// All nodes, including the present voters.
     All,
 }
 
 impl Candidate {
-    /// What a holder should ask of node number `index`, if it is to be asked by `soon`: because of its vote, or together
+    /// Returns the command that a holder should send to node number `index` by `soon`, because of its vote or together
     /// with others.
     pub(super) fn holder_asks(&self, index: usize, round: Round, soon: Instant, now: Instant) -> Option<Verb> {
         let voter = self.voters.get(index)?;
@@ -64,16 +65,17 @@ impl Candidate {
         voter.is_renewable(self.adopts).then(|| self.renewal_verb(ttl))
     }
 
-    /// Whether the vote of `voter` is lacking, and asked for as one that is won back. A lock that was left with another
-    /// token may be there under that one, until the node says that it is not.
+    /// Returns `true` if the vote of `voter` is missing and must be won back. A detached lock may still be stored under
+    /// the old token at the node, until the node denies that.
     fn wins_back(&self, voter: &Voter) -> bool {
         let may_be_left = self.adopts && !voter.vote.is_taken();
-        // A permit is given to those that stand in the turnstile, and to nobody else: whoever has it comes back there.
+        // A node gives a permit only under the turnstile, so a permit holder returns to the turnstile for its missing
+        // votes.
         !voter.vote.is_granted() && !may_be_left && !self.is_permit() && self.terms.applies(Rule::VotesAreWonBack)
     }
 
-    /// Sees to it that, of a lock that is renewed, those who have voted are asked before those whose votes are to be won
-    /// back by `soon`.
+    /// Makes sure that the nodes of a renewed lock that have voted are asked before the votes that should be won back
+    /// by `soon`.
     pub(super) fn ask_voters_first(&mut self, round: Round, soon: Instant, now: Instant) {
         if !self.hold_period.renews() || !self.terms.applies(Rule::VotersAreAskedFirst) {
             return;
@@ -93,7 +95,7 @@ impl Candidate {
         self.voters.iter_mut().filter(is_unasked).for_each(|voter| voter.ask_again(now));
     }
 
-    /// Whether the vote of `lacking`, which is due, has to wait for what those say who have voted.
+    /// Returns `true` if the vote of `lacking`, which is due, has to wait for the answers of the nodes that have voted.
     pub(super) fn waits_for_others(&self, lacking: &Voter, now: Instant) -> bool {
         let due = lacking.recheck_at.filter(|_| self.terms.applies(Rule::VotersAreAskedFirst));
         let Some(due) = due.filter(|at| *at <= now && self.hold_period.renews()) else { return false };
@@ -101,21 +103,21 @@ impl Candidate {
         self.voters.iter().any(|voter| voter.lease_end().is_some() && !has_answered(voter))
     }
 
-    /// How long those who have voted may take to answer before the votes that are lacking are asked for without them.
+    /// Returns the longest wait for nodes that have voted, before missing votes are requested without their answers.
     fn longest_silence(&self) -> Duration {
         self.terms.ttl / SILENT_PER_TTL
     }
 
-    /// For how long the answers to a renewal are to be looked for: for a `node_timeout`, or as long as a lacking vote has to wait for
-    /// them. It is asked for as soon as they are here: what they say is worth less with the time.
+    /// Returns the time for which the answers to a renewal are examined: a `node_timeout`, or as long as a missing vote
+    /// has to wait for them. The missing vote is requested as soon as they are here, because older answers prove less.
     pub(crate) fn answers_matter_for(&self, node_timeout: Duration) -> Duration {
         if self.lacks_votes() { node_timeout.max(self.longest_silence()) } else { node_timeout }
     }
 
-    /// For how long the vote of `voter` is asked for; `None` when that is not worth it.
+    /// Returns the duration for which the vote of `voter` is requested; `None` if the request is not worthwhile.
     ///
-    /// Never for less than what the node has proven, or will when it answers: the last expiry that a key is given is the one
-    /// that counts, and would end it while the lease of the one before goes on here.
+    /// The duration is never less than the proof of the node, or the proof of an outstanding answer. The last expiry of
+    /// a key replaces the earlier ones, so it would end the key while the earlier lease continues here.
     pub(super) fn rest(&self, voter: &Voter, now: Instant) -> Option<Duration> {
         if !self.asks_for_rests() {
             return Some(self.terms.ttl);
@@ -124,14 +126,14 @@ impl Candidate {
         Some(lease::that_proves(end.since(now), self.terms.drift_factor).min(self.terms.ttl))
     }
 
-    /// Until when a lock that is not renewed asks for the vote of `voter`.
+    /// Returns the time until which a lock without renewal asks for the vote of `voter`.
     fn end_of_rest(&self, voter: &Voter, now: Instant) -> Option<Instant> {
         voter.promised_until().max(self.end_without_renewal(now))
     }
 
-    /// When the lock ends that is not renewed.
+    /// Returns the end of a lock without renewal.
     fn end_without_renewal(&self, now: Instant) -> Option<Instant> {
-        // The ends of claims are near: of those, as much is asked for as when the lock was handed over.
+        // Claims end soon, so as much is requested for them as when the lock was handed over.
         let begun = self.counts_claims(now).then(|| self.terms.provable(self.hold_period.since()));
         self.valid_until().max(begun)
     }
@@ -140,15 +142,15 @@ impl Candidate {
         !self.hold_period.asks_for_whole_leases() && self.terms.applies(Rule::UnrenewedLeasesEnd)
     }
 
-    /// Until when a claim counts that a node has given until `end`: two that are handed to a lock that is not renewed, when little is
-    /// left of it, would make it last longer.
+    /// Limits the end of a claim for a lock without renewal. Two claims that such a lock receives near its end would
+    /// otherwise prolong it.
     pub(super) fn within_rest(&self, end: Instant, now: Instant) -> Instant {
         let rest = self.end_without_renewal(now).filter(|_| self.phase == Phase::Holding && self.asks_for_rests());
         rest.map_or(end, |rest| rest.min(end))
     }
 
-    /// The lease end that counts when node number `index` grants `verb`. Whole milliseconds are asked for: counted from one
-    /// question to the next, what they are more than the rest of a lease would make that longer each time.
+    /// Returns the lease end that counts when node number `index` grants `verb`. Requests are rounded up to whole
+    /// milliseconds; without this limit, the rounding would prolong the rest of a lease with each request.
     pub(super) fn counted_until(&self, index: usize, verb: Verb, now: Instant) -> Instant {
         let proven = self.terms.proven_by(verb, now);
         let is_rest = self.phase == Phase::Holding && verb.ttl().is_some_and(|ttl| ttl < self.terms.ttl);
@@ -156,19 +158,19 @@ impl Candidate {
         voter.and_then(|voter| self.end_of_rest(voter, now)).map_or(proven, |end| end.min(proven))
     }
 
-    /// When to ask for votes that are lacking, if the lock is not renewed by then.
+    /// Returns the time to ask for missing votes, if the lock is not renewed before.
     pub(super) fn asks_for_votes_at(&self, valid_until: Instant) -> Option<Instant> {
         self.lacks_votes().then(|| self.hold_period.third_of(valid_until))
     }
 
-    /// Whether the token holds the lock, and a node has no vote for it that can have one.
+    /// Returns `true` if the token holds the lock, and lacks the vote of a node that can give it.
     pub(crate) fn lacks_votes(&self) -> bool {
         let is_lacking = |voter: &Voter| !voter.vote.is_granted() && !voter.is_tainted;
         self.phase == Phase::Holding && self.voters.iter().any(is_lacking)
     }
 
-    /// Whether the oldest answer of node number `index`, should it be a grant, counts for a lock that was held: an extension
-    /// of a lease that never ended always does.
+    /// Returns `true` if the oldest answer of node number `index`, if it is a grant, is valid for a lock that was held.
+    /// The extension of a lease that never ended always counts.
     pub(super) fn is_continuous(&self, index: usize, now: Instant) -> bool {
         let is_extended = |voter: &Voter| {
             let is_extension = voter.in_flight.first().is_some_and(|sent| sent.kind == Kind::Extension);

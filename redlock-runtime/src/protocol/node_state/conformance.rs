@@ -1,8 +1,9 @@
-//! This node and the one of the exhaustive model do the same in every small state.
+//! Conformance of this node with the node of the exhaustive model, in every small state.
 //!
-//! The model (`tests/model`) searches what follows from its node, and the test in `node/differential.rs` compares this
-//! node with the scripts: so what the search finds is true of the scripts, as far as random commands show. Compared are the answer, whoever is told of
-//! what, and all that is there afterwards; with every rule, and without each of those that a node keeps.
+//! The model (`tests/model`) explores the consequences of its own node. The test in `node/differential.rs` compares
+//! this node with the scripts. So the results of the model hold for the scripts, as far as random commands show. The
+//! tests compare the reply, the notifications, and the state afterwards, with every rule and without each rule of a
+//! node.
 
 use super::registers::Registers;
 use super::*;
@@ -13,16 +14,16 @@ use redlock_model::lock::node as model;
 use std::collections::{BTreeSet, HashSet};
 
 const KEY: &str = "order:7";
-/// A smaller number stands for an earlier token.
+/// Smaller numbers are earlier tokens.
 const TOKENS: u8 = 4;
-/// What commands ask for.
+/// Durations in the commands.
 const TTL: Duration = Duration::from_secs(10);
 const CLAIM: Duration = Duration::from_secs(1);
-/// What is left of what was given before.
+/// Rests of earlier leases and claims.
 const TTL_LEFT: Duration = Duration::from_secs(5);
 const CLAIM_LEFT: Duration = Duration::from_millis(400);
 
-/// A rule of the model under its name in the code. The compiler complains when the code has none of that name.
+/// Maps a rule of the model to the rule of the same name in the code. The compiler reports a missing name.
 macro_rules! same_names {
     ($($name:ident)*) => {
         pub(super) fn in_the_code(rule: redlock_model::Rule) -> Rule {
@@ -44,7 +45,7 @@ same_names! {
     RollsEndWithTheTurnstile ListsAreUnited VotersAreAskedFirst
 }
 
-/// Those that a node keeps within one command.
+/// Rules that a node follows within one command.
 const RULES: [redlock_model::Rule; 12] = [
     redlock_model::Rule::OwnTurnIsALease,
     redlock_model::Rule::HolderHearsOfEveryCall,
@@ -60,14 +61,14 @@ const RULES: [redlock_model::Rule; 12] = [
     redlock_model::Rule::ReadersTogether,
 ];
 
-/// Those of the tokens that share the lock, where any does.
+/// Tokens that share the lock, in states with readers.
 const SHARING: u8 = 0b0101;
 
-/// A state of a node, and a command to it.
+/// State of a node, and a command.
 #[derive(Clone, Copy, Debug)]
 struct Case {
     node: model::Node,
-    /// One bit for each token whose process is there.
+    /// One bit for each token whose process is present.
     listening: u8,
     token: u8,
     verb: model::Verb,
@@ -75,13 +76,13 @@ struct Case {
     sharing: u8,
 }
 
-/// What a command does, in the words of the model.
+/// Effect of a command, in terms of the model.
 #[derive(Debug, PartialEq)]
 struct Outcome {
     reply: model::Reply,
     published: Vec<(u8, model::Notice)>,
     node: model::Node,
-    /// Whether the owner was given its time by this command. Not compared for a `YIELD` that keeps the lock.
+    /// Set if this command gave the owner its time. Not compared for a `YIELD` that keeps the lock.
     is_new: Option<bool>,
 }
 
@@ -89,7 +90,7 @@ fn cases() -> impl Iterator<Item = Case> {
     exclusive_cases().chain(shared_cases())
 }
 
-/// Where some tokens share the lock. None of those has it alone, and nobody adopts it.
+/// Returns the cases with readers. No reader owns the lock exclusively, and none is adopted.
 fn shared_cases() -> impl Iterator<Item = Case> {
     let readers = || (1..=SHARING).filter(|readers| readers & !SHARING == 0);
     let shares = readers().flat_map(|readers| [0, readers & 1, readers & 4, readers].map(|claims| (readers, claims)));
@@ -153,8 +154,8 @@ fn by_the_model(case: Case, without: Option<redlock_model::Rule>) -> Outcome {
     in_order(case, Outcome { reply, published, node, is_new })
 }
 
-/// Those who share a lock are told in the order in which their leases end, which the model does not know; nor does it tell since
-/// when they have it.
+/// Sorts the notifications of readers. The node notifies them in the order of their lease ends, which the model does
+/// not know; nor does the model know the start of their leases.
 fn in_order(case: Case, mut outcome: Outcome) -> Outcome {
     if case.sharing != 0 {
         outcome.is_new = None;
@@ -163,7 +164,7 @@ fn in_order(case: Case, mut outcome: Outcome) -> Outcome {
     outcome
 }
 
-/// The tokens, and the channel that each of them is told on: every one is of another process.
+/// Tokens, with the channel of each: every token belongs to another process.
 struct Code {
     tokens: Vec<OwnerToken>,
     channels: Vec<String>,
@@ -196,7 +197,7 @@ impl Code {
             (case.listening >> token & 1).into()
         });
         let left = state.holder(KEY).map(|holder| holder.expires.since(self.now));
-        // Who has to wait is told for how long the other has the lock.
+        // The reply to a waiter contains the rest of the holder's lease.
         if let (Reply::Queued { left: told, .. } | Reply::Yielded { left: told }, 0) = (&reply, case.sharing) {
             assert_eq!(*told, left, "{case:?}");
         }
@@ -281,7 +282,7 @@ impl Code {
     }
 }
 
-/// The time that is left, and numbers, are not among the words of the model.
+/// Converts a reply to the terms of the model, which has neither remaining times nor numbers.
 fn in_the_model(reply: &Reply) -> model::Reply {
     match *reply {
         Reply::Granted { smaller, number: None } => model::Reply::Granted { smaller },
@@ -325,10 +326,10 @@ fn the_model_does_the_same_without_a_rule() {
     }
 }
 
-/// Registers and ballots, up to here.
+/// Largest register and ballot.
 const MOST: u8 = 4;
 
-/// A register, and a ballot.
+/// Returns each pair of a register and a ballot.
 fn proposals() -> impl Iterator<Item = (u8, u8)> {
     (0..=MOST).flat_map(|register| (1..=MOST + 1).map(move |ballot| (register, ballot)))
 }
@@ -368,13 +369,13 @@ fn the_model_raises_every_small_register_alike() {
     }
 }
 
-/// What the comparison goes through, so that nothing drops out of it unseen.
+/// Checks the number of compared cases, so that none is lost unnoticed.
 #[test]
 fn every_small_state_is_compared() {
     let kinds = cases().map(|case| std::mem::discriminant(&by_the_model(case, None).reply));
     let (states, replies): (BTreeSet<_>, HashSet<_>) = (nodes().collect(), kinds.collect());
     assert_eq!((states.len(), exclusive_cases().count(), replies.len()), (272, 272 * 16 * 56, 8));
-    // Readers with their claims, and writers or nobody; six choices of those who listen; and no adoption.
+    // Readers with their claims, and writers or no owner; six sets of listeners; and no adoption.
     assert_eq!(shared_cases().count(), (3 * 4 * 16 + 9 * 16) * 6 * 4 * 10);
     assert_eq!(proposals().count(), 5 * 5);
 }

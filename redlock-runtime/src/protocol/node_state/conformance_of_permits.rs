@@ -1,8 +1,8 @@
-//! The node does what the one of the model does, for every command in every state of three tokens that want permits: so what the
-//! model finds of permits is true of the code.
+//! Conformance of the node with the node of the model, for every command in every state of three tokens that want
+//! permits. So the results of the model about permits hold for the code.
 //!
-//! A node of the code also has a queue for the turnstile, and somebody may have the lock alone; the model has neither. That a
-//! question which is sent again makes no permit is up to the connection, and to the script.
+//! A node of the code also has a queue for the turnstile, and a lock may be exclusive; the model has neither. The
+//! connection and the script make sure that a repeated question makes no permit.
 
 use super::*;
 use crate::lock::Mode;
@@ -12,7 +12,7 @@ use redlock_model::permits::{Node, Reply as Model, Variant, Verb as Asked};
 
 const KEY: &str = "export";
 const TOKENS: usize = 3;
-/// By so many numbers somebody may stand in the turnstile; 0 is for nobody.
+/// Number of possible owners of the turnstile; 0 means that it is free.
 const TURNS: u8 = 3;
 const TTL: Duration = Duration::from_secs(60);
 const TTL_LEFT: Duration = Duration::from_secs(30);
@@ -20,7 +20,7 @@ const TURN: Duration = Duration::from_secs(5);
 const TURN_LEFT: Duration = Duration::from_secs(2);
 const ASKED: [Asked; 5] = [Asked::Take, Asked::Open, Asked::Enter { is_late: false }, Asked::Extend, Asked::Leave];
 
-/// A state of a node, and a command to it.
+/// State of a node, and a command.
 #[derive(Clone, Copy, Debug)]
 struct Case {
     node: Node,
@@ -29,12 +29,12 @@ struct Case {
     token: usize,
 }
 
-/// What a command does, in the words of the model.
+/// Effect of a command, in terms of the model.
 #[derive(Debug, PartialEq)]
 struct Outcome {
     reply: Model,
     node: Node,
-    /// Who is told that a permit was given back.
+    /// Token that is notified of the returned permit.
     freed: Option<u8>,
 }
 
@@ -53,7 +53,7 @@ fn by_the_model(Case { mut node, asked, by, token }: Case) -> Outcome {
 }
 
 struct Code {
-    /// Those who may stand in the turnstile, and those who want permits.
+    /// Possible owners of the turnstile, and tokens that want permits.
     turns: [OwnerToken; TURNS as usize + 1],
     tokens: [OwnerToken; TOKENS],
     now: Instant,

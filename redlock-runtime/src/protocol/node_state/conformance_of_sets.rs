@@ -1,8 +1,8 @@
-//! The node does what the one of the model does, for every command in every state of three tokens that want two names: so what the
-//! model finds of requests for several names is true of the code.
+//! Conformance of the node with the node of the model, for every command in every state of three tokens that want two
+//! names. So the results of the model about requests for several names hold for the code.
 //!
-//! A node of the code also asks after waiters that are in the way, and reserves names. The model has neither: nobody is gone
-//! there, and there are no other programs.
+//! A node of the code also pings the waiters that block a request, and reserves names. The model has neither: its
+//! processes are always present, and it has no other programs.
 
 use super::conformance::in_the_code;
 use super::*;
@@ -27,10 +27,10 @@ const S: Option<Model> = Some(Model::Shared);
 const IX: Option<Model> = Some(Model::IntentExclusive);
 const IS: Option<Model> = Some(Model::IntentShared);
 
-/// What three tokens want: each combination of these.
+/// Wishes of three tokens: each combination of these.
 const WISHES: [Wish; 6] = [[X, None, None], [S, None, None], [X, X, None], [S, X, None], [IX, X, None], [IS, S, None]];
 
-/// What a token has to do with a name.
+/// Relation of a token to a name.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Stand {
     Nothing,
@@ -58,18 +58,18 @@ fn tables() -> impl Iterator<Item = [Wish; TOKENS]> {
         .flat_map(|one| WISHES.iter().flat_map(move |other| WISHES.iter().map(move |third| [*one, *other, *third])))
 }
 
-/// As what a token wants its names, or has them by now.
+/// Returns the classes in which a token wants its names, or has them by downgrade.
 fn classes(wishes: &[Wish; TOKENS], token: usize, lowered: u8) -> Wish {
     let is_lowered = lowered >> token & 1 == 1;
     wishes[token].map(|class| if is_lowered { class.map(Model::lowered) } else { class })
 }
 
-/// Whether a token may go on as a reader: it wants something as none.
+/// Returns `true` if a token may downgrade: one of its classes changes.
 fn may_be_lowered(wish: Wish) -> bool {
     wish.iter().flatten().any(|class| *class != class.lowered())
 }
 
-/// All states in which those who have a name go with each other. Who goes on as a reader has all that it wants.
+/// Returns all states with compatible holders. A token that has downgraded owns all that it wants.
 fn nodes(wishes: [Wish; TOKENS]) -> impl Iterator<Item = sets::Node> {
     let is_possible =
         move |lowered: &u8| (0..TOKENS).all(|token| lowered >> token & 1 == 0 || may_be_lowered(wishes[token]));
@@ -106,7 +106,7 @@ fn nodes_with(wishes: [Wish; TOKENS], lowered: u8) -> impl Iterator<Item = sets:
     })
 }
 
-/// What a command has led to: the reply, the node, and who was told what.
+/// Effect of a command: the reply, the node, and the notifications.
 type Outcome = (&'static str, sets::Node, BTreeSet<(usize, String)>);
 
 fn by_the_model(
@@ -158,7 +158,7 @@ impl Code {
         let mut state = self.built(node, wishes, without);
         let wish = match verb {
             sets::Verb::Lower => classes(wishes, token, 1 << token),
-            // What was had before is given back as what it is by now.
+            // Names are released in their present class.
             sets::Verb::Release => classes(wishes, token, node.lowered),
             sets::Verb::Acquire | sets::Verb::Yield | sets::Verb::Extend => wishes[token],
         };
@@ -181,7 +181,7 @@ impl Code {
             match wakeup.notice {
                 Notice::Granted | Notice::Claimed(_) => _ = told.insert((to, "given".to_owned())),
                 Notice::Free => _ = told.insert((to, "free".to_owned())),
-                // Others are only asked whether they are there.
+                // Other tokens are only pinged.
                 Notice::Contended { by } if held => _ = told.insert((to, format!("contended by {}", self.number(by)))),
                 _ => {}
             }
@@ -214,7 +214,7 @@ impl Code {
                     let line = Line::new(of, several);
                     state.queues.entry(name.into()).or_insert_with(|| Queue::new(now)).join(*token, line, now);
                 } else if holders >> number & 1 == 1 && of == Class::Exclusive {
-                    // Whoever has come to wait has left a mark.
+                    // Every waiter has left a mark.
                     let holder = Holder { token: *token, expires, is_marked: queue != 0 };
                     state.locks.insert(name.into(), holder);
                 } else if holders >> number & 1 == 1 {
@@ -255,13 +255,14 @@ fn code() -> Code {
     Code { tokens, now: Instant::from_origin(Duration::from_secs(1)) }
 }
 
-/// Goes through the cases of one in so many combinations of wishes; returns how many differ from those with all rules, and how many there are.
+/// Compares the cases of one in `one_in` combinations of wishes. Returns the number of cases that differ from the
+/// behavior with all rules, and the number of all cases.
 fn compared(without: Option<redlock_model::Rule>, one_in: usize) -> (u32, u32) {
     let (code, mut differing, mut cases) = (code(), 0, 0);
     for wishes in tables().step_by(one_in) {
         for node in nodes(wishes) {
             let commands = (0..TOKENS).flat_map(|token| VERBS.map(|verb| (token, verb)));
-            // Only waiters yield, and none of those has the lock as a reader instead.
+            // Only waiters yield, and none of these owns the lock as a reader instead.
             let makes_sense = |(token, verb): &(usize, sets::Verb)| match verb {
                 sets::Verb::Lower => may_be_lowered(wishes[*token]),
                 sets::Verb::Yield => node.lowered >> token & 1 == 0,

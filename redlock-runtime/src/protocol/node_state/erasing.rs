@@ -1,13 +1,13 @@
-//! What another program does that knows nothing of queues, for tests: it deletes a key, whatever is there.
+//! Deletion of a key by another program that does not know the queues, for tests.
 
 use super::NodeState;
 use crate::time::clock::Instant;
 
 impl NodeState {
-    /// Deletes the key called `key` without handing it to anybody. Whether anything was there.
+    /// Deletes the key called `key` without handing it to a waiter. Returns `true` if there was such a key.
     pub(crate) fn erase(&mut self, key: &str, now: Instant) -> bool {
         self.expire(key, now);
-        // A key is among one of them at the most.
+        // A key is in at most one of the two maps.
         self.locks.remove(key).is_some() || self.readers.remove(key).is_some()
     }
 }

@@ -13,7 +13,7 @@ use crate::lock::OwnerToken;
 /// Absent managers that one command has found.
 #[derive(Debug, Default)]
 pub(super) struct Gone {
-    /// A token of each.
+    /// One token of each absent manager.
     pub(super) found: Vec<OwnerToken>,
     pub(super) looks: usize,
 }

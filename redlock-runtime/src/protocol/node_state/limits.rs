@@ -8,7 +8,7 @@ pub(crate) const MOST_STEPS: usize = 64;
 /// command again for the rest. Too small: many round trips until a live waiter is found. Too large: the server is busy for longer.
 pub(crate) const MOST_GONE: usize = 128;
 
-/// The limits of a node. Simulations use smaller ones, because their crowds are small.
+/// Limits of a node. Simulations use smaller limits, because their crowds are small.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Limits {
     pub(crate) steps: usize,

@@ -1,4 +1,4 @@
-//! What can be seen of a key without changing anything.
+//! Read-only view of a key.
 
 use super::NodeState;
 use super::queue::Queue;
@@ -8,19 +8,19 @@ use crate::lock::{LockKey, OwnerToken};
 use crate::time::clock::Instant;
 use std::time::Duration;
 
-/// Who has a key at a node, and who waits for it.
+/// Holders and waiters of a key at a node.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) struct Seen {
     pub(crate) holder: Option<SeenHolder>,
-    /// Those who have it together, by their classes and in the order in which their leases end.
+    /// Tokens that share the key, by their classes and in the order of their lease ends.
     pub(crate) readers: Vec<(SeenHolder, Class)>,
-    /// The next one first.
+    /// Waiters, the next one first.
     pub(crate) waiters: Vec<(OwnerToken, Class)>,
-    /// The largest ballot for the locks of its slot.
+    /// Largest ballot for the locks of the key's slot.
     pub(crate) ballot: Option<u64>,
 }
 
-/// Who has a key, and for how much longer.
+/// Holder of a key, with the rest of its lease.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct SeenHolder {
     pub(crate) token: OwnerToken,

@@ -1,4 +1,4 @@
-//! The state machine of one node: what the scripts of `node/redis` do, written once more.
+//! State machine of one node: a second implementation of the scripts of `node/redis`.
 
 #[cfg(feature = "testing")]
 mod erasing;
@@ -34,21 +34,21 @@ use std::collections::HashMap;
 use std::sync::Arc;
 use std::time::Duration;
 
-/// How many entries may lie expired before they are looked for.
+/// Number of entries below which expired entries are not searched for.
 const SWEEP_FROM: usize = 1024;
 
-/// Publishes a wake-up on a channel, and says how many received it.
+/// Function that publishes a wake-up on a channel, and returns the number of receivers.
 type Publish<'a> = &'a mut dyn FnMut(&str, Wakeup) -> usize;
 
 #[derive(Debug, Default)]
 pub(crate) struct NodeState {
-    /// Those that one token has.
+    /// Locks that one token owns exclusively.
     locks: HashMap<Arc<str>, Holder>,
-    /// Those that tokens have together: no key is among both.
+    /// Names that tokens share. No key is in both maps.
     readers: HashMap<Arc<str>, Readers>,
     queues: HashMap<Arc<str>, Queue>,
     registers: Registers,
-    /// The number of entries at which expired ones are removed: twice what was left the last time.
+    /// Number of entries at which expired entries are removed: twice the number that was left the last time.
     sweep_at: usize,
     limits: Limits,
     rules: Rules,
@@ -58,16 +58,16 @@ pub(crate) struct NodeState {
 struct Holder {
     token: OwnerToken,
     expires: Instant,
-    /// Others have come to wait since the holder has it: the mark behind the token in Redis.
+    /// Set if other tokens have come to wait since the holder got the lock: the mark behind the token in Redis.
     is_marked: bool,
 }
 
-/// One command at work.
+/// Command in execution.
 struct Execution<'a> {
     state: &'a mut NodeState,
     now: Instant,
     subject: &'a Subject,
-    /// The part that it is at.
+    /// Present part of the request.
     key: &'a LockKey,
     class: Class,
     has_several: bool,
@@ -77,7 +77,8 @@ struct Execution<'a> {
 }
 
 impl NodeState {
-    /// The reply, and the time of the largest token that was there when it is larger than the one of the command.
+    /// Executes a command. Returns the reply, and the time of the largest token at the node if it is larger than that
+    /// of the command.
     pub(crate) fn execute(
         &mut self,
         now: Instant,
@@ -112,20 +113,20 @@ impl NodeState {
         let shared = if execution.concerns_readers() { execution.share(command.verb, other) } else { None };
         let reply = shared.unwrap_or_else(|| execution.run(command.verb, other));
         let reply = execution.fenced(command.verb, reply, command.fence);
-        // Who stands in no turnstile is told before anything else is looked at.
+        // An `ENTER` without the turnstile is refused before anything else is examined.
         let is_turned_away = matches!(command.verb, Verb::Enter { .. }) && reply == Reply::NotOwner;
         let seen = seen.filter(|_| !is_turned_away);
         (reply, seen)
     }
 
-    /// What `PTTL` says of the key called `key`.
+    /// Returns the content of the key called `key`, as `PTTL` shows it.
     pub(crate) fn occupant(&self, key: &str, now: Instant) -> Occupant {
         let alone = self.locks.get(key).map(|holder| holder.expires);
         let end = alone.or_else(|| self.readers.get(key).map(Readers::expires)).filter(|end| now < *end);
         end.map_or(Occupant::Nobody, |end| Occupant::Lock(end.since(now)))
     }
 
-    /// Removes what has expired under `key`.
+    /// Removes the expired entries of `key`.
     fn expire(&mut self, key: &str, now: Instant) {
         if self.locks.get(key).is_some_and(|holder| holder.expires <= now) {
             self.locks.remove(key);
@@ -162,7 +163,7 @@ impl Execution<'_> {
             Verb::Yield { claim } => self.yield_(claim, other),
             Verb::Release { claim } => self.release(claim),
             Verb::Revoke => other.map_or(Reply::NotOwner, |from| self.revoke(from)),
-            // Executed without a look at locks.
+            // Executed separately, because it concerns no lock.
             Verb::Raise { .. } => Reply::Raised,
         }
     }
@@ -209,7 +210,7 @@ impl Execution<'_> {
         }
     }
 
-    /// What an adoption does before it is an extension.
+    /// Executes the first part of an adoption, before its extension.
     fn adopt(&mut self, verb: Verb, from: Option<&OwnerToken>) {
         if let (Verb::Adopt { ttl }, Some(from), Line::ALONE) = (verb, from, self.line())
             && self.owner() == Some(*from)
@@ -250,7 +251,7 @@ impl Execution<'_> {
         }
     }
 
-    /// Passes the lock on to a token that has waited; if its process is gone, to whoever is the first.
+    /// Passes the lock to a waiting token; if its process is gone, to the first waiter.
     fn yield_to(&mut self, to: OwnerToken, claim: Duration) -> Reply {
         let left = self.left();
         self.join_queue();
@@ -268,7 +269,7 @@ impl Execution<'_> {
         }
         self.leave_queue();
         let was_owner = self.is_owner() || !self.applies(Rule::ReleaseChecksTheOwner);
-        // A repeated release finds the lock free: the first one has not come to the end of the queue.
+        // A repeated release finds the lock free: the first one has not reached the end of the queue.
         let is_free = self.owner().is_none() && self.applies(Rule::RepeatedReleasesGoOn);
         if was_owner || is_free {
             self.hand_over(claim, None);
@@ -276,7 +277,7 @@ impl Execution<'_> {
         self.released(was_owner)
     }
 
-    /// The reply to a release.
+    /// Returns the reply to a release.
     fn released(&self, was_owner: bool) -> Reply {
         match was_owner {
             _ if self.is_unfinished() && self.applies(Rule::UnfinishedReleasesAreRepeated) => {
@@ -287,7 +288,7 @@ impl Execution<'_> {
         }
     }
 
-    /// Takes the place of `from`, whose lock somebody breaks, and tells it.
+    /// Takes the place of `from`, whose lock is being broken, and notifies it.
     fn revoke(&mut self, from: OwnerToken) -> Reply {
         let is_named = |owner| owner == from || !self.applies(Rule::BreakersNameTheHolder);
         match self.owner() {
@@ -303,7 +304,7 @@ impl Execution<'_> {
         Reply::Revoked { left, is_told }
     }
 
-    /// Has the lock in place of whoever has it, for as long as that one would have.
+    /// Replaces the token of the present holder, with the same end of the lease.
     fn take_the_place(&mut self) {
         let (token, brief) = (self.token, self.now.after(CLAIM));
         let keeps_end = self.applies(Rule::BrokenLeasesKeepTheirEnd);
@@ -313,10 +314,10 @@ impl Execution<'_> {
         }
     }
 
-    /// `reply` with what the node says to a ballot.
+    /// Adds the reply to a ballot to `reply`.
     fn fenced(&mut self, verb: Verb, reply: Reply, fence: Option<Ballot>) -> Reply {
         let is_owned = matches!(reply, Reply::Granted { .. } | Reply::Extended { .. });
-        // A plain `SET` is followed by the ballot, whatever it was answered.
+        // A plain `SET` is followed by the ballot, whatever its reply is.
         let is_plain_set = matches!(verb, Verb::SetNx { .. }) && self.subject.is_plain();
         let Some(ballot) = fence.filter(|_| is_owned || is_plain_set) else { return reply };
         let number = self.propose(ballot);
@@ -339,9 +340,10 @@ impl Execution<'_> {
         if is_enough { accepted.copied() } else { Number::of_all(said) }
     }
 
-    /// Passes the lock to the smallest token in the queue whose process listens, or frees it.
+    /// Passes the lock to the smallest queued token whose process listens, or frees it.
     ///
-    /// `own_ttl` is for the token of the command, should it be the next: a lease and not a claim, without a wake-up.
+    /// `own_ttl` is the lease for the token of the command, if that token is the next: a lease instead of a claim,
+    /// without a wake-up.
     fn hand_over(&mut self, claim: Duration, own_ttl: Option<Duration>) -> Option<OwnerToken> {
         while !self.is_unfinished()
             && let Some(next) = self.queue_mut().and_then(Queue::pop_first)
@@ -363,7 +365,8 @@ impl Execution<'_> {
         None
     }
 
-    /// Tells the process of `token` that it has the lock as a claim, with the times where it can read them.
+    /// Notifies the process of `token` that it has the lock as a claim, with the times of the claim if it can read
+    /// them.
     fn announce(&mut self, token: OwnerToken, length: Duration) -> usize {
         let claim = Claim { length, begun: self.now.since_origin() };
         self.notify(token, if token.reads_claims() { Notice::Claimed(claim) } else { Notice::Granted })
@@ -382,17 +385,17 @@ impl Execution<'_> {
         self.owner() == Some(self.token)
     }
 
-    /// Whether the token owns a lock that nobody has come to wait for. Then the queue is not looked at.
+    /// Returns `true` if the token owns a lock without the mark. Its queue is not examined.
     fn is_alone(&self) -> bool {
         self.is_owner() && !self.is_marked()
     }
 
-    /// Whether anybody is in the queue.
+    /// Returns `true` if a token is in the queue.
     fn is_waited_for(&self) -> bool {
         self.queue().is_some_and(|queue| queue.len() > 0)
     }
 
-    /// Whether others have come to wait for the holder.
+    /// Returns `true` if other tokens have come to wait for the holder.
     fn is_marked(&self) -> bool {
         self.state.locks.get(self.key.name()).is_some_and(|holder| holder.is_marked)
     }
@@ -408,7 +411,8 @@ impl Execution<'_> {
         self.state.locks.insert(self.key.name().into(), holder);
     }
 
-    /// How much is left of the lease of the holder. Zero after an unfinished command: the lock is free, and the caller asks again.
+    /// Returns the rest of the holder's lease. It is zero after an unfinished command: the lock is free, and the caller
+    /// asks again.
     fn left(&self) -> Option<Duration> {
         if self.is_unfinished() {
             return Some(Duration::ZERO);
@@ -424,7 +428,7 @@ impl Execution<'_> {
         self.state.queues.get_mut(self.key.name())
     }
 
-    /// Whether the token was not in the queue before.
+    /// Puts the token into the queue. Returns `true` if it was not in the queue before.
     fn join_queue(&mut self) -> bool {
         let (token, now) = (self.token, self.now);
         self.state.queues.entry(self.key.name().into()).or_insert_with(|| Queue::new(now)).add(token, now)
@@ -449,7 +453,7 @@ impl Execution<'_> {
     fn seen(&self, verb: Verb) -> Option<TokenTime> {
         let is_general = self.line() != Line::ALONE;
         if verb == Verb::Revoke || matches!(verb, Verb::SetNx { .. }) && !is_general {
-            // A plain `SET` shows no tokens, and who breaks a lock has the latest.
+            // A plain `SET` shows no tokens, and the token that breaks a lock is the latest anyway.
             return None;
         }
         let looks = is_general || matches!(verb, Verb::Acquire { .. } | Verb::Yield { .. }) || !self.is_alone();

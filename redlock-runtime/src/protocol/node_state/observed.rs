@@ -1,4 +1,4 @@
-//! What only an observer can see of a node, and do to it.
+//! Inspection and manipulation of a node by tests.
 
 use super::*;
 
@@ -7,17 +7,17 @@ impl NodeState {
         Self { rules, ..Self::default() }
     }
 
-    /// The same with limits for the work of one command.
+    /// Creates a node with limits for the work of one command.
     pub(crate) fn with_limits(limits: Limits, rules: Rules) -> Self {
         Self { limits, ..Self::following(rules) }
     }
 
-    /// Whether some who wait for `key` are still to be told that it is free.
+    /// Returns `true` if some waiters for `key` must still be notified that it is free.
     pub(crate) fn has_untold(&self, key: &str) -> bool {
         self.queues.get(key).is_some_and(Queue::has_untold)
     }
 
-    /// A node where nothing is but `key`, which is held and waited for like this.
+    /// Creates a node with only `key`, with this holder and these waiters.
     pub(super) fn at(rules: Rules, key: &str, holder: Option<Holder>, waiting: &[OwnerToken], now: Instant) -> Self {
         let mut queue = Queue::new(now);
         for token in waiting {
@@ -28,14 +28,14 @@ impl NodeState {
         Self { locks: locks.into_iter().collect(), queues: queues.into_iter().collect(), rules, ..Self::default() }
     }
 
-    /// Those wait as well, and share the lock.
+    /// Adds waiters that want to share the lock.
     pub(super) fn share_at(&mut self, key: &str, waiting: &[OwnerToken], now: Instant) {
         for token in waiting {
             self.queues.entry(key.into()).or_insert_with(|| Queue::new(now)).join_unheard(*token, now);
         }
     }
 
-    /// `token` has a share until then.
+    /// Gives `token` a share until `end`.
     pub(super) fn put_at(&mut self, key: &str, token: OwnerToken, end: Instant, now: Instant) {
         self.readers.entry(key.into()).or_insert_with(|| Readers::new(now)).put(token, Class::Shared, end, now);
     }
@@ -44,7 +44,7 @@ impl NodeState {
         self.locks.get(key).copied()
     }
 
-    /// Whether nobody owns a lock, and nobody waits for one.
+    /// Returns `true` if the node has neither owners nor waiters.
     pub(crate) fn is_empty(&self, now: Instant) -> bool {
         let has_none = |readers: &Readers| readers.live(now).is_empty();
         self.locks.values().all(|holder| holder.expires <= now)
@@ -56,7 +56,7 @@ impl NodeState {
         self.locks.get(key).filter(|holder| now < holder.expires).map(|holder| holder.token)
     }
 
-    /// What stands in Redis where this node has an owner of `key`.
+    /// Returns the value of `key` that Redis would have.
     pub(crate) fn value(&self, key: &str, now: Instant) -> Option<String> {
         let holder = self.locks.get(key).filter(|holder| now < holder.expires)?;
         Some(format!("{}{}", holder.token, if holder.is_marked { "+" } else { "" }))
@@ -67,28 +67,28 @@ impl NodeState {
         queue.into_iter().flat_map(Queue::tokens).collect()
     }
 
-    /// Those who share `key`.
+    /// Returns the tokens that share `key`.
     pub(crate) fn readers(&self, key: &str, now: Instant) -> Vec<OwnerToken> {
         self.readers.get(key).map_or(Vec::new(), |readers| readers.live(now))
     }
 
-    /// Those who have reserved `key`.
+    /// Returns the tokens that have reserved `key`.
     pub(crate) fn reserved(&self, key: &str, now: Instant) -> Vec<OwnerToken> {
         self.readers.get(key).map_or(Vec::new(), |readers| readers.reserved(now))
     }
 
-    /// Those who have `key`, alone or with others.
+    /// Returns the tokens that own `key`, exclusively or shared.
     pub(crate) fn holders(&self, key: &str, now: Instant) -> Vec<OwnerToken> {
         self.owner(key, now).into_iter().chain(self.readers(key, now)).collect()
     }
 
-    /// Those who wait for `key`, how, and which of them were heard of: in the words of the test that compares.
+    /// Returns the waiters for `key`, their modes, and which of them were heard of, in the words of the comparing test.
     pub(crate) fn waiting(&self, key: &str, now: Instant) -> Vec<(String, &'static str)> {
         let queue = self.queues.get(key).filter(|queue| self.is_there(queue, now));
         queue.map_or(Vec::new(), Queue::written)
     }
 
-    /// Every token that stands under `key`, as owner or in the queue.
+    /// Returns every token under `key`, as an owner or in the queue.
     pub(crate) fn tokens(&self, key: &str, now: Instant) -> Vec<OwnerToken> {
         self.holders(key, now).into_iter().chain(self.queue(key, now)).collect()
     }
@@ -97,14 +97,14 @@ impl NodeState {
         !(self.rules.apply(Rule::QueuesExpire) && queue.is_gone(now))
     }
 
-    /// What another program does that knows nothing of queues: deletes its key without handing it to anybody.
+    /// Deletes a key without handing it to a waiter, like a program that does not know the queues.
     pub(crate) fn delete(&mut self, key: &str, token: OwnerToken, now: Instant) {
         if self.owner(key, now) == Some(token) {
             self.locks.remove(key);
         }
     }
 
-    /// Somebody raises the fencing register of a slot.
+    /// Raises the fencing register of a slot.
     pub(crate) fn raise_register(&mut self, slot: u16, largest: u64) {
         self.registers.raise(slot, largest);
     }

@@ -1,11 +1,11 @@
-//! What a node does for locks of which no more than so many may be had: permits.
+//! Permits of a node: locks that a limited number of tokens hold at a time.
 //!
-//! 1. A permit is a share of the lock, of which the nodes tell who has one. How many there may be is up to whoever asks.
-//! 2. It is made for a token that stands in the *turnstile*, and for no other: an ordinary lock beside it, whose owner the command
-//!    names. So those that come later find all that have come before.
-//! 3. It is extended, lost and broken like any share. Who gives it back tells whoever stands in the turnstile.
-//! 4. Who wants the lock alone waits for those that have permits, and is not overtaken by later ones. Who has it alone is told of those
-//!    that want permits, which stand in no queue: it may have it for nobody.
+//! 1. A permit is a share of the lock, and the nodes list the permit holders. Each asking call applies its own limit.
+//! 2. A permit is given only to a token whose call owns the *turnstile*: an ordinary lock beside it, whose owner the
+//!    command names. So later calls find all earlier ones.
+//! 3. A permit is extended, lost and broken like any share. Its release notifies the owner of the turnstile.
+//! 4. A writer waits for the permit holders, and later permits do not overtake it. A writer that owns the lock is
+//!    notified of calls for permits, which wait in no queue, because its lock may be idle.
 
 use super::Execution;
 use crate::lock::OwnerToken;
@@ -16,7 +16,7 @@ use crate::protocol::wakeup::channel;
 use std::time::Duration;
 
 impl Execution<'_> {
-    /// Gives the token a permit if `by` stands in the turnstile, whose lease starts anew.
+    /// Gives the token a permit if `by` owns the turnstile, and restarts the lease of the turnstile.
     pub(super) fn enter(&mut self, ttl: Duration, turn: Duration, by: OwnerToken) -> Reply {
         let (name, end) = (turnstile_name(self.key.name()), self.now.after(turn));
         self.state.expire(&name, self.now);
@@ -35,7 +35,7 @@ impl Execution<'_> {
         self.entered()
     }
 
-    /// Who else has a permit, the one first whose lease ends first.
+    /// Returns the other permit holders, in the order of their lease ends.
     fn entered(&self) -> Reply {
         let live = self.readers().map_or(Vec::new(), |readers| readers.live_as(Class::Shared, self.now));
         let others: Vec<_> = live.into_iter().filter(|other| *other != self.token).collect();
@@ -43,7 +43,7 @@ impl Execution<'_> {
         Reply::Entered { strangers: 0, left: end.map(|end| end.since(self.now)), others: others.into() }
     }
 
-    /// Tells whoever stands in the turnstile that the token has a permit no more.
+    /// Notifies the owner of the turnstile that the token has given its permit back.
     pub(super) fn tell_freed(&mut self) {
         let name = turnstile_name(self.key.name());
         self.state.expire(&name, self.now);

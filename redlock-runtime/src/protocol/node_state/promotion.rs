@@ -1,7 +1,8 @@
-//! Letting those in who wait, where some of them share a name or want several.
+//! Admission of waiters to a name that several tokens share, or that is one of several wanted names.
 //!
-//! Who wants one name is given it, as a claim. Who wants several is told that this one is free, and asks for all of them: the
-//! others may be names that the command does not know. So nobody has a part of what it wants while it waits for the rest.
+//! A waiter for one name is given the name, as a claim. A waiter for several names is notified that this one is free,
+//! and asks for all of them: the command may not know the other names. So a waiter never owns some of its names while
+//! it waits for the others.
 
 use super::Execution;
 use super::Queue;
@@ -13,7 +14,7 @@ use crate::protocol::rules::Rule;
 use std::ops::Bound;
 use std::time::Duration;
 
-/// Something of each line, by its score.
+/// One value for each line, by its score.
 type OfLines<T> = [T; Line::ALL.len()];
 
 fn set<T>(of_lines: &mut OfLines<T>, line: Line, value: T) {
@@ -22,26 +23,28 @@ fn set<T>(of_lines: &mut OfLines<T>, line: Line, value: T) {
     }
 }
 
-/// What has become of a waiter that was looked at.
+/// Outcome for one examined waiter.
 enum Step {
     In,
-    /// Nobody was there.
+    /// Waiter is absent.
     Gone,
-    /// It stays where it is.
+    /// Waiter keeps its place.
     Passed,
 }
 
 impl Execution<'_> {
-    /// Gives the name to those in the queue who can have it now, the earliest first: as claims to one that wants it alone, or to
-    /// all those together who go with each other and have come before that one. Whose process is gone is passed over.
+    /// Gives the name to the queued tokens that can have it now, the earliest first. As claims, it goes to one
+    /// exclusive waiter, or to all compatible waiters that come before the first incompatible one. Waiters of absent
+    /// processes are passed over.
     ///
-    /// `own_ttl` is for the token of the command: a lease and not a claim, without a wake-up. Whether it was among them. What has
-    /// `freed` the name, if anything has, is a reason to tell those who want several: whoever goes with it was not kept out by it.
-    /// Those who are too many to be told at once are told by the next command that comes here, as those do that were told.
+    /// `own_ttl` is the lease for the token of the command: a lease instead of a claim, without a wake-up. Returns
+    /// `true` if that token got the name. If a class has `freed` the name, waiters for several names are notified that
+    /// conflict with it; the others were not blocked by it. If they are too many for one command, the next command at
+    /// this name notifies the rest, and so do the notified waiters.
     pub(super) fn promote(&mut self, claim: Duration, own_ttl: Option<Duration>, freed: Option<Class>) -> bool {
         let mut freed: Vec<Class> = freed.into_iter().collect();
         let (mut passed, untold) = self.left_to_tell(&freed);
-        // Whoever keeps the first of a line out keeps out all behind it.
+        // An obstacle for the first waiter of a line is an obstacle for all behind it.
         let mut kept_out = [false; Line::ALL.len()];
         let (mut has_own, mut has_shared, mut steps) = (false, false, 0);
         loop {
@@ -55,7 +58,7 @@ impl Execution<'_> {
                 break;
             }
             if self.has_share(next) {
-                // A claim would end its lease early. It stands in the queue all the same when a late command has come in between.
+                // A claim would end its lease early. It may still be queued after a late command.
                 self.strike(next);
                 continue;
             }
@@ -87,7 +90,7 @@ impl Execution<'_> {
                         *kept_out &= !line.class.conflicts_with(other.class);
                     }
                 }
-                // Everybody else has come later, and does not go with it.
+                // All others come later and conflict with this one.
                 Step::Passed if line.class == Class::Exclusive => break,
                 Step::Passed if is_kept_out => set(&mut kept_out, line, true),
                 Step::Passed => {
@@ -99,14 +102,14 @@ impl Execution<'_> {
         has_own
     }
 
-    /// Tells somebody who wants several names that this one is free, unless the token of the command is meant. Whose process is
-    /// gone leaves, which may free the name for others.
+    /// Notifies a waiter for several names that this one is free, unless it is the token of the command. A waiter of an
+    /// absent process is removed, which may free the name for others.
     fn tell(&mut self, next: OwnerToken) -> Step {
         if next == self.token || self.nudge(next) { Step::Passed } else { Step::Gone }
     }
 
-    /// Where to begin with those of each line, and of which lines some are still to be told. What has `freed` the name now is a
-    /// reason to begin anew.
+    /// Returns the starting point in each line, and the lines with waiters that must still be notified. If a
+    /// conflicting class has `freed` the name now, the line starts again at its beginning.
     fn left_to_tell(&mut self, freed: &[Class]) -> (OfLines<Bound<OwnerToken>>, OfLines<bool>) {
         let mut passed = [Bound::Unbounded; Line::ALL.len()];
         let untold = self.queue_mut().and_then(Queue::take_untold);
@@ -120,7 +123,7 @@ impl Execution<'_> {
         (passed, untold.map_or([false; Line::ALL.len()], |untold| untold.lines))
     }
 
-    /// The next command tells those of the lines that are looked at who want several names, from `from` on.
+    /// Leaves it to the next command to notify the waiters for several names in the examined lines, from `from` on.
     fn tell_later(&mut self, from: OwnerToken, looked_at: OfLines<bool>) {
         let mut lines = looked_at;
         for (line, is_untold) in Line::ALL.iter().zip(&mut lines) {
@@ -132,7 +135,7 @@ impl Execution<'_> {
         }
     }
 
-    /// Which lines are looked at: those that want one name, and those that are to be told; but none that is `kept_out`.
+    /// Returns the lines to examine: those for one name, and those that must be notified, but none that is `kept_out`.
     fn looked_at(&self, freed: &[Class], untold: OfLines<bool>, kept_out: OfLines<bool>) -> OfLines<bool> {
         let mut looked_at = untold;
         for ((line, is), is_kept_out) in Line::ALL.iter().zip(&mut looked_at).zip(kept_out) {
@@ -141,13 +144,13 @@ impl Execution<'_> {
         looked_at
     }
 
-    /// Whether those of this line are told of what has `freed` the name.
+    /// Returns `true` if the waiters of this line are notified of the class that has `freed` the name.
     fn is_told_of(&self, line: Line, freed: &[Class]) -> bool {
         let tells_all = !self.applies(Rule::OnlyConcernedAreTold) && !freed.is_empty();
         tells_all || freed.iter().any(|freed| freed.conflicts_with(line.class))
     }
 
-    /// The first who wants the name, of those who are to be looked at and were not passed over.
+    /// Returns the first waiter in the examined lines that was not passed over.
     fn next_waiter(&self, passed: &OfLines<Bound<OwnerToken>>, looked_at: OfLines<bool>) -> Option<(OwnerToken, Line)> {
         let queue = self.queue()?;
         let first = |((line, passed), is_looked_at): ((&Line, &Bound<OwnerToken>), bool)| {
@@ -157,7 +160,8 @@ impl Execution<'_> {
         firsts.min_by_key(|(token, _)| *token)
     }
 
-    /// Tells `next`, which wants several names, that this one is free, and keeps it for that one. `false` when nobody hears it.
+    /// Notifies `next`, which wants several names, that this one is free, and reserves the name for it. Returns `false`
+    /// if its process does not listen.
     pub(super) fn nudge(&mut self, next: OwnerToken) -> bool {
         let is_heard = !self.is_gone(next) && self.notify(next, Notice::Free) > 0;
         if is_heard && self.applies(Rule::FreeNamesAreReserved) {
@@ -166,7 +170,7 @@ impl Execution<'_> {
         is_heard
     }
 
-    /// Gives the name to `next`, which leaves the queue, as a claim. `false` when nobody is there to take it.
+    /// Removes `next` from the queue and gives it the name as a claim. Returns `false` if its process does not listen.
     pub(super) fn give_to(&mut self, next: OwnerToken, class: Class, claim: Duration) -> bool {
         self.strike(next);
         if self.is_gone(next) {

@@ -1,4 +1,4 @@
-//! The tokens that wait for one name.
+//! Tokens that wait for one name.
 
 use crate::lock::OwnerToken;
 use crate::lock::class::Class;
@@ -7,7 +7,8 @@ use crate::time::clock::Instant;
 use std::collections::{BTreeMap, BTreeSet};
 use std::ops::Bound;
 
-/// As what a token waits for a name, and whether it waits for other names as well: the score of its entry in Redis.
+/// Class in which a token waits for a name, and whether it waits for other names as well. This is the score of its
+/// entry in Redis.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Line {
     pub(crate) class: Class,
@@ -18,7 +19,7 @@ impl Line {
     pub(crate) const ALONE: Self = Self { class: Class::Exclusive, has_several: false };
     pub(crate) const SHARING: Self = Self { class: Class::Shared, has_several: false };
 
-    /// In the order of their scores. Whoever has an intent for a name waits for what is below it as well.
+    /// All lines in the order of their scores. A token with an intent for a name also waits for a name below it.
     pub(crate) const ALL: [Self; 6] = [
         Self::ALONE,
         Self::SHARING,
@@ -32,7 +33,7 @@ impl Line {
         Self { class, has_several: has_several || class.is_intent() }
     }
 
-    /// The score in Redis, which is the place in [`ALL`](Self::ALL) as well.
+    /// Returns the score in Redis, which is also the index in [`ALL`](Self::ALL).
     pub(crate) const fn score(self) -> usize {
         match (self.class, self.has_several) {
             (Class::Exclusive, false) => 0,
@@ -47,20 +48,20 @@ impl Line {
 
 #[derive(Debug)]
 pub(super) struct Queue {
-    /// By the score of the line in which they wait.
+    /// Waiters of each line, by the score of the line.
     lines: [BTreeSet<OwnerToken>; Line::ALL.len()],
-    /// When those were heard of who have asked for a lock that somebody shares, or for several names.
+    /// Last sign of life of each token that has asked for a shared lock or for several names.
     heard: BTreeMap<OwnerToken, Instant>,
     untold: Option<Untold>,
     expires: Instant,
 }
 
-/// Those who were not told that the name is free, because there were too many for one command.
+/// Waiters that were not notified that the name is free, because there were too many for one command.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Untold {
-    /// The first of them.
+    /// First of these waiters.
     pub(super) from: OwnerToken,
-    /// Whether those of each line are meant, by its score.
+    /// For each line, by its score: `true` if its waiters are meant.
     pub(super) lines: [bool; Line::ALL.len()],
 }
 
@@ -77,7 +78,7 @@ impl Queue {
         self.lines.get(line.score())
     }
 
-    /// Whether `token` was not in it before.
+    /// Adds `token`. Returns `true` if it was not in the queue before.
     pub(super) fn add(&mut self, token: OwnerToken, now: Instant) -> bool {
         self.expires = now.after(QUEUE_EXPIRY);
         self.insert(token, Line::ALONE)
@@ -87,7 +88,7 @@ impl Queue {
         self.lines.get_mut(line.score()).is_some_and(|tokens| tokens.insert(token))
     }
 
-    /// Puts `token` there, which is heard of now. Whether it was not in it before.
+    /// Adds `token` with a sign of life at `now`. Returns `true` if it was not in the queue before.
     pub(super) fn join(&mut self, token: OwnerToken, line: Line, now: Instant) -> bool {
         self.expires = now.after(QUEUE_EXPIRY);
         let was_there = self.lines.iter_mut().any(|tokens| tokens.remove(&token));
@@ -96,20 +97,21 @@ impl Queue {
         !was_there
     }
 
-    /// Puts `token` there, which shares the lock, and of which nobody knows when it was heard of.
+    /// Adds `token` as a reader, without a sign of life.
     #[cfg(any(test, fuzzing))]
     pub(super) fn join_unheard(&mut self, token: OwnerToken, now: Instant) {
         self.expires = now.after(QUEUE_EXPIRY);
         self.insert(token, Line::SHARING);
     }
 
-    /// Whether anybody in it shares the lock, wants several names, or has asked for a lock that somebody shares.
+    /// Returns `true` if a waiter wants to share the lock or several names, or has asked for a shared lock.
     pub(super) fn concerns_readers(&self) -> bool {
         self.lines.iter().skip(1).any(|tokens| !tokens.is_empty()) || !self.heard.is_empty() || self.untold.is_some()
     }
 
-    /// Whether `token`, which waits, was not heard of for long. Of one that has come before anybody wanted to share the lock,
-    /// that is found out from `now` on, as of one that was heard of by a clock that was set back since.
+    /// Returns `true` if the waiting `token` has been silent for long. Without a sign of life, its silence is counted
+    /// from `now` on: it came before the lock was shared. A sign of life in the future, by a clock that was set back
+    /// since, counts as now.
     pub(super) fn is_silent(&mut self, token: OwnerToken, now: Instant) -> bool {
         let heard = self.heard.entry(token).or_insert(now);
         *heard = (*heard).min(now);
@@ -124,18 +126,18 @@ impl Queue {
         self.untold.is_some()
     }
 
-    /// Who is still to be told. Whoever asks tells them.
+    /// Removes and returns the waiters that must still be notified. The caller notifies them.
     pub(super) const fn take_untold(&mut self) -> Option<Untold> {
         self.untold.take()
     }
 
-    /// All that wait, by the lines.
+    /// Returns all waiters, by the lines.
     #[cfg(any(test, fuzzing))]
     pub(super) fn tokens(&self) -> impl Iterator<Item = OwnerToken> {
         self.lines.iter().flatten().copied()
     }
 
-    /// All tokens, the next one first, each with what it waits for.
+    /// Returns all tokens, the next one first, each with its class.
     pub(super) fn in_order(&self) -> Vec<(OwnerToken, Class)> {
         let of_line = |(line, tokens): (&Line, &BTreeSet<OwnerToken>)| {
             tokens.iter().map(|token| (*token, line.class)).collect::<Vec<_>>()
@@ -145,7 +147,7 @@ impl Queue {
         all
     }
 
-    /// As what `token` waits, if it does.
+    /// Returns the line in which `token` waits, if it does.
     pub(super) fn line_of(&self, token: OwnerToken) -> Option<Line> {
         Line::ALL.iter().zip(&self.lines).find(|(_, tokens)| tokens.contains(&token)).map(|(line, _)| *line)
     }
@@ -163,13 +165,13 @@ impl Queue {
         waiting.chain(heard).chain(untold).collect()
     }
 
-    /// Whether `token` was in it.
+    /// Removes `token`. Returns `true` if it was in the queue.
     pub(super) fn remove(&mut self, token: OwnerToken) -> bool {
         self.heard.remove(&token);
         self.lines.iter_mut().any(|tokens| tokens.remove(&token))
     }
 
-    /// Removes those of the first `most` tokens of a line that `is_gone` returns `true` for.
+    /// Removes the tokens for which `is_gone` returns `true` among the first `most` tokens of a line.
     pub(super) fn remove_among_first(&mut self, line: Line, most: usize, is_gone: impl Fn(&OwnerToken) -> bool) {
         let tokens: Vec<_> = self.line(line).into_iter().flatten().take(most).copied().filter(is_gone).collect();
         for token in tokens {
@@ -181,17 +183,17 @@ impl Queue {
         self.lines.first_mut()?.pop_first()
     }
 
-    /// The first of those who want the lock alone and nothing else.
+    /// Returns the first waiter that wants only this name, exclusively.
     pub(super) fn first(&self) -> Option<OwnerToken> {
         self.lines.first()?.first().copied()
     }
 
-    /// The first in that line behind `passed`.
+    /// Returns the first waiter of the line behind `passed`.
     pub(super) fn first_behind(&self, line: Line, passed: Bound<OwnerToken>) -> Option<OwnerToken> {
         self.line(line)?.range((passed, Bound::Unbounded)).next().copied()
     }
 
-    /// The first of those who do not go with somebody of this class.
+    /// Returns the first waiter that conflicts with this class.
     pub(super) fn first_against(&self, class: Class) -> Option<OwnerToken> {
         self.lines_against(class).filter_map(|tokens| tokens.first().copied()).min()
     }
@@ -212,12 +214,12 @@ impl Queue {
         count(self.lines.iter().map(BTreeSet::len).sum())
     }
 
-    /// How many do not go with somebody of this class.
+    /// Returns the number of waiters that conflict with this class.
     pub(super) fn len_against(&self, class: Class) -> u32 {
         count(self.lines_against(class).map(BTreeSet::len).sum())
     }
 
-    /// How many tokens come before `token`, in the order of the scores.
+    /// Returns the number of tokens before `token`, in the order of the scores.
     pub(super) fn rank(&self, token: OwnerToken) -> u32 {
         let Some(line) = self.line_of(token) else { return 0 };
         let before = self.lines.iter().take(line.score()).map(BTreeSet::len).sum::<usize>();

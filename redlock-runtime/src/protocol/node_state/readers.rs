@@ -1,21 +1,21 @@
-//! Those who have one name together.
+//! Tokens that share one name.
 
 use crate::lock::OwnerToken;
 use crate::lock::class::Class;
 use crate::time::clock::Instant;
 use std::collections::BTreeMap;
 
-/// The tokens that have a name together, each for a time of its own. Those whose time is over may still be there.
+/// Tokens that share a name, each with its own end. Expired ones may still be included.
 #[derive(Debug)]
 pub(super) struct Readers {
     members: BTreeMap<OwnerToken, Member>,
-    /// When the key of the lock expires: with the last of them.
+    /// Expiry of the lock's key, which equals the last end of the tokens.
     expires: Instant,
 }
 
 #[derive(Clone, Copy, Debug)]
 struct Member {
-    /// As what the token has the name; `None` when it has only reserved it.
+    /// Class in which the token has the name; `None` if the token has only reserved it.
     class: Option<Class>,
     end: Instant,
 }
@@ -29,17 +29,17 @@ impl Readers {
         self.expires
     }
 
-    /// Whether the key is gone.
+    /// Returns `true` if the key is gone.
     pub(super) fn is_gone(&self, now: Instant) -> bool {
         self.expires <= now || self.members.is_empty()
     }
 
-    /// `token` has the name until `end`, and those whose time is over are forgotten. The key expires with the last of them.
+    /// Gives `token` the name until `end`, and removes expired tokens. The key expires with the last token.
     pub(super) fn put(&mut self, token: OwnerToken, class: Class, end: Instant, now: Instant) {
         self.put_member(token, Member { class: Some(class), end }, now);
     }
 
-    /// The same for a token that reserves the name.
+    /// Reserves the name for `token` in the same way.
     pub(super) fn reserve(&mut self, token: OwnerToken, end: Instant, now: Instant) {
         self.put_member(token, Member { class: None, end }, now);
     }
@@ -50,24 +50,24 @@ impl Readers {
         self.expires = self.members.values().map(|member| member.end).fold(member.end, Instant::max);
     }
 
-    /// As what `token` has the name, and until when, if it has.
+    /// Returns the class in which `token` has the name, and its end, if it has the name.
     pub(super) fn held_by(&self, token: OwnerToken, now: Instant) -> Option<(Class, Instant)> {
         let member = self.members.get(&token).filter(|member| now < member.end)?;
         Some((member.class?, member.end))
     }
 
-    /// Until when `token` has the name, if it has.
+    /// Returns the time until which `token` has the name, if it does.
     pub(super) fn end_of(&self, token: OwnerToken, now: Instant) -> Option<Instant> {
         self.held_by(token, now).map(|(_, end)| end)
     }
 
-    /// `token` has what `from` had, which ends then. The key expires when it would have.
+    /// Replaces `from` by `token`, with the given end. The expiry of the key is unchanged.
     pub(super) fn replace(&mut self, from: OwnerToken, token: OwnerToken, class: Class, end: Instant) {
         self.members.remove(&from);
         self.members.insert(token, Member { class: Some(class), end });
     }
 
-    /// `token` does not have the name any more, and has not reserved it. The key expires with the last of the others.
+    /// Removes the share or the reservation of `token`. The key expires with the last of the others.
     pub(super) fn remove(&mut self, token: OwnerToken, now: Instant) {
         if self.members.remove(&token).is_some() {
             let last = self.members.values().map(|member| member.end).max();
@@ -75,17 +75,17 @@ impl Readers {
         }
     }
 
-    /// Those who have the name, in the order of their scores in Redis.
+    /// Returns the tokens that have the name, in the order of their scores in Redis.
     pub(super) fn live(&self, now: Instant) -> Vec<OwnerToken> {
         self.live_if(now, |_| true)
     }
 
-    /// Those of them that have it in this class.
+    /// Returns the tokens that have the name in this class.
     pub(super) fn live_as(&self, class: Class, now: Instant) -> Vec<OwnerToken> {
         self.live_if(now, |other| class == other)
     }
 
-    /// Those of them that do not go with somebody of this class.
+    /// Returns the tokens whose share conflicts with this class.
     pub(super) fn live_against(&self, class: Class, now: Instant) -> Vec<OwnerToken> {
         self.live_if(now, |other| class.conflicts_with(other))
     }
@@ -100,7 +100,7 @@ impl Readers {
         live.into_iter().map(|(_, _, token)| token).collect()
     }
 
-    /// Those who have reserved the name.
+    /// Returns the tokens that have reserved the name.
     #[cfg(any(test, fuzzing))]
     pub(super) fn reserved(&self, now: Instant) -> Vec<OwnerToken> {
         let has = |member: &Member| member.class.is_none() && now < member.end;
@@ -108,7 +108,7 @@ impl Readers {
     }
 }
 
-/// In which order those of a class stand in Redis.
+/// Returns the position of a class in the order of Redis.
 const fn score(class: Class) -> u8 {
     match class {
         Class::Exclusive => 0,

@@ -4,25 +4,25 @@ use crate::protocol::command::Number;
 use crate::protocol::rules::{Rule, Rules};
 use std::collections::HashMap;
 
-/// They do not expire. There are no more than slots.
+/// Registers by slot. They do not expire, and there are at most as many as slots.
 #[derive(Debug, Default)]
 pub(super) struct Registers(HashMap<u16, u64>);
 
 impl Registers {
-    /// Takes in a ballot for a lock of `slot`.
+    /// Processes a ballot for a lock of `slot`.
     pub(super) fn propose(&mut self, slot: u16, ballot: u64, rules: Rules) -> Option<Number> {
         let largest = self.0.get(&slot).copied().unwrap_or_default();
         if ballot > largest || ballot == largest && !rules.apply(Rule::BallotsOnlyRise) {
             self.0.insert(slot, ballot);
             return Some(Number::Accepted(ballot));
         }
-        // A ballot that only looks finds nothing, and makes nothing.
+        // A ballot that only reads finds nothing, and creates nothing.
         (largest > 0).then_some(Number::Refused { largest })
     }
 }
 
 impl Registers {
-    /// The largest ballot for the locks of `slot`; zero when there was none.
+    /// Returns the largest ballot for the locks of `slot`; zero if there was none.
     pub(super) fn look(&self, slot: u16) -> u64 {
         self.0.get(&slot).copied().unwrap_or_default()
     }
@@ -34,10 +34,10 @@ impl Registers {
     }
 }
 
-/// What only an observer can do to the registers.
+/// Manipulation of the registers by tests.
 #[cfg(any(test, fuzzing))]
 impl Registers {
-    /// Those of a node where one slot has this.
+    /// Creates the registers of a node with one register.
     pub(super) fn at(slot: u16, largest: u64) -> Self {
         Self([(slot, largest)].into())
     }

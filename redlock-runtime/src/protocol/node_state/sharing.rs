@@ -1,16 +1,18 @@
-//! What a node does where somebody shares a name, or wants several names: the general case, which is a script of its own in Redis.
+//! Commands of a node for shared names, or for several names: the general case, which has separate scripts in Redis.
 //!
-//! 1. A request has parts: names, and as what it wants each. A name is had by one token alone, or by several together whose
-//!    classes go with each other. A request gets all of its parts or none.
-//! 2. A request is *blocked* where a holder is in conflict with it, and where an earlier waiter is: readers do not overtake
-//!    writers, and who wants several names is overtaken at none of them.
-//! 3. Whoever is blocked tells all holders in conflict, not only one of them, because each may have to yield.
-//! 4. Whoever leaves, whether it had anything or only waited, lets those in who were behind it ([`promotion`](super::promotion)).
-//! 5. Who is blocked at a name by a waiter alone asks after that one: it may be gone, and would be in the way for as long as
-//!    others have something of what it wants. So may one be whose process is frozen, which is known by its silence.
-//! 6. Who waits for several names reserves those that it could have, so that a plain `SET` does not take them.
-//! 7. Those who are told that a name is free are many below a folder: who is told tells the next of them.
-//! 8. A holder that shares its lock from now on is told of as a reader, and never has it alone again.
+//! 1. A request has parts: names, each with a wanted class. A name is owned by one token exclusively, or shared by
+//!    several tokens whose classes are compatible. A request gets all of its parts or none.
+//! 2. A request is *blocked* by a conflicting holder, and by an earlier conflicting waiter. So readers do not overtake
+//!    writers, and a waiter for several names is overtaken at none of them.
+//! 3. A blocked request notifies all conflicting holders, not only one of them, because each may have to yield.
+//! 4. A token that leaves admits the waiters behind it, whether it owned anything or only waited
+//!    ([`promotion`](super::promotion)).
+//! 5. If only a waiter blocks a request at a name, the request pings that waiter. Its process may be gone, and it would
+//!    block the name as long as others own something that it wants. A silent waiter is passed over as well, because its
+//!    process may be frozen.
+//! 6. A waiter for several names reserves those that it could have, so that a plain `SET` does not take them.
+//! 7. Many tokens may wait below a folder. Each notified waiter notifies the next ones.
+//! 8. A holder that has downgraded its lock is treated as a reader, and never owns it exclusively again.
 
 use super::queue::Line;
 use super::{Execution, Queue};
@@ -23,15 +25,15 @@ use crate::protocol::rules::Rule;
 use std::time::Duration;
 
 impl<'a> Execution<'a> {
-    /// Whether the command is one of the general case.
+    /// Returns `true` if the command belongs to the general case.
     pub(super) fn concerns_readers(&self) -> bool {
         self.line() != Line::ALONE || self.readers().is_some() || self.queue().is_some_and(Queue::concerns_readers)
     }
 
-    /// Does what `verb` says, in the general case; `None` when it is nothing special there.
+    /// Executes `verb` in the general case. Returns `None` if the general case is not different.
     pub(super) fn share(&mut self, verb: Verb, other: Option<OwnerToken>) -> Option<Reply> {
         let is_single = self.line() == Line::ALONE;
-        // Who has the lock alone, and knows of nobody who waits, looks at no queue.
+        // The release of an exclusive lock without the mark does not examine the queue.
         let is_simple = is_single && self.readers().is_none() && self.is_alone();
         match verb {
             Verb::SetNx { .. } if is_single => self.readers().map(|_| Reply::Taken),
@@ -41,7 +43,7 @@ impl<'a> Execution<'a> {
                 Some(self.extend_among(ttl, other.filter(|_| matches!(verb, Verb::Adopt { .. }))))
             }
             Verb::Extend { ttl } | Verb::Renew { ttl } | Verb::Keep { ttl } => self.raise(ttl),
-            // What is left to others as a share is no lock for one alone.
+            // An exclusive adoption does not apply to a lock that was left as a share.
             Verb::Adopt { .. } => self.readers().map(|_| Reply::NotOwner),
             Verb::Enter { .. } | Verb::Raise { .. } => None,
             Verb::Yield { claim } => Some(self.yield_among(claim, other)),
@@ -51,7 +53,7 @@ impl<'a> Execution<'a> {
         }
     }
 
-    /// Goes to each part, until `look` says yes. Whether it has.
+    /// Visits each part until `look` returns `true`. Returns `true` if it has.
     fn any(&mut self, mut look: impl FnMut(&mut Self) -> bool) -> bool {
         let subject: &'a _ = self.subject;
         subject.wanted().any(|(key, class)| {
@@ -60,7 +62,7 @@ impl<'a> Execution<'a> {
         })
     }
 
-    /// Goes to each part.
+    /// Visits each part.
     fn each(&mut self, mut act: impl FnMut(&mut Self)) {
         self.any(|part| {
             act(part);
@@ -68,18 +70,18 @@ impl<'a> Execution<'a> {
         });
     }
 
-    /// Whether something keeps the token from its parts.
+    /// Returns `true` if a holder or an earlier waiter blocks the token at one of its parts.
     fn is_blocked(&mut self, holds: bool) -> bool {
         self.any(|part| part.is_held_against() || !holds && part.is_behind_others())
     }
 
-    /// Takes all parts if nothing is in conflict with them, neither a holder nor anybody who has come before. It never waits.
+    /// Takes all parts if neither a holder nor an earlier waiter conflicts with them. Never waits.
     pub(super) fn try_at_once(&mut self, ttl: Duration) -> Reply {
         let claim = lease::claim(ttl);
         for _ in 0..MOST_STEPS {
             self.each(|part| {
                 if part.is_behind_others() {
-                    // A name that is free is that of those who have come before.
+                    // A free name belongs to the earlier waiters.
                     part.promote(claim, None, None);
                 }
             });
@@ -95,7 +97,7 @@ impl<'a> Execution<'a> {
         Reply::Taken
     }
 
-    /// The token has all of its parts.
+    /// Gives the token all of its parts.
     fn take_all(&mut self, ttl: Duration, claim: Duration) {
         let mut waited = Vec::new();
         self.each(|part| {
@@ -110,7 +112,7 @@ impl<'a> Execution<'a> {
         });
     }
 
-    /// The token has this part. What was lowered before stays what it is.
+    /// Gives the token this part. A downgraded part stays shared.
     fn take_as_before(&mut self, ttl: Duration) {
         let held = self.share_of(self.token);
         let class = held.filter(|held| !held.covers(self.class)).unwrap_or(self.class);
@@ -121,7 +123,8 @@ impl<'a> Execution<'a> {
         }
     }
 
-    /// Those who share the name as well need not wait. Whoever has waited passes on that the name is free, if not all were told.
+    /// Admits other readers of a shared name. If the token has waited itself, it also notifies the remaining waiters
+    /// that the name is free.
     fn lets_others_in(&mut self, has_waited: bool, claim: Duration) {
         let is_shared =
             self.class == Class::Shared || !self.is_owner() && self.share_of(self.token) == Some(Class::Shared);
@@ -140,7 +143,7 @@ impl<'a> Execution<'a> {
             self.take_all(ttl, claim);
             return Reply::Granted { smaller: false, number: None };
         }
-        // Who has lost some of the names waits for all of them: it keeps none from others meanwhile.
+        // A token that has lost some of its names waits for all of them, and meanwhile blocks no other token.
         let mut freed = Vec::new();
         self.each(|part| {
             freed.push(part.hold_of(part.token).filter(|_| part.has_several));
@@ -176,7 +179,7 @@ impl<'a> Execution<'a> {
         Reply::Queued { left: self.longest_left(), rank }
     }
 
-    /// Lets those in who can have the names. Whether the token is among them.
+    /// Admits the waiters that can have the names. Returns `true` if the token is among them.
     fn comes_in(&mut self, ttl: Duration, claim: Duration, holds: bool) -> bool {
         if !self.has_several {
             return self.promote(claim, Some(ttl), None);
@@ -191,7 +194,8 @@ impl<'a> Execution<'a> {
         is_free
     }
 
-    /// Starts the leases of all parts anew, if the token has all of them. What it has alone, and shares by now, is shared.
+    /// Restarts the leases of all parts, if the token has all of them. An exclusive part that it shares now becomes
+    /// shared.
     fn extend_among(&mut self, ttl: Duration, from: Option<OwnerToken>) -> Reply {
         let is_theirs = |part: &Self| from.is_some_and(|from| part.covers_part(from));
         if self.any(|part| !part.covers_part(part.token) && !is_theirs(part)) {
@@ -214,7 +218,7 @@ impl<'a> Execution<'a> {
         Reply::Extended { waiters, number: None }
     }
 
-    /// An extension of a lock that the token had alone, and shares by now: it is a late one, and finds nothing.
+    /// Refuses the late exclusive extension of a downgraded lock.
     fn raise(&mut self, ttl: Duration) -> Option<Reply> {
         self.readers()?;
         if self.applies(Rule::DowngradeNeverRises) || !self.has_share(self.token) {
@@ -245,7 +249,7 @@ impl<'a> Execution<'a> {
             let line = to.and_then(|to| Some((to, part.queue()?.line_of(to)?)));
             let own_ttl = (!part.has_several).then_some(left);
             match line {
-                // Others who have the name have to yield as well, and must not let each other back in before.
+                // The other readers have to yield as well, and must not admit each other before.
                 Some((to, Line { class, has_several: false })) if part.is_taken_from(to, class) => is_left_to_it = true,
                 Some((to, Line { has_several: true, .. })) if part.nudge(to) => is_left_to_it = true,
                 Some((to, Line { class, has_several: false })) => {
@@ -278,14 +282,14 @@ impl<'a> Execution<'a> {
             let held = part.hold_of(token);
             is_released &= held.is_some();
             part.drop_hold_of(token);
-            // A repeated release finds nothing: the first one has not come to the end of the queue.
+            // A repeated release finds nothing: the first one has not reached the end of the queue.
             let promotes = match line.filter(|_| held.is_none()) {
                 Some(_) => part.applies(Rule::LeavingUnblocks),
                 None => held.is_some() || part.applies(Rule::RepeatedReleasesGoOn),
             };
             leaves.push(promotes.then_some(held.or(line.map(|line| line.class)).into_iter()));
         });
-        // When all parts are given back: who waits for several may have them.
+        // After all parts were released, because waiters for several names may get all of them.
         let mut leaves = leaves.into_iter();
         self.each(|part| {
             if let Some(mut freed) = leaves.next().flatten() {
@@ -295,7 +299,7 @@ impl<'a> Execution<'a> {
         self.released(is_released)
     }
 
-    /// Takes the place of `from`, whose share somebody breaks, and tells it.
+    /// Takes the place of `from`, whose share is being broken, and notifies it.
     fn revoke_share(&mut self, from: OwnerToken) -> Reply {
         let (token, now) = (self.token, self.now);
         let Some(readers) = self.state.readers.get_mut(self.key.name()) else { return Reply::NotOwner };
@@ -306,7 +310,7 @@ impl<'a> Execution<'a> {
         Reply::Revoked { left: end.since(now), is_told }
     }
 
-    /// How much is left until the last of the keys expires from which somebody keeps the token, or of all if nobody does.
+    /// Returns the time until the last conflicting key expires; or the last of all keys, if none conflicts.
     fn longest_left(&mut self) -> Option<Duration> {
         if self.is_unfinished() {
             return Some(Duration::ZERO);

@@ -1,4 +1,4 @@
-//! Who has one name, who waits for it, and what that means for the token of the command.
+//! Conflicts between the token of a command and the holders and waiters of one name.
 
 use super::limits::MOST_GONE;
 use super::queue::Line;
@@ -12,12 +12,12 @@ use crate::protocol::timing::RESERVED;
 use crate::time::clock::Instant;
 use std::time::Duration;
 
-/// So many of those who share a lock are told of a waiter at once. Smaller, more of them hear of it at its next call only;
-/// larger, the server is busy for longer.
+/// Maximum number of readers that are notified of a waiter at once. Smaller: more readers are notified only at the next
+/// call of the waiter. Larger: the server is busy for longer.
 pub(crate) const MOST_TOLD: usize = 64;
 
 impl Execution<'_> {
-    /// As what the token wants the name.
+    /// Returns the line in which the token waits for the name.
     pub(super) const fn line(&self) -> Line {
         Line::new(self.class, self.has_several)
     }
@@ -26,7 +26,7 @@ impl Execution<'_> {
         self.state.readers.get(self.key.name())
     }
 
-    /// As what a token has the name together with others, if it has.
+    /// Returns the class in which a token shares the name, if it does.
     pub(super) fn share_of(&self, token: OwnerToken) -> Option<Class> {
         self.readers()?.held_by(token, self.now).map(|(class, _)| class)
     }
@@ -39,46 +39,46 @@ impl Execution<'_> {
         self.readers()?.end_of(token, self.now)
     }
 
-    /// As what a token has the name, if it has.
+    /// Returns the class in which a token has the name, if it does.
     pub(super) fn hold_of(&self, token: OwnerToken) -> Option<Class> {
         let is_owner = self.owner() == Some(token);
         if is_owner { Some(Class::Exclusive) } else { self.share_of(token) }
     }
 
-    /// Whether the token has the name, as whatever.
+    /// Returns `true` if the token has the name in any class.
     pub(super) fn holds(&self) -> bool {
         self.hold_of(self.token).is_some()
     }
 
-    /// Whether what a token has of the name is as good as what is wanted.
+    /// Returns `true` if the class in which a token has the name covers the wanted class.
     pub(super) fn covers_part(&self, token: OwnerToken) -> bool {
         self.hold_of(token).is_some_and(|held| held.covers(self.class))
     }
 
-    /// Whether others have the name that do not go with the token.
+    /// Returns `true` if other tokens have the name in a class that conflicts with the token.
     pub(super) fn is_held_against(&self) -> bool {
         self.is_taken_from(self.token, self.class)
     }
 
-    /// Whether others than `token` have the name who do not go with somebody of this class.
+    /// Returns `true` if tokens other than `token` have the name in a class that conflicts with `class`.
     pub(super) fn is_taken_from(&self, token: OwnerToken, class: Class) -> bool {
         let others = |readers: &Readers| readers.live_against(class, self.now).iter().any(|other| *other != token);
         let is_kept_out = !class.is_intent() || self.applies(Rule::IntentsKeepOut);
         is_kept_out && (self.owner().is_some_and(|owner| owner != token) || self.readers().is_some_and(others))
     }
 
-    /// Whether an earlier token waits that does not go with this one.
+    /// Returns `true` if an earlier conflicting token waits.
     pub(super) fn is_behind_others(&self) -> bool {
         self.is_behind(self.token, self.class)
             && (self.class == Class::Exclusive || self.applies(Rule::WaitersComeFirst))
     }
 
-    /// Whether a token waits before `token` that does not go with somebody of this class.
+    /// Returns `true` if a token that conflicts with `class` waits before `token`.
     pub(super) fn is_behind(&self, token: OwnerToken, class: Class) -> bool {
         self.queue().and_then(|queue| queue.first_against(class)).is_some_and(|first| first < token)
     }
 
-    /// Whether the token was not in the queue before.
+    /// Puts the token into the queue. Returns `true` if it was not in the queue before.
     pub(super) fn join_among(&mut self) -> bool {
         let (token, line, now) = (self.token, self.line(), self.now);
         self.state.queues.entry(self.key.name().into()).or_insert_with(|| Queue::new(now)).join(token, line, now)
@@ -95,12 +95,13 @@ impl Execution<'_> {
         self.gone.contains(token)
     }
 
-    /// Returns `true` if the command has found as many absent waiters as it may.
+    /// Returns `true` if the command has found its maximum number of absent waiters.
     pub(super) fn is_unfinished(&self) -> bool {
         self.gone.looks >= self.state.limits.gone
     }
 
-    /// Removes an absent waiter, and those of all absent managers among the next waiters in the same line; but not the token that asks.
+    /// Removes an absent waiter, together with the next waiters of absent managers in the line, but never the asking
+    /// token.
     pub(super) fn strike_gone(&mut self, token: OwnerToken, line: Line) {
         if !self.is_gone(token) {
             self.gone.found.push(token);
@@ -119,7 +120,7 @@ impl Execution<'_> {
         self.strike(token);
     }
 
-    /// `token` has the name for `ttl`.
+    /// Gives `token` the name for `ttl`.
     pub(super) fn take(&mut self, token: OwnerToken, class: Class, ttl: Duration) {
         if class == Class::Exclusive {
             self.state.readers.remove(self.key.name());
@@ -129,7 +130,7 @@ impl Execution<'_> {
         }
     }
 
-    /// `token` has the name together with others for `ttl`. If it had the lock alone, it has not any more.
+    /// Gives `token` a share of the name for `ttl`. It loses its exclusive lock, if it had one.
     fn take_share(&mut self, token: OwnerToken, class: Class, ttl: Duration) {
         let now = self.now;
         self.state.locks.remove(self.key.name());
@@ -137,7 +138,7 @@ impl Execution<'_> {
         readers.put(token, class, now.after(ttl), now);
     }
 
-    /// No plain `SET` takes the name for a while, because `token` wants it and could have it.
+    /// Reserves the name for a while against a plain `SET`, for `token`, which wants it and could have it.
     pub(super) fn reserve_for(&mut self, token: OwnerToken) {
         if self.owner().is_some() || self.has_share(token) {
             return;
@@ -147,7 +148,7 @@ impl Execution<'_> {
         readers.reserve(token, now.after(RESERVED), now);
     }
 
-    /// `token` does not have the name any more, if it had, and has not reserved it.
+    /// Removes the hold or the reservation of `token`.
     pub(super) fn drop_hold_of(&mut self, token: OwnerToken) {
         let (name, now) = (self.key.name(), self.now);
         if self.owner() == Some(token) {
@@ -161,19 +162,19 @@ impl Execution<'_> {
         }
     }
 
-    /// How much is left of what the token has.
+    /// Returns the rest of the token's lease.
     pub(super) fn hold_left(&self) -> Duration {
         let share = || self.share_end(self.token).map(|end| end.since(self.now));
         self.left().filter(|_| self.is_owner()).or_else(share).unwrap_or_default()
     }
 
-    /// How much is left until the key expires.
+    /// Returns the time until the key expires.
     pub(super) fn key_left(&self) -> Option<Duration> {
         self.left().or_else(|| self.readers().map(|readers| readers.expires().since(self.now)))
     }
 
-    /// Passes those waiters over that alone keep the token from the name, until somebody is there who could take it. Whether any
-    /// was passed over.
+    /// Passes over the waiters that alone block the token at this name, until one of them is present. Returns `true` if
+    /// any was passed over.
     pub(super) fn passes_over(&mut self) -> bool {
         let mut has_passed = false;
         while !self.is_unfinished() && self.passes_first_over() {
@@ -182,7 +183,7 @@ impl Execution<'_> {
         has_passed
     }
 
-    /// The same of the first one.
+    /// Passes over the first such waiter if it is absent or silent. Returns `true` if it was.
     fn passes_first_over(&mut self) -> bool {
         let is_only_behind = !self.is_held_against() && self.is_behind_others();
         let first = self.queue().and_then(|queue| queue.first_against(self.class));
@@ -202,7 +203,7 @@ impl Execution<'_> {
         is_silent
     }
 
-    /// Tells those of the token that have the name and are in its way.
+    /// Notifies the conflicting holders of the name of the waiting token.
     pub(super) fn tell_holders(&mut self, holds: bool, is_new: bool) {
         let by = self.token;
         let notice = if holds { Notice::Wanted { by } } else { Notice::Contended { by } };

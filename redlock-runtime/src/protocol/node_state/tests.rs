@@ -1,4 +1,4 @@
-//! What one node does, command by command.
+//! Tests of one node, command by command.
 
 use super::*;
 use crate::lock::Mode;
@@ -81,7 +81,7 @@ fn an_adoption_leaves_the_queue_alone_and_proposes_a_larger_number() {
     assert_eq!(state.owner("order:7", at(0)), Some(waiter));
 }
 
-/// A node, and those of its tokens whose processes are there.
+/// Node, and those of its tokens whose processes are present.
 struct Scene {
     state: NodeState,
     there: Vec<OwnerToken>,
@@ -142,7 +142,7 @@ fn a_writer_that_is_silent_or_gone_keeps_nobody_from_a_share() {
     assert!(matches!(gone.share(1, next), Reply::Granted { .. }));
 }
 
-/// The first of them shares the lock, and the second wants it alone.
+/// Creates a node where the first token shares the lock, and the second wants it exclusively.
 fn scene_of(tokens: &[OwnerToken; 3]) -> Scene {
     let mut scene = Scene::new(tokens);
     scene.share(0, tokens[0]);

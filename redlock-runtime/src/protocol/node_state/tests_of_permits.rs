@@ -1,4 +1,4 @@
-//! What one node does for those who want permits, command by command.
+//! Tests of one node with permits, command by command.
 
 use super::*;
 use crate::lock::Mode;
@@ -15,7 +15,7 @@ const ENTER: Verb = Verb::Enter { ttl: TTL, turn: TURN };
 const ACQUIRE: Verb = Verb::Acquire { ttl: TTL, claim: TURN, holds: false };
 const RELEASE: Verb = Verb::Release { claim: TURN };
 
-/// A node, and what was said to whom.
+/// Node, and its notifications.
 #[derive(Default)]
 struct Scene {
     state: NodeState,
@@ -28,7 +28,7 @@ fn tokens<const N: usize>() -> [OwnerToken; N] {
 }
 
 impl Scene {
-    /// One in which `by` stands in the turnstile.
+    /// Creates a node where `by` owns the turnstile.
     fn of(by: OwnerToken) -> Self {
         let mut scene = Self::default();
         scene.execute(Verb::SetNx { ttl: TURN }, Subject::new(turnstile_name(KEY).into(), by));
@@ -66,7 +66,7 @@ fn a_permit_is_for_those_in_the_turnstile() {
     let mut scene = Scene::of(by);
     assert_eq!(others(&scene.enter(one, by)), []);
     assert_eq!(scene.enter(two, next), Reply::NotOwner);
-    // What it does in the turnstile starts the lease of that anew.
+    // A command under the turnstile restarts its lease.
     scene.seconds += 4;
     assert_eq!(others(&scene.enter(two, by)), [one]);
     scene.seconds += 4;
@@ -122,7 +122,7 @@ fn readers_are_counted_and_intents_and_reservations_are_not() {
         Subject::of(&Parts::of(parts).unwrap(), token)
     };
     assert!(matches!(scene.execute(TRY, set(Class::IntentShared, below)), Reply::Granted { .. }));
-    // It waits for the other name, and reserves this one.
+    // The token waits for the other name, and reserves this one.
     let alone = tokens::<1>()[0];
     scene.execute(RELEASE, set(Class::IntentShared, below));
     scene.execute(TRY, Subject::new("export/a".into(), alone));

@@ -1,4 +1,4 @@
-//! What one node does for those who want several names, command by command.
+//! Tests of one node with requests for several names, command by command.
 
 use super::*;
 use crate::lock::owner_token::ManagerId;
@@ -16,7 +16,7 @@ const YIELD: Verb = Verb::Yield { claim: BRIEF };
 const RELEASE: Verb = Verb::Release { claim: BRIEF };
 const GRANTED: Reply = Reply::Granted { smaller: false, number: None };
 
-/// What somebody wants.
+/// Names and classes of a request.
 type Wish<'w> = &'w [(&'w str, Class)];
 
 const A: Wish<'_> = &[("a", Exclusive)];
@@ -28,7 +28,7 @@ const READ_BELOW: Wish<'_> = &[("/A", IntentShared), ("/A/E", Shared)];
 const TREE: Wish<'_> = &[("/A", Exclusive)];
 const READ_TREE: Wish<'_> = &[("/A", Shared)];
 
-/// A node, the tokens whose processes are gone, and what was said.
+/// Node, tokens of absent processes, and notifications.
 #[derive(Default)]
 struct Scene {
     state: NodeState,
@@ -80,7 +80,7 @@ impl Scene {
         self.state.holders(name, self.now())
     }
 
-    /// Those who were told that a name is free, and which.
+    /// Returns the tokens that were notified of a free name, with the name.
     fn nudged(&mut self) -> Vec<(OwnerToken, String)> {
         let said = std::mem::take(&mut self.said);
         let free = said.into_iter().filter(|(.., notice)| *notice == Notice::Free);
@@ -271,12 +271,12 @@ fn only_those_are_told_whom_the_one_that_leaves_was_in_the_way_of() {
     assert_eq!(scene.nudged(), [(below, "/A".to_owned())]);
 }
 
-/// What a crowd below a folder hears when the folder is given back, and how often each of them does.
+/// Counts the notifications of a crowd below a folder when the folder is released.
 #[test]
 fn those_who_are_told_tell_the_others() {
     let all: [_; 301] = tokens();
     let [folder, below @ ..] = &all;
-    // The first of them want all the same, so that most of those who are told at first have to wait.
+    // The first hundred want one common name, so that most of the first notified waiters have to wait.
     let name = |at: usize| if at < 100 { "/A/all".to_owned() } else { format!("/A/{at}") };
     for is_left in [false, true] {
         let mut scene = Scene::default();
@@ -297,7 +297,7 @@ fn those_who_are_told_tell_the_others() {
             came += 1;
             let at = below.iter().position(|other| *other == token).unwrap();
             let is_first = at == 0 || at >= 100;
-            // Whoever gives up tells the others as well.
+            // A waiter that gives up notifies the others as well.
             let verb = if is_left && at == 1 { RELEASE } else { ACQUIRE };
             assert_eq!(is_granted(ask(&mut scene, verb, at)), is_first && verb == ACQUIRE, "{name} {at}");
             told.extend(scene.nudged().into_iter().filter(|(_, name)| name == "/A"));
@@ -395,7 +395,8 @@ fn an_adoption_takes_the_place_at_every_name() {
     assert_eq!(scene.ask(EXTEND, FOLDER, left), Reply::NotOwner);
 }
 
-/// What is said when a folder is given back behind which two below it wait, and one of those is in the way of the other's folder.
+/// Returns the notifications when a folder is released that two waiters below it need, one of which blocks the folder
+/// of the other.
 fn nudged_by_the_folder(without: Option<Rule>) -> Vec<(OwnerToken, String)> {
     let [one, folder, sibling] = tokens();
     let mut scene = Scene::default();
@@ -427,7 +428,7 @@ fn a_name_that_could_be_had_is_kept_for_who_waits_for_several() {
     }
 }
 
-/// What a node says to ballots for names, one after the other, each by another token.
+/// Returns the replies of a node to consecutive ballots for names, each by another token.
 fn said_to(ballots: &[(Wish<'_>, u64)], without: Option<Rule>) -> Vec<Option<Number>> {
     let mut scene = Scene::default();
     scene.state.rules = Rules { without };
@@ -451,7 +452,7 @@ fn a_number_for_several_names_is_accepted_by_the_registers_of_all_that_are_wante
     let said = [accepted(5), accepted(7), refused(7), refused(6), accepted(8), accepted(9), accepted(9), refused(9)];
     assert_eq!(said_to(&ballots, None), said);
     assert_eq!(said_to(&ballots[..3], Some(Rule::EveryRegisterAccepts))[2], accepted(6));
-    // A path has one register, and so have all of its tree.
+    // A path has one register, shared with its whole tree.
     let ballots = [(FOLDER, 5), (TREE, 5), (TREE, 6), (SIBLING, 6), (SIBLING, 7), (READ_BELOW, 7)];
     assert_eq!(said_to(&ballots, None), [accepted(5), refused(5), accepted(6), refused(6), accepted(7), None]);
 }
@@ -472,7 +473,7 @@ fn who_waits_for_several_names_proposes_nothing() {
     );
 }
 
-/// Those who are kept out all the same take nobody's turn to be told, and nobody's place in what is left to tell.
+/// Waiters that stay blocked take neither a notification nor a position from the remaining waiters.
 #[test]
 fn who_is_kept_out_ends_no_chain() {
     let all: [_; 202] = tokens();

@@ -1,14 +1,14 @@
-//! Which seeds the environment asks for, in the place of those that a test names.
+//! Seeds in the environment, which replace the seeds of a test.
 
 use std::ops::RangeInclusive;
 
-/// Names a seed, or several: they run in the place of those of the test.
+/// Variable with one seed, or with a range of seeds.
 pub(super) const VARIABLE: &str = "REDLOCK_SEED";
 
-/// The seeds that the environment asks for, if it does.
+/// Returns the seeds in the environment, if the variable is set.
 ///
 /// # Panics
-/// For a text that is neither a number nor a range.
+/// If the text is neither a number nor a range.
 #[track_caller]
 pub(super) fn of_the_environment() -> Option<RangeInclusive<u64>> {
     let text = std::env::var(VARIABLE).ok()?;
@@ -18,7 +18,7 @@ pub(super) fn of_the_environment() -> Option<RangeInclusive<u64>> {
     }
 }
 
-/// `41`, `0..1000` or `0..=999`; `None` for anything else, and for a range without a seed.
+/// Parses `41`, `0..1000` or `0..=999`. `None` for anything else, and for a range without a seed.
 fn read(text: &str) -> Option<RangeInclusive<u64>> {
     let number = |text: &str| text.trim().parse::<u64>().ok();
     let Some((first, end)) = text.split_once("..") else {

@@ -1,15 +1,15 @@
-//! Who is at work at the same time, by the entries of a log.
+//! Finds calls in a log that ran at the same time.
 
 use crate::lock::part::Part;
 use crate::lock::{LockKey, Mode};
 use crate::stats::{LogEntry, LogEvent};
 
-/// The calls that are at work: the entry by which each of them has its lock, or shares it from then on.
+/// Running calls: each with the entry by which it acquired its lock, or downgraded it.
 #[derive(Default)]
 struct AtWork<'l>(Vec<&'l LogEntry>);
 
 impl<'l> AtWork<'l> {
-    /// What an entry makes of it.
+    /// Applies an entry.
     fn note(&mut self, entry: &'l LogEntry) {
         let Self(calls) = self;
         match entry.event {
@@ -21,7 +21,7 @@ impl<'l> AtWork<'l> {
                 calls.iter_mut().find(had_it_alone).into_iter().for_each(|before| *before = entry);
             }
             LogEvent::Ended {} => {
-                // Of several that have said the same, one is as good as another.
+                // Equal calls are interchangeable.
                 let is_it = |before: &&'l LogEntry| before.has_the_site_of(entry) && before.parts == entry.parts;
                 if let Some(place) = calls.iter().position(is_it) {
                     calls.remove(place);
@@ -30,24 +30,24 @@ impl<'l> AtWork<'l> {
             LogEvent::Lost { .. }
             | LogEvent::Failed { .. }
             | LogEvent::Cancelled {}
-            // It is the caller of a nested call that has the lock, and is counted.
+            // The calling body holds the lock, and is counted.
             | LogEvent::Entered {}
             | LogEvent::Left {} => {}
         }
     }
 
-    /// How many of them have that key.
+    /// Returns the number of running calls with that key.
     fn count(&self, key: &LockKey) -> usize {
         self.0.iter().filter(|entry| entry.parts.keys().any(|other| other.name() == key.name())).count()
     }
 
-    /// Those who should not be at work beside the call of `entry`, because of what is called `name`.
+    /// Returns the running calls that must exclude the call of `entry`, because of a key with this `name`.
     fn in_the_way_of(&self, entry: &LogEntry, name: &str) -> Vec<&'l LogEntry> {
         let others = self.excluded_by(entry, name);
         if others.is_empty() { self.too_many_for(entry, name) } else { others }
     }
 
-    /// Those that have the other permits, if the call of `entry` has one that there is not.
+    /// Returns the holders of the other permits, if the call of `entry` exceeds the number of permits.
     fn too_many_for(&self, entry: &LogEntry, name: &str) -> Vec<&'l LogEntry> {
         let LogEvent::Acquired { permits: Some(permits), .. } = entry.event else { return Vec::new() };
         let has_one =
@@ -65,7 +65,7 @@ impl<'l> AtWork<'l> {
     }
 }
 
-/// How many had one of the keys that are called `name` at the same time, at the most.
+/// Returns the maximum number of calls that held a key with this `name` at the same time.
 pub(super) fn most_together(entries: &[LogEntry], name: &str) -> usize {
     let (mut at_work, mut most) = (AtWork::default(), 0);
     for entry in entries {
@@ -77,7 +77,8 @@ pub(super) fn most_together(entries: &[LogEntry], name: &str) -> usize {
     most
 }
 
-/// The first entry by which a call has come in although it should not, with those that were at work, where either is called `name`.
+/// Returns the first call that acquired its lock beside running calls that exclude it, together with these calls. One of them must
+/// have this `name`.
 pub(super) fn first_beside_others<'l>(
     entries: &'l [LogEntry],
     name: &str,
@@ -95,17 +96,17 @@ impl LogEntry {
         matches!(self.event, LogEvent::Acquired { .. })
     }
 
-    /// Whether the call was made where that of `other` was, by the same manager.
+    /// Returns `true` if both calls have the same manager and the same template.
     fn has_the_site_of(&self, other: &Self) -> bool {
         self.manager == other.manager && self.template == other.template
     }
 
-    /// Whether the call is one of those that are called `name`: by its template, by its key or by one of its keys.
+    /// Returns `true` if `name` is the template, the key or one of the keys of the call.
     pub(super) fn is_called(&self, name: &str) -> bool {
         self.keys_called(name).next().is_some()
     }
 
-    /// The keys of the call that are called `name`: all, by its template or what they are called together, or one of them.
+    /// Returns the keys of the call with this `name`: all if it is the template or the common name, or one of them.
     fn keys_called(&self, name: &str) -> impl Iterator<Item = &LockKey> {
         let is_all = self.is_called_as_one(name);
         self.parts.keys().filter(move |key| is_all || key.as_str() == name)
@@ -115,7 +116,7 @@ impl LogEntry {
         self.template == Some(name) || self.key.as_str() == name
     }
 
-    /// Whether this part is what the call has for a key that is called `name`: that key itself, or a place above it.
+    /// Returns `true` if the call locks this part for a key with this `name`: the key itself, or one of its ancestors.
     fn is_about(&self, part: &Part, name: &str) -> bool {
         let is_above = |key: &LockKey| {
             let rest = key.name().strip_prefix(part.name()).filter(|_| key.is_place() && part.key.is_place());

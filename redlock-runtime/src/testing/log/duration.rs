@@ -1,8 +1,8 @@
-//! Durations, as the attribute says them.
+//! Durations in the syntax of the attribute.
 
 use std::time::Duration;
 
-/// `30`, `30s`, `500ms` or `"1m30s"`; `None` for anything else.
+/// Parses `30`, `30s`, `500ms` or `"1m30s"`. `None` for anything else.
 pub(super) fn read(text: &str) -> Option<Duration> {
     let text = text.trim_matches('"').replace('_', "");
     if let Ok(seconds) = text.parse() {

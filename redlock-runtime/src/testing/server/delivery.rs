@@ -1,4 +1,4 @@
-//! The way of a message: how long it takes, in which order messages come, and what a server does with them.
+//! Delivery of messages: their delays, their order, and their execution at the server.
 
 use super::message::{Executed, Parcel, Request, Step};
 use super::wire::Wire;
@@ -9,11 +9,11 @@ use crate::protocol::wakeup::channel;
 use std::time::Duration;
 use tokio::time::Instant as Moment;
 
-/// The most that chance adds to the way of a message, in milliseconds: usually, and for one message in thirty.
+/// Maximum random delay of a message in milliseconds: usually, and for one message in thirty.
 const JITTER: (u64, u64) = (4, 60);
 
 impl Server {
-    /// Takes a request in. What is there at once is returned.
+    /// Accepts a request. Returns a reply that is ready immediately.
     pub(in crate::testing) fn send(&self, number: usize, request: Request) -> Option<Parcel> {
         let (mut inner, now) = (self.inner(), Moment::now());
         if let Some(error) = inner.trouble(number) {
@@ -23,7 +23,7 @@ impl Server {
         if way.is_zero() && !inner.is_frozen && inner.wires.get(&number).is_some_and(Wire::is_idle) {
             let parcel = inner.serve(request, self, now)?;
             let wire = inner.wires.get_mut(&number)?;
-            // What it has said meanwhile comes first.
+            // Earlier messages are delivered first.
             if wire.parcels.is_empty() {
                 return Some(parcel);
             }
@@ -38,7 +38,7 @@ impl Server {
         None
     }
 
-    /// What is due at a connection.
+    /// Returns the next message of a connection, or the time to wait for it.
     pub(in crate::testing) fn step(&self, number: usize) -> Step {
         let (mut inner, now) = (self.inner(), Moment::now());
         loop {
@@ -66,7 +66,7 @@ impl Server {
 }
 
 impl Inner {
-    /// How long the next message takes.
+    /// Returns the delay of the next message.
     fn way(&mut self) -> Duration {
         let (usual, rare) = JITTER;
         let extra = self.jitter.as_mut().map_or(0, |random| {
@@ -76,7 +76,7 @@ impl Inner {
         self.delay / 2 + Duration::from_millis(extra)
     }
 
-    /// Does what is asked. The answer, if there is one.
+    /// Executes a request. Returns the reply, if there is one.
     fn serve(&mut self, request: Request, server: &Server, now: Moment) -> Option<Parcel> {
         if let Some(answer) = &self.refusal {
             return request.failed(NodeError::Refused(answer.clone().into()));

@@ -1,4 +1,4 @@
-//! What a manager and a server of a test send each other.
+//! Messages between a manager and a server of a test.
 
 use crate::error::NodeError;
 use crate::node::Recipient;
@@ -8,33 +8,33 @@ use crate::time::token_clock::TokenTime;
 use std::time::Duration;
 use tokio::time::Instant as Moment;
 
-/// What a manager sends.
+/// Message of a manager.
 pub(in crate::testing) enum Request {
     Command { command: Command, recipient: Recipient, sent: Instant },
     Publish(Wakeup),
 }
 
-/// What a manager gets.
+/// Message to a manager.
 pub(in crate::testing) enum Parcel {
     Answer { recipient: Recipient, sent: Instant, outcome: Result<Executed, NodeError> },
     Wakeup(Wakeup),
 }
 
-/// What the execution of one command led to.
+/// Result of an executed command.
 pub(in crate::testing) struct Executed {
     pub(in crate::testing) reply: Reply,
     pub(in crate::testing) seen: Option<TokenTime>,
-    /// By the wall clock of the server.
+    /// Wall clock of the server at the execution.
     pub(in crate::testing) time: Duration,
     pub(in crate::testing) proposal: Option<Proposal>,
 }
 
-/// What the courier of a connection does next.
+/// Next step of the courier of a connection.
 pub(in crate::testing) enum Step {
     Hand(Parcel),
-    /// Nothing is due before then, or before something happens.
+    /// Nothing is due before this time, unless a new message arrives. `None`: nothing is pending.
     Wait(Option<Moment>),
-    /// The manager is gone.
+    /// The manager was dropped.
     End,
 }
 

@@ -1,4 +1,4 @@
-//! What befalls a server: its connections break and come back, it hangs, is slow, refuses, or is another process.
+//! Faults of a server: its connections break, it hangs, is slow, refuses commands, or restarts without its data.
 
 use super::wire::{Lost, Peer, Wire};
 use super::{Inner, Server};
@@ -10,7 +10,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 impl Server {
-    /// All managers that are not cut off from it.
+    /// Returns all managers that are not cut off.
     pub(super) fn ends(&self) -> Vec<Arc<dyn Peer>> {
         self.inner().wires.values().filter(|wire| !wire.is_cut).filter_map(|wire| wire.end.upgrade()).collect()
     }
@@ -24,7 +24,7 @@ impl Server {
         Self::tell_of_cut(&self.ends(), lost);
     }
 
-    /// Cuts the connection of the manager with that channel. `false` when there is none.
+    /// Cuts the connection of the manager with that channel. Returns `false` if there is none.
     pub(in crate::testing) fn cut_off(&self, channel: &str) -> bool {
         let mut inner = self.inner();
         let Some(wire) = inner.wires.values_mut().find(|wire| wire.channel == channel) else { return false };
@@ -37,7 +37,7 @@ impl Server {
         true
     }
 
-    /// Lets the manager with that channel connect again. `false` when there is none.
+    /// Reconnects the manager with that channel. Returns `false` if there is none.
     pub(in crate::testing) fn let_in(&self, channel: &str) -> bool {
         let mut inner = self.inner();
         let is_down = inner.is_down;
@@ -57,13 +57,13 @@ impl Server {
         true
     }
 
-    /// The channels of all managers, in the order in which they came.
+    /// Returns the channels of all managers, in the order of their connections.
     pub(in crate::testing) fn channels(&self) -> Vec<String> {
         self.inner().wires.values().map(|wire| wire.channel.clone()).collect()
     }
 
     fn tell_of_cut(ends: &[Arc<dyn Peer>], lost: Vec<Lost>) {
-        // Before anybody hears that there is no answer.
+        // Managers see the broken connection before their commands fail.
         for end in ends {
             end.disconnected();
         }
@@ -76,7 +76,7 @@ impl Server {
         }
     }
 
-    /// Lets all managers connect.
+    /// Reconnects all managers.
     pub(in crate::testing) fn reconnect(&self) {
         let ends = self.ends();
         for end in &ends {
@@ -91,7 +91,7 @@ impl Server {
         }
     }
 
-    /// Ends all its troubles.
+    /// Ends all faults.
     pub(in crate::testing) fn recover(&self) {
         let mut inner = self.inner();
         let was_down = inner.is_down;
@@ -115,12 +115,12 @@ impl Server {
         self.inner().refusal = Some(answer.into());
     }
 
-    /// Chance decides how long messages take.
+    /// Sets the random numbers for the delays of messages.
     pub(in crate::testing) fn jitter(&self, random: Option<Rng>) {
         self.inner().jitter = random;
     }
 
-    /// It is another process, which knows nothing.
+    /// Restarts the server without its data.
     pub(in crate::testing) fn forget(&self) {
         let was_down = self.inner().is_down;
         self.cut();
@@ -137,7 +137,7 @@ impl Server {
 }
 
 impl Inner {
-    /// Why the manager of a connection has none, if so.
+    /// Returns the reason for a missing connection.
     pub(super) fn trouble(&self, wire: usize) -> Option<NodeError> {
         if self.is_down {
             return Some(down());
@@ -145,19 +145,19 @@ impl Inner {
         self.wires.get(&wire).filter(|wire| wire.is_cut).map(|_| cut_off())
     }
 
-    /// Why the manager of a connection gets no answer, if so.
+    /// Returns the error of a manager that gets no answer.
     pub(super) fn silence(&self, wire: usize) -> Option<NodeError> {
         let refusal = || self.refusal.clone().map(|answer| NodeError::Refused(answer.into()));
         self.trouble(wire).or_else(|| if self.is_frozen { Some(NodeError::NoReply) } else { refusal() })
     }
 }
 
-/// Why a server cannot be asked that a test has taken down.
+/// Error of a server that the test has stopped.
 fn down() -> NodeError {
     NodeError::Unreachable("the test has taken it down".into())
 }
 
-/// Why a manager cannot ask that a test has cut off.
+/// Error of a manager that the test has cut off.
 fn cut_off() -> NodeError {
     NodeError::Unreachable("the test has cut the manager off".into())
 }

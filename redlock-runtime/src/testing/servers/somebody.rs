@@ -79,8 +79,10 @@ impl TestServers {
         Taking { taking: Box::pin(taking), asked_at: Location::caller() }
     }
 
+    /// Acquires the lock for the other owner. Waits for it in a run of `explore`.
+    ///
     /// # Errors
-    /// Returns why the lock cannot be acquired.
+    /// Text with the reason why the lock cannot be acquired.
     async fn taking(&self, name: LockKey, request: LockRequest, again: bool) -> Result<(), String> {
         if !again && self.taken().contains_key(name.as_str()) {
             return Err(format!("somebody else has {} already", name.quoted()));
@@ -92,7 +94,7 @@ impl TestServers {
                     self.taken().entry(name.as_str().to_owned()).or_default().push(guard);
                     return Ok(());
                 }
-                // A right program may have it, and trouble passes.
+                // A correct program may hold the lock, and faults end.
                 Err(error) if self.0.is_explored && (error.is_contended() || error.is_transient()) => {
                     tokio::time::sleep(AGAIN).await;
                 }
@@ -101,8 +103,10 @@ impl TestServers {
         }
     }
 
+    /// Returns the manager of the other owner.
+    ///
     /// # Errors
-    /// Outside of a tokio runtime.
+    /// [`LockError::Configuration`] outside of a tokio runtime.
     fn somebody(&self) -> Result<&LockManager, LockError> {
         if let Some(somebody) = self.0.somebody.get() {
             return Ok(somebody);
@@ -113,7 +117,7 @@ impl TestServers {
     }
 
     fn taken(&self) -> MutexGuard<'_, BTreeMap<String, Vec<LockGuard>>> {
-        // A test that has panicked has nothing half done here.
+        // A panic of a test leaves a consistent map.
         self.0.taken.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
@@ -150,10 +154,10 @@ impl TestServers {
     #[track_caller]
     pub fn expire(&self, what: impl Into<LockPart>) {
         let name = what.into().leaf();
-        // Under no mutex: what is given back late finds that it is another one's.
+        // Dropped outside of the mutex. A late release finds the token of another owner.
         let guards = self.taken().remove(name.as_str());
         let erased = self.0.servers.iter().filter(|server| server.erase(&name)).count();
-        // Where there is trouble, its lease may be over before.
+        // During faults, the lease may have ended before.
         let was_there = erased > 0 || guards.is_some() || self.0.is_explored;
         let name = name.quoted();
         assert!(
@@ -190,7 +194,7 @@ impl Future for Taking<'_> {
     #[track_caller]
     fn poll(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<()> {
         let Err(why) = ready!(self.taking.as_mut().poll(context)) else { return Poll::Ready(()) };
-        // Inside of another future, such as a timeout, it is that one which awaits this.
+        // If another future polls this one, such as a timeout, the caller is in another file.
         assert!(Location::caller().file() == self.asked_at.file(), "{why} (it was asked to at {})", self.asked_at);
         panic!("{why}");
     }

@@ -1,4 +1,4 @@
-//! The client of a token: rounds over all nodes until a quorum accepts one ballot, then the lock with that number.
+//! Client of a token: it proposes ballots to all nodes until a quorum accepts one, and then holds the lock with that number.
 
 use super::command::{MOST, Sent};
 use super::state::{Link, NODES, Phase, State};
@@ -7,14 +7,14 @@ use crate::rule::Rule;
 
 const QUORUM: usize = 2;
 
-/// Fewer, and a client could not go on while a node is slow.
+/// Limit on the commands on one connection. Too small: a client could not continue while a node is slow.
 const MOST_ON_THE_WAY: u32 = 2;
 
 impl Fencing {
     pub(super) fn client_actions(&self, state: &State, token: usize, actions: &mut Vec<Action>) {
         let client = state.clients[token];
         match client.phase {
-            // Tokens that want the same differ in nothing: they begin in order.
+            // Tokens with the same wishes are interchangeable, so they begin in order.
             Phase::Idle
                 if token > 0
                     && self.wants[token - 1] == self.wants[token]
@@ -37,14 +37,14 @@ impl Fencing {
         }
     }
 
-    /// Clocks may say anything, so that a client may propose any ballot that it has not proposed before.
+    /// Adds the possible proposals. Clocks may show any time, so a client may propose any ballot that it has not proposed before.
     fn proposals(&self, latest: u8, token: usize, actions: &mut Vec<Action>) {
         let is_again = latest > 0 && self.variant == Variant::ProposesAgain;
         let from = if is_again { latest } else { latest + 1 };
         actions.extend((from..=MOST.min(self.ballots)).map(|ballot| Action::Propose { token, ballot }));
     }
 
-    /// A token that waits may give any node to somebody else.
+    /// Returns the nodes that a waiting token may give to another token.
     fn giving(&self, state: &State, token: usize) -> impl Iterator<Item = Action> {
         let is_changeable = state.changes < self.changes;
         let may_give = move |link: &Link| {
@@ -54,9 +54,9 @@ impl Fencing {
         (0..NODES).filter(move |node| may_give(&links[*node])).map(move |node| Action::Give { token, node })
     }
 
-    /// The node has answered that it keeps the lock for the token, and whether it has `accepted` a ballot.
+    /// Records that the node keeps the lock for the token, and if it has `accepted` a ballot.
     pub(super) fn hear(&self, link: &mut Link, accepted: Option<u8>) {
-        // What was granted before the token gave the node away does not count.
+        // A grant from before the token gave the node away is void.
         if link.is_given_back() {
             return;
         }
@@ -64,7 +64,7 @@ impl Fencing {
         (link.has_vote, link.accepted) = (true, accepted.unwrap_or(kept));
     }
 
-    /// The client cannot prove any more that it has the node.
+    /// Records that the client can no longer prove its vote at the node.
     pub(super) fn lose(&self, link: &mut Link) {
         link.has_vote = false;
         if !self.lacks(Rule::AcceptsEndWithTheVote) {
@@ -72,7 +72,7 @@ impl Fencing {
         }
     }
 
-    /// The number with which the token may hold the lock now.
+    /// Returns the number with which the token may hold the lock now.
     fn number(&self, state: &State, token: usize) -> Option<u8> {
         let links = state.links(token);
         let accepted: Vec<_> = links.iter().filter(|link| link.has_vote && link.accepted > 0).collect();
@@ -108,7 +108,7 @@ impl Fencing {
     }
 }
 
-/// The nodes whose votes a holder lacks, while the others prove its lock.
+/// Returns the nodes whose votes a holder is missing, while its other votes prove the lock.
 fn winnable(state: &State, token: usize) -> impl Iterator<Item = usize> {
     let (links, is_proven) = (state.links(token), state.votes(token) >= QUORUM);
     (0..NODES).filter(move |node| is_proven && !links[*node].has_vote && links[*node].commands.is_empty())
@@ -127,7 +127,7 @@ pub(super) fn propose(state: &mut State, token: usize, ballot: u8) {
     }
 }
 
-/// Gives every node back that may have the token.
+/// Releases the token at every node that may know it.
 pub(super) fn end(state: &mut State, token: usize) {
     state.clients[token].phase = Phase::Ended;
     for column in &mut state.columns {

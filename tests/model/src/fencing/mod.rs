@@ -1,11 +1,12 @@
 //! Fencing numbers by ballots: they rise in the order of the holders.
 //!
-//! A client proposes one ballot to all nodes, together with its question for the lock; a node accepts one that is larger than
-//! all that it has accepted. The lock is held with the number that a quorum has accepted, by votes that still stand.
+//! A client proposes one ballot to all nodes, together with its request for the lock. A node accepts a ballot that is larger than
+//! all ballots that it has accepted. The lock is held with the number that a quorum has accepted, by votes that are still valid.
 //!
-//! The lock is as simple as can be: there are no queues, and any key may expire at any time; with it ends the vote, since
-//! a client's lease is over before the key is. Clocks may say anything: a client proposes any ballot that it has not proposed
-//! before. An answer arrives at once or never; one that is late only makes known later what is true now, if it is still.
+//! The lock itself is minimal. It has no queues, and any key may expire at any time.
+//! The vote ends with its key, because a client's lease ends before the key does.
+//! Clocks may show any time: a client proposes any ballot that it has not proposed before.
+//! An answer arrives at once or never. A late answer would only report a fact later, if the fact is still true.
 
 mod client;
 mod command;
@@ -22,41 +23,41 @@ pub use node::Register;
 pub use state::State;
 use state::{NAMES, NODES, Phase};
 
-/// How numbers are made.
+/// Way in which numbers are made.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub enum Variant {
-    /// As the protocol says.
+    /// The rules of the protocol.
     #[default]
     Protocol,
-    /// Without a rule.
+    /// The protocol without a rule.
     Without(Rule),
     /// A node accepts every ballot.
     Overwrites,
     /// The lock is held with a number that one node has accepted.
     OneNodeIsEnough,
-    /// A token proposes the same ballot once more. That is safe, because what a node has accepted ends with its vote.
+    /// A token proposes the same ballot again. This is safe, because an accepted ballot ends with its vote.
     ProposesAgain,
 }
 
 /// Three nodes, and tokens that each want the lock with a number, or two locks with one number.
 #[derive(Debug, Clone, Copy)]
 pub struct Fencing {
-    /// At most 3.
+    /// Number of tokens, at most 3.
     pub tokens: usize,
-    /// Which names each of them wants: a bit for each of the two.
+    /// Names that each token wants: a bit for each of the two names.
     pub wants: [u8; 3],
-    /// How many rounds a token may begin.
+    /// Number of rounds that a token may begin.
     pub rounds: u8,
     /// The largest ballot, at most 4.
     pub ballots: u8,
-    /// How often a key expires, or a token that waits gives a node away.
+    /// Largest number of expired keys, and of nodes that a waiting token gives away.
     pub changes: u8,
-    /// How many nodes lose their data, one after the other: each while a lock is held on all of them.
+    /// Number of nodes that lose their data, one after the other: each while a lock is held on all of them.
     pub wipes: u8,
-    /// Nodes learn the numbers that were agreed without them. A node loses its data when all nodes know the latest numbers, and not while
-    /// a lock is held on all of them.
+    /// Nodes learn the agreed numbers that they have missed. A node then loses its data only when all nodes know the latest numbers, and
+    /// not while a lock is held on all of them.
     pub learns: bool,
-    /// How numbers are made.
+    /// Way in which numbers are made.
     pub variant: Variant,
 }
 
@@ -66,23 +67,23 @@ pub struct Fencing {
 pub enum Action {
     /// A token asks all nodes for the lock with a ballot.
     Propose { token: usize, ballot: u8 },
-    /// A node executes the oldest command of a token; the answer arrives, or does not matter.
+    /// A node executes the oldest command of a token. The answer arrives, or does not matter.
     Execute { token: usize, node: usize, heard: bool },
     /// The oldest command of a token never arrives.
     Drop { token: usize, node: usize },
-    /// A token that waits gives a node away.
+    /// A waiting token gives a node to another token.
     Give { token: usize, node: usize },
-    /// The key at a node that has this name expires.
+    /// The key with this name expires at a node.
     Expire { node: usize, name: usize },
-    /// A token has the lock, with a number.
+    /// A token acquires the lock, with a number.
     Hold { token: usize, number: u8 },
-    /// A holder asks for a vote that it lacks.
+    /// A holder asks for a missing vote.
     WinBack { token: usize, node: usize },
     /// A node loses its data.
     Wipe { node: usize },
-    /// A node is sent the latest numbers that were agreed.
+    /// A node receives the latest agreed numbers.
     Learn { node: usize },
-    /// A holder ends, and its token is given back everywhere.
+    /// A holder ends, and its token is released everywhere.
     End { token: usize },
 }
 
@@ -174,7 +175,7 @@ impl Fencing {
             return;
         }
         let wanted: Vec<usize> = self.names(token).collect();
-        // A plain `SET NX` does not know its own token.
+        // A plain `SET NX` does not recognise its own token.
         let is_own = |owner: Option<u8>| owner == name && !matches!(sent, Sent::Take(_));
         let is_granted = wanted.iter().all(|name| column.owners[*name].is_none() || is_own(column.owners[*name]));
         if is_granted {
@@ -182,7 +183,7 @@ impl Fencing {
                 column.owners[*wanted] = name;
             }
         }
-        // For several names it is a script, in which only the owner proposes.
+        // Several names need a script, in which only the owner proposes.
         let may_propose = |by_owner: bool| is_granted || !by_owner && wanted.len() == 1;
         let ballot = sent.ballot().filter(|(_, by_owner)| may_propose(*by_owner)).map(|(ballot, _)| ballot);
         let accepted = ballot.filter(|ballot| self.propose(&mut column.registers, &wanted, *ballot));
@@ -191,13 +192,14 @@ impl Fencing {
         }
     }
 
-    /// The names that a token wants.
+    /// Returns the names that a token wants.
     fn names(&self, token: usize) -> impl Iterator<Item = usize> + use<> {
         let wants = self.wants[token];
         (0..NAMES).filter(move |name| wants >> name & 1 == 1)
     }
 
-    /// Whether the registers of the `wanted` names accept the ballot. Each of them takes it in, whatever the others say.
+    /// Returns `true` if the registers of the `wanted` names accept the ballot. Each register stores the ballot independently of the
+    /// others.
     fn propose(&self, registers: &mut [Register; NAMES], wanted: &[usize], ballot: u8) -> bool {
         let accepted = wanted.iter().filter(|name| registers[**name].propose(ballot, self.variant)).count();
         let needed = if self.lacks(Rule::EveryRegisterAccepts) { 1 } else { wanted.len() };
@@ -211,12 +213,12 @@ impl Fencing {
         }
     }
 
-    /// Whether every node knows the latest number of each name.
+    /// Returns `true` if every node knows the latest number of each name.
     fn is_known_everywhere(&self, state: &State) -> bool {
         self.lacks(Rule::NodesLearnAgreedNumbers) || state.columns.iter().all(|column| column.knows(state.issued))
     }
 
-    /// The connections to the node end with it.
+    /// Empties a node, and ends its connections.
     fn wipe(&self, state: &mut State, at: usize) {
         (0..NAMES).for_each(|name| self.expire(state, at, name));
         let column = &mut state.columns[at];
@@ -236,7 +238,7 @@ fn link_actions(state: &State, token: usize, node: usize, actions: &mut Vec<Acti
     if is_listening && !link.is_given_back() {
         actions.push(Action::Execute { token, node, heard: true });
     }
-    // To lose the last one and never to execute it are the same.
+    // Losing the last command is the same as never executing it.
     if link.commands.len() > 1 {
         actions.push(Action::Drop { token, node });
     }

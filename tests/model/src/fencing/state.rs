@@ -7,25 +7,25 @@ use crate::fifo::Fifo;
 
 pub(crate) const NODES: usize = 3;
 pub(crate) const TOKENS: usize = 3;
-/// Each has a register of its own.
+/// Number of names. Each name has a separate register.
 pub(crate) const NAMES: usize = 2;
 
-/// Everything that can differ between two moments.
+/// Complete state of the model.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct State {
     pub(crate) columns: [Column; NODES],
     pub(crate) clients: [Client; TOKENS],
-    /// The largest number that any holder of each name had so far.
+    /// Largest number of all holders so far, for each name.
     pub(crate) issued: [u8; NAMES],
-    /// Somebody holds with a number that is not larger than those before of the same name.
+    /// `true` if a holder has a number that is not larger than all earlier ones of the same name.
     pub(crate) is_late: bool,
-    /// How often a key has expired, or a node was given away.
+    /// Number of expired keys and of nodes that were given away.
     pub(crate) changes: u8,
-    /// How many nodes have lost their data.
+    /// Number of nodes that have lost their data.
     pub(crate) wipes: u8,
 }
 
-/// A node with what travels between it and each token. Sorting these removes the symmetry of the nodes.
+/// Node with its connections to all tokens. Sorting the columns removes the symmetry of the nodes.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) struct Column {
     pub(crate) registers: [Register; NAMES],
@@ -33,14 +33,14 @@ pub(crate) struct Column {
     pub(crate) links: [Link; TOKENS],
 }
 
-/// Between a token and a node.
+/// Connection between a token and a node.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) struct Link {
-    /// Each the code of a [`Sent`].
+    /// Commands on their way, each the code of a [`Sent`].
     pub(crate) commands: Fifo,
-    /// The node provably keeps the lock for the token.
+    /// `true` if the node provably keeps the lock for the token.
     pub(crate) has_vote: bool,
-    /// The ballot that the node has accepted, as the client knows, 0 for none.
+    /// Ballot that the node has accepted according to the client, 0 for none.
     pub(crate) accepted: u8,
 }
 
@@ -49,7 +49,7 @@ pub(crate) struct Link {
 pub(crate) struct Client {
     pub(crate) phase: Phase,
     pub(crate) rounds: u8,
-    /// The latest one that it has proposed; of a holder, its number.
+    /// Latest proposed ballot. For a holder, its number.
     pub(crate) ballot: u8,
 }
 
@@ -67,12 +67,12 @@ impl Phase {
 }
 
 impl Column {
-    /// Whether no register is lower than the latest number of its name.
+    /// Returns `true` if no register is lower than the latest number of its name.
     pub(crate) fn knows(&self, issued: [u8; NAMES]) -> bool {
         self.registers.iter().zip(issued).all(|(register, issued)| register.0 >= issued)
     }
 
-    /// The node is sent the latest number of each name.
+    /// Raises the registers to the latest number of each name.
     pub(crate) fn learn(&mut self, issued: [u8; NAMES]) {
         self.registers.iter_mut().zip(issued).for_each(|(register, issued)| register.raise(issued));
     }
@@ -83,7 +83,7 @@ impl Link {
         self.commands.push(sent.code());
     }
 
-    /// Whether the node was given back after everything that is still to be executed.
+    /// Returns `true` if a release follows all other commands on the connection.
     pub(crate) fn is_given_back(self) -> bool {
         self.commands.contains(Sent::Give.code())
     }
@@ -110,7 +110,7 @@ impl Client {
 }
 
 impl State {
-    /// The links of one token.
+    /// Returns the links of one token.
     pub(crate) fn links(&self, token: usize) -> [Link; NODES] {
         self.columns.map(|column| column.links[token])
     }

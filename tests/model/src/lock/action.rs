@@ -1,4 +1,4 @@
-//! The steps of the lock model: which are possible in a state, and what each does.
+//! Steps of the lock model: the possible steps in a state, and their effects.
 
 use std::fmt;
 
@@ -8,35 +8,35 @@ use super::state::{Phase, State};
 use super::world::World;
 use crate::rule::Rule;
 
-/// One step; `noticed` tells whether nodes know by then which connections are gone.
+/// One step. `noticed` is `true` if the nodes already know which connections are gone.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[allow(missing_docs, reason = "the same few numbers everywhere")]
 pub enum Action {
     /// A node executes the oldest command of a token.
     Execute { token: usize, node: usize, command: u8, noticed: bool },
-    /// A node executes the oldest command from a connection that broke.
+    /// A node executes the oldest command from a broken connection.
     ExecuteStale { token: usize, node: usize, command: u8, noticed: bool },
-    /// Commands from a connection that broke are lost.
+    /// Commands from a broken connection are lost.
     Lose { token: usize, node: usize },
     /// A reply or push arrives.
     Deliver { token: usize, node: usize, reply: u8 },
     /// A waiter repeats `ACQUIRE`, by a timer.
     Poll { token: usize, node: usize },
-    /// A holder renews a node that does not count.
+    /// A holder renews its lease at a node that does not count.
     Renew { token: usize, node: usize },
-    /// A holder asks a node for the vote that it lacks.
+    /// A holder asks a node for a missing vote.
     WinBack { token: usize, node: usize },
-    /// A client that may send anything sends this.
+    /// A client without rules sends this command.
     Send { token: usize, node: usize, command: u8 },
     /// A holder releases, or a waiter gives up.
     Leave { token: usize },
-    /// A client uses its released token again; only with that rule switched off.
+    /// A client reuses its released token. Possible only if that rule is switched off.
     Reuse { token: usize },
     /// The key of a node expires.
     ExpireKey { node: usize },
     /// The share of a token expires.
     ExpireShare { token: usize, node: usize },
-    /// A queue that no live client is interested in expires.
+    /// A queue without live clients expires.
     ExpireQueue { node: usize },
     /// A client ends.
     Crash { token: usize },
@@ -47,14 +47,14 @@ pub enum Action {
 }
 
 impl Action {
-    /// Something on its way arrives, and nothing new goes wrong.
+    /// Returns `true` for the arrival of a message without a new fault.
     pub(crate) fn is_arrival(&self) -> bool {
         matches!(self, Self::Execute { noticed: true, .. } | Self::Deliver { .. } | Self::Reconnect { .. })
     }
 }
 
-/// Commands that a client without rules may send, and yields to any other token: one to a token that does not wait is a
-/// plain one. What a holder may get that wins a vote back, a plain `SETNX` gets as well.
+/// Commands that a client without rules may send, in addition to a yield to any other token. A yield to a token that does not wait is a
+/// plain one. A plain `SETNX` covers the grant of a vote that a holder wins back.
 const ANYTHING: [Command; 3] = [Command::SetNx, Command::Acquire, Command::Extend];
 
 pub(crate) fn enabled(scenario: &Scenario, state: &State, actions: &mut Vec<Action>) {
@@ -128,13 +128,13 @@ impl World<'_> {
         }
     }
 
-    /// A cut that nobody would notice is none.
+    /// Returns `true` if a cut of the connection would have an effect.
     fn may_cut(&self, token: usize, node: usize) -> bool {
         let is_idle = !self.phase(token).is_alive() && self.link(token, node).commands.is_empty();
         !is_idle && !matches!(self.phase(token), Phase::Crashed | Phase::Unborn)
     }
 
-    /// Both ways where a `PUBLISH` may go to a connection that is gone.
+    /// Returns both possibilities if a `PUBLISH` may go to a connection that is gone.
     fn notices(&self) -> impl Iterator<Item = bool> + use<> {
         let is_gone = |token: usize| self.phase(token) == Phase::Crashed || self.links(token).any(|link| link.down);
         let both = (0..self.scenario.all_tokens()).any(is_gone);
@@ -225,7 +225,7 @@ impl World<'_> {
         }
     }
 
-    /// A claim may expire whatever the client counts: it must not count it.
+    /// Expires the key, and the lease of its owner. The expiry of a claim ends no lease: the client must not count a claim as a lease.
     fn expire_key(&mut self, node: usize) {
         spend(&mut self.state.expiries);
         let contents = self.node(node);

@@ -1,4 +1,4 @@
-//! The rules of a client, from its first command to its release.
+//! Rules of a client, from its first command to its release.
 
 use super::message::{Command, Reply};
 use super::scenario::DETACHED;
@@ -7,14 +7,14 @@ use super::world::World;
 use crate::fifo::Fifo;
 use crate::rule::Rule;
 
-/// Commands that may wait on one connection; a `RELEASE` always finds room behind them.
+/// Number of commands that may be in transit on one connection. A `RELEASE` always has room behind them.
 const MOST_COMMANDS: u32 = 3;
 
 impl World<'_> {
-    /// The oldest reply or push reaches the client.
+    /// Delivers the oldest reply or push to the client.
     pub(crate) fn deliver(&mut self, token: usize, node: usize) {
         let Some(reply) = Reply::from_code(self.link(token, node).replies.first()) else { return };
-        // Asked before the reply is taken away: it may be the answer to the `YIELD` itself.
+        // Read before the reply is removed, because it may be the answer to the `YIELD` itself.
         let is_void = self.link(token, node).has_yield_out() && self.keeps(Rule::YieldVoids);
         self.link_mut(token, node).replies.pop();
         self.note(token, node, reply, is_void);
@@ -23,7 +23,7 @@ impl World<'_> {
         }
     }
 
-    /// What the client remembers of a reply.
+    /// Records the facts of a reply.
     fn note(&mut self, token: usize, node: usize, reply: Reply, is_void: bool) {
         let claim_is_lease = !self.keeps(Rule::ClaimIsNoLease);
         let (needs_time, yield_voids) = (self.keeps(Rule::ProofNeedsATime), self.keeps(Rule::YieldVoidsProof));
@@ -37,7 +37,7 @@ impl World<'_> {
             Reply::LeaseOver | Reply::LeaseSmallerOver if !is_void => (link.vote, link.claim) = (!is_free, false),
             Reply::Kept => link.vote = !is_free,
             Reply::Granted | Reply::Proven | Reply::ProvenOver => {
-                // Without its times, a proof is counted from when it comes.
+                // If the rule is off, a proof counts from its arrival, without regard to its times.
                 let is_proven = reply == Reply::Proven || reply == Reply::ProvenOver && !needs_time;
                 let counts = is_proven && !link.tainted && !(link.has_yield_out() && yield_voids);
                 link.vote = !is_free;
@@ -74,18 +74,18 @@ impl World<'_> {
         let open = self.links(token).filter(is_open).count();
         let votes = self.links(token).filter(|link| link.vote && !is_open(link)).count();
         if open == 0 || votes + open < self.scenario.quorum() {
-            // Who does not get what was left for it does not wait for it.
+            // An adopter that was refused does not wait.
             if self.scenario.adopts(token) { self.leave(token) } else { self.wait(token) }
         }
     }
 
-    /// Asks everywhere, without a place in the queues.
+    /// Sends `command` to all nodes, without a place in the queues.
     pub(crate) fn try_at_once(&mut self, token: usize, command: Command) {
         self.state.phases[token] = Phase::Fast;
         (0..self.scenario.nodes).for_each(|node| self.send(token, node, command));
     }
 
-    /// Token 0 has got the lock everywhere and a renewal is on its way; its client does nothing about it any more.
+    /// Sets up a detached lock: token 0 owns every node, a renewal is in transit, and its client does nothing any more.
     pub(crate) fn detach(&mut self) {
         self.state.phases[DETACHED] = Phase::Crashed;
         for node in 0..self.scenario.nodes {
@@ -94,7 +94,7 @@ impl World<'_> {
         }
     }
 
-    /// Queues everywhere.
+    /// Enters the queues of all nodes.
     pub(crate) fn wait(&mut self, token: usize) {
         self.state.phases[token] = Phase::Wait;
         (0..self.scenario.nodes).for_each(|node| self.send(token, node, Command::Acquire));
@@ -108,7 +108,7 @@ impl World<'_> {
         };
         if self.is_valid(token) {
             self.state.phases[token] = Phase::Hold;
-            // The extensions of claims go out all the same.
+            // The extensions of the claims are still sent.
             (0..self.scenario.nodes).for_each(|node| self.confirm_claim(token, node));
         } else if self.votes(token) >= self.scenario.quorum() {
             (0..self.scenario.nodes).for_each(|node| self.confirm(token, node));
@@ -117,7 +117,7 @@ impl World<'_> {
         }
     }
 
-    /// What a holder sends to a node that does not count: there may still be a vote that can become a lease.
+    /// Sends a holder's request to a node that does not count: an extension if there is a vote, or a request for the vote.
     pub(crate) fn ask_as_holder(&mut self, token: usize, node: usize) {
         let link = self.link(token, node);
         if link.vote || self.scenario.adopts(token) {
@@ -127,13 +127,13 @@ impl World<'_> {
         }
     }
 
-    /// Whether a holder asks for a vote that it lacks, unless an answer is still to come.
+    /// Returns `true` if a holder may ask for a missing vote.
     pub(crate) fn may_win_back(&self, token: usize, node: usize) -> bool {
         let link = self.link(token, node);
         !link.vote && !link.tainted && self.keeps(Rule::VotesAreWonBack)
     }
 
-    /// Makes a lease of a vote, unless an answer that may do so is still to come.
+    /// Extends a vote to a lease, unless an answer is outstanding that may do so.
     fn confirm(&mut self, token: usize, node: usize) {
         let link = self.link(token, node);
         let is_claim = link.vote && (!link.lease || link.claim) && !link.tainted && !link.has_yield_out();
@@ -162,7 +162,7 @@ impl World<'_> {
         self.send(token, node, command);
     }
 
-    /// Everything the client does about a cut at once; the rest waits for the new connection.
+    /// Handles a cut at once, except for the part that needs the new connection.
     pub(crate) fn after_cut(&mut self, token: usize) {
         if self.scenario.free.is_some() {
             return;
@@ -186,7 +186,7 @@ impl World<'_> {
         }
     }
 
-    /// Leaves for whatever reason: `RELEASE` behind everything sent before, on every connection.
+    /// Leaves for any reason: sends `RELEASE` behind all earlier commands, on every connection.
     pub(crate) fn leave(&mut self, token: usize) {
         self.state.phases[token] = Phase::Left;
         self.forget(token);
@@ -199,7 +199,7 @@ impl World<'_> {
         }
     }
 
-    /// What is on its way to the client will change nothing any more.
+    /// Clears the client's knowledge, because replies in transit no longer have an effect.
     pub(crate) fn forget(&mut self, token: usize) {
         for column in &mut self.state.columns {
             let link = &mut column.links[token];
@@ -208,7 +208,7 @@ impl World<'_> {
         }
     }
 
-    /// The key of `token` at `node` expires, and with it every lease counted from it: those end before.
+    /// Expires the key of `token` at `node`. Every lease of the key ends with it, because leases end before their key.
     pub(crate) fn end_lease(&mut self, token: usize, node: usize) {
         let keeps = self.keeps(Rule::ValidityFromTheSend);
         let link = self.link_mut(token, node);

@@ -1,8 +1,8 @@
-//! One client by itself: for whoever wants to compare what it remembers and sends with the client of the code.
+//! A single client, for a comparison of its state and commands with the client of the code.
 //!
-//! To drive it: begin with one of the ways to start; then, in any order, let a node answer the oldest command, push,
-//! lose its connection or get a new one, let a key expire, poll, or leave. After each step compare [`Client::phase`],
-//! what is known of each node, and the commands that it has not answered.
+//! Begin with one of the ways to start. Then, in any order, let a node answer the oldest command, push,
+//! lose its connection or get a new one, let a key expire, poll, or leave. After each step, compare [`Client::phase`],
+//! the knowledge of each node, and the unanswered commands.
 
 use super::message::{Command, Reply};
 use super::scenario::Scenario;
@@ -11,51 +11,51 @@ use super::world::World;
 use crate::fifo::Fifo;
 use crate::rule::Rule;
 
-/// The client of one token. What smaller and larger tokens do reaches it as replies and pushes.
+/// The client of one token. The actions of smaller and larger tokens reach it as replies and pushes.
 #[derive(Debug, Clone)]
 pub struct Client {
     scenario: Scenario,
     state: State,
 }
 
-/// What a client remembers of one node.
+/// Knowledge of a client about one node.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[allow(clippy::struct_excessive_bools, reason = "independent bits of the protocol")]
 pub struct Known {
-    /// The node holds the lock for the token, as a claim or as a lease.
+    /// `true` if the node keeps the lock for the token, as a claim or as a lease.
     pub vote: bool,
-    /// The node provably holds the lock for the token: its lease is not over.
+    /// `true` if the node provably keeps the lock for the token: its lease is not over.
     pub lease: bool,
-    /// A yield was cut off, so that the node never counts again.
+    /// `true` after a yield was cut off: the node never counts again.
     pub tainted: bool,
-    /// There is no connection.
+    /// `true` while there is no connection.
     pub down: bool,
 }
 
-/// The token of the client. The one before it is what a lock is left with.
+/// Token of the client. The smaller token before it is the detached one.
 const TOKEN: usize = 1;
 
 impl Client {
-    /// A client that has sent nothing to any of `nodes` nodes, with all rules but `without`. One that `adopts` takes the
-    /// place of the token that the lock was left with.
+    /// Returns a client that has sent nothing to any of `nodes` nodes, with all rules except `without`. With `adopts`, it takes the
+    /// place of the detached token.
     #[must_use]
     pub fn new(nodes: usize, adopts: bool, without: Option<Rule>) -> Self {
         let scenario = Scenario { adopters: adopts.into(), without, ..Scenario::new(nodes, TOKEN + 1) };
         Self { scenario, state: State::default() }
     }
 
-    /// Asks everywhere, without a place in the queues.
+    /// Sends a first try to all nodes, without a place in the queues.
     pub fn try_at_once(&mut self) {
         let command = if self.scenario.adopts(TOKEN) { Command::Adopt } else { Command::SetNx };
         self.change(|world| world.try_at_once(TOKEN, command));
     }
 
-    /// Queues everywhere.
+    /// Enters the queues of all nodes.
     pub fn wait(&mut self) {
         self.change(|world| world.wait(TOKEN));
     }
 
-    /// The answer of `node` to the oldest command arrives; `None` to a `RELEASE`.
+    /// Delivers the answer of `node` to the oldest command, which is `None` for a `RELEASE`.
     pub fn answer(&mut self, node: usize, reply: Option<Reply>) {
         self.change(|world| {
             world.link_mut(TOKEN, node).commands.pop();
@@ -65,27 +65,27 @@ impl Client {
         });
     }
 
-    /// What `node` says unasked arrives.
+    /// Delivers a push of `node`.
     pub fn push(&mut self, node: usize, push: Reply) {
         self.change(|world| world.arrive(node, push));
     }
 
-    /// A timer of a waiter fires: it asks `node` again, unless an answer is still to come.
+    /// Fires the timer of a waiter: it asks `node` again, unless an answer is outstanding.
     pub fn poll(&mut self, node: usize) {
         self.change(|world| world.poll(TOKEN, node));
     }
 
-    /// A holder asks `node` for the vote that it lacks.
+    /// Asks `node` for a missing vote of a holder.
     pub fn win_back(&mut self, node: usize) {
         self.change(|world| world.send(TOKEN, node, Command::WinBack));
     }
 
-    /// The key of `node` has expired, and with it the lease that was counted from it.
+    /// Expires the key of `node`, and with it the lease of the key.
     pub fn expire(&mut self, node: usize) {
         self.change(|world| world.end_lease(TOKEN, node));
     }
 
-    /// The connection to `node` breaks. What has become of the commands on it, nobody hears.
+    /// Breaks the connection to `node`. The outcome of the commands on it remains unknown.
     pub fn cut(&mut self, node: usize) {
         self.change(|world| {
             world.cut(TOKEN, node);
@@ -93,7 +93,7 @@ impl Client {
         });
     }
 
-    /// A new connection to `node` is made.
+    /// Makes a new connection to `node`.
     pub fn reconnect(&mut self, node: usize) {
         self.change(|world| world.reconnect(TOKEN, node));
     }
@@ -103,20 +103,20 @@ impl Client {
         self.change(|world| world.leave(TOKEN));
     }
 
-    /// Where the client stands.
+    /// Returns the phase of the client.
     #[must_use]
     pub fn phase(&self) -> Phase {
         self.state.phases[TOKEN]
     }
 
-    /// What it remembers of `node`.
+    /// Returns its knowledge about `node`.
     #[must_use]
     pub fn known(&self, node: usize) -> Known {
         let link = self.state.columns[node].links[TOKEN];
         Known { vote: link.vote, lease: link.lease, tainted: link.tainted, down: link.down }
     }
 
-    /// What it has sent to `node` and has no answer to, the oldest first; while there is no connection, what waits for
+    /// Returns the unanswered commands to `node`, the oldest first. Without a connection, these are the commands for
     /// the next one.
     #[must_use]
     pub fn unanswered(&self, node: usize) -> Vec<Command> {

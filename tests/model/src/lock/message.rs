@@ -1,31 +1,31 @@
-//! What travels between clients and nodes, each as a code of four bits.
+//! Messages between clients and nodes, each as a code of four bits.
 
 use super::node::{self, Verb};
 use super::scenario::DETACHED;
 
-/// A node command with the token of the connection it is sent on.
+/// A node command with the token of its connection.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Command {
-    /// Take a free lock.
+    /// Takes a free lock.
     SetNx,
-    /// Take the lock, or wait for it.
+    /// Takes the lock, or waits for it.
     Acquire,
-    /// Start the lease anew.
+    /// Restarts the lease.
     Extend,
-    /// Pass the lock on to a smaller token.
+    /// Hands the lock to a smaller token.
     Yield,
-    /// Leave the queue, and pass the lock on.
+    /// Leaves the queue, and hands the lock over.
     Release,
-    /// Takes the place of token 0, in scenarios where that was detached.
+    /// Takes the place of token 0, in scenarios with a detached token.
     Adopt,
     /// `ACQUIRE` of a token that holds the lock by other nodes.
     WinBack,
-    /// Pass the lock on to this token, which holds it by other nodes.
+    /// Hands the lock to this token, which holds it by other nodes.
     YieldTo(u8),
 }
 
 impl Command {
-    /// Each at the place of its code, which begins at 1; those that name a token come behind.
+    /// Commands in the order of their codes, which begin at 1. The codes of commands that name a token follow.
     const ALL: [Self; 7] =
         [Self::SetNx, Self::Acquire, Self::Extend, Self::Yield, Self::Release, Self::Adopt, Self::WinBack];
     const YIELD_TO: u8 = 8;
@@ -54,7 +54,7 @@ impl Command {
         matches!(self, Self::Yield | Self::YieldTo(_))
     }
 
-    /// What the node does about it.
+    /// Returns the operation of the node.
     pub(crate) const fn verb(self) -> Verb {
         match self {
             Self::SetNx => Verb::SetNx,
@@ -85,17 +85,17 @@ impl Command {
     }
 }
 
-/// A reply or a push. The answer to `RELEASE` is not among them: a cut may happen before or after it, and both are
-/// covered by sending the `RELEASE` again.
+/// A reply or a push. The answer to `RELEASE` is not modelled: a cut may happen before or after it, and a repeated `RELEASE`
+/// covers both cases.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Reply {
     /// `OK` of `SETNX`, `EXTEND` and `ADOPT`, `GRANTED` without a smaller token in the queue.
     Lease,
-    /// The same, when the lease has ended before the reply arrives.
+    /// [`Lease`](Self::Lease), if the lease has ended before the reply arrives.
     LeaseOver,
     /// `GRANTED` while a smaller token waits.
     LeaseSmaller,
-    /// The same, when the lease has ended before the reply arrives.
+    /// [`LeaseSmaller`](Self::LeaseSmaller), if the lease has ended before the reply arrives.
     LeaseSmallerOver,
     /// `QUEUED`, `NOT_OWNER` to an `EXTEND` or `ADOPT`, nil to a `SETNX`.
     No,
@@ -105,9 +105,9 @@ pub enum Reply {
     Yielded,
     /// Push: the lock was handed over, as a claim.
     Granted,
-    /// The same, as a claim that is proven until its key expires.
+    /// Push: the lock was handed over, as a claim that is proven until its key expires.
     Proven,
-    /// The same, when that is over before the push arrives.
+    /// [`Proven`](Self::Proven), if the proof has ended before the push arrives.
     ProvenOver,
     /// Push: a smaller token waits.
     Contended,
@@ -116,7 +116,7 @@ pub enum Reply {
 }
 
 impl Reply {
-    /// Each at the place of its code, which begins at 1; those that name a token come behind.
+    /// Replies in the order of their codes, which begin at 1. The codes of replies that name a token follow.
     const ALL: [Self; 9] = [
         Self::Lease,
         Self::LeaseOver,
@@ -132,7 +132,7 @@ impl Reply {
     const PROVEN: u8 = 14;
     const PROVEN_OVER: u8 = 15;
 
-    /// What the client makes of the node's `reply` to `command`: one for all that it takes alike.
+    /// Converts the node's `reply` to `command`. Replies with the same effect on the client become one.
     pub(crate) const fn to(command: Command, reply: node::Reply) -> Option<Self> {
         match (command, reply) {
             (Command::Release, _) => None,
@@ -202,7 +202,7 @@ impl Reply {
         matches!(self, Self::Kept | Self::Yielded)
     }
 
-    /// What is left of a reply when the key has expired before it arrives.
+    /// Returns the reply as it arrives after the key has expired.
     pub(crate) fn expired(self) -> Self {
         match self {
             Self::Lease => Self::LeaseOver,

@@ -1,4 +1,4 @@
-//! What lies between clients and nodes: order per connection, pushes, cuts, crashes and stale commands.
+//! The network between clients and nodes: order per connection, pushes, cuts, crashes and stale commands.
 
 use super::message::{Command, Reply};
 use super::node::Notice;
@@ -7,11 +7,11 @@ use super::world::World;
 use crate::fifo::Fifo;
 use crate::rule::Rule;
 
-/// Behind so many replies and pushes, a notice is dropped: the next `ACQUIRE` brings another one.
+/// Number of replies and pushes in transit, beyond which a notice is dropped. The next `ACQUIRE` triggers another notice.
 const MOST_REPLIES: u32 = 4;
 
 impl World<'_> {
-    /// Puts `command` on the wire order, if there is a wire.
+    /// Appends `command` to the connection, if there is one.
     pub(crate) fn send(&mut self, token: usize, node: usize, command: Command) {
         let link = self.link_mut(token, node);
         if !link.down {
@@ -19,7 +19,7 @@ impl World<'_> {
         }
     }
 
-    /// The node runs `command` of `token`; `None` where nothing is answered.
+    /// Runs `command` of `token` at the node. Returns `None` if the command has no answer.
     fn execute(&mut self, node: usize, token: usize, command: Command) -> Option<Reply> {
         let (mut contents, without, sharing) = (self.node(node), self.scenario.without, self.scenario.sharing);
         let publish = &mut |to: u8, notice| self.publish(node, to.into(), notice);
@@ -31,7 +31,7 @@ impl World<'_> {
         Reply::to(command, reply)
     }
 
-    /// The node executes the oldest command of `token`.
+    /// Executes the oldest command of `token` at the node.
     pub(crate) fn execute_next(&mut self, token: usize, node: usize) {
         let Some(command) = Command::from_code(self.link(token, node).commands.first()) else { return };
         self.link_mut(token, node).commands.pop();
@@ -40,14 +40,14 @@ impl World<'_> {
         }
     }
 
-    /// The node executes the oldest command from the connection that broke.
+    /// Executes the oldest command from the broken connection at the node.
     pub(crate) fn execute_stale(&mut self, token: usize, node: usize) {
         let Some(command) = Command::from_code(self.link(token, node).stale.first()) else { return };
         self.link_mut(token, node).stale.pop();
         self.execute(node, token, command);
     }
 
-    /// What was not executed by now never will be.
+    /// Drops the commands that were not executed.
     pub(crate) fn lose(&mut self, token: usize, node: usize) {
         let is_crashed = self.phase(token) == Phase::Crashed;
         let link = self.link_mut(token, node);
@@ -64,8 +64,8 @@ impl World<'_> {
         }
     }
 
-    /// One reply for all that the client takes alike: who never yields does not care about smaller tokens, and a
-    /// client without rules not about the outcome of a `YIELD`, as its lease is void either way.
+    /// Merges replies that have the same effect on the client. A client that never yields ignores smaller tokens.
+    /// A client without rules ignores the outcome of a `YIELD`, because its lease is void in both cases.
     fn without_difference(&self, token: usize, reply: Reply) -> Reply {
         let is_free = self.scenario.free.is_some();
         match reply {
@@ -75,7 +75,7 @@ impl World<'_> {
         }
     }
 
-    /// Whether the client does the same with and without `reply`, whenever it arrives. Such replies are not sent.
+    /// Returns `true` if `reply` never has an effect on the client, at any time of its arrival. Such replies are not sent.
     fn changes_nothing(&self, token: usize, node: usize, reply: Reply) -> bool {
         let (link, phase) = (self.link(token, node), self.phase(token));
         let is_next = link.replies.is_empty();
@@ -89,7 +89,7 @@ impl World<'_> {
         }
     }
 
-    /// `PUBLISH` about `token`; whether the node counts a receiver.
+    /// Publishes a notice about `token`. Returns `true` if the node counts a receiver.
     fn publish(&mut self, node: usize, token: usize, notice: Notice) -> bool {
         if !self.is_heard(node, token) {
             return !self.noticed;
@@ -97,7 +97,7 @@ impl World<'_> {
         match notice {
             Notice::Granted if node < self.scenario.proves => self.push(node, token, Reply::Proven),
             Notice::Granted => self.push(node, token, Reply::Granted),
-            // Only waiters yield, and only to smaller tokens; a holder has no use for it.
+            // Only waiters yield, and only to smaller tokens. A holder ignores the notice.
             Notice::Contended { by } if self.phase(token) == Phase::Left || usize::from(by) < token => {
                 self.push(node, token, Reply::Contended);
             }
@@ -121,22 +121,22 @@ impl World<'_> {
         }
     }
 
-    /// Notices that nobody would act upon, or that follow one another.
+    /// Returns `true` for a notice without an effect, and for a repetition of the previous notice.
     fn is_needless(&self, node: usize, token: usize, push: Reply) -> bool {
         let replies = self.link(token, node).replies;
         let is_again = replies.last() == push.code() || replies.len() >= MOST_REPLIES;
         !push.is_claim() && (self.phase(token) == Phase::Hold || is_again)
     }
 
-    /// The push reaches a process that no longer knows the token. Its way there and the way of the `RELEASE` back make
-    /// one delay, as nothing else depends on the moment in between.
+    /// Handles a push to a process that no longer knows the token. Its transit and the transit of the `RELEASE` back are
+    /// one delay, because nothing else depends on the moment in between.
     fn release_unknown(&mut self, token: usize, node: usize) {
         if self.keeps(Rule::UnknownTokensAreReleased) && !self.link(token, node).is_releasing() {
             self.send(token, node, Command::Release);
         }
     }
 
-    /// The connection breaks. What was on the wire may still be executed, and replies are lost.
+    /// Breaks the connection. Commands in transit may still be executed, and replies are lost.
     pub(crate) fn cut(&mut self, token: usize, node: usize) {
         let phase = self.phase(token);
         let link = self.link(token, node);
@@ -162,7 +162,7 @@ impl World<'_> {
         }
     }
 
-    /// The client is gone; its connections close, or are found dead, sooner or later.
+    /// Ends the client. Its connections close, or are found dead, after any time.
     pub(crate) fn crash(&mut self, token: usize) {
         self.state.phases[token] = Phase::Crashed;
         self.forget(token);

@@ -1,105 +1,105 @@
-//! One node, on plain data: its commands, each atomic, as the runtime's `protocol/node_state` and the scripts have them.
+//! One node, on plain data. Its commands are atomic, and equal to the runtime's `protocol/node_state` and to the scripts.
 //!
 //! The search runs this machine, and a test of the runtime compares it with `protocol/node_state` in every small state.
-//! Tokens are numbers; a smaller one was made earlier.
+//! Tokens are numbers. A smaller token is older.
 
 use crate::rule::Rule;
 
 /// The keys `L` and `{L}:q` of one node.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Node {
-    /// The token in `L`.
+    /// Token in `L`.
     pub owner: Option<u8>,
-    /// One bit for each token that shares the lock; then nobody owns it.
+    /// Readers: one bit for each token that shares the lock. With readers, the lock has no owner.
     pub readers: u8,
-    /// One bit for each of those whose share lives only as long as a claim.
+    /// Readers whose share lives only as long as a claim, one bit for each.
     pub claims: u8,
-    /// One bit for each token that waits.
+    /// Waiting tokens, one bit for each.
     pub queue: u8,
-    /// `L` lives only as long as a claim; otherwise as long as the ttl that its owner has asked for.
+    /// `true` if `L` lives only as long as a claim. Otherwise it lives as long as the ttl of its owner.
     pub is_claim: bool,
-    /// The `+` behind the token in `L`: others have come to wait for its holder.
+    /// The `+` behind the token in `L`: others are waiting for its holder.
     pub is_marked: bool,
 }
 
-/// What a node is asked to do for a token.
+/// Operation of a node for a token.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Verb {
-    /// Take a free lock.
+    /// Takes a free lock.
     SetNx,
-    /// Take the lock when it is free and nobody waits for longer, or else wait for it in the queue.
+    /// Takes the lock if it is free and no earlier token waits. Otherwise enters the queue.
     Acquire {
-        /// The token holds the lock by other nodes: it comes before all who wait, and who has the node is told so.
+        /// `true` if the token holds the lock by other nodes. It then precedes all waiters, and the owner of the node is notified.
         holds: bool,
     },
-    /// Start the lease anew if the token owns the lock.
+    /// Restarts the lease if the token owns the lock.
     Extend,
-    /// Take the place of the token that the lock was left with, and start the lease anew.
+    /// Takes the place of the detached token, and restarts the lease.
     Adopt {
-        /// The token that the lock was left with.
+        /// The detached token.
         from: u8,
     },
-    /// Pass the lock on to a smaller token, if one waits, and wait for it in the queue.
+    /// Hands the lock to a smaller token, if one is waiting, and enters the queue.
     Yield {
-        /// The token that comes first if it waits, whichever is smaller.
+        /// Token that takes precedence over all others if it is waiting.
         to: Option<u8>,
     },
-    /// Leave the queue, and pass the lock on if the token owns it.
+    /// Leaves the queue, and hands the lock over if the token owns it.
     Release,
 }
 
-/// What a node answers.
+/// Answer of a node.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Reply {
-    /// `SetNx`, `Acquire`: the lock is the token's.
+    /// `SetNx`, `Acquire`: the token owns the lock.
     Granted {
-        /// It was before, and a smaller token waits for it.
+        /// `true` if the token owned it before, and a smaller token is waiting.
         smaller: bool,
     },
-    /// `SetNx`: somebody has it.
+    /// `SetNx`: the lock is taken.
     Taken,
-    /// `Acquire`: somebody else has it.
+    /// `Acquire`: another token owns the lock.
     Queued {
-        /// How many tokens in the queue come before this one.
+        /// Number of tokens in the queue before this one.
         rank: u32,
     },
-    /// `Extend`, `Adopt`: the lease starts anew.
+    /// `Extend`, `Adopt`: the lease restarts.
     Extended {
-        /// How many tokens wait for its end.
+        /// Number of waiting tokens.
         waiters: u32,
     },
-    /// `Yield`: nobody who waits comes first, and the lock stays the token's.
+    /// `Yield`: the queue has no earlier token, and the owner keeps the lock.
     Kept,
-    /// `Yield`: somebody else has it now, and the token waits.
+    /// `Yield`: another token owns the lock now, and this one waits.
     Yielded,
-    /// `Release`: given back.
+    /// `Release`: released.
     Released,
     /// `Extend`, `Adopt`, `Yield`, `Release`: the token does not own the lock.
     NotOwner,
 }
 
-/// What a node publishes about a token.
+/// Published message about a token.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Notice {
     /// The lock was handed to the token, as a claim.
     Granted,
-    /// The token owns the lock, and another waits for it.
+    /// The token owns the lock, and another token waits for it.
     Contended {
-        /// The one that waits.
+        /// The waiting token.
         by: u8,
     },
-    /// The token owns the lock here, and another that holds it by other nodes waits.
+    /// The token owns the lock here. Another token that holds the lock by other nodes waits for it.
     Wanted {
-        /// The one that holds.
+        /// The token that holds the lock by other nodes.
         by: u8,
     },
 }
 
-/// Publishes a notice to the process of a token, and says whether anybody has received it.
+/// Publishes a notice to the process of a token. Returns `true` if it was received.
 pub type Publish<'a> = &'a mut dyn FnMut(u8, Notice) -> bool;
 
 impl Node {
-    /// Runs `verb` for `token`, with all rules but `without`. `sharing` has a bit for each token that is a reader.
+    /// Runs `verb` for `token`, with all rules except `without`. `sharing` has a bit for each token that is a reader.
     pub fn execute(
         &mut self,
         token: u8,
@@ -122,30 +122,30 @@ impl Node {
         }
     }
 
-    /// The key expires, or is deleted.
+    /// Expires or deletes the key.
     pub fn expire(&mut self) {
         *self = Self { queue: self.queue, ..Self::default() };
     }
 
-    /// The share of `token` ends.
+    /// Ends the share of `token`.
     pub fn expire_share(&mut self, token: u8) {
         (self.readers, self.claims) = (self.readers & !(1 << token), self.claims & !(1 << token));
     }
 
-    /// Whether `token` has the lock, alone or with others.
+    /// Returns `true` if `token` holds the lock, exclusively or shared.
     #[must_use]
     pub fn has(&self, token: u8) -> bool {
         self.owner == Some(token) || self.readers >> token & 1 == 1
     }
 
-    /// Whether `token` waits.
+    /// Returns `true` if `token` is in the queue.
     #[must_use]
     pub const fn is_queued(&self, token: u8) -> bool {
         self.queue >> token & 1 == 1
     }
 }
 
-/// One command at work.
+/// Execution of one command.
 pub(super) struct Execution<'a> {
     pub(super) node: &'a mut Node,
     pub(super) token: u8,
@@ -159,7 +159,7 @@ impl Execution<'_> {
         if self.node.owner.is_some() {
             return Reply::Taken;
         }
-        // Whoever waits for a key that has vanished asks again, and sets the mark then.
+        // If the key has vanished, its waiters ask again, and set the mark then.
         self.own(self.token, false);
         Reply::Granted { smaller: false }
     }
@@ -199,7 +199,7 @@ impl Execution<'_> {
             return Reply::NotOwner;
         }
         self.own(self.token, self.node.is_marked);
-        // Without the mark, the queue is not looked at.
+        // Without the mark, the queue is not read.
         Reply::Extended { waiters: if self.node.is_marked { self.node.queue.count_ones() } else { 0 } }
     }
 
@@ -228,7 +228,7 @@ impl Execution<'_> {
         if self.hand_over(Some(self.node.is_claim)) == Some(self.token) { Reply::Kept } else { Reply::Yielded }
     }
 
-    /// To a token that waits; if its process is gone, to whoever is the first.
+    /// Hands the lock to a waiting token. If the process of that token is gone, hands it to the first in the queue.
     fn yield_to(&mut self, to: u8) -> Reply {
         let is_claim = self.node.is_claim;
         self.node.queue &= !(1 << to);
@@ -241,21 +241,21 @@ impl Execution<'_> {
 
     fn release(&mut self) -> Reply {
         if self.is_owner() && !self.node.is_marked {
-            // Nobody has come to wait, so that the queue is not looked at.
+            // Without a mark, no token waits, so the queue is not read.
             self.node.expire();
             return Reply::Released;
         }
         self.leave_queue();
         let was_owner = self.is_owner() || !self.keeps(Rule::ReleaseChecksTheOwner);
-        // A free lock is handed over as well: the runtime repeats a release that has found too many absent waiters.
+        // Hands a free lock over as well, because the runtime repeats a release that has found too many absent waiters.
         if was_owner || self.node.owner.is_none() {
             self.hand_over(None);
         }
         if was_owner { Reply::Released } else { Reply::NotOwner }
     }
 
-    /// `HAND`: the first in the queue whose process listens becomes the owner. `own_turn` is whether the token of the
-    /// command itself, should it be the next, has the lock for no longer than a claim; `None` when it does not wait.
+    /// `HAND`: makes the first token in the queue whose process listens the owner. `own_turn` applies if this is the token of the
+    /// command itself: with `true`, the token then owns the lock only as a claim. It is `None` if the token does not wait.
     fn hand_over(&mut self, own_turn: Option<bool>) -> Option<u8> {
         while let Some(next) = self.pop_first() {
             self.own(next, self.is_waited_for() && self.keeps(Rule::HandOverKeepsTheMark));
@@ -272,12 +272,12 @@ impl Execution<'_> {
         None
     }
 
-    /// `token` owns the lock, with the ttl of the command.
+    /// Makes `token` the owner, with the ttl of the command.
     pub(super) fn own(&mut self, token: u8, is_marked: bool) {
         *self.node = Node { owner: Some(token), is_marked, queue: self.node.queue, ..Node::default() };
     }
 
-    /// Whether anybody is in the queue.
+    /// Returns `true` if the queue is not empty.
     pub(super) fn is_waited_for(&self) -> bool {
         self.node.queue != 0
     }
@@ -286,7 +286,7 @@ impl Execution<'_> {
         self.node.owner == Some(self.token)
     }
 
-    /// Whether the token was not in the queue before.
+    /// Adds the token to the queue. Returns `true` if it was not there before.
     pub(super) fn join_queue(&mut self) -> bool {
         let is_new = !self.node.is_queued(self.token);
         self.node.queue |= 1 << self.token;
@@ -297,7 +297,7 @@ impl Execution<'_> {
         self.node.queue &= !(1 << self.token);
     }
 
-    /// The smallest token in the queue.
+    /// Returns the smallest token in the queue.
     fn first(&self) -> Option<u8> {
         self.is_waited_for().then(|| self.node.queue.trailing_zeros() as u8)
     }
@@ -308,7 +308,7 @@ impl Execution<'_> {
         Some(first)
     }
 
-    /// The tokens in the queue that come before the one of the command, one bit for each.
+    /// Returns the tokens in the queue before the token of the command, one bit for each.
     pub(super) fn before(&self) -> u8 {
         self.node.queue & ((1 << self.token) - 1)
     }

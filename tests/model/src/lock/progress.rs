@@ -1,4 +1,4 @@
-//! What must be true when nothing is on its way: nobody waits for nothing, and nothing is left behind.
+//! Progress properties: when no message is in transit, each waiter has a blocker, and a final state is empty.
 
 use super::action::{self, Action};
 use super::message::Command;
@@ -26,7 +26,7 @@ impl World<'_> {
         is_broken.then(|| format!("tokens {holders:?} hold the lock at once"))
     }
 
-    /// Whether two tokens cannot have the lock together.
+    /// Returns `true` if two tokens cannot hold the lock together.
     fn conflict(&self, one: usize, other: usize) -> bool {
         let is_reader = |token: usize| self.scenario.sharing >> token & 1 == 1;
         one != other && !(is_reader(one) && is_reader(other))
@@ -43,7 +43,7 @@ impl World<'_> {
         Some(format!("t{token} counts a lease of a node that it does not own"))
     }
 
-    /// Without timers, nothing would ever happen again; with them, polls must help.
+    /// Finds a waiter without a blocker. Without timers, it would wait for ever. With timers, polls must help.
     fn stalled(&self) -> Option<String> {
         let waiter = self.unblocked_waiter().filter(|_| self.is_quiet())?;
         if !self.scenario.has_timers() {
@@ -53,7 +53,7 @@ impl World<'_> {
         (!recovers).then(|| format!("t{waiter} waits, nobody holds the lock, and polling does not help"))
     }
 
-    /// One who waits although nobody has the lock, or wants it for longer, who does not go with it.
+    /// Returns a waiter that conflicts with neither a holder nor an earlier waiter.
     fn unblocked_waiter(&self) -> Option<usize> {
         let is_before = |other: usize, waiter: usize| self.phase(other).is_waiting() && other < waiter;
         let blocks =
@@ -67,7 +67,7 @@ impl World<'_> {
         columns.iter().all(|column| column.links.iter().all(|link| link.is_quiet()))
     }
 
-    /// Whether somebody holds the lock after some safety polls, when only the keys of crashed clients expire.
+    /// Returns `true` if every waiter has a blocker after some safety polls, while only the keys of crashed clients expire.
     fn recovers(mut self) -> bool {
         (0..self.scenario.all_tokens() + 2).any(|_| {
             self.expire_crashed();
@@ -76,14 +76,14 @@ impl World<'_> {
         })
     }
 
-    /// When nothing is on its way, a lock that is held is soon on every node that can count for it.
+    /// Finds a holder that is missing a reachable node. When no message is in transit, it should soon have all of them.
     fn lacking(&self) -> Option<String> {
         let holder = self.tokens().find(|token| self.is_holding(*token)).filter(|_| self.is_quiet())?;
         let lacks = World::new(self.scenario, &self.state).lacks_for_good(holder);
         lacks.then(|| format!("t{holder} holds the lock, and a node that is well stays without it"))
     }
 
-    /// Whether a node does not count, however often `holder` asks and waiters poll, when only the keys of crashed clients
+    /// Returns `true` if a node never counts, however often `holder` asks and waiters poll. Only the keys of crashed clients
     /// expire.
     fn lacks_for_good(mut self, holder: usize) -> bool {
         (0..self.scenario.all_tokens() + 2).all(|_| {
@@ -93,7 +93,7 @@ impl World<'_> {
                 let link = self.link(holder, node);
                 if !link.lease && link.unanswered() == 0 {
                     self.ask_as_holder(holder, node);
-                    // What an adopter asks for first says that the lock was not left there.
+                    // The first request of an adopter only finds out that the lock was not left there.
                     if self.scenario.adopts(holder) && self.may_win_back(holder, node) {
                         self.send(holder, node, Command::WinBack);
                     }
@@ -104,7 +104,7 @@ impl World<'_> {
             }
             let links = self.state.columns[..self.scenario.working_nodes()].iter().map(|column| column.links[holder]);
             let lacks = links.clone().any(|link| !link.lease && !link.tainted);
-            // A second holder is a violation of its own.
+            // Two holders are a separate violation.
             lacks && self.is_holding(holder) && self.two_holders().is_none()
         })
     }
@@ -140,7 +140,7 @@ impl World<'_> {
         }
     }
 
-    /// Lets everything arrive; whether nobody waits any more who could have the lock.
+    /// Delivers messages until no waiter is unblocked. Returns `false` if the messages end before.
     fn settle(&mut self) -> bool {
         while self.unblocked_waiter().is_some() {
             let Some(next) = self.arrival() else { return false };
@@ -149,8 +149,8 @@ impl World<'_> {
         true
     }
 
-    /// At the end of everything, nodes must be empty. A waiter that waits for its timers is not the end,
-    /// and what a fault has left behind goes when it expires.
+    /// Finds a node that is not empty in a final state. A state with a waiter is not final, because its timers may fire.
+    /// Leftovers of a fault may also remain until they expire.
     fn leftover(&self) -> Option<String> {
         let is_waited_for = self.tokens().any(|token| self.phase(token).is_waiting());
         if is_waited_for || self.scenario.has_faults() && self.scenario.expiries != UNBOUNDED {

@@ -1,11 +1,11 @@
-//! What a node does where readers share the lock, or wait to: as the runtime's `protocol/node_state/sharing` and `promotion`
-//! have it, but for the silence of waiters.
+//! Operations of a node with readers that hold the lock or wait for it. They equal the runtime's `protocol/node_state/sharing` and
+//! `promotion`, except for the silence of waiters.
 
 use super::node::{Execution, Node, Notice, Reply, Verb};
 use crate::rule::Rule;
 
 impl Execution<'_> {
-    /// Does what `verb` says, where somebody shares the lock or waits to; `None` where nobody does.
+    /// Executes `verb` if readers hold the lock or wait for it. Returns `None` otherwise.
     pub(super) fn share(&mut self, verb: Verb) -> Option<Reply> {
         let waits = self.node.queue & self.sharing != 0;
         let is_alone = self.is_owner() && !self.node.is_marked;
@@ -109,7 +109,7 @@ impl Execution<'_> {
         self.drop_hold();
         self.join_queue();
         let is_own = match to {
-            // Others who share the lock yield to that one as well.
+            // The other readers yield to that token as well.
             Some(to) if !self.is_reader(to) && self.node.readers != 0 => false,
             Some(to) => {
                 self.give_to(to);
@@ -131,7 +131,8 @@ impl Execution<'_> {
         if is_released { Reply::Released } else { Reply::NotOwner }
     }
 
-    /// Gives the lock to those in the queue who can have it now; `own_turn` as for a hand-over. Whether the token was among them.
+    /// Grants the lock to the waiters that can have it now. `own_turn` has the meaning of a hand-over. Returns `true` if the token of the
+    /// command is among them.
     fn promote(&mut self, own_turn: Option<bool>) -> bool {
         let (mut has_own, mut has_shared) = (false, false);
         while let Some(next) = self.next_in().filter(|_| !has_shared || self.keeps(Rule::ReadersTogether)) {
@@ -165,7 +166,7 @@ impl Execution<'_> {
         reader.or(writer.filter(|_| self.node.readers == 0))
     }
 
-    /// Gives the lock to a token as a claim; `false` when its process is gone.
+    /// Grants the lock to a token as a claim. Returns `false` if its process is gone.
     fn give_to(&mut self, next: u8) -> bool {
         self.node.queue &= !(1 << next);
         self.take(next, true);
@@ -178,7 +179,7 @@ impl Execution<'_> {
         is_heard
     }
 
-    /// Passes the first writer over that alone keeps the token out, when its process is gone.
+    /// Removes the first waiting writer if it alone blocks the token and its process is gone. Returns `true` if it was removed.
     fn passes_a_writer_over(&mut self) -> bool {
         let is_only_behind = self.is_reader(self.token) && self.node.owner.is_none() && self.is_behind();
         if !is_only_behind || !self.keeps(Rule::BlockersArePinged) {
@@ -200,7 +201,7 @@ impl Execution<'_> {
         self.node.owner.is_some() || !self.is_reader(self.token) && self.node.readers != 0
     }
 
-    /// Whether an earlier token waits that does not go with this one.
+    /// Returns `true` if an earlier waiter conflicts with this token.
     fn is_behind(&self) -> bool {
         let others = if self.is_reader(self.token) { !self.sharing } else { !0 };
         self.before() & others != 0

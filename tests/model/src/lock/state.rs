@@ -4,62 +4,62 @@ use super::node::Node;
 use crate::bytes::{push_packed, take, take_packed};
 use crate::fifo::Fifo;
 
-/// Most nodes of a scenario.
+/// Largest number of nodes of a scenario.
 pub(crate) const NODES: usize = 3;
-/// Most tokens of a scenario, successors included.
+/// Largest number of tokens of a scenario, including successors.
 pub(crate) const TOKENS: usize = 4;
 
-/// Everything that can differ between two moments.
+/// Complete state of the model.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct State {
     pub(crate) columns: [Column; NODES],
     pub(crate) phases: [Phase; TOKENS],
-    /// What is left of the scenario's bounds.
+    /// Remaining budgets of the scenario's bounds.
     pub(crate) crashes: u8,
     pub(crate) cuts: u8,
     pub(crate) expiries: u8,
     pub(crate) polls: u8,
 }
 
-/// A node with all connections to it. Nodes differ in nothing else, so that sorting the columns removes the symmetry.
+/// Node with all connections to it. Nodes differ in nothing else, so sorting the columns removes the symmetry.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) struct Column {
     pub(crate) node: Node,
     pub(crate) links: [Link; TOKENS],
 }
 
-/// What a token's client knows about a node, and the connection between them.
+/// Knowledge of a token's client about a node, and the connection between them.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, PartialOrd, Ord)]
 #[allow(clippy::struct_excessive_bools, reason = "independent bits of the protocol")]
 pub(crate) struct Link {
-    /// Sent and not yet executed; while the connection is down, what waits for the next one.
+    /// Commands that are sent and not executed. Without a connection, the commands for the next one.
     pub(crate) commands: Fifo,
-    /// Replies and pushes on their way to the client.
+    /// Replies and pushes in transit to the client.
     pub(crate) replies: Fifo,
-    /// Sent over the connection that broke, and maybe still executed. Nobody hears the replies.
+    /// Commands from the broken connection that may still be executed. Their replies are lost.
     pub(crate) stale: Fifo,
     pub(crate) vote: bool,
-    /// `e` of the protocol is in the future.
+    /// `true` if `e` of the protocol is in the future.
     pub(crate) lease: bool,
-    /// What is counted is a claim that was not extended yet.
+    /// `true` if the counted vote is a claim that was not extended yet.
     pub(crate) claim: bool,
     pub(crate) tainted: bool,
     pub(crate) down: bool,
 }
 
-/// Where the client of a token stands.
+/// Phase of the client of a token.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Phase {
     /// The scenario has no such token, or not yet.
     #[default]
     Unborn,
-    /// Has asked everywhere, without a place in the queues.
+    /// Has sent a first try to all nodes, without a place in the queues.
     Fast,
-    /// `WAIT` and `CONFIRM`: in the latter the votes reach a quorum.
+    /// `WAIT` and `CONFIRM`: in the latter, the votes reach a quorum.
     Wait,
     /// A quorum of leases counts.
     Hold,
-    /// Released or given up; the client knows the token as long as a `RELEASE` is unanswered.
+    /// Released or given up. The client knows the token as long as a `RELEASE` is unanswered.
     Left,
     /// Its process is gone.
     Crashed,
@@ -78,7 +78,7 @@ impl Phase {
 }
 
 impl Node {
-    /// The owner with its flags, the queue, and the readers.
+    /// Returns the owner with its flags, the queue, and the readers.
     fn bytes(self) -> [u8; 3] {
         let owner = self.owner.map_or(0, |owner| owner + 1);
         let readers = self.readers | self.claims << TOKENS;
@@ -93,7 +93,8 @@ impl Node {
 }
 
 impl Link {
-    /// 16 bits of commands, 24 of replies, 20 of stale commands, 4 flags. That of a claim is with those of the other tokens.
+    /// Packs 16 bits of commands, 24 of replies, 20 of stale commands and 4 flags. The flag of a claim is stored with those of the other
+    /// tokens.
     fn word(self) -> u64 {
         debug_assert!(self.commands.len() <= 4 && self.replies.len() <= 6 && self.stale.len() <= 5, "{self:?}");
         let flags = [self.vote, self.lease, self.tainted, self.down];

@@ -1,4 +1,4 @@
-//! A state that is being changed under the rules of a scenario.
+//! A state during a step, together with the rules of its scenario.
 
 use super::message::{Command, Reply};
 use super::node::Node;
@@ -6,12 +6,12 @@ use super::scenario::Scenario;
 use super::state::{Link, Phase, State};
 use crate::rule::Rule;
 
-/// The rules of the node, the client and the network are written as methods of this, in a file each.
+/// State and scenario. The rules of the node, the client and the network are methods of this type, in one file each.
 #[derive(Debug)]
 pub(crate) struct World<'a> {
     pub(crate) scenario: &'a Scenario,
     pub(crate) state: State,
-    /// Whether the nodes have noticed which connections are gone, so that `PUBLISH` counts no receiver there.
+    /// `true` if the nodes have noticed which connections are gone, so that `PUBLISH` counts no receiver there.
     pub(crate) noticed: bool,
 }
 
@@ -44,24 +44,24 @@ impl<'a> World<'a> {
         &mut self.state.columns[node].links[token]
     }
 
-    /// The connections of `token`, in order of the nodes.
+    /// Returns the connections of `token`, in the order of the nodes.
     pub(crate) fn links(&self, token: usize) -> impl Iterator<Item = Link> {
         self.state.columns[..self.scenario.nodes].iter().map(move |column| column.links[token])
     }
 
-    /// `V` is in the future: a quorum of leases that count.
+    /// Returns `true` if `V` is in the future: a quorum of leases counts.
     pub(crate) fn is_valid(&self, token: usize) -> bool {
         self.links(token).filter(|link| link.lease && !link.tainted).count() >= self.scenario.quorum()
     }
 
-    /// Votes of nodes that can still turn them into leases of this token.
+    /// Returns the number of nodes whose votes can still become leases of this token.
     pub(crate) fn votes(&self, token: usize) -> usize {
         self.links(token).filter(|link| link.vote && !link.tainted && !link.has_yield_out()).count()
     }
 }
 
 impl Link {
-    /// A `YIELD` was sent and its answer has not arrived. As one connection keeps the order, everything that arrives
+    /// Returns `true` if a `YIELD` is unanswered. One connection keeps the order, so everything that arrives
     /// meanwhile answers an earlier command.
     pub(crate) fn has_yield_out(self) -> bool {
         self.has_unexecuted_yield() || self.answers().any(Reply::answers_yield)
@@ -75,7 +75,7 @@ impl Link {
         self.replies.iter().filter_map(Reply::from_code).filter(|reply| !reply.is_push())
     }
 
-    /// Commands without an answer yet.
+    /// Returns the number of commands without an answer.
     pub(crate) fn unanswered(self) -> u32 {
         self.commands.len() + self.answers().map(|_| 1).sum::<u32>()
     }
@@ -84,7 +84,7 @@ impl Link {
         self.commands.contains(Command::Release.code())
     }
 
-    /// Nothing is on its way, in either direction or from an earlier connection.
+    /// Returns `true` if no message is in transit, in either direction or from an earlier connection.
     pub(crate) fn is_quiet(self) -> bool {
         self.commands.is_empty() && self.replies.is_empty() && self.stale.is_empty() && !self.down
     }

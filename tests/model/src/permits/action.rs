@@ -1,4 +1,4 @@
-//! What may happen next where tokens want permits.
+//! Steps of the model of permits.
 
 use std::fmt;
 
@@ -8,13 +8,13 @@ use std::fmt;
 pub enum Action {
     /// A token asks all nodes for the turnstile.
     Begin { token: usize },
-    /// A token has the turnstile of another one of its process.
+    /// A token takes over the turnstile of another token of its process.
     Pass { from: usize, to: usize },
     /// A token yields the turnstile at a node.
     Yield { token: usize, node: usize },
-    /// A token asks a node for the turnstile once more.
+    /// A token asks a node for the turnstile again.
     TakeAgain { token: usize, node: usize },
-    /// A node forgets everything.
+    /// A node loses its data.
     Wipe { node: usize },
     /// A token asks a node for a permit.
     Enter { token: usize, node: usize },
@@ -22,21 +22,21 @@ pub enum Action {
     Admit { token: usize },
     /// A token leaves the turnstile.
     Open { token: usize },
-    /// A holder asks for the turnstile where it has no permit.
+    /// A holder asks for the turnstile at nodes where it has no permit.
     Return { token: usize },
-    /// It asks those who have voted whether they still have its permit.
+    /// A returned holder asks its voters if they still have its permit.
     Confirm { token: usize },
-    /// It asks a node for the permit where it has none.
+    /// A returned holder asks a node for a missing permit.
     EnterBack { token: usize, node: usize },
-    /// It leaves the turnstile again.
+    /// A returned holder leaves the turnstile again.
     Close { token: usize },
-    /// A holder extends its permit where it has not heard of one.
+    /// A holder extends its permit at a node without a known one.
     Extend { token: usize, node: usize },
     /// A node executes the oldest command of a process, and the answer arrives.
     Execute { process: usize, node: usize },
-    /// A node executes what a cut has left.
+    /// A node executes a command from a cut connection.
     ExecuteStale { process: usize, node: usize },
-    /// A connection breaks: what is unanswered is answered by nobody, and its last command may be executed later.
+    /// A connection breaks: outstanding answers are lost, and its oldest command may be executed later.
     Cut { process: usize, node: usize },
     /// The server has lost the script of the oldest command, which is sent again behind the others.
     SendAgain { process: usize, node: usize },
@@ -44,9 +44,9 @@ pub enum Action {
     ExpireTurn { node: usize },
     /// A permit at a node expires.
     ExpireEntry { node: usize, token: usize },
-    /// A permit at a node is taken away, which its token does not know.
+    /// A permit at a node is deleted without the knowledge of its token.
     Steal { node: usize, token: usize },
-    /// A token gives back what it has.
+    /// A token releases everything.
     End { token: usize },
 }
 

@@ -1,23 +1,28 @@
-//! Permits: a majority cannot count, and so each token counts the others while it stands in the turnstile.
+//! Permits: a majority vote cannot count, so each token counts the others while it holds the turnstile.
 //!
-//! The turnstile is a lock as simple as can be: it has no queue, and its key may expire at any node at any time; with it ends
-//! what the client can prove, since a client's lease is over before the key is. An answer arrives at once, or never when its
-//! connection has broken. A permit
-//! is given by a node that the turnstile belongs to, and may expire likewise.
+//! The turnstile is a minimal lock. It has no queue, and its key may expire at any node at any time.
+//! The client's proof ends with the key, because a client's lease ends before the key does. An answer arrives at once, or never after its
+//! connection has broken. A node gives a permit to the owner of its turnstile. A permit may expire likewise.
 //!
-//! Calls of one process may pass the turnstile on among themselves: then it has the same owner for the nodes, and the commands of
-//! these calls share one connection.
+//! Calls of one process may hand the turnstile to each other. Then it has the same owner for the nodes, and these calls share one
+//! connection.
 //!
-//! A client here asks earlier than the code does: for a permit at any node as soon as it has the turnstile there. Who has the
-//! turnstile may yield it at a node, and take it again; a call may be dropped at any time, and its process passes the turnstile on all
-//! the same; and a node may forget everything, where the quorum is one that tolerates it.
+//! A client here asks earlier than the code does: it asks a node for a permit as soon as it has the turnstile there. In addition:
 //!
-//! Who has a permit wins votes back: it asks each node that has none for it for the turnstile, by another token of its own. Where it has
-//! that, it asks all who have voted whether they still have the permit, and asks for it when a quorum has said so since. A quorum of
-//! three nodes needs the turnstile at one node for that; of more nodes, at a majority.
+//! - The holder of the turnstile may yield it at a node, and take it again.
+//! - A call may be dropped at any time. Its process still hands the turnstile over.
+//! - A node may lose its data, if the quorum tolerates it.
 //!
-//! Somebody may take a permit away at a node behind everybody's back. Its token counts on it until it hears of that; here it has a permit
-//! meanwhile only if a quorum still knows of it.
+//! A holder of a permit wins missing votes back in three steps:
+//!
+//! 1. It asks each node without its permit for the turnstile, by a second token.
+//! 2. After it has the turnstile, it asks all its voters if they still have its permit.
+//! 3. After a quorum has confirmed it, it asks for the missing permit.
+//!
+//! A quorum of three nodes needs the turnstile at one node for that. A quorum of more nodes needs it at a majority.
+//!
+//! A permit may be deleted at a node without the knowledge of any client. Its token counts on it until it learns of the loss.
+//! Meanwhile, this model regards the token as a holder only if a quorum still knows its permit.
 
 mod action;
 mod node;
@@ -31,28 +36,28 @@ use crate::search::Model;
 
 const NODES: usize = 3;
 const TOKENS: usize = 4;
-/// So many commands may wait on one connection. No scenario has more on the way: a search that meets one ends with a panic.
+/// Number of commands that may be in transit on one connection. No scenario has more: a search that reaches the limit panics.
 const MOST_ON_THE_WAY: usize = 6;
 
-/// What is done in another way than the protocol says.
+/// Deviation from the protocol.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub enum Variant {
-    /// Nothing.
+    /// None.
     #[default]
     Protocol,
-    /// A rule is left out.
+    /// A rule is switched off.
     Without(Rule),
-    /// A node gives a permit to whoever asks, and nobody takes the turnstile before.
+    /// A node gives a permit to every call, and the turnstile is not used.
     NoTurnstile,
-    /// An extension counts wherever there is a permit, also where nobody has heard that it was given.
+    /// An extension counts wherever there is a permit, even if its grant is unknown.
     ExtensionsCount,
-    /// A question for a permit that was sent again, behind others, makes one all the same.
+    /// A repeated request for a permit, behind other commands, still creates one.
     LateEntersCreate,
-    /// An extension makes a permit where there is none.
+    /// An extension creates a missing permit.
     ExtensionsCreate,
-    /// An extension counts wherever a permit was given once, also when its lease has run out since.
+    /// An extension counts wherever a permit was given once, even if its lease has expired since.
     LapsedExtensionsCount,
-    /// Whoever may be missing in rolls because a node has forgotten it is not counted.
+    /// Holders that a node may have forgotten, and that may be missing in its list, are not counted.
     NobodyForgets,
     /// Votes are won back without the turnstile.
     VotesReturnOutside,
@@ -61,40 +66,40 @@ pub enum Variant {
 /// Three nodes, and tokens that each want a permit.
 #[derive(Debug, Clone, Copy)]
 pub struct Permits {
-    /// At most 4.
+    /// Number of tokens, at most 4.
     pub tokens: usize,
-    /// How many may have one at a time.
+    /// Number of permits.
     pub permits: usize,
-    /// Of which process each token is.
+    /// Process of each token.
     pub processes: [u8; TOKENS],
-    /// How often a key expires.
+    /// Largest number of expired keys.
     pub expiries: u8,
-    /// How often a connection is cut, or a script is lost.
+    /// Largest number of cut connections and lost scripts.
     pub cuts: u8,
-    /// How often a turnstile is yielded at a node.
+    /// Largest number of yields of a turnstile at a node.
     pub yields: u8,
-    /// How often a node forgets everything.
+    /// Largest number of times that a node loses its data.
     pub wipes: u8,
-    /// How often a permit is taken away at a node.
+    /// Largest number of deleted permits.
     pub thefts: u8,
-    /// How often a token wins votes back, each of them once.
+    /// Largest number of tokens that win votes back, each of them once.
     pub returns: u8,
-    /// How many nodes must agree.
+    /// Number of nodes that must agree.
     pub quorum: usize,
-    /// Whether calls are dropped before they are admitted.
+    /// If `true`, calls may be dropped before they are admitted.
     pub drops: bool,
-    /// What is done differently.
+    /// Deviation from the protocol.
     pub variant: Variant,
 }
 
-/// Everything that can differ between two moments.
+/// Complete state of the model.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct State {
     columns: [Column; NODES],
     phases: [Phase; TOKENS],
-    /// Which tokens have left the turnstile, or passed it on.
+    /// Tokens that have left the turnstile, or handed it over.
     opened: u8,
-    /// Which tokens have come back to the turnstile for votes, and which of them stand in it.
+    /// Tokens that have returned to the turnstile for votes, and tokens that are in it again.
     returned: u8,
     stands_again: u8,
     expiries: u8,
@@ -102,42 +107,42 @@ pub struct State {
     yields: u8,
     wipes: u8,
     thefts: u8,
-    /// Which tokens have lost a permit to a thief.
+    /// Tokens from which a permit was stolen.
     robbed: u8,
 }
 
-/// A node, with what travels between it and the processes, and what each token knows of it. Sorting these removes the symmetry of
+/// Node with its connections to the processes, and the knowledge of each token about it. Sorting the columns removes the symmetry of
 /// the nodes.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, PartialOrd, Ord)]
 struct Column {
-    /// A process stands in the turnstile by its number and one more. Who has come back stands there by a number of its own.
+    /// The node. A process owns the turnstile by its number plus one. A returned token owns it by a separate number.
     node: Node,
     connections: [Connection; TOKENS],
     links: [Link; TOKENS],
 }
 
-/// The commands of one process, each a code, the oldest first; and one that a cut has left, which may be executed at any time.
+/// The commands of one process, each a code, the oldest first; and one command of a cut connection, which may be executed at any time.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, PartialOrd, Ord)]
 struct Connection {
     commands: [u8; MOST_ON_THE_WAY],
     stale: u8,
 }
 
-/// What a token can prove of a node.
+/// Facts that a token can prove of a node.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, PartialOrd, Ord)]
 #[expect(clippy::struct_excessive_bools, reason = "each is a fact of its own")]
 struct Link {
     has_turn: bool,
     has_entry: bool,
-    /// A permit was given there, which may have lapsed since.
+    /// `true` if a permit was given there, which may have expired since.
     was_given: bool,
-    /// A yield was cut off that may still be executed.
+    /// `true` if a yield was cut off that may still be executed.
     is_tainted: bool,
-    /// The token stands there in the turnstile once more.
+    /// `true` if the token owns the turnstile there again.
     stands_again: bool,
-    /// The node has said so since it has returned: its permit is still there.
+    /// `true` if the node has confirmed the permit since the return of the token.
     is_confirmed: bool,
-    /// What the node has said of the others, with the highest bit, as long as it counts.
+    /// Holders that the node has listed, with the highest bit set, as long as the list counts.
     roll: u8,
 }
 
@@ -162,7 +167,7 @@ enum Sent {
     Extend,
     Leave,
     Yield,
-    /// The four of who has come back for votes.
+    /// The first of the four commands of a returned token.
     TakeBack,
     Confirm,
     EnterBack,
@@ -191,7 +196,7 @@ fn decoded(code: u8) -> (Sent, usize) {
     (ALL[usize::from(code >> 2 & 15)], usize::from(code & 3))
 }
 
-/// The number by which a token stands in the turnstile that has come back to it.
+/// Returns the number by which a returned token owns the turnstile.
 const fn back(token: usize) -> u8 {
     8 + token as u8
 }
@@ -428,14 +433,14 @@ impl Permits {
         counts && (!is_robbed || is_there())
     }
 
-    /// The next call of its process has the turnstile of a token, which has a permit or is dropped.
+    /// Hands the turnstile of a token to the next call of its process. The token has a permit, or is dropped.
     fn pass(&self, state: &mut State, from: usize, to: usize) {
         let has_turn = state.columns.map(|column| column.links[from].has_turn);
         let is_dropped = state.phases[from] == Phase::Entering;
         state.phases[to] = Phase::Entering;
         state.opened |= 1 << from;
         if is_dropped {
-            // Its permit is given back before anybody else of its process asks.
+            // Releases its permit before another call of its process asks.
             self.end(state, from);
         }
         for (node, has_turn) in has_turn.into_iter().enumerate() {
@@ -456,7 +461,7 @@ impl Permits {
     fn client_actions(&self, state: &State, token: usize, actions: &mut Vec<Action>) {
         let opened = state.has_opened(token);
         match state.phases[token] {
-            // The first of a process takes the turnstile; the others have it from the one before.
+            // The first token of a process takes the turnstile. The others get it from their predecessor.
             Phase::Idle => {
                 let before = token.checked_sub(1).filter(|before| self.process(*before) == self.process(token));
                 match before {
@@ -471,7 +476,7 @@ impl Permits {
                 for node in 0..NODES {
                     let Column { links, connections, .. } = &state.columns[node];
                     let (link, connection) = (links[token], connections[self.process(token)]);
-                    // Who has not been admitted by what a node has said, or has no answer, asks again.
+                    // A token without an answer, or without an admitting list, asks again.
                     if link.has_turn && link.roll != SAID && !connection.has_any_of(token) {
                         actions.push(Action::Enter { token, node });
                     }
@@ -479,7 +484,7 @@ impl Permits {
                     if link.has_turn && is_idle && state.yields < self.yields {
                         actions.push(Action::Yield { token, node });
                     }
-                    // Who has yielded waits there, and is handed the turnstile again.
+                    // After a yield, the token waits there, and gets the turnstile again.
                     if !link.has_turn && is_idle && state.yields > 0 && !link.is_tainted {
                         actions.push(Action::TakeAgain { token, node });
                     }
@@ -509,11 +514,11 @@ impl Permits {
         }
     }
 
-    /// What a holder may do for votes that it lacks.
+    /// Adds the steps by which a holder may win missing votes back.
     fn returning_actions(&self, state: &State, token: usize, actions: &mut Vec<Action>) {
         let has_returned = state.returned >> token & 1 == 1;
         let may_return = state.has_opened(token) && state.returned.count_ones() < u32::from(self.returns);
-        // Behind other commands it would only come later.
+        // Behind other commands, it would only come later.
         let is_idle = state.columns.iter().all(|column| column.connections[self.process(token)].len() == 0);
         if may_return && !has_returned && is_idle && state.has_entries(token) < NODES {
             actions.push(Action::Return { token });
@@ -524,7 +529,7 @@ impl Permits {
         }
     }
 
-    /// What a holder does that has come back to the turnstile, once at each node.
+    /// Adds the steps of a returned holder, once at each node.
     fn actions_of_returned(&self, state: &State, token: usize, actions: &mut Vec<Action>) {
         let links = state.columns.map(|column| column.links[token]);
         let is_idle = |node: usize| !state.columns[node].connections[self.process(token)].has_any_of(token);
@@ -587,7 +592,7 @@ impl Permits {
         phase == Phase::Holding || self.drops && phase == Phase::Entering
     }
 
-    /// The client does not count on the turnstile at a node any more.
+    /// Records that the client no longer counts on the turnstile at a node.
     const fn leaves_turnstile(link: &mut Link) {
         link.has_turn = false;
         link.roll = 0;
@@ -614,7 +619,7 @@ impl Permits {
         if state.stands_again >> token & 1 == 1 {
             self.close(state, token);
         }
-        // The release gives the turnstile back as well.
+        // The release also releases the turnstile.
         state.opened |= 1 << token;
         state.phases[token] = Phase::Ended;
         for node in 0..NODES {
@@ -623,7 +628,7 @@ impl Permits {
         }
     }
 
-    /// What a release has not done because its connection was cut is done by the next one: it is sent again.
+    /// Repeats the releases that a cut connection may have lost.
     fn lose_releases(&self, state: &mut State, process: usize, node: usize) {
         for token in (0..self.tokens).filter(|token| self.process(*token) == process) {
             if state.phases[token] != Phase::Ended && state.has_opened(token) && !self.is_passed(state, token) {
@@ -638,13 +643,13 @@ impl Permits {
         }
     }
 
-    /// Whether another token of its process has the turnstile of this one.
+    /// Returns `true` if another token of the process has taken the turnstile over.
     fn is_passed(&self, state: &State, token: usize) -> bool {
         let next = token + 1;
         next < self.tokens && self.process(next) == self.process(token) && state.phases[next] != Phase::Idle
     }
 
-    /// A node executes a command, and its answer is heard or not.
+    /// Executes a command at a node. `heard` tells if its answer arrives.
     fn execute(&self, state: &mut State, code: u8, node: usize, heard: bool) {
         let (sent, token) = decoded(code);
         let owner = self.process(token) as u8 + 1;
@@ -663,7 +668,7 @@ impl Permits {
                 }
             }
             Sent::Enter | Sent::LateEnter => {
-                // The variants of who has come back are none of who enters.
+                // This variant concerns only returned tokens.
                 let variant =
                     if self.variant == Variant::VotesReturnOutside { Variant::Protocol } else { self.variant };
                 let verb = Verb::Enter { is_late: sent == Sent::LateEnter };
@@ -693,7 +698,7 @@ impl Permits {
             }
             Sent::Confirm => {
                 let is_there = at.execute(Verb::Extend, back(token), token, self.variant) == Reply::Extended;
-                // What the node has not, is no vote any more.
+                // A permit that the node does not have is not a vote.
                 link.has_entry &= is_there || !heard;
                 link.is_confirmed |= heard_in_turnstile && is_there && link.has_entry;
             }
@@ -724,7 +729,7 @@ impl Permits {
         }
     }
 
-    /// A permit that was not proven for a moment is lost.
+    /// Ends the tokens whose permits were not proven for a moment.
     fn note_losses(&self, state: &mut State) {
         for token in 0..self.tokens {
             if self.is_lost(state, token) {

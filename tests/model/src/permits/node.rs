@@ -1,56 +1,56 @@
-//! What a node does for permits. The code of the node must do the same, which a test beside it checks in every small state.
+//! Operations of a node for permits. A test beside the code of the runtime compares both in every small state.
 
 use super::Variant;
 
-/// Who stands in the turnstile of a node, and who has permits there.
+/// Owner of the turnstile at a node, and holders of permits there.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Node {
-    /// The number of whoever stands in the turnstile; 0 for nobody.
+    /// Number of the owner of the turnstile, 0 for none.
     pub turn: u8,
-    /// The tokens that have permits, a bit for each.
+    /// Tokens with permits, a bit for each.
     pub entries: u8,
 }
 
-/// What a node is asked to do.
+/// Operation of a node.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Verb {
-    /// The turnstile, if it is free.
+    /// Takes the turnstile, if it is free.
     Take,
-    /// The turnstile is given back, or yielded.
+    /// Releases or yields the turnstile.
     Open,
-    /// A permit, behind the turnstile.
+    /// Requests a permit, with the turnstile.
     Enter {
-        /// It was sent again, behind others.
+        /// `true` if the command was sent again, behind others.
         is_late: bool,
     },
-    /// The lease of the permit starts anew.
+    /// Restarts the lease of the permit.
     Extend,
-    /// The permit is given back.
+    /// Releases the permit.
     Leave,
 }
 
-/// What a node says.
+/// Answer of a node.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Reply {
-    /// The turnstile is the caller's.
+    /// The caller owns the turnstile.
     Granted,
-    /// It is somebody else's.
+    /// Another number owns the turnstile.
     Taken,
-    /// The permit is given, or was before; these others have one.
+    /// The token has the permit, now or already before.
     Entered {
-        /// A bit for each.
+        /// Other tokens with permits, a bit for each.
         others: u8,
     },
-    /// The lease of the permit has started anew.
+    /// The lease of the permit has restarted.
     Extended,
-    /// It is given back.
+    /// Released.
     Released,
-    /// The turnstile is not the caller's, or the permit is not the token's.
+    /// The caller does not own the turnstile, or the token has no permit.
     NotOwner,
 }
 
 impl Node {
-    /// Executes a command of number `token`, whose process stands in the turnstile as `by`.
+    /// Executes a command of token number `token`, whose process owns the turnstile as `by`.
     pub fn execute(&mut self, verb: Verb, by: u8, token: usize, variant: Variant) -> Reply {
         let bit = 1 << token;
         match verb {

@@ -1,26 +1,26 @@
-//! As what a request has one of its names, as the runtime's `lock/class` has it.
+//! Lock modes of a request on one of its names, equal to the runtime's `lock/class`.
 
 /// The modes of multi-granularity locking.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Class {
-    /// Nobody else has anything of it.
+    /// Excludes all other requests.
     Exclusive,
-    /// Others may look at it as well.
+    /// Allows other readers.
     Shared,
-    /// Something below it is exclusive.
+    /// An exclusive request is below this name.
     IntentExclusive,
-    /// Something below it is shared.
+    /// A shared request is below this name.
     IntentShared,
 }
 
 impl Class {
-    /// Whether the name is only on the way to another one.
+    /// Returns `true` if the name is only an ancestor of the requested one.
     #[must_use]
     pub const fn is_intent(self) -> bool {
         matches!(self, Self::IntentExclusive | Self::IntentShared)
     }
 
-    /// What is left when whoever has the name goes on as a reader.
+    /// Returns the mode after a downgrade to a reader.
     #[must_use]
     pub const fn lowered(self) -> Self {
         match self {
@@ -29,7 +29,7 @@ impl Class {
         }
     }
 
-    /// Whether two requests cannot have the name at the same time.
+    /// Returns `true` if two requests cannot hold the name at the same time.
     #[must_use]
     pub const fn conflicts_with(self, other: Self) -> bool {
         match self {

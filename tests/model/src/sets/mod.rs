@@ -1,11 +1,11 @@
-//! Requests for several names, all or none of them, and for places in a tree.
+//! Requests for several names, all or none of them, and for paths of a tree.
 //!
-//! Each token wants some names, each in a class, at a majority of the nodes. Only one with a single name is given it by whoever
-//! leaves; one with several is told, and asks for all. Time is not counted here: what is given counts until the token itself gives it away, or
-//! until a name of it is taken away, so that leases, claims and their ends are those of [`lock`](crate::lock).
+//! Each token wants some names, each in a class, at a majority of the nodes. A release grants the name only to a waiter for a single
+//! name. A waiter for several names is notified, and asks for all of them. The model has no time. A grant counts until the token itself
+//! gives it away, or until one of its names is taken away. The model [`lock`](crate::lock) covers leases, claims and their ends.
 //!
-//! Connections may break: what is unanswered is answered by nobody, and its oldest command may be executed at any time. And processes may
-//! end. What a node has of a token that is gone is over sooner or later, which nobody is told: those who wait poll.
+//! Connections may break: outstanding answers are lost, and the oldest command may be executed at any time. Processes may
+//! end as well. The entries of an ended token at a node expire after any time, without a notice. Therefore waiters poll.
 
 mod class;
 mod node;
@@ -25,21 +25,21 @@ use state::{Column, Heard, Link, Phase, Sent, TOKENS};
 /// Some nodes, and tokens that want these names.
 #[derive(Debug, Clone, Copy)]
 pub struct Sets {
-    /// At most 3; a majority is the quorum.
+    /// Number of nodes, at most 3. A majority is the quorum.
     pub nodes: usize,
-    /// At most 3.
+    /// Number of tokens, at most 3.
     pub tokens: usize,
-    /// What each token wants. A smaller token was made earlier.
+    /// Names that each token wants. A smaller token is older.
     pub wishes: [Wish; TOKENS],
-    /// Waiters may give up.
+    /// If `true`, waiters may give up.
     pub give_up: bool,
-    /// So many names are taken away at a node from one who holds several: somebody breaks the lock of one of them.
+    /// Number of names that are taken away at a node from a holder of several: an operator breaks the lock of one name.
     pub taken_away: u8,
-    /// Holders may go on as readers.
+    /// If `true`, holders may downgrade to readers.
     pub lower: bool,
-    /// So many connections break; at most 3.
+    /// Number of connections that break, at most 3.
     pub cuts: u8,
-    /// So many processes end; at most 3.
+    /// Number of processes that end, at most 3.
     pub deaths: u8,
     /// The rule that is switched off.
     pub without: Option<Rule>,
@@ -53,24 +53,24 @@ pub enum Action {
     Execute { token: usize, node: usize },
     /// The oldest reply or push reaches a token.
     Deliver { token: usize, node: usize },
-    /// A name of a holder is taken away at a node. What was granted there counts no more.
+    /// A name of a holder is taken away at a node. The grant there no longer counts.
     TakeAway { token: usize, node: usize, name: usize },
-    /// A holder extends its lease at a node, where a name was taken away, or the connection may break before it is lowered: elsewhere that
-    /// changes nothing.
+    /// A holder extends its lease at a node. This step exists only if a name was taken away there, or if the connection may break before
+    /// a downgrade: otherwise it has no effect.
     Extend { token: usize, node: usize },
-    /// A holder goes on as a reader.
+    /// A holder downgrades to a reader.
     Lower { token: usize },
     /// A holder releases, or a waiter gives up.
     Leave { token: usize },
     /// The connection of a token to a node breaks.
     Cut { token: usize, node: usize },
-    /// A node executes what a cut has left.
+    /// A node executes a command from a cut connection.
     ExecuteStale { token: usize, node: usize },
     /// The process of a token ends.
     Die { token: usize },
-    /// What a node has of a token that is gone is over.
+    /// The entries of an ended token at a node expire.
     Expire { token: usize, node: usize },
-    /// A waiter asks a node again, of which it has heard nothing for a while.
+    /// A waiter asks a node again after a silence.
     Poll { token: usize, node: usize },
 }
 
@@ -192,13 +192,13 @@ impl Model for Sets {
 }
 
 impl Sets {
-    /// The tokens in a phase.
+    /// Returns the tokens in a phase.
     fn those(&self, state: &State, phase: Phase) -> impl Iterator<Item = usize> {
         let phases = state.phases;
         (0..self.tokens).filter(move |token| phases[*token] == phase)
     }
 
-    /// Whether two tokens cannot have what they want, or have by now, at the same time.
+    /// Returns `true` if two tokens conflict in their requested modes, or in the present modes of downgraded ones.
     fn exclude(&self, state: &State, one: usize, other: usize) -> bool {
         let of = |token: usize| {
             let is_lowered = state.lowered >> token & 1 == 1;
@@ -212,7 +212,7 @@ impl Sets {
         self.without != Some(rule)
     }
 
-    /// What may be taken away from a holder at a node, and how it hears of that.
+    /// Adds the names that may be taken away from a holder at a node, and the extension by which it notices.
     fn losses(&self, state: &State, token: usize, node: usize, actions: &mut Vec<Action>) {
         let Column { node: at, links } = &state.columns[node];
         let Link { commands, replies, is_denied, .. } = links[token];
@@ -246,7 +246,7 @@ impl Sets {
         state.columns[..self.nodes].iter().filter(|column| column.links[token].counts).count() > self.nodes / 2
     }
 
-    /// What may happen to a connection, and to what is left of those who are gone.
+    /// Adds the possible faults of a connection, and the expiry of entries of ended tokens.
     fn breaks(&self, state: &State, token: usize, node: usize, actions: &mut Vec<Action>) {
         let Column { node: at, links } = &state.columns[node];
         let Link { commands, replies, is_tainted, stale, .. } = links[token];
@@ -271,8 +271,8 @@ impl Sets {
         }
     }
 
-    /// Whether something is still to come although nothing is on its way: who is gone is in the way until that is over, and those who
-    /// wait poll then.
+    /// Returns `true` if steps without messages are still possible. The entries of ended tokens block others until they expire, and
+    /// waiters poll then.
     fn is_awaited(&self, state: &State) -> bool {
         let mut actions = Vec::new();
         for token in 0..self.tokens {
@@ -282,7 +282,7 @@ impl Sets {
         actions.iter().any(comes)
     }
 
-    /// The connection is another one at once, on which those ask again who want the lock, and release who do not.
+    /// Replaces the connection at once. On the new one, a waiter asks again, and a token that has left releases.
     fn cut(&self, state: &mut State, token: usize, at: usize) {
         state.cuts += 1;
         let phase = state.phases[token];
@@ -300,7 +300,7 @@ impl Sets {
         }
         let tainted = state.columns[..self.nodes].iter().filter(|column| column.links[token].is_tainted).count();
         if phase == Phase::Waits && self.nodes - tainted <= self.nodes / 2 {
-            // Another token goes on for it.
+            // Another token continues in its place.
             self.leave(state, token);
         }
     }
@@ -315,7 +315,7 @@ impl Sets {
         }
     }
 
-    /// A node executes a command of a token, which hears the reply or does not.
+    /// Executes a command of a token at a node. `heard` tells if the reply arrives.
     fn execute(&self, state: &mut State, token: usize, at: usize, code: u8, heard: bool) {
         let column = &mut state.columns[at];
         let Some(sent) = Sent::of(code) else { return };
@@ -349,7 +349,7 @@ impl Sets {
     fn deliver(&self, state: &mut State, token: usize, at: usize) {
         let link = &mut state.columns[at].links[token];
         let Some(heard) = Heard::of(link.replies.first()) else { return };
-        // Asked before the reply is taken away: it may be the answer to the `Yield` itself.
+        // Read before the reply is removed, because it may be the answer to the `Yield` itself.
         let is_void = link.has_yield_out() && self.keeps(Rule::YieldVoids);
         link.replies.pop();
         match heard {
@@ -379,7 +379,7 @@ impl Sets {
         }
     }
 
-    /// `Release` behind everything sent before, on every connection.
+    /// Sends `Release` behind all earlier commands, on every connection.
     fn leave(&self, state: &mut State, token: usize) {
         state.phases[token] = Phase::HasLeft;
         for column in &mut state.columns[..self.nodes] {
@@ -393,7 +393,7 @@ impl Sets {
 }
 
 impl Column {
-    /// What a node has published reaches those it is about.
+    /// Delivers published notices to the tokens that they concern.
     fn hear(&mut self, phases: [Phase; TOKENS], notices: Vec<(usize, Notice)>) {
         for (to, notice) in notices {
             push(phases[to], &mut self.links[to], to, notice);
@@ -401,7 +401,7 @@ impl Column {
     }
 }
 
-/// What is published to a token, unless it would change nothing.
+/// Queues a push for a token, unless it would have no effect.
 fn push(phase: Phase, link: &mut Link, to: usize, notice: Notice) {
     let push = match notice {
         Notice::Granted => Heard::Given,
@@ -411,7 +411,7 @@ fn push(phase: Phase, link: &mut Link, to: usize, notice: Notice) {
         Notice::Contended { .. } => return,
     };
     let is_again = push != Heard::Given && (phase == Phase::Holds || link.hears(push));
-    // What is asked for behind it sees the same.
+    // A request that is already in transit behind it has the same effect.
     let is_asked = push == Heard::Free && link.commands.contains(Sent::Acquire as u8);
     if phase.is_alive() && !is_again && !is_asked {
         link.replies.push(push as u8);

@@ -1,79 +1,79 @@
-//! One node where requests want several names, on plain data, as the runtime's `protocol/node_state/sharing` and `promotion` have
-//! it: nobody is gone or silent here, and no other program takes a name.
+//! One node with requests for several names, on plain data. It equals the runtime's `protocol/node_state/sharing` and `promotion`,
+//! except that all processes are alive and respond, and other programs take no names.
 
 use super::class::Class;
 use crate::rule::Rule;
 
-/// The most names.
+/// Largest number of names.
 pub const NAMES: usize = 3;
 
-/// What a token wants: a class for each name that it wants.
+/// Wishes of a token: a class for each name that it wants.
 pub type Wish = [Option<Class>; NAMES];
 
-/// Who has each name, and who waits for it: one bit for each token.
+/// Holders and waiters of each name, one bit for each token.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Node {
-    /// Those who have it.
+    /// Holders of each name.
     pub holders: [u8; NAMES],
-    /// Those who wait.
+    /// Waiters for each name.
     pub queue: [u8; NAMES],
-    /// Those who have all that they want, and go on as readers.
+    /// Holders of all their names that have downgraded to readers.
     pub lowered: u8,
 }
 
-/// What a node is asked to do for a token.
+/// Operation of a node for a token.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Verb {
-    /// Take all names, or wait for all of them.
+    /// Takes all names, or waits for all of them.
     Acquire,
-    /// Pass them on to a smaller token, if one is kept out by this one.
+    /// Hands the names over, if this token blocks a smaller one.
     Yield,
-    /// Keep what the token has, if that is all that it wants.
+    /// Keeps the names, if the token has all of them.
     Extend,
-    /// Keep what the token has, if that is all that it wants, and let readers in from now on.
+    /// Keeps the names, if the token has all of them, and admits readers from now on.
     Lower,
-    /// Leave the queues, and give back what the token has.
+    /// Leaves the queues, and releases the names of the token.
     Release,
 }
 
-/// What a node answers.
+/// Answer of a node.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Reply {
-    /// `Acquire`: all names are the token's.
+    /// `Acquire`: the token has all names.
     Granted {
-        /// They were before, and a smaller token in conflict waits.
+        /// `true` if it had them before, and a smaller token in conflict waits.
         smaller: bool,
     },
     /// `Acquire`: the token waits.
     Queued,
-    /// `Yield`: the token has them still.
+    /// `Yield`: the token keeps its names.
     Kept,
     /// `Yield`: the token waits.
     Yielded,
-    /// `Extend`, `Lower`: all names are the token's.
+    /// `Extend`, `Lower`: the token has all names.
     Extended,
-    /// `Extend`: a name is not the token's, or not as what it is asked for. It may have others of those that it wants.
+    /// `Extend`: the token does not have a name, or not in the requested class. It may have some of the other names.
     NotOwner,
     /// `Release`: done.
     Released,
 }
 
-/// What a node publishes about a token.
+/// Published message about a token.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Notice {
-    /// The only name that it wants was given to it.
+    /// The only name that the token wants was granted to it.
     Granted,
-    /// One of several names that it wants may be free.
+    /// One of several names that the token wants may be free.
     Free,
-    /// It has a name that this token waits for.
+    /// The token has a name for which another token waits.
     Contended {
-        /// The one that waits.
+        /// The waiting token.
         by: u8,
     },
 }
 
 impl Node {
-    /// Runs `verb` for `token`, with all rules but `without`, where the tokens want these names.
+    /// Runs `verb` for `token`, with all rules except `without`. `wishes` has the names that each token wants.
     pub fn execute(
         &mut self,
         token: u8,
@@ -92,7 +92,7 @@ impl Node {
         }
     }
 
-    /// Somebody takes a name away from a token that has it, and gives it to those who wait.
+    /// Takes a name away from its holder, and grants it to waiters.
     pub fn take_away(&mut self, token: u8, name: usize, wishes: &[Wish], publish: &mut dyn FnMut(u8, Notice)) {
         let mut execution = Execution { node: self, token, wishes, without: None, publish };
         execution.node.holders[name] &= !(1 << token);
@@ -100,20 +100,20 @@ impl Node {
         execution.promote(name, false, class);
     }
 
-    /// What a token has here is over: its leases, and its places in the queues. Nobody is told of that.
+    /// Expires the leases and the queue entries of a token, without a notice.
     pub fn expire(&mut self, token: u8) {
         let all = self.holders.iter_mut().chain(&mut self.queue).chain([&mut self.lowered]);
         all.for_each(|tokens| *tokens &= !(1 << token));
     }
 
-    /// Whether a token has something here.
+    /// Returns `true` if a token has an entry here.
     #[must_use]
     pub fn knows(&self, token: u8) -> bool {
         self.holders.iter().chain(&self.queue).any(|names| names >> token & 1 == 1)
     }
 }
 
-/// One command at work.
+/// Execution of one command.
 struct Execution<'a> {
     node: &'a mut Node,
     token: u8,
@@ -148,7 +148,7 @@ impl Execution<'_> {
         if self.comes_in() { Reply::Granted { smaller: false } } else { Reply::Queued }
     }
 
-    /// Lets those in who can have the names. Whether the token is among them.
+    /// Admits the waiters that can have the names. Returns `true` if the token of the command is among them.
     fn comes_in(&mut self) -> bool {
         let mut has_own = false;
         for (name, _) in self.wanted(self.token) {
@@ -241,8 +241,8 @@ impl Execution<'_> {
         }
     }
 
-    /// A token leaves the queue and has the name: one of a class that is had alone has it in place of all others, and one of another
-    /// class in place of that one.
+    /// Moves a token from the queue to the holders of the name. An exclusive holder replaces all others, and a holder of another
+    /// class replaces an exclusive one.
     fn take(&mut self, token: u8, name: usize, class: Class) {
         let stays = |other: &u8| class != Class::Exclusive && self.class(*other, name) != Some(Class::Exclusive);
         let others = bits(self.node.holders[name]).filter(stays).fold(0, |others, other| others | 1 << other);
@@ -250,7 +250,7 @@ impl Execution<'_> {
         self.node.holders[name] = others | 1 << token;
     }
 
-    /// Tells those who are in the way of the token at a name.
+    /// Notifies the holders that block the token at a name.
     fn tell_holders(&mut self, name: usize) {
         let against = bits(self.node.holders[name]).filter(|holder| self.excludes(*holder, self.token, name));
         let mut against: Vec<_> = against.collect();
@@ -262,8 +262,9 @@ impl Execution<'_> {
         }
     }
 
-    /// Gives the name to those who want no other one and can have it, and tells those who want several and could, if they do
-    /// not go with the class that has `freed` it. `own_turn`: the token of the command is given it without a notice. Whether it was.
+    /// Grants the name to waiters that can have it and want no other name. Notifies waiters for several names that could have it, if they
+    /// conflict with the class that has `freed` it. With `own_turn`, the token of the command is granted the name without a notice.
+    /// Returns `true` if it was granted.
     fn promote(&mut self, name: usize, own_turn: bool, freed: Option<Class>) -> bool {
         let (mut passed, mut has_own) = (0_u8, false);
         while let Some(next) = self.next(name, passed, freed) {
@@ -296,7 +297,7 @@ impl Execution<'_> {
         has_own
     }
 
-    /// The first in the queue that is to be looked at.
+    /// Returns the first token in the queue that must be considered.
     fn next(&self, name: usize, passed: u8, freed: Option<Class>) -> Option<u8> {
         let is_concerned = |token: u8| {
             let against = |freed: Class| self.class(token, name).is_some_and(|class| freed.conflicts_with(class));
@@ -319,7 +320,7 @@ impl Execution<'_> {
         bits(self.node.queue[name]).any(|other| other < token && self.excludes(other, token, name))
     }
 
-    /// Whether an earlier token waits that is kept out by what is asked for, which may be more than the token has by now.
+    /// Returns `true` if an earlier waiter conflicts with the requested class, which may be stronger than the present one.
     fn is_asked_behind(&self, name: usize) -> bool {
         let Some(asked) = self.wishes[usize::from(self.token)][name] else { return false };
         let is_kept_out = |other: u8| self.class(other, name).is_some_and(|class| class.conflicts_with(asked));
@@ -344,7 +345,7 @@ impl Execution<'_> {
         self.wanted(token).count() > 1
     }
 
-    /// The names that a token wants, and as what.
+    /// Returns the names that a token wants, with their classes.
     fn wanted(&self, token: u8) -> impl Iterator<Item = (usize, Class)> + use<> {
         let wish: Wish = std::array::from_fn(|name| self.class(token, name));
         wish.into_iter().enumerate().filter_map(|(name, class)| Some((name, class?)))
@@ -355,7 +356,7 @@ impl Execution<'_> {
     }
 }
 
-/// The tokens that have a bit, the smallest first.
+/// Returns the tokens with a bit, the smallest first.
 pub(super) fn bits(tokens: u8) -> impl Iterator<Item = u8> {
     (0..8).filter(move |token| tokens >> token & 1 == 1)
 }

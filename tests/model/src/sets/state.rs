@@ -7,42 +7,42 @@ use crate::fifo::Fifo;
 pub(super) const NODES: usize = 3;
 pub(super) const TOKENS: usize = 3;
 
-/// Everything that can differ between two moments.
+/// Complete state of the model.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct State {
     pub(super) columns: [Column; NODES],
     pub(super) phases: [Phase; TOKENS],
-    /// So many names were taken away.
+    /// Number of names that were taken away.
     pub(super) taken_away: u8,
-    /// So many connections have broken.
+    /// Number of broken connections.
     pub(super) cuts: u8,
-    /// So many processes have ended.
+    /// Number of ended processes.
     pub(super) deaths: u8,
-    /// Those who hold the lock as readers by now.
+    /// Holders that have downgraded to readers.
     pub(super) lowered: u8,
 }
 
-/// A node with what travels between it and each token. Sorting these removes the symmetry of the nodes.
+/// Node with its connections to all tokens. Sorting the columns removes the symmetry of the nodes.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) struct Column {
     pub(super) node: Node,
     pub(super) links: [Link; TOKENS],
 }
 
-/// Between a token and a node.
+/// Connection between a token and a node.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) struct Link {
-    /// Each the code of a [`Sent`].
+    /// Commands in transit, each the code of a [`Sent`].
     pub(super) commands: Fifo,
-    /// Each the code of a [`Heard`].
+    /// Replies in transit, each the code of a [`Heard`].
     pub(super) replies: Fifo,
-    /// The client counts the node.
+    /// `true` if the client counts the node.
     pub(super) counts: bool,
-    /// The node has said to the holder that not all names are its own.
+    /// `true` if the node has told the holder that some names are not its own.
     pub(super) is_denied: bool,
-    /// A yield was cut off that may be executed at any time: the client never counts the node again.
+    /// `true` after a yield was cut off, which may be executed at any time: the client never counts the node again.
     pub(super) is_tainted: bool,
-    /// The code of a command that was cut off, and may be executed at any time.
+    /// Code of a command that was cut off, and may be executed at any time.
     pub(super) stale: u8,
 }
 
@@ -78,14 +78,14 @@ impl Sent {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Heard {
     Granted = 1,
-    /// While a smaller token waits.
+    /// Granted while a smaller token waits.
     GrantedBefore,
     Queued,
     Kept,
     Yielded,
     Extended,
     NotOwner,
-    /// Push: the only name was given to the token.
+    /// Push: the only name was granted to the token.
     Given,
     /// Push: one of several names may be free.
     Free,
@@ -121,13 +121,13 @@ impl Heard {
 }
 
 impl Link {
-    /// A `Yield` was sent whose answer has not arrived.
+    /// Returns `true` if a `Yield` is unanswered.
     pub(super) fn has_yield_out(self) -> bool {
         let answers = self.replies.iter().filter_map(Heard::of).any(Heard::answers_yield);
         answers || self.commands.contains(Sent::Yield as u8)
     }
 
-    /// Whether the token is about to hear this, and of no grant after it, to which it does not apply.
+    /// Returns `true` if this push is already in transit without a later grant, to which it would not apply.
     pub(super) fn hears(self, push: Heard) -> bool {
         let mut codes = self.replies.iter().skip_while(|code| *code != push as u8);
         codes.next().is_some() && !codes.filter_map(Heard::of).any(Heard::grants)
@@ -161,7 +161,7 @@ impl Link {
 impl Phase {
     const ALL: [Self; 4] = [Self::Waits, Self::Holds, Self::HasLeft, Self::Dead];
 
-    /// Whether the token wants the lock, or has it.
+    /// Returns `true` if the token waits for the lock, or holds it.
     pub(super) const fn is_alive(self) -> bool {
         matches!(self, Self::Waits | Self::Holds)
     }

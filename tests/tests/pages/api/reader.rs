@@ -1,4 +1,4 @@
-//! Reads the public API of a crate whose modules are private and whose `lib.rs` names what is public.
+//! Reads the public API of a crate whose modules are private and whose `lib.rs` names the public items.
 
 use super::words::words;
 use std::collections::BTreeSet;
@@ -9,7 +9,7 @@ use syn::{
     Visibility,
 };
 
-/// The lines, each with the item that it is about: so all of one stand together.
+/// Lines, each with the item that it describes. The set keeps the lines of one item together.
 #[derive(Default)]
 struct Lines(BTreeSet<(String, String)>);
 
@@ -23,7 +23,7 @@ impl Lines {
 struct Source {
     module: Vec<String>,
     items: Vec<Item>,
-    /// Under which conditions the module is there, as far as modules above it say so.
+    /// Conditions for the existence of the module, from the modules above it.
     when: String,
 }
 
@@ -31,7 +31,7 @@ pub(super) struct Crate {
     sources: Vec<Source>,
 }
 
-/// A name that `use` brings: the path of the item, and what it is called there.
+/// Name that a `use` imports: the path of the item, and its local name.
 struct Named {
     path: Vec<String>,
     name: String,
@@ -45,7 +45,7 @@ impl Crate {
         Self::of(&files)
     }
 
-    /// The crate of these files: their paths below `src`, and their texts.
+    /// Builds the crate from files: their paths below `src`, and their texts.
     pub(super) fn of(files: &[(&str, &str)]) -> Self {
         let mut sources = Vec::new();
         for (name, text) in files {
@@ -57,11 +57,11 @@ impl Crate {
         let all = Self { sources };
         let when: Vec<_> = all.sources.iter().map(|source| all.condition_of(&source.module)).collect();
         let sources = all.sources.into_iter().zip(when).map(|(source, when)| Source { when, ..source });
-        // What only tests have, nobody uses.
+        // Test-only modules are not part of the API.
         Self { sources: sources.filter(|source| !source.when.contains("test")).collect() }
     }
 
-    /// Under which conditions there is a module.
+    /// Returns the conditions for the existence of a module.
     fn condition_of(&self, module: &[String]) -> String {
         let Some((name, above)) = module.split_last() else { return String::new() };
         let parent = self.sources.iter().filter(|source| source.module == above).flat_map(|source| &source.items);
@@ -72,7 +72,7 @@ impl Crate {
         [self.condition_of(above), own.collect()].concat()
     }
 
-    /// One line for each thing that users can name.
+    /// Returns one line for each thing that users can name.
     pub(super) fn api(&self) -> Vec<String> {
         let mut lines = Lines::default();
         for source in self.sources.iter().filter(|source| source.module.is_empty()) {
@@ -83,7 +83,7 @@ impl Crate {
         lines.0.into_iter().map(|(_, line)| line).collect()
     }
 
-    /// What an item of a public module adds, which is called `of` in front of its lines.
+    /// Adds the lines of an item of a public module. `of` is the prefix of these lines.
     fn exported(&self, item: &Item, of: &str, lines: &mut Lines) {
         match item {
             Item::Use(item) if is_public(&item.vis, &item.attrs) => {
@@ -109,7 +109,7 @@ impl Crate {
         }
     }
 
-    /// What `pub use` of `path` adds.
+    /// Adds the lines of a `pub use` of `path`.
     fn reexported(&self, path: &[String], name: &str, place: (&str, &str), lines: &mut Lines) {
         let own: Vec<_> = path.iter().filter(|part| !matches!(part.as_str(), "self" | "crate")).cloned().collect();
         let (Some(top), Some(last)) = (own.first(), own.last()) else { return };
@@ -126,7 +126,7 @@ impl Crate {
         }
     }
 
-    /// An item, called `name` where it is public.
+    /// Adds the lines of an item with the public name `name`.
     fn described(&self, item: &Item, name: &str, (of, when): (&str, &str), lines: &mut Lines) {
         let head = |kind: &str, generics: String, attrs: &[Attribute]| {
             let derived = derives(attrs);
@@ -191,7 +191,7 @@ impl Crate {
         }
     }
 
-    /// What is implemented for the type that `item` defines.
+    /// Adds the implementations for the type that `item` defines.
     fn impls(&self, item: &Item, lines: &mut Lines) {
         let Some((name, ..)) = named_item(item) else { return };
         let home = self.sources.iter().find(|source| source.items.iter().any(|other| std::ptr::eq(other, item)));
@@ -232,25 +232,25 @@ impl Crate {
         }
     }
 
-    /// Whether a trait stands there for a type of this crate that is not shown to users, as in `From<Inner>`.
+    /// Returns `true` if the path contains a type of this crate that users cannot name, as in `From<Inner>`.
     fn is_of_private(&self, path: &syn::Path) -> bool {
         let text = words(path);
         let (_, generics) = text.split_once('<').unwrap_or_default();
         let mut names = generics.split(|c: char| !c.is_alphanumeric() && c != '_');
         names.any(|name| {
             let is_it = |item: &Item| named_item(item).is_some_and(|(defined, ..)| defined == name);
-            // A lifetime without a name is no constant without one.
+            // An unnamed lifetime `'_` is not an unnamed constant.
             name != "_" && self.sources.iter().any(|source| source.items.iter().any(is_it)) && !self.is_named(name)
         })
     }
 
-    /// Whether a trait of this crate is not shown to users.
+    /// Returns `true` for a trait of this crate that users cannot name.
     fn is_private_trait(&self, name: &str) -> bool {
         let is_it = |item: &Item| matches!(item, Item::Trait(item) if item.ident == name);
         self.sources.iter().any(|source| source.items.iter().any(is_it)) && !self.is_named(name)
     }
 
-    /// Whether `lib.rs` names it.
+    /// Returns `true` if `lib.rs` names the item.
     fn is_named(&self, name: &str) -> bool {
         let is_it = |item: &Item| match item {
             Item::Use(item) => {
@@ -264,8 +264,8 @@ impl Crate {
 }
 
 impl Source {
-    /// Whether `name` means in this file what it is in `home`: both are below one module of the crate, as far as this file
-    /// says where it has it from.
+    /// Returns `true` if `name` means in this file the item of `home`.
+    /// Both must be below one module of the crate, as far as the imports of this file show.
     fn means(&self, name: &str, home: &Self) -> bool {
         if std::ptr::eq(self, home) {
             return true;
@@ -283,7 +283,7 @@ impl Source {
     }
 }
 
-/// All files below `folder` that are no tests, with their paths below `src`.
+/// Collects all files below `folder` that are not tests, with their paths below `src`.
 fn collect(src: &Path, folder: &Path, files: &mut Vec<(String, String)>) {
     let mut paths: Vec<_> = fs::read_dir(folder).unwrap().map(|entry| entry.unwrap().path()).collect();
     paths.sort();
@@ -299,7 +299,7 @@ fn collect(src: &Path, folder: &Path, files: &mut Vec<(String, String)>) {
     }
 }
 
-/// Modules inside of files are sources of their own.
+/// Adds each inline module as a separate source.
 fn flatten(module: Vec<String>, items: Vec<Item>, sources: &mut Vec<Source>) {
     let mut own = Vec::new();
     for item in items {
@@ -344,7 +344,7 @@ fn named_item(item: &Item) -> Option<(String, &Visibility, &[Attribute])> {
     })
 }
 
-/// Whether the impl is of the type called `name`, or makes something else of one.
+/// Returns `true` if the impl is for the type called `name`, or converts that type into another one.
 fn mentions(implemented: &ItemImpl, name: &str) -> bool {
     let is_from = || {
         let Some((path, _)) = &implemented.trait_ else { return false };
@@ -373,7 +373,7 @@ fn of_trait(item: &TraitItem) -> Option<String> {
     }
 }
 
-/// Without what documents the fields.
+/// Removes the documentation of the fields.
 fn plain(fields: &mut Fields) {
     fields.iter_mut().for_each(|field| field.attrs.clear());
 }
@@ -402,7 +402,7 @@ fn is_for_the_documentation(attrs: &[Attribute]) -> bool {
     conditions(attrs).any(|condition| condition.contains("doc"))
 }
 
-/// Under which condition there is something, with a space behind it.
+/// Returns the condition in the attributes, followed by a space.
 fn condition(attrs: &[Attribute]) -> String {
     conditions(attrs).flat_map(|condition| [condition, " ".into()]).collect()
 }

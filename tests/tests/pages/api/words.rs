@@ -1,8 +1,8 @@
-//! Source as one writes it: without the spaces that stand between all tokens.
+//! Formats tokens as a programmer writes them: without the spaces that a printer puts between all tokens.
 
 use quote::ToTokens;
 
-/// What to write in place of what the tokens of a signature are printed as, one after the other.
+/// Printed sequences of tokens, and the text that replaces them.
 const TIDY: [(&str, &str); 21] = [
     (" :: ", "::"),
     (":: ", "::"),
@@ -27,7 +27,7 @@ const TIDY: [(&str, &str); 21] = [
     (",>", ">"),
 ];
 
-/// Where a space belongs all the same.
+/// Exceptions that need a space.
 const SPACED: [(&str, &str); 4] = [("->(", "-> ("), ("->[", "-> ["), ("&mut[", "&mut ["), ("dyn(", "dyn (")];
 
 pub(super) fn words(tokens: impl ToTokens) -> String {

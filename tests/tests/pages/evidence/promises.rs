@@ -1,13 +1,13 @@
-//! Where each promise is checked besides the simulation.
+//! Checks of each promise in addition to the simulation.
 
-/// A promise of the simulation, what the model has of it, and the tests on real servers that look for it.
+/// Promise of the simulation, its counterpart in the model, and its tests on real servers.
 pub(super) struct Checked {
     pub(super) promise: &'static str,
     pub(super) model: Option<&'static str>,
     pub(super) servers: &'static [&'static str],
 }
 
-/// In the order of the simulation.
+/// Promises in the order of the simulation.
 pub(super) const CHECKED: [Checked; 19] = [
     row(
         "Exclusion",
@@ -20,7 +20,7 @@ pub(super) const CHECKED: [Checked; 19] = [
     ),
     row(
         "Pool",
-        Some("no more tokens have permits than there are"),
+        Some("no more tokens hold permits than exist"),
         &[
             "so_many_have_permits_and_the_next_one_waits_until_one_is_given_back",
             "no_more_than_so_many_go_on_while_their_slot_moves",
@@ -34,7 +34,7 @@ pub(super) const CHECKED: [Checked; 19] = [
     ),
     row(
         "Kept",
-        Some("a lock on a bare majority wins back the nodes that it lacks"),
+        Some("a lock on a bare majority re-acquires its missing votes"),
         &["nodes_that_forget_one_after_the_other_cost_no_lock", "a_key_that_is_gone_from_a_minority_is_no_loss"],
     ),
     row("Continuous", None, &["a_lock_lost_at_a_majority_is_neither_created_again_nor_taken_from_another"]),
@@ -49,7 +49,7 @@ pub(super) const CHECKED: [Checked; 19] = [
     ),
     row(
         "Progress",
-        Some("when nothing is on its way, nobody waits for a lock that nobody holds"),
+        Some("when no message is in flight, no token waits for a free lock"),
         &[
             "a_waiting_call_gets_the_lock_of_a_holder_that_crashed",
             "the_promises_hold_among_processes_and_servers_in_trouble",
@@ -71,7 +71,7 @@ pub(super) const CHECKED: [Checked; 19] = [
     row("Unbroken", None, &["who_says_that_a_lock_is_broken_makes_its_holder_ask_and_no_more"]),
     row(
         "Clean",
-        Some("when nothing can happen any more, every node is empty"),
+        Some("in a final state, every node is empty"),
         &[
             "every_way_out_leaves_nothing_on_1_3_and_5_nodes",
             "the_promises_hold_among_processes_and_servers_in_trouble",

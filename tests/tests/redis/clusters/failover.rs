@@ -1,4 +1,4 @@
-//! Masters that die, and replicas that take over.
+//! Failed masters, and replicas that take over.
 
 use super::load::Load;
 use super::{assert_nothing_left, connected, keys, ready};
@@ -10,7 +10,7 @@ use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use std::time::{Duration, Instant};
 
-/// How many bodies run before and after.
+/// Number of bodies that run before and after.
 const BODIES: usize = 50;
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
@@ -65,7 +65,7 @@ async fn the_owner_of_a_lock_that_was_lost_is_told() {
     let body = async |_: &LockGuard| -> Result<(), LockError> {
         cluster.member(0).kill();
         let replica = cluster.fail_over(0).await;
-        // As if the master had died before it could pass it on.
+        // As if the master had died before it replicated the key.
         cluster.member(replica).inspect().command::<()>(&["DEL", &key]).await;
         pending().await
     };
@@ -74,11 +74,11 @@ async fn the_owner_of_a_lock_that_was_lost_is_told() {
     assert_nothing_left(&[&manager], &cluster).await;
 }
 
-/// Nothing is connected anew: the member has been there all the time.
+/// No connection is lost: the new master was a member before.
 #[tokio::test]
 async fn the_owner_of_a_lock_whose_slot_was_given_to_another_master_without_it_is_told() {
     let cluster = Cluster::start(3, 0).await;
-    // It is not renewed before the test is over.
+    // Not renewed before the end of the test.
     let manager = ready(builder([cluster.url()]).default_ttl(12 * PATIENCE)).await;
     let key = cluster.key_on(0, "order").await;
     let body = async |_: &LockGuard| -> Result<(), LockError> {
@@ -98,7 +98,7 @@ async fn a_frozen_master_holds_up_no_locks_of_others() {
     let [frozen, key, _] = keys(&cluster, "order").await;
     let held = manager.acquire(&frozen).await.unwrap();
     cluster.member(0).freeze();
-    // Its release is not answered, and longer than any other node may owe one.
+    // Its release stays unanswered for longer than a node may owe an answer.
     drop(held);
     let begun = Instant::now();
     while begun.elapsed() < Duration::from_millis(1500) {
@@ -114,7 +114,7 @@ async fn a_frozen_master_holds_up_no_locks_of_others() {
     assert_nothing_left(&[&manager], &cluster).await;
 }
 
-/// A manager of which every node counts.
+/// Returns a manager for which every node counts.
 async fn with_all_votes(cluster: &Cluster, nodes: &Nodes) -> LockManager {
     let manager = builder(nodes.urls().into_iter().chain([cluster.url()])).build().unwrap();
     eventually(PATIENCE, "every node counts", async || {
@@ -125,7 +125,7 @@ async fn with_all_votes(cluster: &Cluster, nodes: &Nodes) -> LockManager {
     manager
 }
 
-/// The vote of the cluster about `key` does not count, and is needed.
+/// Checks that the vote of the cluster about `key` abstains although it is needed.
 async fn assert_abstention(manager: &LockManager, key: &str) {
     eventually(PATIENCE, "the slot is found, and abstains", async || {
         let error = manager.try_acquire(key).await.unwrap_err();
@@ -142,7 +142,7 @@ async fn in_a_quorum_a_slot_does_not_count_for_a_while_wherever_it_goes_after_a_
     let [lost, kept, _] = keys(&cluster, "order").await;
     cluster.member(0).kill();
     cluster.fail_over(0).await;
-    // As a rebalancer does, to a member that has always counted. The first command goes there before the map is known.
+    // Moves the slot as a rebalancer does, to a member that has always counted. The first command is sent there before the map is known.
     cluster.move_slot(cluster.slot(&lost).await, 1).await;
     nodes[0].kill();
     for _ in 0..3 {

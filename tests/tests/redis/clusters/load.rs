@@ -1,4 +1,4 @@
-//! Many calls at once for few keys, and who notices when two bodies run together.
+//! Many concurrent calls for few keys, with a witness that counts overlapping bodies.
 
 use redlock_runtime::{LockError, LockManager, LockRequest, Mode};
 use redlock_tests::PATIENCE;
@@ -11,27 +11,27 @@ use std::task::Poll;
 use std::time::Duration;
 use tokio::task::JoinSet;
 
-/// One call out of so many is dropped before it is done.
+/// One of this many calls is dropped before its end.
 const DROPPED: usize = 5;
 
-/// What a body counts that is alone: more than there are calls.
+/// Weight of an exclusive body: larger than the number of calls.
 const ALONE: usize = 1000;
 
-/// What a call for a key asks for.
+/// Request for a key.
 type Request = fn(&str) -> LockRequest;
 
-/// What is known of the bodies of all keys.
+/// Counters of the bodies of all keys.
 #[derive(Debug, Default)]
 pub(super) struct Witness {
     inside: HashMap<String, AtomicUsize>,
     pub(super) bodies: AtomicUsize,
     pub(super) overlaps: AtomicUsize,
-    /// How many have shared a lock at once, at most.
+    /// Largest number of bodies that shared a lock at once.
     pub(super) together: AtomicUsize,
     ends: AtomicBool,
 }
 
-/// A body that runs.
+/// A running body.
 struct Inside<'a>(&'a AtomicUsize, usize);
 
 impl Drop for Inside<'_> {
@@ -59,7 +59,7 @@ impl Witness {
         self.bodies.fetch_add(1, Ordering::SeqCst);
     }
 
-    /// Waits until so many bodies have run from now on.
+    /// Waits until the given number of further bodies have run.
     pub(super) async fn more(&self, bodies: usize) {
         let wanted = self.bodies.load(Ordering::SeqCst) + bodies;
         redlock_tests::eventually(3 * PATIENCE, "bodies run", async || {
@@ -70,25 +70,25 @@ impl Witness {
     }
 }
 
-/// Tasks that take the locks in turns, until they are told to end.
+/// Tasks that acquire the locks in turns, until [`end`](Self::end).
 pub(super) struct Load {
     pub(super) witness: Arc<Witness>,
     tasks: JoinSet<Vec<LockError>>,
 }
 
 impl Load {
-    /// Each manager has a task for each key and one that goes through all of them.
+    /// Starts the tasks. Each manager has one task for each key, and one for all keys in turn.
     pub(super) fn start(managers: &[LockManager], keys: &[String]) -> Self {
         Self::of(managers, keys, |_| Mode::Exclusive, |key| LockRequest::new(key))
     }
 
-    /// The same with calls that share the lock, and others now and then.
+    /// Starts the tasks with mostly shared calls, and some exclusive ones.
     pub(super) fn mostly_shared(managers: &[LockManager], keys: &[String]) -> Self {
         let mode = |round| if round % 4 == 0 { Mode::Exclusive } else { Mode::Shared };
         Self::of(managers, keys, mode, |key| LockRequest::new(key))
     }
 
-    /// The same with calls for two keys with the hash tag `key`, which are alone.
+    /// Starts the tasks with exclusive calls for two keys with the hash tag `key`.
     pub(super) fn of_pairs(managers: &[LockManager], keys: &[String]) -> Self {
         let pair = |key: &str| LockRequest::all(["from", "to"].map(|name| format!("{{{key}}}:{name}")));
         Self::of(managers, keys, |_| Mode::Exclusive, pair)
@@ -106,7 +106,7 @@ impl Load {
         Self { witness, tasks }
     }
 
-    /// Ends the tasks, and returns the errors that they have met.
+    /// Ends the tasks, and returns their errors.
     pub(super) async fn end(self) -> Vec<LockError> {
         self.witness.ends.store(true, Ordering::SeqCst);
         self.tasks.join_all().await.into_iter().flatten().collect()
@@ -140,7 +140,7 @@ async fn work(
     errors
 }
 
-/// Polls `future` at most so often, and drops it then.
+/// Polls `future` at most `most` times, and then drops it.
 async fn polled<F: Future>(future: F, most: usize) -> Option<F::Output> {
     let (mut future, mut polls) = (pin!(future), 0);
     poll_fn(|cx| {
@@ -149,7 +149,7 @@ async fn polled<F: Future>(future: F, most: usize) -> Option<F::Output> {
         }
         polls += 1;
         if polls >= most {
-            // It goes on to be dropped.
+            // Wakes itself, to be dropped in the next poll.
             cx.waker().wake_by_ref();
         }
         future.as_mut().poll(cx).map(Some)

@@ -1,4 +1,4 @@
-//! Slots that go to other masters while their locks are held, wanted and given back.
+//! Slots that move to other masters while their locks are held, waited for and released.
 
 use super::load::Load;
 use super::{assert_nothing_left, connected, keys, ready};
@@ -9,10 +9,10 @@ use std::cell::Cell;
 use std::sync::atomic::Ordering;
 use std::time::Duration;
 
-/// Short, so that a lock which is not renewed is gone soon.
+/// Short, so that a lock which is not renewed expires soon.
 const TTL: Duration = Duration::from_secs(2);
 
-/// How many bodies run between two moves.
+/// Number of bodies that run between two moves.
 const BODIES: usize = 50;
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
@@ -21,7 +21,7 @@ async fn bodies_go_on_without_an_error_while_slots_move() {
     let managers = [connected(&cluster).await, connected(&cluster).await];
     let keys = keys(&cluster, "order").await;
     let load = Load::start(&managers, &keys);
-    // There and back again.
+    // Moves there and back.
     for round in 0..2 {
         for key in &keys {
             load.witness.more(BODIES).await;
@@ -59,7 +59,7 @@ async fn a_lock_is_renewed_and_released_while_its_slot_is_on_its_way() {
         .await;
         let migration = cluster.begin_move(cluster.slot(&key).await, 1).await;
         let at = if has_come {
-            // Without its queue, which follows later.
+            // Moves the key without its queue, which follows later.
             migration.move_key(&key).await;
             1
         } else {
@@ -139,7 +139,7 @@ async fn a_cluster_with_a_new_master_is_followed_to_it() {
     let manager = connected(&cluster).await;
     let key = cluster.key_on(0, "order").await;
     let slot = cluster.slot(&key).await;
-    // The second master has no slots any more, and is none that anybody tells of.
+    // A master without slots does not appear in any slot map.
     for _ in 0..2 {
         cluster.move_slot(slot, 1).await;
         manager.acquire(&key).await.unwrap().release().await.unwrap();
@@ -149,7 +149,7 @@ async fn a_cluster_with_a_new_master_is_followed_to_it() {
     assert_nothing_left(&[&manager], &cluster).await;
 }
 
-/// As after a move that has ended between the two members.
+/// The state after a move that ended between the two members.
 #[tokio::test]
 async fn members_that_send_commands_to_one_another_are_no_end_of_a_call() {
     let cluster = Cluster::start(2, 0).await;

@@ -10,9 +10,9 @@ use tokio::task::JoinSet;
 use tokio::time::sleep;
 
 const PERMITS: u32 = 2;
-/// How many want them in each process.
+/// Number of calls for permits in each process.
 const CALLS: usize = 4;
-/// How many bodies run between two moves.
+/// Number of bodies that run between two moves.
 const BODIES: usize = 20;
 
 fn permit(key: &str) -> LockRequest {
@@ -42,7 +42,7 @@ async fn every_master_has_the_permits_of_its_slots() {
     assert_nothing_left(&[&manager, &other], &cluster).await;
 }
 
-/// What is known of the bodies.
+/// Counters of the bodies.
 #[derive(Default)]
 struct Witness {
     inside: AtomicUsize,
@@ -60,7 +60,7 @@ impl Witness {
             sleep(Duration::from_millis(2)).await;
             self.inside.fetch_sub(1, Ordering::SeqCst);
             self.bodies.fetch_add(1, Ordering::SeqCst);
-            // It is repeated until the slot has arrived.
+            // The release is retried until the slot has arrived.
             drop(guard);
         }
         Ok(())

@@ -1,5 +1,5 @@
-//! Several keys of one slot, and places of one tree, while the slot goes to another master. One command is for all of them, and the
-//! slot has some on either side for a while.
+//! Several keys of one slot, and paths of one tree, while the slot moves to another master.
+//! One command covers all of the keys, and each side has some of them for a while.
 
 use super::load::Load;
 use super::{assert_nothing_left, connected, ready};
@@ -12,13 +12,13 @@ use std::sync::atomic::Ordering;
 use std::time::Duration;
 use tokio::time::{sleep, timeout};
 
-/// Short, so that what is not renewed is gone soon.
+/// Short, so that a lock which is not renewed expires soon.
 const TTL: Duration = Duration::from_secs(2);
 
-/// How many bodies run between two moves.
+/// Number of bodies that run between two moves.
 const BODIES: usize = 20;
 
-/// Requests of which each excludes its like and no other one, all of the slot of `tag`.
+/// Returns requests in the slot of `tag`. Each excludes only requests of its own kind.
 fn requests(tag: &str) -> [LockRequest; 4] {
     let named = |name: &str| format!("{{{tag}}}:{name}");
     [
@@ -39,7 +39,7 @@ async fn is_refused(manager: &LockManager, request: &LockRequest) -> bool {
 
 #[tokio::test]
 async fn what_is_held_of_each_kind_is_renewed_where_its_slot_has_moved_to() {
-    // Whoever follows one name of several to the new master, or forgets the turnstile of a permit, loses it or lets others in.
+    // Fails if the manager follows only one of several keys to the new master, or forgets the turnstile of a permit.
     let cluster = Cluster::start(3, 0).await;
     let (manager, other) = (brief(&cluster).await, brief(&cluster).await);
     let tag = cluster.key_on(0, "acme").await;
@@ -65,7 +65,8 @@ async fn what_is_held_of_each_kind_is_renewed_where_its_slot_has_moved_to() {
 
 #[tokio::test]
 async fn keys_on_both_sides_of_a_move_are_held_or_lost_with_notice() {
-    // TRYAGAIN is no answer of an owner: whoever takes it for one goes on without the lock, or lets the next one in beside it.
+    // TRYAGAIN does not mean that the lock is held. A manager that takes it for a success continues without its lock, or admits a second
+    // holder.
     let cluster = Cluster::start(3, 0).await;
     let (manager, other) = (brief(&cluster).await, brief(&cluster).await);
     let tag = cluster.key_on(0, "acme").await;
@@ -93,7 +94,7 @@ async fn keys_on_both_sides_of_a_move_are_held_or_lost_with_notice() {
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn bodies_with_several_keys_go_on_while_their_slot_moves() {
-    // An answer from one side that counts for both lets two in; an error for a slot on its way ends calls that have patience.
+    // Counting an answer of one side for both admits two holders. Failing on a moving slot ends calls that may still wait.
     let cluster = Cluster::start(3, 0).await;
     let managers = [connected(&cluster).await, connected(&cluster).await];
     let tag = cluster.key_on(0, "acme").await;

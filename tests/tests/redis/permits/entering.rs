@@ -1,4 +1,4 @@
-//! Who enters, in which order, and beside whom.
+//! Admission of calls with permits: their order, and the locks beside them.
 
 use super::{KEY, permit};
 use crate::support::{SHORT_WAIT, SIZES, acquired_everywhere, assert_nothing_left, manager, wait_until_queued};
@@ -9,7 +9,7 @@ use redlock_tests::{Nodes, PATIENCE, eventually_eq};
 use std::time::Duration;
 use tokio::time::timeout;
 
-/// Waits until so many wait at every node for the turnstile, an ordinary lock of that name.
+/// Waits until `many` calls are queued at every node for the turnstile, which is an ordinary lock.
 pub(super) async fn wait_until_in_line(nodes: &Nodes, many: usize) {
     for node in nodes.iter() {
         let queue = ["ZCARD", "{export}:q:{export}:t"];
@@ -17,8 +17,8 @@ pub(super) async fn wait_until_in_line(nodes: &Nodes, many: usize) {
     }
 }
 
-/// Enters at every node, and leaves the turnstile at all of them: a node where that is not given back yet gives the next one no permit, and
-/// none before its renewal, since a majority is enough.
+/// Acquires a permit at every node, and waits until the turnstile is free everywhere. A majority is enough for a permit.
+/// So a node whose turnstile is still held gives the next call no permit before its renewal.
 pub(super) async fn entered_everywhere(manager: &LockManager, nodes: &Nodes, request: LockRequest) -> LockGuard {
     let guard = acquired_everywhere(manager, nodes, request).await;
     for node in nodes.iter() {
@@ -38,7 +38,7 @@ async fn so_many_have_permits_and_the_next_one_waits_until_one_is_given_back() {
         assert_eq!(one.mode(), Mode::Permit);
         assert!(theirs.try_acquire(permit(2).wait(Wait::None)).await.unwrap_err().is_contended(), "{size} nodes");
         let third = waiting(&theirs, permit(2));
-        // It stands in the turnstile, with a permit that counts for nothing yet.
+        // The third call holds the turnstile, with a provisional permit.
         eventually_eq(PATIENCE, "as it should be", 3, || async {
             nodes[0].inspect().command::<usize>(&["ZCARD", KEY]).await
         })
@@ -59,12 +59,12 @@ async fn each_call_applies_its_own_number() {
     let [ours, theirs] = managers(&nodes, 2).await.try_into().unwrap();
     let one = entered_everywhere(&ours, &nodes, permit(2)).await;
     let two = theirs.acquire(permit(2)).await.unwrap();
-    // Redisson #6664 and #6687: who may enter has to be asked after, and not only who has come first.
+    // Redisson #6664 and #6687: the order of arrival alone does not decide, because each call has its own limit.
     let three = theirs.acquire(permit(3)).await.unwrap();
     assert!(ours.try_acquire(permit(3).wait(Wait::None)).await.unwrap_err().is_contended());
     let waiter = waiting(&ours, permit(2));
     drop(one);
-    // Two are left beside it, and so it waits on.
+    // Two holders are left beside it, so it keeps waiting.
     eventually_eq(PATIENCE, "one is gone", 3, || async { nodes[0].inspect().command::<usize>(&["ZCARD", KEY]).await })
         .await;
     assert!(!waiter.is_finished());
@@ -77,7 +77,7 @@ async fn each_call_applies_its_own_number() {
 
 #[tokio::test]
 async fn one_permit_that_is_given_back_lets_in_all_for_whom_there_is_room() {
-    // Redisson #6664 and #6687: those who wait for more than one permit that comes free were not woken.
+    // Redisson #6664 and #6687: one free permit can admit several waiters, and they were not woken.
     for size in [1, 3] {
         let nodes = Nodes::start(size).await;
         let managers = managers(&nodes, 3).await;
@@ -87,7 +87,7 @@ async fn one_permit_that_is_given_back_lets_in_all_for_whom_there_is_room() {
             nodes[0].inspect().command::<usize>(&["ZCARD", KEY]).await
         })
         .await;
-        // There would be room for it, but it has come later.
+        // There would be room for it, but it arrived later.
         let second = waiting(&managers[2], permit(2));
         wait_until_in_line(&nodes, 1).await;
         drop(held);
@@ -137,7 +137,7 @@ async fn an_exclusive_lock_waits_for_permits_and_they_for_it() {
         let one = ours.acquire(permit(2)).await.unwrap();
         let alone = waiting(&theirs, patient(KEY));
         wait_until_queued(&nodes, KEY, 1).await;
-        // It does not overtake who waits for the lock alone.
+        // The call does not overtake the waiting exclusive call.
         assert!(ours.try_acquire(permit(2).wait(Wait::None)).await.unwrap_err().is_contended());
         drop(one);
         let alone = obtained(alone).await;
@@ -215,7 +215,7 @@ async fn a_least_hold_makes_a_rate_limit() {
     for _ in 0..6 {
         manager.acquire(call()).await.unwrap().release().await.unwrap();
     }
-    // Two at once, two when these are over, and two more: never earlier.
+    // Two at once, two after these have ended, and two more: never earlier.
     assert!(begun.elapsed() >= least * 19 / 10, "{:?}", begun.elapsed());
     nodes.assert_empty(PATIENCE).await;
 }
@@ -232,7 +232,7 @@ async fn permits_are_those_of_one_key() {
 async fn who_wants_a_permit_and_who_wants_the_lock_alone_do_not_wait_for_each_other_for_ever() {
     let nodes = Nodes::start(2).await;
     let [ours, theirs] = managers(&nodes, 2).await.try_into().unwrap();
-    // Meanwhile, each of the two can have the other node only.
+    // Meanwhile, each of the two calls can win only the other node.
     nodes[1].inspect().command::<()>(&["SET", KEY, "another", "NX", "PX", "1500"]).await;
     let few = waiting(&ours, permit(2));
     eventually_eq(PATIENCE, "it stands in the turnstile", 1, || async {
@@ -240,7 +240,7 @@ async fn who_wants_a_permit_and_who_wants_the_lock_alone_do_not_wait_for_each_ot
     })
     .await;
     let alone = waiting(&theirs, patient(KEY));
-    // The call for a permit has come first, and waits there as a reader.
+    // The call for a permit has arrived first, and waits there as a reader.
     eventually_eq(PATIENCE, "both wait", 2, || async { queue(nodes[1].inspect(), KEY).await.len() }).await;
     drop(obtained(few).await);
     drop(obtained(alone).await);

@@ -1,4 +1,4 @@
-//! Permits, and nodes and processes that are frozen, killed, cut off or forgetful (defect 23 of peers).
+//! Permits, with nodes and processes that are frozen, killed, cut off or restarted empty (defect 23 of peers).
 
 use super::entering::entered_everywhere;
 use super::{KEY, TTL, brief, permit};
@@ -11,14 +11,14 @@ use std::process::Stdio;
 use tokio::process::Command;
 use tokio::time::sleep;
 
-/// What a second process is told: the addresses of the nodes.
+/// Variable with the addresses of the nodes, for the second process.
 const TOLD: &str = "REDLOCK_TESTS_PERMITS";
 
-/// For how much longer the entries at a node last, the longest first.
+/// Returns the remaining time of the entries at a node, the longest first.
 async fn entries(node: &RedisServer) -> Vec<u64> {
     let now: [u64; 2] = node.inspect().command(&["TIME"]).await;
     let members: Vec<String> = node.inspect().command(&["ZRANGE", KEY, "0", "-1", "REV", "WITHSCORES"]).await;
-    // The score of a share is 2^42, and the time at which it ends in milliseconds.
+    // The score of a share is 2^42, plus the time of its end in milliseconds.
     let ends = members.iter().skip(1).step_by(2).map(|score| score.parse::<u64>().unwrap() - (1 << 42));
     ends.map(|end| end.saturating_sub(now[0] * 1000 + now[1] / 1000)).collect()
 }
@@ -40,7 +40,7 @@ async fn process_that_is_killed_while_it_waits_takes_no_permit_with_it() {
         process.args(["--exact", test]).env(TOLD, nodes.urls().join(","));
         let mut process = process.stdout(Stdio::null()).kill_on_drop(true).spawn().unwrap();
         for node in nodes.iter() {
-            // Without an entry that outlives the turnstile, which lasts for five seconds.
+            // The entry must not outlive the turnstile, which lasts for five seconds.
             let is_brief = async || match entries(node).await.as_slice() {
                 [longest, _] if *longest <= 5000 => Ok(()),
                 entries => Err(entries.to_vec()),
@@ -57,7 +57,7 @@ async fn process_that_is_killed_while_it_waits_takes_no_permit_with_it() {
 
 #[tokio::test]
 async fn the_permit_of_a_process_that_is_killed_comes_back_after_its_ttl() {
-    // Redisson #2045 and Curator 595: it never did.
+    // Redisson #2045 and Curator 595: the permit never came back.
     if let Ok(urls) = env::var(TOLD) {
         let manager = builder(urls.split(',')).node_timeout(BRIEF).default_ttl(TTL).build().unwrap();
         let _guard = manager.acquire(permit(2)).await;
@@ -71,7 +71,7 @@ async fn the_permit_of_a_process_that_is_killed_comes_back_after_its_ttl() {
         let test = "permits::faults::the_permit_of_a_process_that_is_killed_comes_back_after_its_ttl";
         process.args(["--exact", test]).env(TOLD, nodes.urls().join(","));
         let mut process = process.stdout(Stdio::null()).kill_on_drop(true).spawn().unwrap();
-        // Where it was connected when it entered.
+        // Checks a majority only: the process enters at the nodes to which it is connected.
         eventually(PATIENCE, "it has a permit", async || {
             let mut entered = 0;
             for node in nodes.iter() {
@@ -82,7 +82,7 @@ async fn the_permit_of_a_process_that_is_killed_comes_back_after_its_ttl() {
         .await;
         let call = waiting(&ours, permit(2));
         process.kill().await.unwrap();
-        // Nobody tells those who wait that a lease is over.
+        // No message announces the end of a lease.
         drop((obtained(call).await, held));
         assert_all_gone(&ours, &nodes).await;
     }

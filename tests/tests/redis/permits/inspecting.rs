@@ -1,4 +1,4 @@
-//! What is told of permits to whoever looks.
+//! Permits in the results of an inspection.
 
 use super::{KEY, permit};
 use crate::support::acquired_everywhere;
@@ -7,7 +7,7 @@ use redlock_runtime::admin::{Holder, ListOptions};
 use redlock_runtime::{LockManager, Mode};
 use redlock_tests::{Nodes, PATIENCE, eventually_eq};
 
-/// Waits until so many are told to wait for a permit.
+/// Waits until an inspection reports `many` waiters for a permit.
 async fn wait_until_told_of(manager: &LockManager, many: usize) {
     let told = || async {
         let inspection = manager.inspect(KEY).await;

@@ -1,4 +1,4 @@
-//! Votes that a permit lacks are won back: what is held stays held while nodes fail one after the other.
+//! Lost votes of a permit are won back: a held permit stays held while nodes fail one after the other.
 
 use super::entering::{entered_everywhere, wait_until_in_line};
 use super::waiting::wait_until_in_turnstile;
@@ -10,13 +10,13 @@ use redlock_tests::{Nodes, PATIENCE, Proxy, RedisServer, eventually_eq};
 use std::time::Duration;
 use tokio::time::{sleep, timeout};
 
-/// Nodes that have forgotten everything abstain for so long.
+/// Returns a manager for which emptied nodes abstain for one short `max_ttl`.
 async fn forgiving(nodes: &Nodes) -> LockManager {
     connected(builder(nodes.urls()).node_timeout(TTL / 4).default_ttl(TTL).tuning(|tuning| tuning.max_ttl(TTL)), nodes)
         .await
 }
 
-/// Whether the node knows the permit of `guard`.
+/// Returns `true` if the node knows the permit of `guard`.
 async fn is_there(node: &RedisServer, guard: &LockGuard) -> bool {
     node.inspect().command::<Option<String>>(&["ZSCORE", KEY, guard.token().as_str()]).await.is_some()
 }
@@ -34,8 +34,8 @@ async fn wait_until_everywhere(nodes: &Nodes, guards: &[&LockGuard]) {
     .await;
 }
 
-/// Fails when a permit that a server has lost is not asked for again: the second restart takes the majority then. And when it is
-/// given so that others do not see it: a third one would be inside.
+/// Fails in two cases. If a lost permit is not requested again, the second restart takes the majority.
+/// If a restored permit is invisible to others, a third call is admitted.
 #[tokio::test]
 async fn nodes_that_forget_one_after_the_other_cost_no_permit() {
     let nodes = Nodes::start(3).await;
@@ -45,7 +45,7 @@ async fn nodes_that_forget_one_after_the_other_cost_no_permit() {
     wait_until_everywhere(&nodes, &[&mine, &other]).await;
     for node in nodes.iter() {
         node.restart_empty().await;
-        // It abstains for one longest ttl, and has the permits again after it.
+        // The node abstains for one `max_ttl`, and has the permits again afterwards.
         sleep(2 * TTL).await;
         wait_until_everywhere(&nodes, &[&mine, &other]).await;
         let refused = theirs.try_acquire(permit(2).wait(Wait::None)).await;
@@ -59,7 +59,7 @@ async fn nodes_that_forget_one_after_the_other_cost_no_permit() {
     assert_nothing_left(&ours, &nodes).await;
 }
 
-/// Fails when who comes back to the turnstile overtakes whoever stands there, or is forgotten behind it.
+/// Fails if the returning holder overtakes the present holder of the turnstile, or is forgotten behind it.
 #[tokio::test]
 async fn a_vote_is_won_back_when_those_have_gone_who_came_before_to_wait() {
     let nodes = Nodes::start(3).await;
@@ -80,8 +80,8 @@ async fn a_vote_is_won_back_when_those_have_gone_who_came_before_to_wait() {
     mine.ensure_held().unwrap();
 }
 
-/// Fails when who comes back stands behind those who began to wait after it had its permit: where calls wait all the time, it would not
-/// come back at all.
+/// Fails if the returning holder queues behind calls that arrived after its permit. With constant waiting calls, it would never get its
+/// turn.
 #[tokio::test]
 async fn a_vote_is_won_back_before_those_who_wait_come_in() {
     let nodes = Nodes::start(3).await;
@@ -93,7 +93,7 @@ async fn a_vote_is_won_back_before_those_who_wait_come_in() {
     let waits = tokio::spawn(async move { second.acquire(permit(1).wait(Wait::Forever)).await.map(drop) });
     wait_until_in_line(&nodes, 1).await;
     nodes[0].restart_empty().await;
-    // It stands in the turnstile until then.
+    // This call holds the turnstile until it gives up.
     let refused = stands.await.unwrap();
     assert!(matches!(refused, Err(LockError::TimedOut { .. })), "{refused:?}");
     wait_until_everywhere(&nodes, &[&mine]).await;
@@ -102,13 +102,14 @@ async fn a_vote_is_won_back_before_those_who_wait_come_in() {
     waits.await.unwrap().unwrap();
 }
 
-/// A permit is deleted at most nodes, and one of those does not answer its process. Somebody else has been given it since.
+/// Deletes a permit at most nodes, one of which does not answer its process, and lets another call acquire it. The first call must lose
+/// it.
 async fn is_not_had_twice(size: usize) {
     let nodes = Nodes::start(size).await;
     let (proxies, theirs) = (nodes.proxied().await, brief(&nodes).await);
     let ours = connected(builder(proxies.iter().map(Proxy::url)).node_timeout(BRIEF).default_ttl(TTL), &nodes).await;
     let held = entered_everywhere(&ours, &nodes, permit(1)).await;
-    // The last node counts for it until its lease there is over.
+    // The last node counts until its lease there is over.
     proxies[size - 1].hold();
     for node in nodes[..majority(size) - 1].iter().chain([&nodes[size - 1]]) {
         node.inspect().command::<usize>(&["DEL", KEY]).await;
@@ -125,6 +126,6 @@ async fn is_not_had_twice(size: usize) {
 
 #[tokio::test]
 async fn a_permit_does_not_come_back_beside_the_one_that_was_given_after_it_was_deleted() {
-    // Whoever takes silence for a vote asks the nodes that have lost its permit for a new one, and has a majority again.
+    // A holder that takes silence for a vote would ask the nodes that lost its permit for a new one, and would have a majority again.
     tokio::join!(is_not_had_twice(3), is_not_had_twice(5));
 }

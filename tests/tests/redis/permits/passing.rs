@@ -1,4 +1,4 @@
-//! Permits that pass on from call to call of a process, without a command.
+//! Permits that are handed from call to call of a process, without a command.
 
 use super::entering::wait_until_in_line;
 use super::{KEY, TTL, brief, permit};
@@ -11,18 +11,18 @@ use std::sync::{Arc, Mutex};
 use tokio::sync::oneshot;
 use tokio::task::yield_now;
 
-/// So many calls of `manager`, one behind the other.
+/// Queues `many` calls of `manager`, one behind the other.
 async fn line_up(manager: &LockManager, permits: u32, many: usize) -> VecDeque<Waiting> {
     let mut calls = VecDeque::new();
     for _ in 0..many {
         calls.push_back(waiting(manager, permit(permits)));
-        // On the one thread of the test, the call is in line when it is our turn again.
+        // The test has one thread, so the call is queued when this task runs again.
         yield_now().await;
     }
     calls
 }
 
-/// How many scripts have run at all nodes.
+/// Returns the number of scripts that all nodes have run.
 async fn scripts(nodes: &Nodes) -> u64 {
     let mut sum = 0;
     for node in nodes.iter() {
@@ -31,13 +31,14 @@ async fn scripts(nodes: &Nodes) -> u64 {
     sum
 }
 
-/// Gives the permit of `held` back to the next of those in `line`.
+/// Releases the permit of `held` to the next call in `line`.
 async fn pass(held: LockGuard, line: &mut VecDeque<Waiting>) -> LockGuard {
     drop(held);
     obtained(line.pop_front().expect("somebody waits")).await
 }
 
-/// Passes permits on until that costs no command: then the first in line knows who has one, and would hear of others.
+/// Hands permits over until a hand-over costs no command. From then on, the first call in the queue knows the holders, and hears of
+/// others.
 async fn settled(nodes: &Nodes, mut held: LockGuard, line: &mut VecDeque<Waiting>) -> LockGuard {
     let mut before = scripts(nodes).await;
     loop {
@@ -66,7 +67,7 @@ async fn a_permit_passes_on_within_a_process_in_order_and_without_a_command() {
             held = pass(held, &mut line).await;
         }
         assert_eq!(*held.token(), token, "{size} nodes");
-        // Now and then, whoever is first in line asks who has permits.
+        // Now and then, the first call in the queue asks for the holders.
         let scripts = scripts(&nodes).await;
         assert!(scripts < 50, "{scripts} scripts for 100 permits at {size} nodes");
         assert!(line.iter().all(|call| !call.is_finished()), "{size} nodes: nobody overtakes");
@@ -89,7 +90,7 @@ async fn whoever_waits_elsewhere_enters_within_two_bodies_although_permits_are_p
         for _ in 0..5 {
             bodies.push(bodies_before(waiting(&theirs, permit(2)), &nodes, &mut held, &mut line).await);
         }
-        // Of the two permits. Until it is heard of who waits elsewhere, which may take long on a busy machine, more pass on.
+        // The count covers both permits. Before the manager hears of the other waiter, it hands over more, for example on a busy machine.
         assert!(*bodies.iter().min().unwrap() <= 4, "{bodies:?} at {size} nodes");
         line.iter().for_each(Waiting::abort);
         drop((held, line));
@@ -98,7 +99,7 @@ async fn whoever_waits_elsewhere_enters_within_two_bodies_although_permits_are_p
     }
 }
 
-/// How many bodies under one of the two permits that are `held` end before `waiter` has one.
+/// Returns the number of bodies under the two `held` permits that end before `waiter` gets a permit.
 async fn bodies_before(
     mut waiter: Waiting,
     nodes: &Nodes,
@@ -110,7 +111,7 @@ async fn bodies_before(
     loop {
         drop(held.pop_front());
         bodies += 1;
-        // The permit is that of either.
+        // The permit goes to either of them.
         let first = line.front_mut().expect("somebody waits");
         tokio::select! {
             entered = &mut waiter => {
@@ -133,7 +134,7 @@ async fn a_permit_that_is_passed_on_to_a_call_that_is_dropped_goes_to_the_next()
     let mut line = line_up(&manager, 1, 100).await;
     let held = settled(&nodes, held, &mut line).await;
     let token = *held.token();
-    // The permit is handed to it here, and it is dropped before it sees that.
+    // The permit is handed to this call, which is dropped before it notices.
     drop(held);
     let dropped = line.pop_front().unwrap();
     dropped.abort();
@@ -217,7 +218,7 @@ async fn a_permit_is_not_passed_on_to_who_allows_fewer() {
     let (one, two) = (manager.acquire(permit(3)).await.unwrap(), manager.acquire(permit(3)).await.unwrap());
     let three = manager.acquire(permit(3)).await.unwrap();
     let fewer = waiting(&manager, permit(2));
-    // It stands in the turnstile.
+    // The call holds the turnstile.
     eventually_eq(PATIENCE, "four", 4, async || nodes[0].inspect().command::<usize>(&["ZCARD", KEY]).await).await;
     drop(one);
     eventually_eq(PATIENCE, "three", 3, async || nodes[0].inspect().command::<usize>(&["ZCARD", KEY]).await).await;
@@ -276,7 +277,7 @@ async fn a_permit_that_was_passed_on_before_a_shutdown_is_given_back() {
         let held = manager.acquire(permit(1)).await.unwrap();
         let mut line = line_up(&manager, 1, 60).await;
         let held = settled(&nodes, held, &mut line).await;
-        // The next one is handed it here, and is polled when the manager is shut down.
+        // The permit is handed to the next call, which is polled only during the shutdown.
         drop(held);
         assert!(manager.shutdown().await);
         for call in line {
@@ -296,7 +297,7 @@ async fn who_does_not_wait_is_refused_by_what_is_so_and_not_by_what_was() {
         eventually_eq(PATIENCE, "three", 3, async || nodes[0].inspect().command::<usize>(&["ZCARD", KEY]).await).await;
         let tries = waiting(&manager, permit(2).wait(Wait::None));
         yield_now().await;
-        // The first one goes to who waits; the second one to nobody, before whoever is next in the turnstile asks.
+        // The first permit goes to the waiter. The second one stays free until the next call in the turnstile asks.
         drop(one);
         drop(two);
         let passed = obtained(line.pop_front().unwrap()).await;
@@ -330,8 +331,8 @@ async fn no_more_have_permits_than_each_of_them_allows_on_many_threads() {
     const MOST_PERMITS: u32 = 4;
     let nodes = Nodes::start(1).await;
     let manager = manager(&nodes).await;
-    // The numbers of the calls that are inside. Another call may enter between the end of an acquisition and its entry here, so that only
-    // the largest number limits them all.
+    // Limits of the calls that are inside. A call may be admitted between the end of another acquisition and its entry here. So only the
+    // largest limit applies to all of them.
     let inside = Arc::new(Mutex::new(Vec::new()));
     let workers = (1..=2 * MOST_PERMITS).map(|worker| {
         let (manager, inside) = (manager.clone(), Arc::clone(&inside));

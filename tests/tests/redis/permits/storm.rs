@@ -1,5 +1,5 @@
-//! Many tasks of several managers that come, give up and are dropped, over connections that break. What counts is that never more
-//! are inside than there are permits, that whoever has patience enters, and that nothing is left.
+//! Many tasks of several managers that arrive, give up and are dropped, over connections that break. The number of holders never exceeds
+//! the number of permits. Every patient call is admitted, and all nodes are empty at the end.
 
 use super::permit;
 use crate::support::{BRIEF, assert_nothing_left, builder, connected, manager};
@@ -46,16 +46,16 @@ async fn one_of_many(manager: LockManager, number: usize, rounds: usize, witness
         match (number * 7 + round * 3) % 4 {
             0 | 1 => enter(&manager, permit(PERMITS), &witness).await,
             2 => enter(&manager, permit(PERMITS).wait(brief), &witness).await,
-            // Dropped while it waits, or as it has just entered; never inside.
+            // Dropped while it waits, or at its admission, but never inside.
             _ => drop(timeout(brief, manager.acquire(permit(PERMITS))).await),
         }
     }
 }
 
-/// For how long a permit is had without a renewal, and a node abstains that has restarted.
+/// Lease of a permit without a renewal, and time for which a restarted node abstains.
 const BRIEF_TTL: Duration = Duration::from_secs(5);
 
-/// Breaks all connections to one node after the other, for ever.
+/// Breaks all connections to one node after the other, without end.
 async fn cut_connections(nodes: &Nodes) {
     let mut pause = interval(Duration::from_millis(60));
     for node in nodes.iter().cycle() {
@@ -64,7 +64,7 @@ async fn cut_connections(nodes: &Nodes) {
     }
 }
 
-/// Freezes, kills and restarts one node without its data, for ever.
+/// Freezes, kills and restarts one node without its data, without end.
 async fn strike(node: &RedisServer) {
     let mut pause = interval(Duration::from_millis(60));
     loop {
@@ -104,7 +104,7 @@ async fn storm(nodes: &Nodes, managers: &[LockManager], rounds: usize, trouble: 
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn never_more_are_inside_than_there_are_permits() {
-    // The naive count lets three in, and so do locks that a majority counts for itself.
+    // A naive count admits three, and so do locks that each count a majority by themselves.
     for size in [1, 3] {
         let nodes = Nodes::start(size).await;
         storm(&nodes, &managers(&nodes, MANAGERS).await, ROUNDS, pending::<()>()).await;
@@ -121,8 +121,8 @@ async fn never_more_are_inside_although_connections_break() {
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn never_more_are_inside_although_a_node_is_frozen_killed_and_forgets() {
-    // A count that leaves out whom a node on its way back does not know lets a third one in, and a release that is not sent to a node
-    // again which was silent keeps a permit for ever.
+    // A count that skips holders unknown to a returning node admits a third one. A release that is not repeated at a
+    // silent node would occupy a permit for ever.
     let nodes = Nodes::start(5).await;
     let mut managers = Vec::new();
     for _ in 0..MANAGERS {
@@ -130,14 +130,14 @@ async fn never_more_are_inside_although_a_node_is_frozen_killed_and_forgets() {
             builder(nodes.urls()).node_timeout(BRIEF).default_ttl(BRIEF_TTL).tuning(|tuning| tuning.max_ttl(BRIEF_TTL));
         managers.push(connected(brief, &nodes).await);
     }
-    // So that the node is struck again when it votes again.
+    // Long enough that the node fails again after it has voted again.
     storm(&nodes, &managers, 20 * ROUNDS, strike(&nodes[0])).await;
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn five_hundred_tasks_share_two_permits() {
-    // The naive count lets a third one in (redlock4j limits nobody, kazoo #213); a wake-up that is lost in a long line leaves the
-    // rest of it outside.
+    // A naive count admits a third one (redlock4j does not limit at all, kazoo #213).
+    // A lost wake-up in a long queue would leave the rest of the queue outside.
     const CALLS: usize = 500;
     let nodes = Nodes::start(3).await;
     let managers = managers(&nodes, MANAGERS).await;

@@ -1,4 +1,4 @@
-//! Whom a call for a permit waits for, how often it asks meanwhile, and when it gives up.
+//! Waiting calls for permits: their blockers, the number of their commands, and their time limits.
 
 use super::{KEY, brief, permit};
 use crate::waiters::{assert_all_gone, managers, most_scripts, obtained, patient, reset_counts, waiting};
@@ -8,10 +8,10 @@ use redlock_tests::{Nodes, PATIENCE, RedisServer, eventually, eventually_eq};
 use std::time::Duration;
 use tokio::time::timeout;
 
-/// Nobody who asks now and then comes near it in a second or two; whoever asks all the time is far beyond.
+/// Limit on commands in a second or two. Occasional polling stays far below it, and constant polling far above.
 const MANY: u64 = 100;
 
-/// Waits until as many have a permit at the first node, or stand in the turnstile with one that counts for nothing yet.
+/// Waits until `many` entries are at the first node: permits, and the provisional permit of the call in the turnstile.
 async fn wait_until_there(nodes: &Nodes, many: usize) {
     let there = || async { nodes[0].inspect().command::<usize>(&["ZCARD", KEY]).await };
     eventually_eq(PATIENCE, "as many are there", many, there).await;
@@ -22,7 +22,7 @@ pub(super) async fn wait_until_in_turnstile(nodes: &Nodes) {
     eventually_eq(PATIENCE, "one is in the turnstile", 1, there).await;
 }
 
-/// What becomes of a call in the body of `outer`.
+/// Returns the outcome of a call in the body of `outer`.
 async fn nested(manager: &LockManager, outer: &LockGuard, request: LockRequest) -> Result<LockGuard, LockError> {
     let asks = hold(outer, manager.acquire(request.wait(Wait::Forever)));
     timeout(PATIENCE, asks).await.expect("it waits for itself").unwrap()
@@ -79,10 +79,10 @@ async fn read_twice(ours: &LockManager, permits: u32) -> Result<(), LockError> {
 
 #[tokio::test]
 async fn callers_that_share_one_vote_count_once() {
-    // Of one node, no answer is on its way for which the second one would take a vote of its own.
+    // A single node has no late answers, for which the second call would need a separate vote.
     let nodes = Nodes::start(1).await;
     let [ours, theirs] = managers(&nodes, 2).await.try_into().unwrap();
-    // Whoever has waited hears of others, and joins.
+    // A call that has waited hears of other calls, and joins them.
     let alone = theirs.acquire(patient(KEY)).await.unwrap();
     let first = waiting(&ours, patient(KEY));
     crate::support::wait_until_queued(&nodes, KEY, 1).await;
@@ -113,7 +113,7 @@ async fn who_gives_way_does_not_wake_itself() {
         node.inspect().command::<()>(&["SET", KEY, "another", "NX", "PX", "2000"]).await;
     }
     reset_counts(&nodes).await;
-    // It enters at the third node, and gives that back.
+    // The call enters at the third node, and releases that vote.
     let held = obtained(waiting(&ours, permit(2))).await;
     let scripts = most_scripts(&nodes).await;
     assert!(scripts < MANY, "{scripts} scripts");
@@ -127,7 +127,7 @@ async fn who_wants_a_permit_is_given_a_lock_that_lingers() {
         let nodes = Nodes::start(size).await;
         let [ours, theirs] = managers(&nodes, 2).await.try_into().unwrap();
         for of in [&ours, &theirs] {
-            // Nobody gives it back by itself for as long as the test has patience.
+            // The lock lingers for longer than the test, unless it is requested.
             let alone = patient(KEY).linger(2 * PATIENCE).ttl(2 * PATIENCE);
             // A lock may linger once the process can hear others.
             eventually_eq(PATIENCE, "it lingers", 1, async || {
@@ -171,7 +171,7 @@ async fn a_permit_that_nobody_has_is_asked_after_also_by_calls_that_do_not_wait(
     let score: String = inspector.command(&["ZSCORE", KEY, &token]).await;
     held.release().await.unwrap();
     nodes.assert_empty(PATIENCE).await;
-    // As if a cut connection had brought it late.
+    // Simulates an entry that a cut connection delivers late.
     inspector.command::<()>(&["ZADD", KEY, &format!("{}", score.parse::<f64>().unwrap() + 60_000.0), &token]).await;
     inspector.command::<()>(&["PEXPIRE", KEY, "60000"]).await;
     eventually(PATIENCE, "its manager gives it back", async || {

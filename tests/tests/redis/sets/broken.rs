@@ -1,5 +1,5 @@
-//! One of several keys is taken from its holder, by an operator or by hand: when it has noticed, it gives back the others as well
-//! (defect 24 of peers: a release that stops at the first error and leaves the rest).
+//! A holder of several keys loses one of them by a break or a deletion. When it notices, it releases the others as well
+//! (defect 24 of peers: a release stops at the first error and leaves the rest).
 
 use super::{all, place};
 use crate::support::{SIZES, known_everywhere};
@@ -9,12 +9,12 @@ use redlock_runtime::{LockError, LockGuard, LockManager, LockPart, LockRequest};
 use redlock_tests::{Nodes, PATIENCE, eventually};
 use std::time::Duration;
 
-/// Whoever has waited for the end of a lease has waited for so long.
+/// Lease of the locks. A call that waits for its end waits for this long.
 const TTL: Duration = Duration::from_secs(30);
-/// Long before that.
+/// Much shorter than a lease.
 const SOON: Duration = Duration::from_secs(10);
 
-/// What is held, the one name of it that is taken away, and what asks for the others alone.
+/// Held lock, the name that is taken away, and a request for the other names only.
 struct Case {
     held: fn() -> LockRequest,
     taken: &'static str,
@@ -30,7 +30,8 @@ const CASES: [Case; 6] = [
     Case { held: || place("/A/C/D"), taken: "/{A}", others: || "/{A}/C/D".into() },
 ];
 
-/// The error of a holder that finds out by itself. What it wins back before is taken from it again.
+/// Waits until the holder finds out by itself, and returns its error. Takes the name away again in each round, because the holder may win
+/// it back.
 async fn found_out(held: &LockGuard, strike: impl AsyncFn()) -> LockError {
     eventually(PATIENCE, "the holder finds out", async || {
         strike().await;
@@ -40,7 +41,7 @@ async fn found_out(held: &LockGuard, strike: impl AsyncFn()) -> LockError {
     .await
 }
 
-/// Everything is had by others long before the lease would end, and nothing is left.
+/// Checks that others get all names long before the end of the lease, and that all nodes are empty.
 async fn assert_others_enter(nodes: &Nodes, [ours, theirs]: [LockManager; 2], case: &Case) {
     for request in [(case.others)(), (case.held)()] {
         let shown = format!("{request:?} when {} is gone, {} nodes", case.taken, nodes.len());
@@ -53,12 +54,12 @@ async fn assert_others_enter(nodes: &Nodes, [ours, theirs]: [LockManager; 2], ca
 
 #[tokio::test]
 async fn who_is_told_that_one_key_is_broken_gives_back_the_others() {
-    // A holder that forgets its token with the loss, or releases the broken name alone, keeps the others until its lease ends.
+    // A holder that forgets its token at the loss, or releases only the broken name, would keep the others until its lease ends.
     for size in SIZES {
         let nodes = Nodes::start(size).await;
         for case in &CASES {
             let [ours, theirs] = managers(&nodes, 2).await.try_into().unwrap();
-            // Its channels are open then.
+            // After this, its channels are open.
             ours.check().await;
             let held = known_everywhere(&ours, &nodes, (case.held)().ttl(TTL)).await;
             let token = *held.token();
@@ -75,7 +76,7 @@ async fn who_is_told_that_one_key_is_broken_gives_back_the_others() {
     }
 }
 
-/// A holder that is not told gives the others back when it has found out that `strike` has taken the one name away.
+/// Runs `strike`, which takes one name away without a notification. Checks that the holder notices it and releases the others.
 async fn assert_found_out_gives_back(strike: impl AsyncFn(&LockManager, &Nodes, &str, &LockGuard)) {
     for size in SIZES {
         let nodes = Nodes::start(size).await;
@@ -92,7 +93,7 @@ async fn assert_found_out_gives_back(strike: impl AsyncFn(&LockManager, &Nodes, 
 
 #[tokio::test]
 async fn who_finds_out_that_one_key_was_broken_by_force_gives_back_the_others() {
-    // As above. It is not told, and listens to nobody who would ask for the others: only its own release can free them.
+    // The holder is not notified, and does not listen for requests. So only its own release can free the other names.
     assert_found_out_gives_back(async |theirs, _, taken, held| {
         theirs.break_lock(taken, BreakOptions::new(*held.token()).by_force()).await;
     })
@@ -101,7 +102,7 @@ async fn who_finds_out_that_one_key_was_broken_by_force_gives_back_the_others() 
 
 #[tokio::test]
 async fn who_finds_out_that_one_key_was_deleted_gives_back_the_others() {
-    // A node that answers "not yours" for the whole request when one name is gone has not released the others.
+    // A node that answers "not yours" to the whole request because one name is gone has not released the others.
     assert_found_out_gives_back(async |_, nodes, taken, _| {
         for node in nodes.iter() {
             node.inspect().command::<usize>(&["DEL", taken]).await;
@@ -112,7 +113,7 @@ async fn who_finds_out_that_one_key_was_deleted_gives_back_the_others() {
 
 #[tokio::test]
 async fn who_gives_back_what_was_broken_is_told_that_it_was_lost() {
-    // A release that counts the nodes which had something left is fine with two bodies that ran at once.
+    // A release that only counts nodes with remaining keys would accept that two bodies have run at once.
     for size in SIZES {
         let nodes = Nodes::start(size).await;
         for (case, is_known) in CASES.iter().flat_map(|case| [(case, false), (case, true)]) {

@@ -1,5 +1,5 @@
-//! All keys are had or none, and nobody else has one of them: no call for one key, none for several, and no other program (defect 24 of
-//! peers).
+//! All keys are acquired or none, and all other calls are excluded from each of them: calls for one key, calls for several, and other
+//! programs (defect 24 of peers).
 
 use super::tree::wait_until_queued_in;
 use super::{TTL, all, brief, place};
@@ -58,7 +58,7 @@ async fn another_program_excludes_and_is_excluded() {
         assert!(manager.try_acquire(LockRequest::all(["a", "b"])).await.unwrap_err().is_contended());
         let call = waiting(&manager, all(["a", "b"]));
         wait_until_queued(&nodes, "a", 1).await;
-        // Whoever waits for another name keeps a free one from programs that know no queue.
+        // A waiter for several keys reserves the free ones against programs that know no queue.
         eventually_eq(PATIENCE, "it is reserved", 0, async || {
             let taken = set("a").await;
             for node in nodes.iter() {
@@ -109,7 +109,7 @@ async fn another_program_excludes_and_is_excluded_from_a_place_and_what_is_above
     }
 }
 
-/// Deletes what another program has.
+/// Script that deletes the key of another program.
 const DELETE: &str =
     "if redis.call('TYPE', KEYS[1]).ok == 'string' then return redis.call('DEL', KEYS[1]) end return 0";
 
@@ -159,7 +159,7 @@ async fn who_has_lost_one_of_the_keys_has_lost_all() {
     let nodes = Nodes::start(3).await;
     let manager = brief(&nodes).await;
     let held = manager.acquire(all(["a", "b"])).await.unwrap();
-    // Again and again: what is taken away at one node, and at another one after a while, is won back.
+    // Repeats it: a key that is deleted at some nodes at different times would be won back.
     let robbed = async {
         loop {
             for node in nodes.iter().take(majority(3)) {

@@ -1,4 +1,4 @@
-//! Several keys, and nodes that are frozen, killed or forget.
+//! Several keys, with nodes that are frozen, killed or restarted empty.
 
 use super::{TTL, all, brief, place};
 use crate::support::{BRIEF, assert_nothing_left, builder, connected, known_everywhere, majority};
@@ -78,7 +78,7 @@ async fn servers_that_lose_their_scripts_get_them_again() {
     assert_all_gone(&manager, &nodes).await;
 }
 
-/// What is held, and what others may not have meanwhile, the last one for as long as it takes.
+/// Held request, and requests that it excludes. The last of these is also tried by a waiting call.
 type Kind = (fn() -> LockRequest, fn() -> Vec<LockRequest>);
 
 const KINDS: [Kind; 3] = [
@@ -87,11 +87,12 @@ const KINDS: [Kind; 3] = [
     (|| place("/A/C"), || vec![LockRequest::path("/A/C/D"), LockRequest::path("/A"), place("/A/C")]),
 ];
 
-/// One node of several is struck while several keys and a place are held, which changes nothing for who has them, and for others.
+/// Holds several keys and a path while `strike` hits one of several nodes. Checks that the holders and the excluded calls see no
+/// difference.
 async fn are_held_although(strike: impl AsyncFn(&RedisServer)) {
     for size in [3, 5] {
         let nodes = Nodes::start(size).await;
-        // Short, because a node abstains for as long as the longest.
+        // Short, because an abstaining node waits for the longest ttl.
         let brief = || builder(nodes.urls()).node_timeout(BRIEF).default_ttl(TTL).tuning(|tuning| tuning.max_ttl(TTL));
         let (ours, theirs) = (connected(brief(), &nodes).await, connected(brief(), &nodes).await);
         let mut held = Vec::new();
@@ -124,18 +125,18 @@ async fn are_held_although(strike: impl AsyncFn(&RedisServer)) {
 
 #[tokio::test]
 async fn several_keys_are_held_although_a_node_is_killed() {
-    // Whoever needs every node for a renewal of several keys, or gives up where one is gone, loses them.
+    // A manager that needs every node for the renewal of several keys, or that gives up because one is gone, would lose them.
     are_held_although(async |node| node.kill()).await;
 }
 
 #[tokio::test]
 async fn several_keys_are_held_although_a_node_forgets_them() {
-    // Whoever takes "not yours" of one node for the loss loses them.
+    // A manager that takes "not yours" of one node for the loss would lose them.
     are_held_although(async |node| node.inspect().flush_all().await).await;
 }
 
 #[tokio::test]
 async fn several_keys_are_held_although_a_node_restarts_empty() {
-    // As above; and whoever takes a node that abstains for one that says no counts too few.
+    // A manager that takes an abstention for a refusal would count too few votes.
     are_held_although(async |node| node.restart_empty().await).await;
 }

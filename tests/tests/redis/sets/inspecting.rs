@@ -1,4 +1,4 @@
-//! What is told of places in a tree to whoever looks.
+//! Paths in the results of an inspection.
 
 use super::place;
 use super::tree::wait_until_queued_in;
@@ -8,7 +8,7 @@ use redlock_runtime::admin::Holder;
 use redlock_runtime::{LockManager, Mode};
 use redlock_tests::Nodes;
 
-/// In which way those have the key who have it together, and those wait who do: whether below, and how.
+/// Returns the holders and the waiters of a shared key, each with its mode and whether it is on a descendant path, and the text.
 async fn seen(manager: &LockManager, key: &str) -> (Vec<(bool, Mode)>, Vec<(bool, Mode)>, String) {
     let inspection = manager.inspect(key).await;
     let how = |owner: &redlock_runtime::admin::Owner| (owner.is_descendant, owner.mode);

@@ -1,4 +1,4 @@
-//! Who waits for several keys keeps nobody out for longer than it waits, in whatever way it leaves.
+//! A waiter for several keys does not block others after it has left, in any way.
 
 use super::{TTL, all, brief};
 use crate::support::{BRIEF, SIZES, acquired_everywhere, builder, wait_until_queued};
@@ -12,10 +12,10 @@ use std::time::Duration;
 use tokio::process::{Child, Command};
 use tokio::time::sleep;
 
-/// What a second process is told: the addresses of the nodes.
+/// Variable with the addresses of the nodes, for the second process.
 const TOLD: &str = "REDLOCK_TESTS_SETS";
 
-/// `b` is held, and somebody is to wait for `a` and `b`.
+/// Scene in which `b` is held, and another call will wait for `a` and `b`.
 struct Scene {
     nodes: Nodes,
     holder: LockManager,
@@ -31,7 +31,7 @@ impl Scene {
         Self { nodes, holder, behind, held }
     }
 
-    /// A call for `a` behind the one that waits for both.
+    /// Starts a call for `a` behind the waiter for both keys.
     async fn behind(&self) -> Waiting {
         wait_until_queued(&self.nodes, "a", 1).await;
         let call = waiting(&self.behind, patient("a"));
@@ -39,7 +39,7 @@ impl Scene {
         call
     }
 
-    /// Who waited behind is in, while `b` is held still.
+    /// Checks that the call behind is admitted while `b` is still held.
     async fn end(self, behind: Waiting) {
         let guard = obtained(behind).await;
         assert!(self.held.is_held());
@@ -68,14 +68,14 @@ async fn who_gives_up_or_is_dropped_frees_those_behind() {
     }
 }
 
-/// The test that is called `test`, in a process of its own, where it gets no further than [`second_process`].
+/// Starts the test called `test` in a separate process, where it only runs [`second_process`].
 fn process(test: &str, nodes: &Nodes) -> Child {
     let mut process = Command::new(env::current_exe().unwrap());
     process.args(["--exact", test]).env(TOLD, nodes.urls().join(","));
     process.stdout(Stdio::null()).kill_on_drop(true).spawn().unwrap()
 }
 
-/// Asks for both keys and keeps them until it is killed, if this is the second process of a test.
+/// Acquires both keys and keeps them until the process is killed, if this is the second process of a test.
 async fn second_process() {
     let Ok(urls) = env::var(TOLD) else { return };
     let manager = builder(urls.split(',')).node_timeout(BRIEF).default_ttl(TTL).build().unwrap();
@@ -103,7 +103,7 @@ async fn a_waiter_that_is_killed_or_stopped_keeps_nobody_out_for_long() {
         let guard = obtained(behind).await;
         assert!(scene.held.is_held());
         drop((guard, scene.held, child));
-        // What the process has left behind ends by itself.
+        // The traces of the process expire by themselves.
         let [holder, behind] = [scene.holder, scene.behind];
         for key in ["a", "b"] {
             holder.acquire(patient(key)).await.unwrap().release().await.unwrap();

@@ -1,4 +1,4 @@
-//! Calls for some keys in the body of a call for others.
+//! Nested calls for some keys in the body of a call for others.
 
 use super::tree::wait_until_queued_in;
 use super::{all, place};
@@ -94,7 +94,7 @@ async fn a_call_beside_what_its_caller_has_is_refused_behind_a_writer_of_both() 
     }
 }
 
-/// Waits until somebody stands in a queue at each node.
+/// Waits until each node has a queue.
 async fn wait_until_queued_in_any(nodes: &Nodes) {
     let has_queue = |keys: &BTreeMap<String, String>| keys.keys().any(|key| key.contains("}:q"));
     let queued = async || nodes.contents().await.values().filter(|keys| has_queue(keys)).count();

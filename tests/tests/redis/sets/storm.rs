@@ -1,6 +1,6 @@
-//! Transfers between accounts in any order, by calls that come, give up and are dropped. What counts is that no two are there
-//! with the same account, that whoever has patience gets both, and that nothing is left (defect 24 of peers; Redisson's `MultiLock`, #467,
-//! #1160 and #4050).
+//! Transfers between accounts in any order, by calls that arrive, give up and are dropped. Two bodies never use the same account at once.
+//! Every patient call gets both accounts, and all nodes are empty at the end (defect 24 of peers; Redisson's `MultiLock`, #467, #1160 and
+//! #4050).
 
 use super::all;
 use crate::support::{BRIEF, SIZES, assert_nothing_left, builder, connected};
@@ -120,12 +120,12 @@ async fn transfers_go_on_although_a_node_is_frozen() {
     }
 }
 
-/// How many take the same two accounts, each half of them in one order.
+/// Number of rivals for the same two accounts. Each half of them uses one order of the keys.
 const RIVALS: usize = 8;
-/// How many bodies there are for each of them.
+/// Average number of bodies of each rival.
 const TURNS: usize = 120;
 
-/// How many turns one of the rivals has had when all together have had enough.
+/// Returns the number of turns that this rival had until all rivals together reached their total.
 async fn turns(manager: LockManager, bank: Arc<Bank>, accounts: [usize; 2]) -> usize {
     let mut own = 0;
     while bank.transfers.load(Ordering::SeqCst) < RIVALS * TURNS {
@@ -139,8 +139,8 @@ async fn turns(manager: LockManager, bank: Arc<Bank>, accounts: [usize; 2]) -> u
 
 #[tokio::test]
 async fn rivals_in_opposite_orders_have_equal_shares_although_a_node_is_frozen() {
-    // Rivals that take their keys one after the other wait in a circle for ever, and one that is passed over again and again, because
-    // it stands in no queue or because a node is silent, comes to few turns.
+    // Rivals that take their keys one after the other would deadlock. A rival that is often skipped would have few turns, for example
+    // because it is in no queue, or because a node is silent.
     for (size, frozen) in [(1, 0), (3, 1), (5, 1)] {
         let nodes = Nodes::start(size).await;
         let mut rivals = Vec::new();

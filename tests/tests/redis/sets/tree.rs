@@ -1,4 +1,4 @@
-//! Places in a tree: what excludes what (defect 25 of peers), and that a folder which is given back lets all those in who wait below it.
+//! Paths of a tree: which paths exclude each other (defect 25 of peers), and that the release of a folder admits all waiters below it.
 
 use super::place;
 use crate::support::{SIZES, wait_until_queued};
@@ -19,7 +19,7 @@ async fn paths_exclude_what_is_above_and_below_them_and_nothing_else() {
     let nodes = Nodes::start(1).await;
     let [ours, theirs] = managers(&nodes, 2).await.try_into().unwrap();
     let mut state = 7_u64;
-    // Numbers below `end`, the same in every run.
+    // Pseudo-random numbers below `end`, the same in every run.
     let mut draw = |end: u64| {
         state = state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
         usize::try_from((state >> 33) % end).unwrap()
@@ -69,7 +69,7 @@ async fn a_folder_waits_for_what_is_below_it_and_is_not_overtaken() {
     }
 }
 
-/// Waits until so many calls stand in the queue of the tree `/A`, at every node.
+/// Waits until `waiting` calls are in the queue of the tree `/A`, at every node.
 pub(super) async fn wait_until_queued_in(nodes: &Nodes, waiting: usize) {
     for node in nodes.iter() {
         redlock_tests::eventually_eq(PATIENCE, "they wait", waiting, async || {
@@ -82,7 +82,7 @@ pub(super) async fn wait_until_queued_in(nodes: &Nodes, waiting: usize) {
 
 #[tokio::test]
 async fn a_folder_that_is_given_back_lets_all_in_who_wait_below_it() {
-    // More than one command tells.
+    // More waiters than one command wakes.
     const BELOW: usize = 150;
     for size in [1, 3] {
         let nodes = Nodes::start(size).await;

@@ -1,4 +1,4 @@
-//! A writer that goes on as a reader: no writer gets in between, and there is no way back.
+//! A writer that downgrades to a reader: no writer is admitted in between, and an upgrade is impossible.
 
 use super::{KEY, TTL, brief, cause, reader, writer};
 use crate::support::{SIZES, acquired_everywhere, assert_nothing_left, barrier, builder, connected, holders, majority};
@@ -62,7 +62,7 @@ async fn a_writer_that_waits_first_keeps_its_place() {
 
 #[tokio::test]
 async fn readers_enter_at_once_and_not_at_the_next_renewal() {
-    // The lease is renewed after a third of it, which is longer than the harness has patience.
+    // The lease is renewed after a third of it, which is longer than the harness waits.
     for size in SIZES {
         let nodes = Nodes::start(size).await;
         let [ours, theirs] = managers(&nodes, 2).await.try_into().unwrap();
@@ -155,7 +155,7 @@ async fn a_guard_that_has_nothing_left_is_not_changed() {
     let [ours, theirs] = managers(&nodes, 2).await.try_into().unwrap();
     let released = ours.acquire(writer()).await.unwrap();
     released.release().await.unwrap();
-    // The lock is another call's, of the same process.
+    // The lock belongs to another call of the same process.
     let held = ours.acquire(writer()).await.unwrap();
     released.downgrade();
     held.extend().await.unwrap();

@@ -1,4 +1,4 @@
-//! Readers, and nodes that are frozen, killed or forget.
+//! Readers, with nodes that are frozen, killed or restarted empty.
 
 use super::{KEY, TTL, brief, cause, reader, writer};
 use crate::support::{
@@ -11,7 +11,7 @@ use redlock_tests::{Nodes, PATIENCE, RedisServer, eventually, eventually_eq};
 use std::future::pending;
 use tokio::time::{sleep, timeout};
 
-/// The outcome of a reader's body that never ends by itself.
+/// Returns the error of a reader's body that never ends by itself.
 async fn stopped(manager: &LockManager, begin: impl AsyncFnOnce()) -> LockError {
     let body = async |_: &LockGuard| -> Result<(), LockError> {
         begin().await;
@@ -62,19 +62,19 @@ async fn readers_are_stopped_when_all_nodes_are_killed() {
     assert!(matches!(cause(error), LossCause::NotRenewed { .. }));
 }
 
-/// What somebody else does to the key that readers share.
+/// Interference of another client with the key that readers share.
 #[derive(Clone, Copy, Debug)]
 enum Foreign {
     Deletes,
     Overwrites,
     Replaces,
-    /// With a sorted set, in which no reader has a share.
+    /// Replaces the key by a sorted set without any reader's share.
     Imitates,
 }
 
 impl Foreign {
     async fn strike(self, node: &RedisServer) {
-        // In one step: a reader that has lost its share here wins it back from a node that is free.
+        // Atomic, because a reader that has lost its share here would win it back from a free node.
         let replace = match self {
             Self::Deletes => "return redis.call('DEL', KEYS[1])",
             Self::Overwrites => "return redis.call('SET', KEYS[1], 'another', 'PX', 60000)",
@@ -109,7 +109,7 @@ async fn readers_are_stopped_by_the_next_renewal_when_their_key_is_gone_from_a_m
 async fn shares_come_back_to_a_node_that_was_wiped_or_has_restarted_empty() {
     for is_restarted in [false, true] {
         let nodes = Nodes::start(3).await;
-        // Short, because a node abstains for as long as the longest.
+        // Short, because an abstaining node waits for the longest ttl.
         let ttl = TTL * 3 / 2;
         let brief = || builder(nodes.urls()).node_timeout(BRIEF).default_ttl(ttl).tuning(|tuning| tuning.max_ttl(ttl));
         let (ours, theirs) = (connected(brief(), &nodes).await, connected(brief(), &nodes).await);
@@ -122,7 +122,7 @@ async fn shares_come_back_to_a_node_that_was_wiped_or_has_restarted_empty() {
         for node in nodes.iter() {
             if is_restarted {
                 node.restart_empty().await;
-                // It abstains for one longest ttl.
+                // The node abstains for one `max_ttl`.
                 sleep(2 * ttl).await;
             } else {
                 node.inspect().flush_all().await;
@@ -174,7 +174,7 @@ async fn readers_and_writers_that_wait_survive_connections_that_break() {
             }
             held.release().await.unwrap();
             let guard = obtained(call).await;
-            // And while it is held.
+            // Repeats it while the lock is held.
             for proxy in &proxies {
                 proxy.cut().await;
             }

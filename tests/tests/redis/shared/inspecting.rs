@@ -1,4 +1,4 @@
-//! What is told of shared locks to whoever looks.
+//! Shared locks in the results of an inspection.
 
 use super::{KEY, reader, writer};
 use crate::support::{acquired_everywhere, assert_nothing_left, majority, wait_until_queued};
@@ -21,7 +21,7 @@ async fn who_shares_a_lock_is_told_and_who_waits_for_what() {
 
         let inspection = ours.inspect(KEY).await;
         let readers: Vec<_> = inspection.readers().iter().map(|owner| owner.token).collect();
-        // Of tokens of one millisecond, any may come first.
+        // Tokens of one millisecond have no fixed order.
         let mut expected = [*one.token(), *other.token()];
         expected.sort_unstable();
         assert_eq!(readers, expected, "{inspection}");
@@ -40,7 +40,7 @@ async fn who_shares_a_lock_is_told_and_who_waits_for_what() {
             (2, 1)
         );
         assert!(inspection.readers().iter().all(|owner| owner.is_connected == Some(true)), "{text}");
-        // The queue is a sorted set of tokens as well.
+        // The queue, which is also a sorted set of tokens, must not be listed.
         let list = ours.list(ListOptions::new("*").limit(10).timeout(PATIENCE)).await;
         assert!(list.is_complete && list.keys == [KEY.into()], "{list:?}");
         let list = ours.list(ListOptions::new("*").limit(0).timeout(PATIENCE)).await;
@@ -62,7 +62,7 @@ async fn a_reader_whose_lock_is_broken_is_told_and_the_others_are_not() {
     for size in [1, 3] {
         let nodes = Nodes::start(size).await;
         let [ours, theirs] = managers(&nodes, 2).await.try_into().unwrap();
-        // Its channels are open then.
+        // After this, its channels are open.
         ours.check().await;
         let one = acquired_everywhere(&ours, &nodes, LockRequest::shared(KEY)).await;
         let other = acquired_everywhere(&ours, &nodes, LockRequest::shared(KEY)).await;

@@ -1,5 +1,4 @@
-//! Readers of one process that have the lock by one token: without a command from one to the next, and no longer than a writer
-//! lets them.
+//! Readers of one process that share one token: they join without a command, until a writer limits them.
 
 use super::{KEY, TTL, brief, cause, reader, writer};
 use crate::support::{SHORT_WAIT, SIZES, barrier, holders, majority, manager, wait_until_queued};
@@ -14,7 +13,7 @@ use tokio::sync::watch;
 use tokio::task::{JoinHandle, JoinSet, yield_now};
 use tokio::time::{sleep, timeout};
 
-/// Bodies that run until they are told to end.
+/// Bodies that run until [`end`](Self::end).
 #[derive(Clone)]
 struct Bodies {
     entered: Arc<Mutex<Vec<OwnerToken>>>,
@@ -28,7 +27,7 @@ impl Bodies {
         Self { entered: Arc::default(), ends: watch::Sender::new(false) }
     }
 
-    /// A reader of `manager`.
+    /// Starts a reader of `manager`.
     fn begin(&self, manager: &LockManager, request: LockRequest) -> Body {
         let (manager, bodies, mut ends) = (manager.clone(), self.clone(), self.ends.subscribe());
         tokio::spawn(async move {
@@ -45,12 +44,12 @@ impl Bodies {
         self.entered.lock().unwrap().clone()
     }
 
-    /// Waits until so many have begun.
+    /// Waits until `many` bodies have begun.
     async fn wait_for(&self, many: usize) {
         eventually_eq(PATIENCE, "they run", many, async || self.tokens().len()).await;
     }
 
-    /// So many readers of `manager`, one after the other.
+    /// Starts `many` readers of `manager`, one after the other.
     async fn run(&self, manager: &LockManager, many: usize) -> Vec<Body> {
         let mut bodies = Vec::new();
         for _ in 0..many {
@@ -72,7 +71,7 @@ async fn ended(bodies: impl IntoIterator<Item = Body>) {
     }
 }
 
-/// Who has a share at the first node.
+/// Returns the number of shares at the first node.
 async fn shares(nodes: &Nodes) -> usize {
     nodes[0].inspect().command(&["ZCARD", KEY]).await
 }
@@ -91,7 +90,7 @@ async fn readers_of_one_process_join_without_a_command_and_the_last_gives_back()
         let tokens = bodies.tokens();
         assert!(tokens.iter().all(|token| *token == tokens[0]));
         assert_eq!(manager.held_locks().len(), 64, "each of them is told");
-        // All but the first are gone, in the middle of their bodies.
+        // All readers except the first are cancelled in the middle of their bodies.
         for other in others {
             other.abort();
             assert!(other.await.unwrap_err().is_cancelled());
@@ -114,7 +113,7 @@ async fn the_first_may_leave_before_the_others() {
     let joined = others.run(&manager, 2).await;
     first.end();
     ended(founder).await;
-    // The lease is renewed for those who are left.
+    // The lease is renewed for the remaining readers.
     sleep(3 * TTL).await;
     assert_eq!((shares(&nodes).await, manager.held_locks().len()), (1, 2));
     others.end();
@@ -138,7 +137,7 @@ async fn readers_that_wait_behind_a_writer_come_in_together() {
         }
         barrier(&nodes).await;
         wait_until_queued(&nodes, KEY, 1).await;
-        // Whoever asks for them goes, and the next goes on with the same place.
+        // The call that represents them is dropped, and the next one continues with the same place in the queue.
         all.remove(0).abort();
         sleep(Duration::from_millis(20)).await;
         wait_until_queued(&nodes, KEY, 1).await;
@@ -314,7 +313,7 @@ async fn a_reader_in_the_body_of_another_joins_it_and_waits_for_no_writer() {
         ours.with_lock(reader(), inner).await?;
         let write = waiting(&theirs, writer());
         wait_until_queued(&nodes, KEY, 1).await;
-        // It may be joined for a short time still, from when the writer is heard of.
+        // Readers may join for a short time after the manager has heard of the writer.
         let is_refused = async || {
             let tried = ours.with_lock(reader().wait(Wait::None), inner).await;
             matches!(tried, Err(LockError::Contended { .. }))

@@ -1,4 +1,4 @@
-//! Every reader has a lease of its own, which is renewed by itself and ends by itself.
+//! Every reader has a separate lease, which is renewed and ends independently.
 
 use super::{KEY, TTL, brief, cause, process, reader, second_process, writer};
 use crate::support::{BRIEF, SIZES, assert_nothing_left, barrier, builder, connected, holders, manager};
@@ -7,7 +7,7 @@ use redlock_runtime::{LockGuard, LockRequest, LossCause};
 use redlock_tests::{Nodes, PATIENCE, eventually};
 use tokio::time::sleep;
 
-/// Waits until somebody else than `guard` has a share at every node.
+/// Waits until a second reader has a share at every node.
 async fn wait_until_shared(nodes: &Nodes) {
     for node in nodes.iter() {
         eventually(PATIENCE, "the other process has its share", async || {
@@ -22,7 +22,7 @@ async fn wait_until_shared(nodes: &Nodes) {
 
 #[tokio::test]
 async fn a_reader_that_is_killed_keeps_writers_out_for_its_own_ttl_although_others_renew_on() {
-    // Redisson #1458 and #7098: one expiry for all readers, which those that live make longer.
+    // Redisson #1458 and #7098: all readers have one expiry, which the living readers extend.
     second_process().await;
     for size in [1, 3] {
         let nodes = Nodes::start(size).await;
@@ -35,7 +35,7 @@ async fn a_reader_that_is_killed_keeps_writers_out_for_its_own_ttl_although_othe
         sleep(2 * TTL).await;
         held.ensure_held().unwrap();
         held.release().await.unwrap();
-        // At once: the share of the dead one is over.
+        // Granted at once, because the share of the killed reader has expired.
         theirs.try_acquire(KEY).await.unwrap().release().await.unwrap();
         assert_all_gone(&ours, &nodes).await;
         assert_all_gone(&theirs, &nodes).await;
@@ -52,7 +52,7 @@ async fn a_writer_has_the_lock_after_the_ttl_of_a_reader_that_is_killed() {
         let name = "shared::leases::a_writer_has_the_lock_after_the_ttl_of_a_reader_that_is_killed";
         let mut process = process(name, "reader", &nodes);
         wait_until_shared(&nodes).await;
-        // Nobody tells those who wait that a lease is over.
+        // No message announces the end of a lease.
         let call = waiting(&ours, patient(KEY));
         process.kill().await.unwrap();
         held.release().await.unwrap();
@@ -63,7 +63,7 @@ async fn a_writer_has_the_lock_after_the_ttl_of_a_reader_that_is_killed() {
 
 #[tokio::test]
 async fn readers_of_one_process_are_renewed_each_and_nothing_is_after_the_last_release() {
-    // Redisson #1604: the renewal of one ends with the release of another. #7251: it goes on after the last.
+    // Redisson #1604: the renewal of one reader ends with the release of another. #7251: a renewal continues after the last release.
     for size in SIZES {
         let nodes = Nodes::start(size).await;
         let manager = brief(&nodes).await;
@@ -94,7 +94,7 @@ async fn a_reader_that_is_not_renewed_ends_and_the_others_do_not() {
     assert!(matches!(cause(brief.lost().await), LossCause::Expired));
     kept.ensure_held().unwrap();
     kept.release().await.unwrap();
-    // The nodes keep it for a little longer than can be proven.
+    // The nodes keep the share for a little longer than the client can prove.
     manager.acquire(writer()).await.unwrap().release().await.unwrap();
     drop(brief);
     assert_nothing_left(&manager, &nodes).await;
@@ -111,7 +111,7 @@ async fn a_longer_lease_of_one_reader_is_none_of_another() {
     cause(short.lost().await);
     assert!(!call.is_finished());
     long.release().await.unwrap();
-    // The key would live on for half a minute.
+    // The key would live for another half a minute.
     obtained(call).await.release().await.unwrap();
     drop(short);
     assert_all_gone(&ours, &nodes).await;

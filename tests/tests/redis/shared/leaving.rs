@@ -1,4 +1,4 @@
-//! A writer that waits between readers and leaves, in whatever way, keeps nobody out who waits behind it.
+//! A writer between readers that leaves the queue, in any way, does not block the readers behind it.
 
 use super::{KEY, process, reader, second_process, writer};
 use crate::support::{SIZES, acquired_everywhere, wait_until_queued};
@@ -9,7 +9,7 @@ use rustix::process::{Pid, Signal, kill_process};
 use std::time::Duration;
 use tokio::process::Child;
 
-/// A reader that has its share, and others that wait behind somebody.
+/// A reader with its share, a writer that will leave, and readers behind it.
 struct Scene {
     nodes: Nodes,
     holder: LockManager,
@@ -26,7 +26,7 @@ impl Scene {
         Self { nodes, holder, leaver, behind, held }
     }
 
-    /// Readers behind the one writer that waits.
+    /// Starts two readers behind the waiting writer.
     async fn readers_behind(&self) -> [Waiting; 2] {
         wait_until_queued(&self.nodes, KEY, 1).await;
         let first = waiting(&self.behind, reader());
@@ -36,7 +36,7 @@ impl Scene {
         [first, second]
     }
 
-    /// Who waited behind the writer is in, while the first reader has its share still.
+    /// Checks that the readers behind the writer are admitted while the first reader still has its share.
     async fn end(self, readers: [Waiting; 2]) {
         let [one, other] = readers;
         let guards = [obtained(one).await, obtained(other).await];
@@ -109,7 +109,7 @@ async fn a_process_that_stands_still_frees_those_behind_and_has_its_turn_when_it
         let name = "shared::leaving::a_process_that_stands_still_frees_those_behind_and_has_its_turn_when_it_goes_on";
         let process = process(name, "writer", &scene.nodes);
         let readers = scene.readers_behind().await;
-        // The server hears it still: its connection stands, and what is published to it is received by nobody.
+        // The server still regards the process as a subscriber: its connection is open, and the messages to it are not read.
         signal(&process, Signal::STOP);
         let [one, other] = readers;
         let guards = [obtained(one).await, obtained(other).await];
@@ -117,7 +117,7 @@ async fn a_process_that_stands_still_frees_those_behind_and_has_its_turn_when_it
         signal(&process, Signal::CONT);
         wait_until_queued(&scene.nodes, KEY, 1).await;
         drop((guards, scene.held));
-        // It has the lock alone now, and keeps it: no reader enters.
+        // The writer now holds the lock exclusively and keeps it: no reader enters.
         for node in scene.nodes.iter() {
             eventually_eq(PATIENCE, "the writer has it", "string".to_owned(), async || {
                 node.inspect().command::<String>(&["TYPE", KEY]).await

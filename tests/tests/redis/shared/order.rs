@@ -1,4 +1,4 @@
-//! In which order readers and writers get the lock, and that neither keep the other out.
+//! Order of readers and writers, and that neither side starves the other.
 
 use super::{KEY, reader, writer};
 use crate::support::{SIZES, acquired_everywhere, manager, wait_until_queued};
@@ -11,8 +11,8 @@ use std::time::Duration;
 use tokio::task::JoinSet;
 use tokio::time::{sleep, timeout};
 
-/// One call for each request, each of another manager and in the queue of every node in this order, behind whoever holds the
-/// lock.
+/// Starts one call for each request, each with another manager. The calls are in the queue of every node in this order, behind the
+/// present holder.
 async fn queue_up(managers: &[LockManager], nodes: &Nodes, requests: &[LockRequest]) -> Vec<Waiting> {
     let mut calls = Vec::new();
     for (manager, request) in managers.iter().zip(requests) {
@@ -24,12 +24,12 @@ async fn queue_up(managers: &[LockManager], nodes: &Nodes, requests: &[LockReque
 
 #[tokio::test]
 async fn a_writer_hands_over_to_three_readers_together() {
-    // Redisson #1542: one after the other, and each after a wake-up for all.
+    // Redisson #1542: readers were admitted one after the other, each after a wake-up for all.
     for size in SIZES {
         let nodes = Nodes::start(size).await;
         let (holder, managers) = (manager(&nodes).await, managers(&nodes, 4).await);
         let mut fewest = u64::MAX;
-        // A machine that pauses during a hand-over ends claims, which costs scripts, and hardly does so in each round.
+        // A pause of the machine during a hand-over ends claims, which costs scripts. It rarely happens in each round.
         for _ in 0..3 {
             let held = acquired_everywhere(&holder, &nodes, KEY).await;
             let calls = queue_up(&managers, &nodes, &[reader(), reader(), reader()]).await;
@@ -44,7 +44,7 @@ async fn a_writer_hands_over_to_three_readers_together() {
             drop(guards);
             nodes.assert_empty(PATIENCE).await;
         }
-        // The release, and a lease for each; with room for a safety poll of each.
+        // The release, and a lease for each, plus a safety poll of each.
         assert!(fewest <= 1 + 2 * 3, "{fewest} scripts on one of {size} nodes");
         assert_all_gone(&holder, &nodes).await;
     }
@@ -52,7 +52,7 @@ async fn a_writer_hands_over_to_three_readers_together() {
 
 #[tokio::test]
 async fn nobody_who_waits_for_a_wake_up_waits_for_the_safety_poll() {
-    // Redisson #3891: after a push that came too early, for 35 s.
+    // Redisson #3891: a waiter slept for 35 s after a push that came too early.
     for size in SIZES {
         let nodes = Nodes::start(size).await;
         let [ours, theirs] = managers(&nodes, 2).await.try_into().unwrap();
@@ -106,7 +106,7 @@ async fn a_reader_does_not_pass_a_writer_that_waits() {
         let held = acquired_everywhere(&holder, &nodes, LockRequest::shared(KEY)).await;
         let calls = queue_up(&managers, &nodes, &[writer(), reader()]).await;
         let [alone, last] = calls.try_into().unwrap();
-        // Not by a first try either, and not in the process that has a share.
+        // A first try fails as well, even in the process that has a share.
         for manager in managers.iter().chain([&holder]) {
             let error = manager.try_acquire(LockRequest::shared(KEY)).await.unwrap_err();
             assert!(error.is_contended(), "{size} nodes: {error:?}");
@@ -121,7 +121,7 @@ async fn a_reader_does_not_pass_a_writer_that_waits() {
     }
 }
 
-/// Calls that come one after the other in several tasks, each of another manager, until they are told to stop.
+/// Tasks that acquire the lock again and again, each with another manager, until [`end`](Self::end).
 struct Stream {
     is_over: Arc<AtomicBool>,
     entered: Arc<AtomicUsize>,
@@ -169,13 +169,13 @@ async fn a_stream_of_readers_keeps_no_writer_out_and_the_other_way_round() {
                 sleep(Duration::from_millis(1)).await;
             }
             let mut fewest = usize::MAX;
-            // More of them enter if the request is late at the nodes, as on a busy machine.
+            // More calls enter first if the request reaches the nodes late, as on a busy machine.
             for _ in 0..3 {
                 let before = stream.entered();
                 drop(timeout(PATIENCE, waits.acquire(one.clone())).await.expect("it is not kept out").unwrap());
                 fewest = fewest.min(stream.entered() - before);
             }
-            // Each of those that were there before it, and what each had asked for by then; with room for a first try that
+            // Allows each call that was there before, and the next request of each. Also allows a first try that
             // finds the lock free in between.
             assert!(fewest <= 4 * STREAM, "{fewest} entered before {one:?}, {size} nodes");
             stream.end().await;
@@ -189,7 +189,7 @@ async fn a_stream_of_readers_keeps_no_writer_out_and_the_other_way_round() {
 
 #[tokio::test]
 async fn readers_and_writers_that_start_together_do_not_ask_again_and_again() {
-    // etcd #6408: those that began at the same time woke each other without end.
+    // etcd #6408: calls that began at the same time woke each other without end.
     const BODY: Duration = Duration::from_millis(10);
     const ROUNDS: usize = 3;
     for size in SIZES {
@@ -206,7 +206,7 @@ async fn readers_and_writers_that_start_together_do_not_ask_again_and_again() {
             });
             bodies.collect::<JoinSet<_>>().join_all().await;
         }
-        // A place in the queue, a lease, and the release; and once more where it had to yield.
+        // A place in the queue, a lease and a release, plus a repetition after a yield.
         let (scripts, calls) = (most_scripts(&nodes).await, (2 * managers.len() * ROUNDS) as u64);
         assert!(scripts <= 4 * calls, "{scripts} scripts for {calls} calls on one of {size} nodes");
         assert_all_gone(&managers[0], &nodes).await;

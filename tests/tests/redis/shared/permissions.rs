@@ -1,4 +1,4 @@
-//! What a user must be permitted who shares locks: what the guide says, and no more.
+//! Permissions for shared locks: the rules of the guide are sufficient and necessary.
 
 use super::KEY;
 use crate::support::{builder, wait_until_queued};
@@ -6,14 +6,14 @@ use crate::waiters::{Waiting, managers, obtained, patient, waiting};
 use redlock_runtime::{LockError, LockGuard, LockManager, LockPart, LockRequest};
 use redlock_tests::{Nodes, PATIENCE, eventually_eq};
 
-/// What every lock needs, and wake-ups.
+/// Rules for every lock, and for wake-ups.
 const OF_ALL: &str = "resetchannels ~config* ~{config* &redlock::* +set +get +del +pttl +pexpire +zadd +zcard +zpopmin +zrange \
                       +zrank +zrem +evalsha +eval +script|load +client|setname +publish +subscribe";
 
-/// What shared ones need beside that.
+/// Additional rules for shared locks.
 const OF_SHARED: [&str; 3] = ["+time", "+zcount", "+zscore"];
 
-/// A manager whose user has what all locks need, and these `rules`.
+/// Returns a manager whose user has the rules for all locks, and these `rules`.
 async fn user(nodes: &Nodes, rules: &str) -> LockManager {
     let words = ["ACL", "SETUSER", "alice", "reset", "on", ">w0nder"].into_iter();
     let words: Vec<_> = words.chain(OF_ALL.split_whitespace()).chain(rules.split_whitespace()).collect();
@@ -57,7 +57,7 @@ async fn the_guide_says_what_it_takes() {
         taken_up.release().await.unwrap();
     }
     alone.release().await.unwrap();
-    // Permits take no more.
+    // Permits need no further rules.
     let permit = manager.acquire(LockRequest::new(KEY).permits(2)).await.unwrap();
     permit.extend().await.unwrap();
     permit.release().await.unwrap();
@@ -65,7 +65,7 @@ async fn the_guide_says_what_it_takes() {
     nodes.assert_empty(PATIENCE).await;
     let log: Vec<redis::Value> = nodes[0].inspect().command(&["ACL", "LOG"]).await;
     let refused = format!("{log:?}");
-    // What a manager asks for at its connections, and does without.
+    // Optional commands at the start of a connection may be refused, but not these.
     assert!(!refused.contains("zscore") && !refused.contains("zcount"), "{refused}");
 }
 
@@ -95,7 +95,7 @@ async fn permits_of_a_key_with_a_hash_tag_take_the_pattern_of_its_turnstile() {
     drop(held);
     drop(obtained(first).await);
     obtained(second).await.release().await.unwrap();
-    // The rest of what the user may is enough for all other locks of the key.
+    // The remaining rules are enough for all other locks of the key.
     let restricted = user(&nodes, &format!("{shared} {QUEUES}")).await;
     let error = restricted.acquire(permit()).await.unwrap_err();
     assert!(matches!(error, LockError::Refused { .. }), "{error:?}");
@@ -117,7 +117,7 @@ async fn a_user_who_may_not_share_locks_is_told_so_and_has_all_others() {
         held.release().await.unwrap();
         let outcome = async {
             let one = manager.acquire(super::reader()).await?;
-            // Some of it is needed only where there are several.
+            // Some commands are needed only with several readers.
             let other = manager.acquire(super::reader()).await?;
             other.extend().await?;
             other.release().await?;
@@ -164,7 +164,7 @@ async fn a_writer_who_may_not_share_locks_keeps_its_lock_while_readers_wait() {
     let theirs = crate::support::manager(&nodes).await;
     let held = ours.acquire(KEY).await.unwrap();
     let calls = wait_for(&theirs, &nodes, &[super::reader()]).await;
-    // The first one finds the mark.
+    // The first extension finds the mark.
     for _ in 0..2 {
         held.extend().await.unwrap();
     }
@@ -180,7 +180,7 @@ async fn a_writer_who_may_not_share_locks_keeps_its_lock_while_readers_wait() {
 
 #[tokio::test]
 async fn whoever_lets_readers_in_leaves_no_set_without_an_expiry() {
-    // As the guide has it for fenced locks and windows of time.
+    // The rules of the guide for fenced locks and time windows.
     for is_given_back in [true, false] {
         let nodes = Nodes::start(1).await;
         let ours = user(&nodes, "+time +zscore +zcount").await;
@@ -188,7 +188,7 @@ async fn whoever_lets_readers_in_leaves_no_set_without_an_expiry() {
         let held = ours.acquire(KEY).await.unwrap();
         let calls = wait_for(&theirs, &nodes, &[super::reader()]).await;
         if is_given_back {
-            // The server refuses a part of it.
+            // The server refuses a part of the release.
             let _ = held.release().await;
         } else {
             held.downgrade();

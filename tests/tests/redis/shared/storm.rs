@@ -1,5 +1,5 @@
-//! Readers and writers at once that come, give up and are dropped, over connections that break. What counts is that no writer
-//! is there together with anybody, that whoever has patience gets the lock, and that nothing is left.
+//! Readers and writers that arrive, give up and are dropped, over connections that break. A writer is always alone.
+//! Every patient call gets the lock, and all nodes are empty at the end.
 
 use super::{KEY, reader, writer};
 use crate::support::{assert_nothing_left, manager};
@@ -15,7 +15,7 @@ use tokio::time::{interval, sleep, timeout};
 const MANAGERS: usize = 3;
 const TASKS: usize = 4 * MANAGERS;
 const ROUNDS: usize = 12;
-/// More than there are readers.
+/// Weight of a writer: larger than the number of readers.
 const WRITER: usize = 1000;
 
 #[derive(Default)]
@@ -26,7 +26,7 @@ struct Witness {
     entered: [AtomicUsize; 2],
 }
 
-/// So many are inside, or a writer, until it is dropped.
+/// Weight of a running body: one for a reader, more for a writer. The drop subtracts it.
 struct Inside<'w>(&'w Witness, usize);
 
 impl Drop for Inside<'_> {
@@ -52,7 +52,7 @@ impl Witness {
 async fn work(guard: LockGuard, witness: &Witness, downgrades: bool) {
     let inside = witness.enter(guard.mode());
     sleep(Duration::from_millis(1)).await;
-    // First outside of it, then let others in: the other way round would not be an overlap of ours.
+    // Leaves the count before it releases the lock: the other order would count an overlap that is none.
     drop(inside);
     if downgrades {
         guard.downgrade();
@@ -76,7 +76,8 @@ async fn one_of_many(manager: LockManager, number: usize, witness: Arc<Witness>)
         match (number * 7 + round * 3) % 5 {
             0 => enter(&manager, request, &witness, true).await,
             1 => enter(&manager, request.wait(brief), &witness, false).await,
-            // Dropped while it waits, or as it has just got the lock; never inside, which would not be an overlap.
+            // Dropped while it waits, or when it has just acquired the lock. A drop inside the body would count as an overlap that is
+            // none.
             2 => drop(timeout(brief, manager.acquire(request)).await),
             3 => enter(&manager, request.ttl(Duration::from_secs(25)), &witness, false).await,
             _ => enter(&manager, request.wait(Duration::ZERO), &witness, false).await,
@@ -84,7 +85,7 @@ async fn one_of_many(manager: LockManager, number: usize, witness: Arc<Witness>)
     }
 }
 
-/// Breaks all connections to one node after the other, for ever.
+/// Breaks all connections to one node after the other, without end.
 async fn cut_connections(nodes: &Nodes) {
     let mut pause = interval(Duration::from_millis(40));
     for node in nodes.iter().cycle() {

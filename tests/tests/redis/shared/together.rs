@@ -1,4 +1,4 @@
-//! Who has the lock together with whom: readers, writers, other programs, and calls in the bodies of others.
+//! Compatible and incompatible holders: readers, writers, other programs, and nested calls.
 
 use super::{KEY, reader, writer};
 use crate::support::{
@@ -108,7 +108,7 @@ async fn a_plain_set_of_redis_cli_excludes_readers() {
             assert_eq!(redis_cli(node, &["GET", KEY]).await, "their-token", "it is left as it is");
             assert_eq!(redis_cli(node, &["DEL", KEY]).await, "1");
         }
-        // Together: the first has its share still when the second gets one.
+        // The first still has its share when the second gets one.
         let mut guards = Vec::new();
         for call in calls {
             guards.push(obtained(call).await);
@@ -145,7 +145,7 @@ async fn a_key_that_holds_data_is_no_lock_for_readers_either() {
 
 #[tokio::test]
 async fn a_reader_in_the_body_of_a_reader_enters_unless_a_writer_waits_between() {
-    // tokio #2849, async-rwlock #2: it waits for itself, behind the writer.
+    // tokio #2849, async-rwlock #2: a nested reader waits for itself, behind the writer.
     for size in SIZES {
         let nodes = Nodes::start(size).await;
         let [ours, theirs] = managers(&nodes, 2).await.try_into().unwrap();
@@ -230,7 +230,7 @@ async fn a_reader_that_is_stuck_ends_with_max_hold() {
     assert_eq!(super::cause(stuck.lost().await), LossCause::MaxHold);
     other.ensure_held().unwrap();
     drop(other);
-    // The guard is never dropped: a task may hang where nobody can drop it.
+    // The guard is leaked: a task may hang without being dropped.
     theirs.acquire(writer()).await.unwrap().release().await.unwrap();
     drop(stuck);
     assert_nothing_left(&ours, &nodes).await;
@@ -257,7 +257,7 @@ async fn a_share_is_given_back_at_once_also_where_locks_linger() {
 async fn a_set_of_another_program_is_left_as_it_is() {
     let nodes = Nodes::start(1).await;
     let manager = manager(&nodes).await;
-    // As scores are written: small numbers, and times in seconds, milliseconds and microseconds.
+    // Scores as other programs write them: small numbers, and times in seconds, milliseconds and microseconds.
     for score in ["7", "1800000000", "1800000000000", "1800000000000000"] {
         nodes[0].inspect().command::<()>(&["ZADD", KEY, score, "alice"]).await;
         nodes[0].inspect().command::<()>(&["PEXPIRE", KEY, "60000"]).await;

@@ -1,20 +1,20 @@
-//! When which body could prove its lock, and what must not be among that.
+//! Intervals in which bodies could prove their locks, and the search for violations.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
 
-/// As what a body has its lock.
+/// Lock mode of a body.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(super) enum Mode {
     #[default]
     Alone,
     Shared,
-    /// As one of so many.
+    /// One of the given number of permits.
     Permit(usize),
 }
 
 impl Mode {
-    /// As it stands in a line.
+    /// Parses the mode in a line.
     fn read(text: &str) -> Self {
         match text.strip_prefix('p') {
             Some(permits) => Self::Permit(permits.parse().unwrap()),
@@ -34,8 +34,9 @@ impl fmt::Display for Mode {
     }
 }
 
-/// From when until when a body has seen that its lock was held, in nanoseconds of the clock that all processes of the
-/// machine share. What it had before and after is not in it, so that two that overlap have really had the lock together.
+/// Time from the first to the last moment at which a body saw its lock held, in nanoseconds. All processes of the machine share this
+/// clock.
+/// The real holding time is longer, so two overlapping intervals prove a real overlap.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(super) struct Interval {
     pub(super) key: String,
@@ -53,23 +54,23 @@ impl fmt::Display for Interval {
     }
 }
 
-/// What the processes have written: a line when a body begins, and one when it ends, which that of a killed process lacks.
+/// Log of the processes: a line at the start of a body, and a line at its end. A killed process does not write the second line.
 ///
-/// `+ <id> <key>,<key>.. <s|x|p2> <number|-> <from>` and `- <id> <until>`. A line without its end was cut off with its process. A
-/// body that has a place in a tree has all that is below it as well, so that two of them exclude each other exactly if they have
-/// a place in common: what the names of the nodes are is not asked.
+/// The formats are `+ <id> <key>,<key>.. <s|x|p2> <number|-> <from>` and `- <id> <until>`. A line without a line break was cut off
+/// when its process was killed. A body with a path also names everything below the path.
+/// So two bodies exclude each other exactly if they have a name in common, independently of the names of keys at the nodes.
 #[derive(Debug, Default)]
 pub(super) struct History {
-    /// One for each name that a body had.
+    /// One interval for each name of a body.
     pub(super) bodies: Vec<Interval>,
-    /// How many bodies there were.
+    /// Number of bodies that began.
     pub(super) begun: usize,
-    /// What became of calls that have had no body, and of bodies that were stopped, by name.
+    /// Number of calls without a body and of stopped bodies, by outcome.
     pub(super) others: BTreeMap<String, u64>,
 }
 
 impl History {
-    /// Adds what one process has written.
+    /// Adds the log of one process.
     pub(super) fn add(&mut self, text: &str) {
         let mut begun = BTreeMap::new();
         for line in text.split_inclusive('\n').filter_map(|line| line.strip_suffix('\n')) {
@@ -92,13 +93,13 @@ impl History {
         self.bodies.extend(begun.into_values().flatten());
     }
 
-    /// The names of the locks that bodies of one process had, by its lines.
+    /// Returns the names of the locks in the log of one process.
     pub(super) fn names(text: &str) -> BTreeSet<&str> {
         text.lines().filter_map(keys_of).flat_map(|keys| keys.split(',')).collect()
     }
 
-    /// What must not be: two bodies at once of which one has the lock alone, more than there are permits, or a number that is not larger
-    /// than those before.
+    /// Returns the violations: an exclusive body that overlaps with another one, more bodies than permits, or a fencing number that is
+    /// not larger than the previous ones.
     pub(super) fn violations(&self) -> Vec<String> {
         let mut bodies: Vec<_> = self.bodies.iter().collect();
         bodies.sort_by_key(|body| (&body.key, body.from));
@@ -106,7 +107,7 @@ impl History {
     }
 }
 
-/// The keys of a line with which a body begins.
+/// Returns the keys of a line for the start of a body.
 fn keys_of(line: &str) -> Option<&str> {
     match line.split(' ').collect::<Vec<_>>()[..] {
         ["+", _, keys, _, _, _] => Some(keys),
@@ -114,7 +115,7 @@ fn keys_of(line: &str) -> Option<&str> {
     }
 }
 
-/// Those of one key, in the order in which they began.
+/// Returns the violations among the bodies of one key, in the order of their start.
 fn of_one_key(bodies: &[&Interval]) -> Vec<String> {
     let mut violations = Vec::new();
     let (mut last, mut last_alone, mut numbered): (Option<&Interval>, Option<&Interval>, Option<&Interval>) =
@@ -139,7 +140,7 @@ fn of_one_key(bodies: &[&Interval]) -> Vec<String> {
     violations
 }
 
-/// What it means that `body` begins beside `others`, if it has a permit.
+/// Returns a violation if `body` has a permit, and `others` already use all permits.
 fn too_many(others: &[&Interval], body: &Interval) -> Option<String> {
     let is_full = matches!(body.mode, Mode::Permit(permits) if others.len() >= permits);
     is_full.then(|| format!("too many: {body}, beside {others:?}"))

@@ -1,10 +1,10 @@
-//! One, three or five servers that know nothing of each other, behind names that can lead elsewhere.
+//! One, three or five independent servers, behind names that can lead elsewhere.
 //!
 //! All of them are durable by their settings. The rules of the page "Several servers" of the guide apply:
 //!
 //! 1. A restart with the data needs no wait, unless a server has come back without its data.
-//! 2. A server that comes back without its data, a name that leads to another server, and a deploy with another list are *changes*. One
-//!    begins only if all servers count for a process that has known them before, and are older than one `max_ttl`.
+//! 2. A *change* is a server that comes back without its data, a name that leads to another server, or a deploy with another list. A
+//!    change begins only if all servers count for a process that has known them before, and are older than one `max_ttl`.
 //! 3. At most a minority loses its data at once. If no majority would remain, the server starts only after one `max_ttl`, when the
 //!    leases have ended.
 
@@ -21,7 +21,7 @@ use std::time::Duration;
 use tokio::sync::Mutex;
 use tokio::time::{Instant, sleep};
 
-/// Wait of an operator for one `max_ttl`, with the precision of the uptime of servers. Too short: a server that is new is taken for an older
+/// Wait of an operator for one `max_ttl`, with the precision of the uptime of servers. Too short: a new server is taken for an older
 /// one, and two holders are possible. Too long: fewer faults.
 const WAIT: Duration = MAX_TTL.saturating_add(Duration::from_secs(3));
 
@@ -37,16 +37,16 @@ struct Name {
 pub(super) struct Independent {
     servers: Nodes,
     names: Vec<Name>,
-    /// The names that processes use. The other ones are spare.
+    /// Names that processes use. The other names are spare.
     list: Vec<usize>,
     /// Lengths that the list may have. A deploy adds or removes one name.
     lengths: RangeInclusive<usize>,
     grows: bool,
     /// Start of each server.
     started: Vec<Instant>,
-    /// The last change, until all servers count.
+    /// Time of the last change, until all servers count.
     changed_at: Option<Instant>,
-    /// A process that takes no locks but those of its checks.
+    /// Process that takes only the locks of its checks.
     observer: LockManager,
     name: &'static str,
 }
@@ -87,7 +87,7 @@ impl Independent {
         &self.observer
     }
 
-    /// Returns `true` if every server of the list counts for the observer.
+    /// Returns `true` if the observer counts every server of the list.
     async fn all_count(&self) -> bool {
         self.observer.check().await.nodes.iter().all(|node| node.error.is_none())
     }
@@ -144,7 +144,7 @@ impl Independent {
         self.list.iter().all(is_old) && self.has_recovered().await
     }
 
-    /// Servers come back empty.
+    /// Restarts servers without their data.
     async fn lose_data(&mut self, dice: &mut Dice) -> &'static str {
         if !self.may_change().await {
             return WAITING;
@@ -168,13 +168,13 @@ impl Independent {
         self.changed_at = Some(Instant::now());
     }
 
-    /// Any name that no process uses.
+    /// Returns a random name that no process uses.
     fn spare(&self, dice: &mut Dice) -> usize {
         let spare: Vec<_> = (0..self.names.len()).filter(|name| !self.list.contains(name)).collect();
         spare[dice.below(spare.len())]
     }
 
-    /// Another server under the same name: the first one is stopped for good, one `max_ttl` passes, and the name leads to a new one.
+    /// Moves a name to another server: stops the first one for good, waits for one `max_ttl`, and lets the name lead to a new server.
     async fn move_name(&mut self, name: usize, dice: &mut Dice) -> &'static str {
         if !self.may_change().await {
             return WAITING;
@@ -190,7 +190,7 @@ impl Independent {
         "name moved"
     }
 
-    /// Adds an empty server to the list of the processes, or removes one. Meanwhile processes with both lists run side by side.
+    /// Adds an empty server to the list of the processes, or removes one. Meanwhile, processes with both lists run side by side.
     async fn deploy(&mut self, workers: &Mutex<Workers>, dice: &mut Dice) -> &'static str {
         if !self.may_change().await {
             return WAITING;
@@ -222,7 +222,7 @@ fn urls(names: &[Name], list: &[usize]) -> Vec<String> {
     list.iter().map(|name| names[*name].proxy.url()).collect()
 }
 
-/// Nothing gets through for a while. Then all of it arrives late, or the connections end.
+/// Holds all bytes for a while. Then delivers them late, or ends the connections.
 async fn silence(proxy: &Proxy, dice: &mut Dice) -> &'static str {
     let is_lost = dice.below(2) == 0;
     if is_lost {

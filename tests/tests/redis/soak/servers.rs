@@ -1,4 +1,4 @@
-//! The servers of a deployment. Each deployment has faults of its own; faults that any server may have are here.
+//! Servers of a deployment. Each deployment has its specific faults. This file contains the faults that any server may have.
 
 use super::clustered::Clustered;
 use super::dice::Dice;
@@ -15,18 +15,18 @@ use std::time::Duration;
 use tokio::sync::Mutex;
 use tokio::time::{Instant, sleep};
 
-/// Parameter of the URL of a server with a replica. A lease counts only if the replica stores it, so that a failover keeps all leases: there is
-/// one replica, which is the next master.
+/// Parameter of the URL of a server with a replica. A lease counts only if the replica stores it. There is one replica, which is the
+/// next master, so a failover keeps all leases.
 pub(super) const CONFIRMED: &str = "confirm_replicas=1";
 
-/// A user for [`Spy`](super::spy::Spy): reads locks and publishes messages.
+/// User for [`Spy`](super::spy::Spy): reads locks and publishes messages.
 pub(super) const SPY: [&str; 7] = ["spy", "on", ">spy", "~*", "&redlock:*", "+get", "+publish"];
 
-/// A server writes each command to disk before it answers.
+/// Settings with which a server writes each command to disk before it answers.
 pub(super) const DURABLE: [(&str, &str); 3] =
     [("appendonly", "yes"), ("appendfsync", "always"), ("auto-aof-rewrite-min-size", "4mb")];
 
-/// Time for a deployment to recover once its last fault is over. Too short: a failover takes longer. Too long: a failed run takes longer.
+/// Time for a deployment to recover after its last fault. Too short: a failover takes longer. Too long: a failed run takes longer.
 const RECOVERY: Duration = Duration::from_secs(300);
 const LOOK_EVERY: Duration = Duration::from_millis(50);
 
@@ -38,7 +38,7 @@ pub(super) enum Servers {
 }
 
 impl Servers {
-    /// Starts what `REDLOCK_SOAK_DEPLOYMENT` names.
+    /// Starts the deployment that `REDLOCK_SOAK_DEPLOYMENT` names.
     pub(super) async fn start(deployment: &str) -> Self {
         match deployment {
             "cluster" => Self::Cluster(Clustered::start().await),
@@ -48,7 +48,7 @@ impl Servers {
         }
     }
 
-    /// The name of the deployment in the ledger, behind "soak".
+    /// Returns the name of the deployment in the ledger, behind "soak".
     pub(super) fn name(&self) -> &'static str {
         match self {
             Self::Independent(servers) => servers.name(),
@@ -74,7 +74,7 @@ impl Servers {
         }
     }
 
-    /// Ports of all servers, with the beginning of the names of the channels at each.
+    /// Returns the ports of all servers, with the prefix of the channels at each.
     pub(super) async fn channels(&self) -> Vec<(u16, String)> {
         match self {
             Self::Independent(servers) => servers.channels(),
@@ -107,7 +107,7 @@ impl Servers {
         }
     }
 
-    /// A process that takes no locks but those of its checks.
+    /// Returns the process that takes only the locks of its checks.
     const fn observer(&self) -> &LockManager {
         match self {
             Self::Independent(servers) => servers.observer(),
@@ -116,7 +116,7 @@ impl Servers {
         }
     }
 
-    /// The keys of all servers that run, with their contents.
+    /// Returns the keys of all running servers, with their contents.
     pub(super) async fn contents(&self) -> BTreeMap<String, String> {
         match self {
             Self::Independent(servers) => servers.contents().await,
@@ -132,7 +132,7 @@ pub(super) async fn kill_clients(server: &RedisServer) -> &'static str {
     "connections closed"
 }
 
-/// The server stops, accepts connections and answers nobody, and goes on.
+/// Freezes the server for a while: it accepts connections, and answers no command.
 pub(super) async fn freeze(server: &RedisServer, dice: &mut Dice) -> &'static str {
     server.freeze();
     sleep(pause(dice)).await;
@@ -140,7 +140,7 @@ pub(super) async fn freeze(server: &RedisServer, dice: &mut Dice) -> &'static st
     "frozen"
 }
 
-/// The server refuses all clients that connect, and closes the connections that it has.
+/// Makes the server refuse new clients, and closes its present connections.
 pub(super) async fn refuse(server: &RedisServer, dice: &mut Dice) -> &'static str {
     let (setting, refusing, usual) = [("requirepass", "changed", ""), ("maxclients", "1", "1000")][dice.below(2)];
     let set = async |value| server.inspect().command::<()>(&["CONFIG", "SET", setting, value]).await;

@@ -1,6 +1,6 @@
-//! A user of the same servers who may read locks and publish messages, and nothing else. It forges wake-ups all the time.
+//! A user of the same servers who may only read locks and publish messages. It forges wake-ups all the time.
 //!
-//! It forges no `claimed`: this message can start a body up to a second early, as the page "Security" says.
+//! It forges no `claimed`, because this message can start a body up to a second early (see the page "Security").
 
 use super::dice::Dice;
 use super::worker::{KEYS, NUMBERED};
@@ -12,17 +12,17 @@ use std::time::Duration;
 use tokio::task::JoinSet;
 use tokio::time::{sleep, timeout};
 
-/// Between two messages. Too short: the spy takes the time of the servers. Too long: too few messages.
+/// Pause between two messages. Too short: the spy takes the time of the servers. Too long: too few messages.
 const PAUSE: Duration = Duration::from_millis(10);
-/// Wait for an answer. Too short: a busy server is taken for a frozen one. Too long: fewer messages.
+/// Timeout of an answer. Too short: a busy server is taken for a frozen one. Too long: fewer messages.
 const PATIENCE: Duration = Duration::from_secs(2);
-/// Managers to which messages go: those whose tokens were seen last.
+/// Number of managers that receive messages: the managers whose tokens were seen last.
 const MANAGERS: usize = 6;
 
 /// The spy at one server.
 pub(super) struct Spy {
     port: u16,
-    /// Beginning of the names of the channels. The id of a manager follows.
+    /// Prefix of the channels. The id of a manager follows.
     channels: String,
     dice: Dice,
     tokens: Vec<String>,
@@ -30,7 +30,7 @@ pub(super) struct Spy {
 }
 
 impl Spy {
-    /// Forges messages at each server until the set is dropped. `heard` counts those that a manager has received.
+    /// Forges messages at each server until the set is dropped. `heard` counts the messages that a manager has received.
     pub(super) fn start(channels: Vec<(u16, String)>, dice: &mut Dice, heard: &Arc<AtomicU64>) -> JoinSet<()> {
         let spy = |(port, channels)| {
             let (dice, heard) = (Dice::new(dice.next()), Arc::clone(heard));
@@ -54,7 +54,7 @@ impl Spy {
     async fn forge(&mut self, connection: &mut MultiplexedConnection) -> RedisResult<()> {
         let keys: Vec<_> = KEYS.into_iter().chain(NUMBERED).collect();
         let key = keys[self.dice.below(keys.len())];
-        // The key may be shared, or of another member.
+        // The key may be shared, or belong to another member.
         match redis::cmd("GET").arg(key).query_async::<Option<String>>(connection).await {
             Ok(Some(value)) => self.tokens.insert(0, value.trim_end_matches('+').to_owned()),
             Err(error) if error.is_unrecoverable_error() => return Err(error),
@@ -73,7 +73,7 @@ impl Spy {
         Ok(())
     }
 
-    /// A message to `manager`, which is that of `other`, about its own token, that of another manager, or one that nobody has.
+    /// Returns a message to `manager` about its own token, the token `other` of another manager, or an unknown token.
     fn message(&mut self, token: &str, other: &str, manager: &str, key: &str) -> String {
         let random = self.dice.next();
         let made_up = format!(
@@ -91,7 +91,7 @@ impl Spy {
         }
     }
 
-    /// Length of a long message. The longest one cuts the connection on which it arrives.
+    /// Returns the length of a long message. The longest one cuts the connection on which it arrives.
     fn length(&mut self) -> usize {
         match self.dice.below(64) {
             0 => 1_500_000,

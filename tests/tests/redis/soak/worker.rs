@@ -1,4 +1,4 @@
-//! One of the processes: tasks that take locks of all kinds and write down when their bodies could prove them.
+//! One of the processes: its tasks take locks of all kinds, and log when their bodies could prove them.
 
 use super::dice::Dice;
 use super::history::Mode;
@@ -13,31 +13,31 @@ use std::time::Duration;
 use tokio::task::JoinSet;
 use tokio::time::sleep;
 
-/// Locks that are taken alone or together. They have one slot in a cluster.
+/// Locks that are taken one at a time or together. They have one slot in a cluster.
 pub(super) const KEYS: [&str; 3] = ["{order}:0", "{order}:1", "{order}:2"];
-/// Locks of which every owner has a number.
+/// Locks with fencing numbers.
 pub(super) const NUMBERED: [&str; 2] = ["fenced:0", "fenced:1"];
-/// Places of a tree, with all that is below each.
+/// Paths of a tree, each with all names below it.
 pub(super) const PLACES: [(&str, &str); 3] =
     [("/tree", "/tree,/tree/0,/tree/1"), ("/tree/0", "/tree/0"), ("/tree/1", "/tree/1")];
-/// A key with permits, and how many.
+/// A key with permits, and their number.
 pub(super) const POOL: (&str, u32) = ("pool", 2);
-/// The longest that a lock is taken for, and so the longest that a restarted node abstains.
+/// Longest ttl of a lock, and so the longest abstention of a restarted node.
 pub(super) const MAX_TTL: Duration = Duration::from_secs(2);
-/// Time for the answer of a server with a replica that confirms each lease. Too short: on a busy machine, the replica confirms few leases.
+/// Timeout of an answer if a replica confirms each lease. Too short: on a busy machine, the replica confirms few leases.
 /// Too long: it must be below the shortest lease.
 const CONFIRMING: Duration = Duration::from_millis(225);
 const TASKS: u64 = 5;
-/// How often a body looks whether it may go on.
+/// Interval at which a body checks its lock.
 const LOOK: Duration = Duration::from_millis(1);
 
-/// What a process is told.
+/// Configuration of a process.
 #[derive(Clone, Debug)]
 pub(super) struct Told {
     pub(super) seed: u64,
-    /// What it writes to.
+    /// Log file.
     pub(super) file: String,
-    /// Where the nodes are; without them, a lock of its own, which excludes nobody in another process.
+    /// URLs of the nodes. If empty, the process uses a private lock that excludes no other process.
     pub(super) urls: Vec<String>,
 }
 
@@ -53,7 +53,7 @@ impl Told {
     }
 }
 
-/// What all tasks share.
+/// State that all tasks share.
 struct Worker {
     manager: LockManager,
     file: Mutex<File>,
@@ -61,19 +61,19 @@ struct Worker {
     is_over: Arc<AtomicBool>,
 }
 
-/// The names of all locks.
+/// Returns the names of all locks.
 pub(super) fn names() -> impl Iterator<Item = &'static str> {
     let places = PLACES.map(|(place, _)| place);
     KEYS.into_iter().chain(NUMBERED).chain(places).chain([POOL.0])
 }
 
-/// A manager with the settings of all processes.
+/// Returns a manager with the settings of all processes.
 pub(super) fn manager(urls: &[String]) -> LockManager {
     let is_confirmed = urls.iter().any(|url| url.contains(CONFIRMED));
     if is_confirmed { builder(urls).node_timeout(CONFIRMING) } else { builder(urls) }.build().unwrap()
 }
 
-/// A manager that waits for slow answers, to look whether servers count.
+/// Returns a manager with a long timeout, to check if servers count.
 pub(super) fn observer(urls: &[String]) -> LockManager {
     builder(urls).node_timeout(MAX_TTL * 7 / 8).build().unwrap()
 }
@@ -112,12 +112,12 @@ impl Worker {
         while !self.is_over.load(Ordering::Relaxed) {
             let wait = Duration::from_millis([0, 20, 3000][dice.below(3)]);
             let ttl = [MAX_TTL / 8, MAX_TTL / 2, MAX_TTL][dice.below(3)];
-            // A long body has its lock while servers fail.
+            // A long body keeps its lock while servers fail.
             let longest = if dice.below(12) == 0 { 4000 } else { 8 };
             let body = Duration::from_millis(dice.below(longest) as u64);
             if let Err(error) = self.take_one(&mut dice, wait, ttl, body).await {
                 self.write(&format!("! {}\n", name(&error)));
-                // Without a quorum, nothing is won by asking at once.
+                // Without a quorum, an immediate retry is useless.
                 sleep(LOOK * 5).await;
             }
         }
@@ -135,7 +135,7 @@ impl Worker {
         self.body(&guard, (&names, mode), "-", body).await
     }
 
-    /// What it writes down is what it can prove: a moment, and behind it the word of the guard that it is held.
+    /// Runs a body, and logs the interval that it can prove: it takes a time, and then checks that the guard is held.
     async fn body(
         &self,
         guard: &LockGuard,
@@ -164,13 +164,13 @@ impl Worker {
         outcome
     }
 
-    /// At once, and as one piece: the process may be killed in the next moment.
+    /// Writes a line at once and in one piece, because the process may be killed at any moment.
     fn write(&self, line: &str) {
         self.file.lock().unwrap().write_all(line.as_bytes()).unwrap();
     }
 }
 
-/// A request of any kind, with the names of all that it excludes others from.
+/// Returns a request of any kind, with all names that it locks.
 fn any_request(dice: &mut Dice) -> (LockRequest, String, Mode) {
     let mode = if dice.below(2) == 0 { Mode::Shared } else { Mode::Alone };
     let one = dice.below(KEYS.len());
@@ -204,7 +204,7 @@ fn name(error: &LockError) -> &'static str {
     }
 }
 
-/// In nanoseconds of the one clock that all processes of the machine read.
+/// Returns the time in nanoseconds of the clock that all processes of the machine share.
 fn now() -> u64 {
     let now = clock_gettime(ClockId::Monotonic);
     u64::try_from(now.tv_sec).unwrap() * 1_000_000_000 + u64::try_from(now.tv_nsec).unwrap()

@@ -1,4 +1,4 @@
-//! Locks that stay held without a call, at a node that sees every command.
+//! Tests of idle locks, at a node that records every command.
 
 use super::super::{LocalQueue, lock};
 use crate::admin::LingerStats;
@@ -25,7 +25,7 @@ const KEY: &str = "order:7";
 const TTL: Duration = Duration::from_secs(30);
 const LINGER: Duration = Duration::from_secs(2);
 
-/// A manager, and the commands that its node has seen.
+/// Manager, and the commands that its node has seen.
 struct Scene {
     manager: LockManager,
     node: Arc<HookedNode>,
@@ -51,7 +51,7 @@ impl Scene {
         Self { manager, node, commands }
     }
 
-    /// With one idle lock.
+    /// Creates a manager with one idle lock.
     async fn idle() -> Self {
         let scene = Self::new();
         scene.use_twice(KEY).await;
@@ -78,7 +78,7 @@ impl Scene {
         started - reused - reclaimed - expired
     }
 
-    /// Somebody else waits for the lock.
+    /// Lets another token wait for the lock.
     fn is_recalled(&self) -> bool {
         let ours = self.manager.local.acquisition(KEY).unwrap();
         let by = OwnerToken::new(ManagerId::random(), TokenTime::new(1, 0));
@@ -86,7 +86,7 @@ impl Scene {
     }
 }
 
-/// The token of a call of another process that does not wait.
+/// Returns the token of a call of another process that does not wait.
 fn asking(time: u64) -> OwnerToken {
     OwnerToken::new(ManagerId::random(), TokenTime::new(time, 0)).asking()
 }
@@ -142,7 +142,7 @@ async fn a_call_that_wants_another_ttl_or_an_explicit_end_gives_the_lock_back_fi
 #[tokio::test(start_paused = true)]
 async fn a_call_that_does_not_wait_never_finds_a_lock_that_is_being_given_back() {
     let scene = Scene::idle().await;
-    // Another thread has begun to give it back, and has sent nothing yet.
+    // Another thread has begun to release it, and has sent nothing yet.
     let ended: Vec<_> = scene.manager.local.shards.iter().filter_map(|shard| lock(shard).end_oldest()).collect();
     let guard = scene.take(KEY).await;
     assert_eq!(scene.commands(), "SRSRS");
@@ -209,7 +209,7 @@ async fn the_calls_behind_one_that_asks_wait_on_when_that_one_is_told_of_a_body(
     assert!(asks.await.unwrap().unwrap_err().is_contended());
     let waiting = ours().await;
     assert!(!waiting.token().asks());
-    // Anybody may say so who may publish.
+    // Any user with the permission to publish can send this.
     assert!(waiting.notice(0, Notice::Busy));
     sleep(LINGER).await;
     drop(held);
@@ -270,7 +270,8 @@ async fn no_more_than_so_many_are_idle_and_the_oldest_of_a_part_goes_first() {
     assert!(scene.node.is_empty());
 }
 
-/// Two calls at once for each of some keys, while other threads give back what they find idle, and others ask for it.
+/// Two calls at once for each of several keys, while other threads release idle locks, and other processes ask for
+/// them.
 #[tokio::test(flavor = "multi_thread", worker_threads = 4)]
 async fn a_lock_is_of_one_call_at_a_time_whatever_other_threads_do_with_what_is_idle() {
     const KEYS: usize = 64;
@@ -282,10 +283,10 @@ async fn a_lock_is_of_one_call_at_a_time_whatever_other_threads_do_with_what_is_
     for _ in 0..4 {
         let (manager, in_use) = (manager.clone(), Arc::clone(&in_use));
         callers.spawn(async move {
-            // On until everything has happened that may.
+            // Continues until every kind of event has happened.
             let has_seen_all = |LingerStats { reused, reclaimed, expired, .. }| reused.min(reclaimed).min(expired) > 0;
             for call in (0..100 * CALLS).take_while(|call| *call < CALLS || !has_seen_all(manager.stats().linger)) {
-                // The first key is wanted by all, and the others in runs.
+                // All calls want the first key, and the others in runs.
                 let key = if call % 7 == 0 { 0 } else { (call / 50) % KEYS };
                 let guard = manager.acquire(request(&format!("order:{key}"))).await.unwrap();
                 assert!(!in_use[key].swap(true, Ordering::SeqCst), "two calls have {guard:?}");
@@ -298,13 +299,13 @@ async fn a_lock_is_of_one_call_at_a_time_whatever_other_threads_do_with_what_is_
     let disturber = thread::spawn({
         let (local, is_over) = (Arc::clone(&manager.local), Arc::clone(&is_over));
         move || {
-            // One that only asks is no contention, and one that waits is.
+            // An asking token is not contention, and a waiting one is.
             let by = [asking(1), OwnerToken::new(ManagerId::random(), TokenTime::new(1, 0))];
             for round in 0.. {
                 if is_over.load(Ordering::Relaxed) {
                     return;
                 }
-                // Some are left for those who ask.
+                // Some idle locks are left for the asking tokens.
                 for shard in local.shards.iter().skip(round % 4).step_by(4) {
                     let ended: Vec<_> = lock(shard).end_oldest().into_iter().collect();
                     local.give_back(&ended);

@@ -1,4 +1,4 @@
-//! Calls that share a token, at a node that sees every command: whom they wait for, and for how long.
+//! Tests of calls that share a token, at a node that records every command: the calls they wait for, and the duration.
 
 use super::super::LocalQueue;
 use super::LONGEST_GATHERING;
@@ -20,12 +20,12 @@ use tokio::time::sleep;
 const KEY: &str = "page:7";
 const TTL: Duration = Duration::from_secs(10);
 
-/// A manager, and what is known at its node.
+/// Manager, and the records of its node.
 struct Scene {
     manager: LockManager,
     node: Arc<HookedNode>,
     is_cut_off: Arc<AtomicBool>,
-    /// The tokens with which readers have asked for the lock.
+    /// Tokens with which readers have asked for the lock.
     asked: Arc<Mutex<HashSet<OwnerToken>>>,
 }
 
@@ -97,14 +97,14 @@ async fn a_call_that_nobody_polls_holds_up_one_gathering_and_no_other() {
         held.push(call.await.unwrap().unwrap());
     }
     assert_eq!(scene.manager.shared().clock.now().since(begun), LONGEST_GATHERING);
-    // Others join those at once, or wait for nobody who does not go on.
+    // Other calls join these at once, or wait for no call that is not polled.
     let asked = scene.asked();
     for _ in 0..3 {
         held.push(scene.read(Wait::Forever).await.unwrap());
     }
     assert_eq!(scene.manager.shared().clock.now().since(begun), LONGEST_GATHERING);
     assert_eq!(scene.asked(), asked);
-    // The one that was left behind takes nothing away from them.
+    // The call that was left behind does not affect them.
     drop(unpolled.await.unwrap());
     held.push(scene.read(Wait::Forever).await.unwrap());
     assert_eq!(scene.asked(), asked);

@@ -1,4 +1,4 @@
-//! Where a member of a cluster is, as the cluster says it.
+//! Address of a member of a cluster, as the cluster reports it.
 
 use std::fmt;
 
@@ -13,19 +13,19 @@ pub(crate) struct MemberAddress {
 }
 
 impl MemberAddress {
-    /// A member that does not know its own address, or is not to say it, writes nothing or a question mark: it is at the
-    /// host of whoever `answered`.
+    /// Creates an address. A member that does not know or hide its own address reports an empty host or a question mark. It is at the host
+    /// that `answered`.
     pub(crate) fn new(host: &str, port: u16, answered: &str) -> Self {
         let host = if matches!(host, "" | "?") { answered } else { host };
         Self { host: host.into(), port }
     }
 
-    /// As [`new`](Self::new), with the host as a server has sent it. `None` if it is too long for a host name.
+    /// Like [`new`](Self::new), with the host as a server has sent it. Returns `None` if it is too long for a host name.
     pub(crate) fn read(host: &str, port: u16, answered: &str) -> Option<Self> {
         (host.len() <= LONGEST_HOST).then(|| Self::new(host, port, answered))
     }
 
-    /// Reads `host:port`, as in `MOVED 4438 10.0.0.1:6379`. The host may hold colons.
+    /// Reads `host:port`, as in `MOVED 4438 10.0.0.1:6379`. The host may contain colons.
     pub(crate) fn parse(text: &str, answered: &str) -> Option<Self> {
         let (host, port) = text.rsplit_once(':')?;
         Self::read(host, port.parse().ok()?, answered)

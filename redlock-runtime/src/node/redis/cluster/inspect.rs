@@ -1,5 +1,5 @@
-//! What the members of a cluster say of keys: each key is looked at where its slot is. All members are asked together, so that
-//! one that is silent takes no time from the others.
+//! Inspection of keys in a cluster: each key is read at the member with its slot. All members are queried together, so that a silent member
+//! takes no time from the others.
 
 use super::members::{Member, Members};
 use super::together;
@@ -12,11 +12,11 @@ use std::collections::BTreeMap;
 use std::time::Duration;
 use tokio::time::timeout;
 
-/// For how much longer than it may look a member is waited for. Smaller, one that is reading a page is taken for one that is
-/// silent; larger, whoever asks the cluster gives it up with all that the others have said.
+/// Extra time for a member after the time limit of its search. Too small: a member that is still reading a page is treated as silent. Too
+/// large: the caller gives up on the whole cluster, and the answers of the other members are lost.
 const LAST_PAGE: Duration = Duration::from_millis(500);
 
-/// What the masters of their slots say of `keys`, in that order. A key whose slot is on its way may be refused by both.
+/// Returns the inspections of `keys` by the masters of their slots, in this order. A key in a moving slot may be refused by both members.
 pub(super) async fn inspect(
     members: &Members,
     keys: &[LockKey],
@@ -38,10 +38,10 @@ pub(super) async fn inspect(
     looked
 }
 
-/// Members by their labels, with the places of their keys.
+/// Members by their labels, with the positions of their keys.
 type OfMembers = BTreeMap<Box<str>, (Member, Vec<usize>)>;
 
-/// For each member the places of its keys, and for each key an answer in case that none has it.
+/// Returns the positions of the keys of each member, and for each key a result in case no member serves it.
 fn divided(members: &Members, keys: &[LockKey]) -> (Vec<NodeInspection>, OfMembers) {
     let (label, routes) = (members.seeds.label(), members.routes());
     let mut of_members = OfMembers::new();
@@ -56,10 +56,10 @@ fn divided(members: &Members, keys: &[LockKey]) -> (Vec<NodeInspection>, OfMembe
     (keys.iter().enumerate().map(silent).collect(), of_members)
 }
 
-/// The names of the locks at all masters that match `pattern`, at most so many, as far as they are found `within` that time.
+/// Returns at most `most` names of locks that match `pattern` at all masters, as far as they are found `within` this time.
 ///
 /// # Errors
-/// When there is no member. What is at members that cannot be asked is missing, and they are named.
+/// If the cluster has no member. Locks at members that cannot be queried are missing, and these members are listed.
 pub(super) async fn list(members: &Members, pattern: &str, most: usize, within: Duration) -> Result<Names, NodeError> {
     let all: Vec<Member> = members.routes().members().map(|(_, member)| member.clone()).collect();
     if all.is_empty() {

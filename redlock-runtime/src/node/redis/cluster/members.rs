@@ -1,4 +1,4 @@
-//! The masters of a cluster, each with connections of its own, and which of them has which slot.
+//! The masters of a cluster, each with separate connections, and the slots of each.
 
 pub(super) mod condition;
 
@@ -28,65 +28,65 @@ use std::time::Duration;
 use tokio::runtime::Handle;
 use tokio::sync::Notify;
 
-/// Most servers outside of the map that members can send commands to (`MOVED`, `ASK`). Too small: calls fail while the slots of
-/// many members move to new ones at the same time. Too large: a member that lies makes every process open that many
-/// connections, each with the login.
+/// Maximum number of servers outside of the map that members can redirect commands to (`MOVED`, `ASK`). Too small: calls fail while the
+/// slots of many members move to new ones at the same time. Too large: a malicious member makes every process open that many connections,
+/// each with the login.
 pub(super) const MOST_REDIRECTED: usize = 64;
 
-/// Most members with connections. A map has at most half of it; the rest is for members of earlier maps.
+/// Maximum number of members with connections. A map has at most half of them; the rest is for members of earlier maps.
 const MOST_KNOWN: usize = 2 * MOST_MASTERS + MOST_REDIRECTED;
 
-/// A member that takes commands.
+/// A member that accepts commands.
 pub(super) type Member = Arc<RedisNode>;
 
-/// All that is known of the members of one cluster.
+/// All known members of one cluster.
 pub(super) struct Members {
     pub(super) seeds: Seeds,
-    /// The step that the connection to a seed has reached, while one is asked for the map.
+    /// The step that the connection to a seed has reached, while a seed is queried for the map.
     pub(super) progress: Progress,
     environment: Environment,
     thread: Arc<BackgroundThread>,
     /// The runtime that the manager was built on.
     host: Option<Handle>,
     this: Weak<Self>,
-    /// Makes what sends on the commands that the member at an address refuses.
+    /// Creates the forwarder for commands that the member at an address refuses.
     redirect: fn(&Weak<Self>, &MemberAddress) -> Arc<dyn Redirect>,
     state: RwLock<State>,
-    /// Tells that the map is not what it was.
+    /// Notified when the map is outdated.
     pub(super) wanted: Notify,
-    /// The member that has taken over a slot last, as far as redirections tell: it knows more than the others.
+    /// The member that took over a slot last, according to redirections: it knows more than the others.
     best_informed: Mutex<Option<MemberAddress>>,
-    /// Whether wake-ups are wanted; it never becomes `false` again.
+    /// `true` if wake-ups are wanted; it never becomes `false` again.
     is_listening: AtomicBool,
-    /// Whether claims prove something.
+    /// Tracks if claims are a proof.
     pub(super) settled: Settled,
-    /// What was counted of those that were let go.
+    /// Counters of the members that were disconnected.
     gone: Mutex<NodeStats>,
 }
 
 struct State {
     routes: Arc<Routes<Member>>,
-    /// What was told last; `None` before that.
+    /// The latest map; `None` before the first one.
     map: Option<Arc<SlotMap>>,
-    /// The newest epoch that whoever told it had heard of.
+    /// The newest epoch known to the member that reported the map.
     epoch: u64,
-    /// Whether the cluster is well, as that member said.
+    /// `true` if the cluster is healthy, according to that member.
     is_well: bool,
-    /// Every master, and whoever else commands were sent on to lately.
+    /// Every master, and the other members that recently received redirected commands.
     known: BTreeMap<MemberAddress, Known>,
-    /// Why there is no map.
+    /// Reason why there is no map.
     trouble: Option<NodeError>,
 }
 
 struct Known {
     member: Member,
-    /// Whether a command was sent on to it since this was last looked at.
+    /// `true` if a command was redirected to the member since the last check.
     is_used: AtomicBool,
-    /// Whether another member was the first to name it, and not a map.
+    /// `true` if another member was the first to name it, and not a map.
     is_redirected: bool,
 }
 
-/// The place in a message that names a member first.
+/// Source of the first mention of a member.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Origin {
     Map,
@@ -121,22 +121,22 @@ impl Members {
         })
     }
 
-    /// Who serves which slot.
+    /// Returns the routes: the member that serves each slot.
     pub(super) fn routes(&self) -> Arc<Routes<Member>> {
         self.read(|state| Arc::clone(&state.routes))
     }
 
-    /// Who serves which slot, as it was told last.
+    /// Returns the latest slot map.
     pub(super) fn map(&self) -> Option<Arc<SlotMap>> {
         self.read(|state| state.map.clone())
     }
 
-    /// The newest epoch that members have told of.
+    /// Returns the newest epoch that members have reported.
     pub(super) fn epoch(&self) -> u64 {
         self.read(|state| state.epoch)
     }
 
-    /// Those that do not have all their slots any more by `map`.
+    /// Returns the members that have lost some of their slots in `map`.
     pub(super) fn losers(&self, map: &SlotMap) -> Vec<(MemberAddress, Member)> {
         let Some(before) = self.map() else { return Vec::new() };
         let losers = before.losers(map);
@@ -146,7 +146,8 @@ impl Members {
         })
     }
 
-    /// All members that there may be a connection to: first who knows most of where slots are, then the others in any order.
+    /// Returns all members that may have a connection: first the member with the newest knowledge of the slots, then the others in random
+    /// order.
     pub(super) fn informants(&self) -> Vec<Member> {
         let best = self.best_informed.lock().unwrap_or_else(PoisonError::into_inner).take();
         let known: Vec<_> =
@@ -156,17 +157,17 @@ impl Members {
         first.into_iter().chain(others).map(|(_, member)| member).collect()
     }
 
-    /// The addresses of all members that are known.
+    /// Returns the addresses of all known members.
     pub(super) fn addresses(&self) -> Vec<MemberAddress> {
         self.read(|state| state.known.keys().cloned().collect())
     }
 
-    /// Notified when the status of a member changes.
+    /// Returns the notifier for changes of a member's status.
     pub(super) fn changed(&self) -> &Notify {
         &self.environment.changed
     }
 
-    /// Asks for a fresh map. `knows` has a slot that another member had before.
+    /// Requests a new map. `knows` has a slot that another member had before.
     pub(super) fn want_map(&self, knows: Option<MemberAddress>) {
         if knows.is_some() {
             *self.best_informed.lock().unwrap_or_else(PoisonError::into_inner) = knows;
@@ -174,18 +175,18 @@ impl Members {
         self.wanted.notify_one();
     }
 
-    /// There is a map. `is_regular`: it was asked for without any reason, so that who is not in it can be let go. `lost`: those
-    /// that have slots no more and did not answer.
+    /// Installs a new map. If it `is_regular`, it was requested without a special reason, and members that are missing in it are
+    /// disconnected. `lost` are members that have lost slots and did not answer.
     ///
     /// # Errors
-    /// [`NodeError::SameServer`] when another node is this cluster.
+    /// [`NodeError::SameServer`] if another node is this cluster.
     pub(super) fn learn(&self, view: View, is_regular: bool, lost: &BTreeSet<MemberAddress>) -> Result<(), NodeError> {
         let (View { map, is_well, epoch }, servers, label) = (view, &self.environment.servers, self.seeds.label());
         servers.is_cluster(label, map.ids())?;
-        // Whoever is promoted later may not have all that its master had.
+        // A replica that is promoted later may lack some of its master's data.
         map.replicas().iter().for_each(|at| servers.is_replica(&at.to_string(), label, Identity::unknown()));
         let crowded_out = self.make_room(&map);
-        // Made before the lock is taken that every command reads.
+        // Built before the lock is taken that every command reads.
         let routes = self.map().is_none_or(|before| *before != map).then(|| Arc::new(self.routes_by(&map, lost)));
         let before = self.routes();
         if routes.is_some() {
@@ -202,14 +203,14 @@ impl Members {
         // Their connections end outside of the lock.
         drop(gone);
         if before.version() != self.routes().version() {
-            // Holders ask whoever serves their slot now whether the lock came along.
+            // Holders ask the new member of their slot if it has the lock.
             (self.environment.connected)();
         }
         Ok(())
     }
 
-    /// Ends the connections to members that are called something else by now, which a member that was reset is without losing any:
-    /// what is published on them reaches nobody.
+    /// Ends the connections to members with a new id. A member that was reset has a new id and keeps its connections; messages published on
+    /// the old channels reach no process.
     fn end_renamed(&self, map: &SlotMap) {
         for at in map.masters() {
             let live = self.read_member(at).and_then(|member| member.connections.live().ok());
@@ -220,7 +221,7 @@ impl Members {
         }
     }
 
-    /// The routes by a `map` that is another one than before.
+    /// Returns the routes of a `map` that differs from the previous one.
     fn routes_by(&self, map: &SlotMap, lost: &BTreeSet<MemberAddress>) -> Routes<Member> {
         let (before, now) = (self.routes(), self.environment.servers.clock.now());
         // In the order of their addresses.
@@ -231,7 +232,7 @@ impl Members {
         })
     }
 
-    /// Takes out whoever is not in `map` and was not needed since this was last done.
+    /// Removes members that are missing in `map` and unused since the last call.
     fn let_go(&self, map: &SlotMap) -> Vec<Member> {
         let (masters, mut gone) = (map.masters(), Vec::new());
         let mut state = self.state.write().unwrap_or_else(PoisonError::into_inner);
@@ -249,7 +250,7 @@ impl Members {
         gone
     }
 
-    /// There is no map, or none that may be used. One that was told before goes on, since most of it is true.
+    /// Records that there is no map, or no usable one. The previous map stays in use, because most of it is correct.
     pub(super) fn failed(&self, error: NodeError) {
         self.change(|state| {
             if matches!(error, NodeError::SameServer(_)) {
@@ -262,8 +263,8 @@ impl Members {
         });
     }
 
-    /// Takes out all members that are not in `map` if there would be too many of them otherwise: members of one map after the
-    /// other must not add up.
+    /// Removes all members that are missing in `map` if there would be too many members otherwise. The members of successive maps must not
+    /// add up.
     fn make_room(&self, map: &SlotMap) -> Vec<Member> {
         let masters = map.masters();
         let new = masters.iter().filter(|at| self.read_member(at).is_none()).count();
@@ -282,8 +283,8 @@ impl Members {
         gone
     }
 
-    /// The member at `at`, to which a connection is begun if there is none. A command is sent on to it. `None` if other members have
-    /// named too many servers that are in no map.
+    /// Returns the member at `at`, to which a command is redirected. Starts a connection if there is none. Returns `None` if other members
+    /// have named too many servers that are not in a map.
     pub(super) fn member(&self, at: &MemberAddress) -> Option<Member> {
         let is_full = |state: &State| {
             let redirected = state.known.values().filter(|known| known.is_redirected).count();
@@ -301,13 +302,13 @@ impl Members {
         Some(member)
     }
 
-    /// For how long it is until then, if it is.
+    /// Returns the remaining time until `until`, if it is in the future.
     pub(super) fn left_until(&self, until: Option<Instant>) -> Option<Duration> {
         let now = self.environment.servers.clock.now();
         until.map(|until| until.since(now)).filter(|left| !left.is_zero())
     }
 
-    /// Opens the channel for wake-ups at all members, and at all that follow.
+    /// Opens the channel for wake-ups at all members, present and future.
     pub(super) fn listen(&self) {
         self.is_listening.store(true, Ordering::Release);
         let members: Vec<_> = self.read(|state| state.known.values().map(|known| Arc::clone(&known.member)).collect());
@@ -316,31 +317,31 @@ impl Members {
         }
     }
 
-    /// The member at `at`, to which a connection is begun if there is none.
+    /// Returns the member at `at`. Starts a connection if there is none.
     fn known(&self, at: &MemberAddress, origin: Origin) -> Member {
         if let Some(member) = self.read_member(at) {
             return member;
         }
-        // Not under the lock that every command reads. Another one may be faster: then this one ends here, after the lock.
+        // Not under the lock that every command reads. Another task may be faster: this connection then ends here, after the lock.
         let started = self.start(at);
         let mut state = self.state.write().unwrap_or_else(PoisonError::into_inner);
         let is_redirected = origin == Origin::Redirection;
         let known = Known { member: Arc::clone(&started), is_used: AtomicBool::new(false), is_redirected };
         let member = Arc::clone(&state.known.entry(at.clone()).or_insert(known).member);
         drop(state);
-        // Once more: whoever wanted to listen since it was started has not seen it among the others.
+        // Repeated: a call of `listen` since the start has not seen this member among the others.
         if self.is_listening.load(Ordering::Acquire) {
             member.listen();
         }
         member
     }
 
-    /// Whether what the member at `at` publishes comes from nobody else.
+    /// Returns `true` if the channels of the member at `at` are used by no other member.
     fn has_own_channels(&self, at: &MemberAddress) -> bool {
         self.read_member(at).is_some_and(|member| member.connections.server.has_own_channels())
     }
 
-    /// The member at `at`, if there is one.
+    /// Returns the member at `at`, if there is one.
     fn read_member(&self, at: &MemberAddress) -> Option<Member> {
         self.read(|state| state.known.get(at).map(|known| Arc::clone(&known.member)))
     }
@@ -356,22 +357,22 @@ impl Members {
         member
     }
 
-    /// Takes in the wake-ups that the member at `at` brings.
+    /// Creates the handler of the wake-ups from the member at `at`.
     ///
-    /// Not all that it hands out proves something ([`settled`](super::settled)): else the token asks whoever has the slot.
+    /// Not every hand-off proves a lease ([`settled`](super::settled)). If it does not, the token asks the member that has the slot.
     fn deliver_from(&self, at: &MemberAddress) -> Deliver {
         let (members, at, deliver) = (self.this.clone(), at.clone(), Arc::clone(&self.environment.deliver));
         Arc::new(move |Wakeup { subject, notice }| {
             let Some(members) = members.upgrade() else { return };
             let is_owner = members.routes().address(slot_of(subject.key.name())) == Some(&at);
             if !is_owner && !members.has_own_channels(&at) {
-                // The member that has the slot brings it as well.
+                // The member that has the slot delivers it as well.
                 return;
             }
             if matches!(notice, Notice::Revoked { .. }) {
                 members.settled.disturb();
             }
-            // In this order: another map is noted as a disturbance before it is believed.
+            // In this order: a new map is noted as a disturbance before it is believed.
             let is_believed = !notice.is_proof() || is_owner && members.settled.is_settled();
             let notice = if is_believed { notice } else { Notice::Granted };
             deliver(Wakeup { subject, notice });
@@ -382,7 +383,7 @@ impl Members {
         read(&self.state.read().unwrap_or_else(PoisonError::into_inner))
     }
 
-    /// Changes what is known, and tells all who wait for a change.
+    /// Changes the state, and notifies all tasks that wait for a change.
     fn change(&self, change: impl FnOnce(&mut State)) {
         change(&mut self.state.write().unwrap_or_else(PoisonError::into_inner));
         self.environment.changed.notify_waiters();

@@ -1,9 +1,9 @@
-//! A Redis Cluster as a node: for each key the vote of the master that has its slot.
+//! A Redis Cluster as a node: for each key, the vote of the master that has its slot.
 //!
-//! Each master is reached over connections of its own, as a server is that is a node; so the order of commands, wake-ups,
-//! releases from `drop`, and what is known of a server are the same as there. What is different: which master it is
-//! ([`routes`], from the [`slot_map`] that [`refresh`] asks for), and that a master may send a command elsewhere
-//! ([`redirection`], by the [`router`]). Several masters of one cluster are never several votes.
+//! Each master has separate connections, like a single server that is a node. The order of commands, wake-ups, releases from `drop`, and
+//! the facts about a server therefore work as for a single server. Two things are different. The master depends on the key ([`routes`],
+//! from the [`slot_map`] that [`refresh`] requests). And a master may redirect a command ([`redirection`], by the [`router`]). Several
+//! masters of one cluster are never several votes.
 
 pub(crate) mod address;
 mod inspect;
@@ -45,18 +45,18 @@ use tokio::runtime::Handle;
 use tokio::sync::Notify;
 use tokio::task::AbortHandle;
 
-/// One cluster, and the task that keeps the map of it fresh.
+/// One cluster, and the task that keeps its map fresh.
 pub(crate) struct ClusterNode {
     members: Arc<Members>,
     thread: Arc<BackgroundThread>,
     changed: Arc<Notify>,
     refresh: AbortHandle,
-    /// When it is looked which members are to be asked for their time.
+    /// The time of the next check for members whose clock must be read.
     time_due: DueTime,
 }
 
 impl ClusterNode {
-    /// Starts to look for the members on `thread`. Their connections are driven by `host` while that is well.
+    /// Starts to find the members on `thread`. `host` drives their connections while it is responsive.
     pub(crate) fn start(
         seeds: Seeds,
         environment: Environment,
@@ -69,8 +69,8 @@ impl ClusterNode {
         Arc::new(Self { members, thread: Arc::clone(thread), changed, refresh, time_due: DueTime::default() })
     }
 
-    /// Hears the time of all members that have not told it for long: that of a cluster is what most of them show, and not those alone
-    /// which have the locks.
+    /// Reads the clocks of all members with an old reading. The time of a cluster is the time of most members, and not only of those that
+    /// hold the locks.
     fn keep_time_fresh(&self, now: Instant) {
         if self.time_due.is_now(now, FRESH) {
             let routes = self.members.routes();
@@ -139,7 +139,7 @@ impl Node for ClusterNode {
     fn epoch_of(&self, key: &LockKey) -> u64 {
         let (routes, slot) = (self.members.routes(), slot_of(key.name()));
         let of_member = routes.member(slot).map_or(0, |member| member.epoch_of(key));
-        // A member has fewer connections than this has room for.
+        // The number of connections of a member fits into the lower half.
         (u64::from(routes.since(slot)) << 32) | (of_member & u64::from(u32::MAX))
     }
 

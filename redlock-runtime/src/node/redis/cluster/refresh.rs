@@ -1,9 +1,13 @@
 //! Keeps the map of a cluster fresh.
 //!
-//! One of the members is asked which of them has which slot: at the start, every few seconds, whenever a member has sent
-//! a command elsewhere or cannot be reached, and as soon as the connection to a member is lost. A process that only holds locks sends nothing
-//! between renewals, and should still learn soon that a replica without its locks has taken over. While a member is missing, or a slot has none, it is asked again and again, since
-//! nothing tells when a replica has taken over.
+//! One member is queried for the slots of all members:
+//!
+//! - at the start, and then every few seconds;
+//! - whenever a member has redirected a command or cannot be reached;
+//! - as soon as the connection to a member is lost. A process that only holds locks sends nothing between renewals. It must still learn
+//!   soon that a replica without its locks has taken over.
+//!
+//! While a member is missing, or a slot has no member, the query is repeated: no message announces that a replica has taken over.
 
 use super::address::MemberAddress;
 use super::members::Members;
@@ -31,19 +35,18 @@ use std::task::Poll;
 use std::time::Duration;
 use tokio::time::{Instant, sleep, timeout};
 
-/// How long a map is good when nothing says that it is not. Smaller, more questions; larger, a member that has come or gone
-/// without any command that has told of it stays unknown for longer.
+/// Lifetime of a map without signs of a change. Too small: more queries. Too large: a new or lost member stays unknown for longer, if no
+/// command has revealed the change.
 const GOOD_FOR: Duration = if cfg!(test) { Duration::from_secs(90) } else { Duration::from_secs(5) };
 
-/// Maps are not asked for closer together than this. Smaller, a slot that moves under load makes many questions; larger,
-/// commands take the longer way for longer.
+/// Minimum pause between two queries for the map. Too small: a slot that moves under load causes many queries. Too large: commands are
+/// redirected for longer.
 const LEAST_PAUSE: Duration = Duration::from_millis(50);
 
-/// How long a member is waited for that has a connection. Smaller, a busy one is passed over; larger, a frozen one holds up
-/// the news for longer.
+/// How long a connected member has to answer. Too small: a busy member is skipped. Too large: a frozen member delays the new map.
 const PATIENCE: Duration = Duration::from_millis(250);
 
-/// What is wrong with a server that is no cluster.
+/// Error text for a server that is not a cluster.
 const NO_CLUSTER: &str = "is not a member of a cluster: write redis:// instead of redis+cluster://";
 
 /// Runs until it is aborted, on the library's thread.
@@ -72,7 +75,7 @@ pub(super) async fn keep_fresh(members: Arc<Members>) {
         if members.are_well() {
             backoff.connected();
             sleep(LEAST_PAUSE).await;
-            // In each case there is a reason to ask.
+            // Both outcomes are a reason to query.
             let _ = timeout(jittered(GOOD_FOR), wanted(&members)).await;
         } else {
             backoff.pause().await;
@@ -80,22 +83,22 @@ pub(super) async fn keep_fresh(members: Arc<Members>) {
     }
 }
 
-/// Returns when somebody wants a map, or the connection to a member is lost.
+/// Returns when a caller requests a map, or the connection to a member is lost.
 async fn wanted(members: &Members) {
     let mut wanted = pin!(members.wanted.notified());
     let mut lost = pin!(wait_until(members.changed(), || !members.are_well()));
     poll_fn(|cx| if wanted.as_mut().poll(cx).is_ready() { Poll::Ready(()) } else { lost.as_mut().poll(cx) }).await;
 }
 
-/// Between three quarters of `pause` and all of it, so that processes that were started together do not ask together.
+/// Returns between three quarters of `pause` and all of it, so that processes that were started together do not query together.
 fn jittered(pause: Duration) -> Duration {
     pause.mul_f64(0.75 + 0.25 * fastrand::f64())
 }
 
-/// The map, as the first member tells it that knows the newest, or else whoever knows most.
+/// Returns the map of the first member that knows the newest epoch, or else of the best informed one.
 ///
 /// # Errors
-/// Why the last one did not tell it.
+/// The error of the last member that did not report a map.
 async fn ask(members: &Members) -> Result<View, NodeError> {
     let (epoch, informants) = (members.epoch(), members.informants());
     let (mut views, mut last) = (Vec::new(), NodeError::Disconnected);
@@ -122,7 +125,7 @@ async fn ask(members: &Members) -> Result<View, NodeError> {
     best(views, asked, epoch).ok_or(last)
 }
 
-/// Asks over the connection that there is.
+/// Queries a member over its existing connection.
 async fn ask_member(member: &RedisNode) -> Result<View, NodeError> {
     let live = member.connections.live()?;
     let [slots, info] = View::QUESTIONS.map(|question| live.probe(&question));
@@ -131,7 +134,7 @@ async fn ask_member(member: &RedisNode) -> Result<View, NodeError> {
     View::parse(&slots.map_err(explained)?, info.ok(), &member.host)
 }
 
-/// Asks over a connection that is made for this: a seed need not be a master, and need not be called what the cluster calls it.
+/// Queries a seed over a new connection: a seed need not be a master, and may have another address in the cluster.
 async fn ask_seed(endpoint: &Endpoint, progress: &Progress) -> Result<View, NodeError> {
     let asked = progress.limited(endpoint.connect_timeout(), ask_anew(endpoint, progress)).await;
     asked.map_err(|error| endpoint.passing(endpoint.told(error, &progress.at())))
@@ -151,7 +154,7 @@ async fn ask_anew(endpoint: &Endpoint, progress: &Progress) -> Result<View, Node
     View::parse(&slots, info, endpoint.host().unwrap_or_default())
 }
 
-/// The members that have slots no more by `map`, and do not answer: who gives slots away moves the keys, and is there.
+/// Returns the members that have lost slots in `map` and do not answer. A member that hands slots over moves their keys and still answers.
 async fn lost(members: &Members, map: &SlotMap) -> BTreeSet<MemberAddress> {
     let losers = members.losers(map);
     let asked = losers.iter().map(|(_, member)| Box::pin(is_there(member)) as BoxFuture<'_, bool>);
@@ -164,7 +167,7 @@ async fn is_there(member: &RedisNode) -> bool {
     matches!(timeout(PATIENCE, live.probe(&["PING"])).await, Ok(Ok(_) | Err(NodeError::Refused(_))))
 }
 
-/// A server that is not a member of a cluster says so in words of its own.
+/// Replaces the error of a server that is not a member of a cluster by a clearer one.
 fn explained(error: NodeError) -> NodeError {
     match &error {
         NodeError::Refused(answer) if answer.contains("cluster support disabled") => {

@@ -1,4 +1,4 @@
-//! What a cluster is like: what each of its masters is like, and whether every slot has one.
+//! Report on a cluster: on each of its masters, and on the coverage of the slots.
 
 use super::address::MemberAddress;
 use super::members::condition::gap;
@@ -13,8 +13,8 @@ use crate::node::{BoxFuture, Node};
 use std::time::Duration;
 use tokio::time::timeout;
 
-/// Asks all masters at once. What the cluster is like as a whole is what the master of `key` is like, and it does not count
-/// while another one does not.
+/// Queries all masters at once. The report on the whole cluster repeats the report of the master of `key`. It has an error if any master
+/// has an error.
 pub(super) async fn report(members: &Members, key: &LockKey, patience: Duration) -> NodeReport {
     let label = members.seeds.label();
     let Some(map) = members.map() else {
@@ -46,7 +46,7 @@ async fn member_report(
     ClusterMember { report, slots: ranges(&map.slots_of(at)).into(), replicas: map.replicas_of(at).len() }
 }
 
-/// Whether the user may ask a member for what is still on its way there.
+/// Checks that the user may run `ASKING`, which is needed while a slot moves.
 async fn refused_asking(member: &Member, patience: Duration) -> Option<Refusal> {
     let asked = member.connections.live().ok()?.try_asking();
     match timeout(patience, asked).await {

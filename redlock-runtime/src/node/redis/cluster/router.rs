@@ -1,4 +1,4 @@
-//! Sends the commands on that one member of a cluster has refused; the rules are in [`redirection`](super::redirection).
+//! Forwards the commands that one member of a cluster has refused; the rules are in [`redirection`](super::redirection).
 
 use super::address::MemberAddress;
 use super::members::{Member, Members};
@@ -11,25 +11,25 @@ use crate::node::redis::question::{Form, Question};
 use crate::protocol::command::{Answer, Command, Reply, Verb};
 use std::sync::{Arc, Weak};
 
-/// For the commands that one member refuses.
+/// Forwarder for the commands that one member refuses.
 pub(super) struct Router {
     members: Weak<Members>,
-    /// Where that member is.
+    /// Address of this member.
     at: MemberAddress,
 }
 
 impl Router {
-    /// For those that the member at `at` refuses.
+    /// Creates the forwarder for commands that the member at `at` refuses.
     pub(super) fn of(members: &Weak<Members>, at: &MemberAddress) -> Arc<dyn Redirect> {
         Arc::new(Self { members: Weak::clone(members), at: at.clone() })
     }
 }
 
 impl Router {
-    /// The member that a command goes to, which is brought into the form in which it goes there.
+    /// Returns the member that a command goes to, and converts the command to the form for this member.
     ///
     /// # Errors
-    /// The answer to the command if it goes nowhere: a member has refused it with `error`.
+    /// The reply to a command that is not forwarded: a member has refused it with `error`.
     fn target(
         &self,
         members: &Members,
@@ -45,7 +45,7 @@ impl Router {
                 make_whole(question);
                 member
             }
-            // Its number would begin a register there, while the one that counts may still be here.
+            // The number of a fenced lock would begin a new register there, while the real one may still be here.
             Redirection::Ask(_) if is_fenced_set(&question.command) => return Err(unanswerable(question, error)),
             Redirection::Ask(to) => {
                 question.asked_by = Some(Box::new(self.at.clone()));
@@ -74,7 +74,7 @@ impl Redirect for Router {
             return question.answer(Err(error));
         };
         question.redirects += 1;
-        // Before it is sent there.
+        // Recorded before the command is sent there.
         members.settled.disturb();
         match self.target(&members, &mut question, redirection, error) {
             Ok(member) => send_on(&member, question),
@@ -108,12 +108,12 @@ impl Redirect for Router {
     }
 }
 
-/// The member that has the slot of the command's key.
+/// Returns the member that has the slot of the command's key.
 fn owner(members: &Members, question: &Question) -> Option<Member> {
     members.routes().member(slot_of(question.command.key())).cloned()
 }
 
-/// Whether the command is the plain `SET`, with commands about a number behind it. Several names are taken by a script, which names
+/// Returns `true` if the command is the plain `SET`, followed by commands for a number. Several keys are locked by a script, which receives
 /// their registers.
 fn is_fenced_set(Command { verb, fence, subject }: &Command) -> bool {
     matches!(verb, Verb::SetNx { .. }) && fence.is_some() && subject.is_plain()

@@ -1,54 +1,54 @@
-//! Who serves which slot, since which map, and from when on that counts.
+//! The member that serves each slot, the map that it came with, and the time from which its grants prove a lock.
 //!
-//! Whoever has a slot knows of its locks what the one before has passed on. A member that gives a slot away moves the keys
-//! first, so that what its own answers prove, those of the next one prove as well. A member that is lost has passed on nothing,
-//! or not all: whoever has the slot after it may grant a lock that is held. So a slot *abstains*, whichever member has it, until
-//! the leases have ended that one before may have granted and the others do not know of.
+//! The owner of a slot knows only the locks that the previous owner has passed on. A member that hands a slot over moves the keys first.
+//! The proofs of its replies therefore hold for the next owner, too. A lost member has passed on no keys, or not all of them: the next
+//! owner of the slot may grant a lock that is held. The slot therefore *abstains*, at any owner, until all leases have ended that a
+//! previous owner may have granted and the others do not know.
 
 use super::address::MemberAddress;
 use crate::time::clock::Instant;
 use std::ops::RangeInclusive;
 
-/// How many slots a cluster has.
+/// Number of slots of a cluster.
 const SLOTS: usize = 16384;
 
-/// No member is at this place.
+/// Index for a slot without a member.
 const NOBODY: u16 = u16::MAX;
 
-/// Says for each slot which of the members `M` serves it.
+/// The member of type `M` for each slot.
 #[derive(Debug)]
 pub(super) struct Routes<M> {
     /// By slot.
     places: Box<[Place]>,
     /// By address.
     members: Box<[(MemberAddress, M)]>,
-    /// Grows with each map that differs from the one before.
+    /// Incremented by each map that differs from the previous one.
     version: u32,
-    /// Until when there is a slot that abstains.
+    /// The time until which some slot abstains.
     abstains_until: Option<Instant>,
 }
 
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Place {
-    /// Where the member stands; beyond the end when there is none.
+    /// Index of the member; beyond the end if there is none.
     member: u16,
-    /// With which version it came.
+    /// Version of the routes with which this member got the slot.
     since: u32,
-    /// What the member grants before then proves nothing.
+    /// Grants of the member before this time prove nothing.
     pub(super) abstains_until: Option<Instant>,
 }
 
 impl<M> Routes<M> {
-    /// Nobody serves anything.
+    /// Returns routes in which no slot has a member.
     pub(super) fn nowhere() -> Self {
         let place = Place { member: NOBODY, since: 0, abstains_until: None };
         Self { places: vec![place; SLOTS].into(), members: Box::default(), version: 0, abstains_until: None }
     }
 
-    /// The routes after these, by a newer map: these `members`, sorted by their addresses, and who of them owns which slots.
+    /// Returns the routes that follow these, from a newer map: its `members`, sorted by address, and the slots that each of them owns.
     ///
-    /// What a member has granted that does not serve a slot any more is unknown to the next one until the time that
-    /// `unknown_until` says of it, and of what nobody serves any more.
+    /// Grants of a member that no longer serves a slot are unknown to the next member. They stay relevant until the time that
+    /// `unknown_until` returns for the old member, or for `None` if the slot has no member now.
     pub(super) fn next<'a>(
         &self,
         members: Box<[(MemberAddress, M)]>,
@@ -70,7 +70,7 @@ impl<M> Routes<M> {
         for (place, before) in places.iter_mut().zip(&self.places) {
             let owner = usize::from(before.member);
             let is_same = match now_at.get(owner) {
-                // It may be at no place any more, which is not the same as having been at none.
+                // The old member may be gone, which differs from a slot that had no member.
                 Some(now_at) => *now_at != NOBODY && *now_at == place.member,
                 None => place.member == NOBODY,
             };
@@ -78,7 +78,7 @@ impl<M> Routes<M> {
                 place.since = before.since;
             }
             place.abstains_until = match left.get(owner) {
-                // Whoever has it after nobody had it takes over what the one before has left behind.
+                // The first owner after a gap inherits the abstention of the last owner before it.
                 None => before.abstains_until,
                 Some(_) if is_same => before.abstains_until,
                 Some(_) if place.member == NOBODY => before.abstains_until.max(left_by_all),
@@ -89,44 +89,44 @@ impl<M> Routes<M> {
         Self { places: places.into(), members, version, abstains_until }
     }
 
-    /// Where the member is that serves `slot`.
+    /// Returns the address of the member that serves `slot`.
     pub(super) fn address(&self, slot: u16) -> Option<&MemberAddress> {
         self.served(slot).map(|(_, (address, _))| address)
     }
 
-    /// Who serves `slot`.
+    /// Returns the member that serves `slot`.
     pub(super) fn member(&self, slot: u16) -> Option<&M> {
         self.served(slot).map(|(_, (_, member))| member)
     }
 
-    /// Who serves `slot`, and what is to be known of that.
+    /// Returns the member that serves `slot`, with the state of the slot.
     pub(super) fn served(&self, slot: u16) -> Option<(&Place, &(MemberAddress, M))> {
         let place = self.places.get(usize::from(slot))?;
         self.members.get(usize::from(place.member)).map(|member| (place, member))
     }
 
-    /// Another number whenever somebody else serves `slot`, and a larger one.
+    /// Returns a number that grows whenever another member serves `slot`.
     pub(super) fn since(&self, slot: u16) -> u32 {
         self.places.get(usize::from(slot)).map_or(0, |place| place.since)
     }
 
-    /// Until when there is a slot that abstains.
+    /// Returns the time until which some slot abstains.
     pub(super) const fn abstains_until(&self) -> Option<Instant> {
         self.abstains_until
     }
 
-    /// Which map this is of those that differ.
+    /// Returns the version of the routes: each differing map has another one.
     pub(super) const fn version(&self) -> u32 {
         self.version
     }
 
-    /// All that serve a slot.
+    /// Returns all members that serve a slot.
     pub(super) fn members(&self) -> impl Iterator<Item = &(MemberAddress, M)> {
         self.members.iter()
     }
 }
 
-/// Where the member at `address` stands among these, which are sorted.
+/// Returns the index of the member at `address` in these sorted members.
 fn index_of<M>(members: &[(MemberAddress, M)], address: &MemberAddress) -> u16 {
     let index = members.binary_search_by(|(member, _)| member.cmp(address));
     index.ok().and_then(|index| u16::try_from(index).ok()).unwrap_or(NOBODY)
@@ -146,7 +146,7 @@ mod tests {
         Some(Instant::from_origin(Duration::from_secs(seconds)))
     }
 
-    /// The map in which each of these has so many slots, one after the other.
+    /// Returns the next routes: each of the owners has the given number of consecutive slots.
     fn next(
         routes: &Routes<char>,
         owners: &[(u16, u16)],

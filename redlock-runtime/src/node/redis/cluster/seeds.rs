@@ -1,4 +1,4 @@
-//! Where a cluster is found, and how to log in: the URL of a cluster taken apart.
+//! The parsed URL of a cluster: addresses and login.
 
 use super::address::MemberAddress;
 use crate::error::LockError;
@@ -9,19 +9,19 @@ use std::fmt;
 use std::num::NonZeroU32;
 use tokio::runtime::Handle;
 
-/// Members of a cluster that tell which others there are. `Debug` shows the addresses alone.
+/// The members of a cluster that are queried for the other members. `Debug` shows only the addresses.
 pub(crate) struct Seeds {
     first: Endpoint,
     others: Box<[Endpoint]>,
 }
 
 impl Seeds {
-    /// Whether the URL of `node` is that of a cluster, as `redis+cluster://host` is.
+    /// Returns `true` if `node` has the URL of a cluster, such as `redis+cluster://host`.
     pub(crate) fn are_in(node: &NodeConfig) -> bool {
         is_of_kind(&node.url, Kind::Cluster)
     }
 
-    /// Takes the URL of a cluster apart. No message repeats it, because it may hold a password.
+    /// Parses the URL of a cluster. No message repeats the URL, because it may contain a password.
     ///
     /// # Errors
     /// [`LockError::Configuration`] saying which node's URL is wrong, and what to write. `position` counts from 1.
@@ -32,25 +32,25 @@ impl Seeds {
         Ok(Self { first, others })
     }
 
-    /// The program is asked on its own runtime.
+    /// Runs the program's credential source on the program's runtime.
     pub(crate) fn of_host(self, host: &Handle) -> Self {
         let of_host = |endpoint: Endpoint| endpoint.of_host(host.clone());
         Self { first: of_host(self.first), others: self.others.into_iter().map(of_host).collect() }
     }
 
-    /// What tells the cluster from others: all addresses in the URL, in any order.
+    /// Identifies the cluster: all addresses in the URL, in any order.
     pub(crate) fn name(&self) -> String {
         let mut addresses: Vec<_> = self.iter().map(Endpoint::label).collect();
         addresses.sort_unstable();
         addresses.join("+")
     }
 
-    /// How many replicas of a member have to confirm every lease, if any have to.
+    /// Returns the number of replicas of a member that must confirm every lease, if there is one.
     pub(crate) fn confirm_replicas(&self) -> Option<NonZeroU32> {
         self.first.confirm_replicas()
     }
 
-    /// The address that the URL names first.
+    /// Returns the first address in the URL.
     pub(crate) fn label(&self) -> &str {
         self.first.label()
     }
@@ -59,7 +59,7 @@ impl Seeds {
         [&self.first].into_iter().chain(&self.others)
     }
 
-    /// Where a member of the cluster is.
+    /// Returns the endpoint of a member of the cluster.
     pub(super) fn member(&self, at: &MemberAddress) -> Endpoint {
         self.first.announced(Announcer::Cluster, at)
     }

@@ -1,19 +1,18 @@
-//! Whether what a member hands out proves that it is still there.
+//! Decides if a hand-off that a member announces proves a hold that still exists.
 //!
-//! What one server says comes in one order, so that a claim that is announced has not been given back by an answer before. While
-//! slots move, a token speaks with several members about one lock: the announcement of a claim may be on its way from the member
-//! that had the slot, and the token may have given the lock back meanwhile at the one that has it now.
+//! All messages of one server come in one order. A claim that it announces can therefore not have been released by an earlier reply. While
+//! slots move, a token exchanges messages with several members about one lock. The announcement of a claim may still be on its way from the
+//! previous member of the slot. The token may already have released the lock at the new member.
 //!
-//! 1. A token speaks with another member only behind a redirection, or by another map. Both are noted here before, and a redirection
-//!    once more when the command was executed. Others end its lock there only by breaking it, and its manager is told (`revoked`),
-//!    which is noted as well.
-//! 2. A claim that a message proves is counted for [`CLAIM`] at most from when it began, and one that is over at another member
-//!    began before that. So nothing is proven for so long after any of these: then every such claim is over.
-//! 3. Only the member that has the slot by the map proves anything: another one may have lost it in a failover and not know yet.
-//!    Nor does one without channels of its own.
+//! 1. A token contacts another member only after a redirection, or with a new map. Both are recorded here in advance. A redirection is
+//!    recorded once more when the command was executed. Other clients end the lock there only by breaking it. The manager is then notified
+//!    (`revoked`), and this is recorded as well.
+//! 2. A claim that a message proves lasts at most [`CLAIM`] from its begin. A claim that has ended at another member began before that end.
+//!    Nothing is therefore proven for [`CLAIM`] after any of these events: every such claim is over then.
+//! 3. Only the member that has the slot in the map proves anything. Another one may have lost the slot in a failover without knowing. A
+//!    member without separate channels proves nothing, either.
 //!
-//! What is left is a manager that learns of a failover late, while the old master goes on, as with its grants: see
-//! `docs/protocol.md`.
+//! One case remains: a manager learns of a failover late, while the old master continues to grant locks. See `docs/protocol.md`.
 
 use crate::protocol::timing::CLAIM;
 use crate::time::clock::{Clock, Instant};
@@ -22,7 +21,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 #[derive(Debug)]
 pub(super) struct Settled {
     clock: Clock,
-    /// Until when nothing is proven, in milliseconds of the clock.
+    /// The time until which nothing is proven, in milliseconds of the clock.
     from: AtomicU64,
 }
 
@@ -31,14 +30,14 @@ impl Settled {
         Self { clock, from: AtomicU64::new(0) }
     }
 
-    /// Tokens are about to speak with another member than before.
+    /// Records that tokens are about to contact another member than before.
     pub(super) fn disturb(&self) {
         // Rounded up.
         let from = self.clock.now().after(CLAIM).millis().saturating_add(1);
         self.from.fetch_max(from, Ordering::AcqRel);
     }
 
-    /// Whether every claim is over that may have ended at another member than the one that has announced it.
+    /// Returns `true` if all claims are over that may have ended at another member after their announcement.
     pub(super) fn is_settled(&self) -> bool {
         let now: Instant = self.clock.now();
         now.millis() >= self.from.load(Ordering::Acquire)

@@ -1,4 +1,4 @@
-//! Which member of a cluster has which slot, as one of them has told it.
+//! The map from slots to members of a cluster, as one member has reported it.
 
 use super::address::MemberAddress;
 use crate::error::NodeError;
@@ -6,25 +6,25 @@ use redis::Value;
 use std::collections::BTreeSet;
 use std::ops::RangeInclusive;
 
-/// How many slots a cluster has.
+/// Number of slots of a cluster.
 const SLOTS: usize = 16384;
 
-/// Most masters of a cluster that is used. Too small: a cluster that works is refused. Too large: one node that lies makes every
+/// Maximum number of masters of a supported cluster. Too small: a working cluster is refused. Too large: one malicious node makes every
 /// process open that many connections, each with the login, to hosts of its choice.
 ///
 /// Source: the specification of Redis Cluster recommends at most about 1000 nodes.
 pub(super) const MOST_MASTERS: usize = 1000;
 
-/// Most replicas in one map. Too small: a cluster that works is refused. Too large: a map that is forged takes more memory.
+/// Maximum number of replicas in one map. Too small: a working cluster is refused. Too large: a forged map takes more memory.
 const MOST_REPLICAS: usize = 10 * MOST_MASTERS;
 
-/// The answer of one member to `CLUSTER SLOTS`.
+/// The reply of one member to `CLUSTER SLOTS`.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(super) struct SlotMap {
     shards: Vec<Shard>,
 }
 
-/// Slots that follow one another, and who has them.
+/// A range of slots and their members.
 #[derive(Clone, Debug, PartialEq, Eq)]
 struct Shard {
     slots: RangeInclusive<u16>,
@@ -35,18 +35,18 @@ struct Shard {
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 struct Member {
     address: MemberAddress,
-    /// The same for as long as the member lives; empty where it is not told.
+    /// Constant for the lifetime of the member; empty if it was not reported.
     id: Box<str>,
 }
 
 impl SlotMap {
-    /// Reads the answer of the member at the host `answered`.
+    /// Reads the reply of the member at the host `answered`.
     ///
-    /// Source: the documentation of `CLUSTER SLOTS`. Each entry is the first and the last slot, then the master and its
-    /// replicas, of each the host, the port and the id, and perhaps more. The host may be missing.
+    /// Source: the documentation of `CLUSTER SLOTS`. Each entry has the first and the last slot, then the master and its replicas. Each of
+    /// these has the host, the port and the id, and perhaps more. The host may be missing.
     ///
     /// # Errors
-    /// [`NodeError::UnexpectedReply`] if the answer is no map, and [`NodeError::Unsupported`] if the map has too many members.
+    /// [`NodeError::UnexpectedReply`] if the reply is not a map, and [`NodeError::Unsupported`] if the map has too many members.
     pub(super) fn parse(answer: &Value, answered: &str) -> Result<Self, NodeError> {
         let no_map = || NodeError::UnexpectedReply("no map to CLUSTER SLOTS".into());
         let Value::Array(entries) = answer else { return Err(no_map()) };
@@ -54,53 +54,53 @@ impl SlotMap {
             return Err(NodeError::Unsupported(TOO_LARGE.into()));
         }
         let shards: Option<Vec<_>> = entries.iter().map(|entry| Shard::parse(entry, answered)).collect();
-        // Each member tells them in an order of its own.
+        // The order depends on the member that reports them.
         let mut shards = shards.ok_or_else(no_map)?;
         shards.sort_by_key(|shard| *shard.slots.start());
         let map = Self { shards };
         if map.masters().len() > MOST_MASTERS { Err(NodeError::Unsupported(TOO_LARGE.into())) } else { Ok(map) }
     }
 
-    /// The addresses of the masters.
+    /// Returns the addresses of the masters.
     pub(super) fn masters(&self) -> BTreeSet<&MemberAddress> {
         self.shards.iter().map(|shard| &shard.master.address).collect()
     }
 
-    /// The addresses of the replicas.
+    /// Returns the addresses of the replicas.
     pub(super) fn replicas(&self) -> BTreeSet<&MemberAddress> {
         self.shards.iter().flat_map(|shard| &shard.replicas).map(|replica| &replica.address).collect()
     }
 
-    /// The addresses of the replicas of the master at `address`.
+    /// Returns the addresses of the replicas of the master at `address`.
     pub(super) fn replicas_of(&self, address: &MemberAddress) -> BTreeSet<&MemberAddress> {
         let shards = self.shards.iter().filter(|shard| shard.master.address == *address);
         shards.flat_map(|shard| &shard.replicas).map(|replica| &replica.address).collect()
     }
 
-    /// The ids of all members that have told one.
+    /// Returns the ids of all members with a known id.
     pub(super) fn ids(&self) -> impl Iterator<Item = &str> + Clone {
         let members = self.shards.iter().flat_map(|shard| [&shard.master].into_iter().chain(&shard.replicas));
         members.map(|member| &*member.id).filter(|id| !id.is_empty())
     }
 
-    /// What the master at `address` is called; empty when that is not told.
+    /// Returns the id of the master at `address`; empty if it was not reported.
     pub(super) fn id_of(&self, address: &MemberAddress) -> &str {
         let shard = self.shards.iter().find(|shard| shard.master.address == *address);
         shard.map_or("", |shard| &shard.master.id)
     }
 
-    /// The slots of the master at `address`.
+    /// Returns the slots of the master at `address`.
     pub(super) fn slots_of(&self, address: &MemberAddress) -> Vec<RangeInclusive<u16>> {
         let shards = self.shards.iter().filter(|shard| shard.master.address == *address);
         shards.map(|shard| shard.slots.clone()).collect()
     }
 
-    /// Slots that have a master, with that.
+    /// Returns the slots with a master, and this master.
     pub(super) fn owners(&self) -> impl Iterator<Item = (RangeInclusive<u16>, &MemberAddress)> {
         self.shards.iter().map(|shard| (shard.slots.clone(), &shard.master.address))
     }
 
-    /// The masters here that do not have all their slots any more in the map `after` this.
+    /// Returns the masters here that have lost some of their slots in the later map `after`.
     pub(super) fn losers(&self, after: &Self) -> BTreeSet<&MemberAddress> {
         let is_kept = |slots: &RangeInclusive<u16>, master: &MemberAddress| {
             let kept = after.owners().filter(|(_, owner)| *owner == master);
@@ -109,7 +109,7 @@ impl SlotMap {
         self.owners().filter(|(slots, master)| !is_kept(slots, master)).map(|(_, master)| master).collect()
     }
 
-    /// The slots that no master has.
+    /// Returns the slots without a master.
     pub(super) fn gaps(&self) -> Vec<RangeInclusive<u16>> {
         let mut is_served = vec![false; SLOTS];
         for (slots, _) in self.owners() {
@@ -133,7 +133,7 @@ impl Shard {
         let [Value::Int(first), Value::Int(last), master, replicas @ ..] = parts.as_slice() else { return None };
         let slot = |number: &i64| u16::try_from(*number).ok().filter(|slot| usize::from(*slot) < SLOTS);
         let master = Member::parse(master, answered)?;
-        // A replica that cannot be read is missing in the report alone.
+        // A replica that cannot be read is only missing in the report.
         let mut replicas: Vec<_> = replicas.iter().filter_map(|replica| Member::parse(replica, answered)).collect();
         replicas.sort();
         Some(Self { slots: slot(first)?..=slot(last)?, master, replicas })
@@ -150,7 +150,7 @@ impl Member {
     }
 }
 
-/// How many replicas an entry lists.
+/// Returns the number of replicas in an entry.
 fn replicas_in(entry: &Value) -> usize {
     match entry {
         Value::Array(parts) => parts.len().saturating_sub(3),
@@ -158,7 +158,7 @@ fn replicas_in(entry: &Value) -> usize {
     }
 }
 
-/// What is wrong with a map that is not used.
+/// Error text for a map that is too large.
 const TOO_LARGE: &str = "is in a cluster whose map has more than 1000 masters or 10000 replicas, which is not used: the map is \
                          damaged or forged, or the cluster is too large for Redis";
 
@@ -170,7 +170,7 @@ fn text(value: &Value) -> Option<&str> {
     }
 }
 
-/// Ranges of slots as one writes them: `0-5460 10923`.
+/// Formats ranges of slots: `0-5460 10923`.
 pub(crate) fn ranges(slots: &[RangeInclusive<u16>]) -> String {
     let range = |slots: &RangeInclusive<u16>| match (slots.start(), slots.end()) {
         (first, last) if first == last => first.to_string(),
@@ -286,7 +286,7 @@ mod tests {
         assert_eq!(masters(most).unwrap().masters().len(), MOST_MASTERS);
         let too_large = Err(NodeError::Unsupported(TOO_LARGE.into()));
         assert_eq!(masters(most + 1), too_large);
-        // One master is named again and again.
+        // One master is repeated many times.
         let again = |number: usize, members: &[Value]| {
             SlotMap::parse(&Value::Array(vec![entry(0, 0, members.to_vec()); number]), "h").map(drop)
         };

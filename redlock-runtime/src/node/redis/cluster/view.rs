@@ -1,29 +1,29 @@
-//! What one member of a cluster says of it, and whose word counts.
+//! The view that one member has of its cluster, and the choice between several views.
 //!
-//! A member that is cut off from the others goes on to say what it knew before, also when a replica has taken over its slots
-//! meanwhile. It says as well that the cluster is not well, after a while, and does not know the epoch that the replica has
-//! begun. So a member that is well and knows the newest epoch is believed at once, and another one only when there is nobody
-//! better.
+//! A member that is cut off from the others continues to report its old knowledge, even when a replica has taken over its slots in the
+//! meantime. After a while it also reports an unhealthy cluster, and it does not know the epoch that the replica has begun. A member is
+//! therefore believed at once if it reports a healthy cluster and knows the newest epoch. Any other member is believed only if there is no
+//! better one.
 
 use super::slot_map::SlotMap;
 use crate::error::NodeError;
 use crate::node::redis::info::Info;
 use redis::Value;
 
-/// The answers of one member to [`QUESTIONS`](Self::QUESTIONS).
+/// The replies of one member to [`QUESTIONS`](Self::QUESTIONS).
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct View {
     pub(super) map: SlotMap,
-    /// Whether it says that the cluster is well, as far as its user may know.
+    /// `true` if the member reports a healthy cluster, as far as its user may know.
     pub(super) is_well: bool,
-    /// The newest epoch that it has heard of; 0 where its user may not know.
+    /// The newest epoch known to the member; 0 if its user may not know.
     pub(super) epoch: u64,
 }
 
 impl View {
     pub(super) const QUESTIONS: [[&str; 2]; 2] = [["CLUSTER", "SLOTS"], ["CLUSTER", "INFO"]];
 
-    /// Reads the answers of the member at the host `answered`.
+    /// Reads the replies of the member at the host `answered`.
     ///
     /// # Errors
     /// Those of [`SlotMap::parse`].
@@ -35,16 +35,16 @@ impl View {
         Ok(Self { map: SlotMap::parse(slots, answered)?, is_well, epoch })
     }
 
-    /// Whether nobody knows better who has heard of nothing newer than `epoch`.
+    /// Returns `true` if no member knows better that has seen no epoch after `epoch`.
     pub(super) const fn is_newest(&self, epoch: u64) -> bool {
         self.is_well && self.epoch >= epoch
     }
 }
 
-/// The one that counts of the `views` of those who have answered, none of which is the newest, where so many members were
-/// `asked` and an `epoch` was heard of before.
+/// Chooses among `views` of which none is the newest. `asked` is the number of members that were queried, and `epoch` the newest known
+/// epoch.
 ///
-/// An epoch that is over is believed of most members only: of a cluster that was made anew, whose epochs begin again.
+/// An older epoch is accepted only if most members answered: the cluster was created anew, and its epochs begin again.
 pub(super) fn best(views: Vec<View>, asked: usize, epoch: u64) -> Option<View> {
     let are_most = 2 * views.len() > asked;
     let believed = views.into_iter().filter(|view| are_most || view.epoch >= epoch);

@@ -1,4 +1,4 @@
--- acquire.lua among readers or for several names, with the same arguments and replies.
+-- acquire.lua for shared locks and for several keys, with the same arguments and replies.
 local ttl, claim, holds = ARGV[2], ARGV[3], ARGV[4] == 'holds'
 if not any(function() return not hold_of(token) end) then
   local smaller = any(is_late) and 1 or 0
@@ -6,7 +6,7 @@ if not any(function() return not hold_of(token) end) then
   return {1, smaller, seen()}
 end
 
--- Whatever takes a lock here sets an expiry with it, also when it is another client.
+-- Every client that takes a lock here sets an expiry with it, even another library.
 if any(is_data) then
   return {-1}
 end
@@ -19,9 +19,9 @@ if not any(is_blocked) then
   return {1, 0, seen()}
 end
 
--- Something else may have the name of a queue. This call raises the error, before anything is written about the other names.
+-- Another program may use the key of a queue. This call raises the error, before anything is written for the other keys.
 any(function() redis.call('ZCARD', queue) end)
--- Who has lost some of the names waits for all of them: it keeps none from others meanwhile.
+-- A request that has lost some of its keys drops the others and waits for all of them: it blocks no other token in the meantime.
 local freed = {}
 any(function()
   freed[here] = has_several and hold_of(token)

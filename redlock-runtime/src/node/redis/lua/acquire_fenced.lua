@@ -1,4 +1,4 @@
--- The end of acquire.lua for fenced locks: what is said to the ballot follows what a grant says.
+-- The end of acquire.lua for fenced locks: adds the answer to the ballot to the reply of a grant.
 -- KEYS[3] the register   ARGV[#ARGV] the ballot
 -- {1, smaller, ballot}   and so on
 if answer[1] == 1 then

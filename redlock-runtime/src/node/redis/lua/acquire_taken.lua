@@ -1,9 +1,9 @@
--- The middle of acquire.lua, for a lock that another token has: waits for it in the queue. It stands before the functions of
--- the other parts, as in release_marked.lua.
+-- The middle of acquire.lua, for a lock that another token holds: joins the queue. It comes before the functions of the other parts, see
+-- release_marked.lua.
 local owner = type(value) == 'string' and string.sub(value, 1, TOKEN_LEN)
 if not is_among and owner ~= token and is_token(owner) and (value == owner .. MARK or value == owner) then
-  -- A cluster that moves the slot is given the name of the lock in place of its queue, which nobody can join then: who has the
-  -- lock is told all the same, and who waits asks again.
+  -- In a cluster that moves the slot, KEYS has the key of the lock in place of its queue. No token can join the queue then: the holder is
+  -- notified even so, and the waiter asks again.
   if queue ~= lock then
     redis.call('ZADD', queue, 0, token)
     redis.call('PEXPIRE', queue, QUEUE_EXPIRY)

@@ -1,4 +1,4 @@
--- The end of extend.lua for fenced locks: what is said to the ballot follows what an extension says.
+-- The end of extend.lua for fenced locks: adds the answer to the ballot to the reply of an extension.
 -- KEYS[3] the register   ARGV[#ARGV] the ballot
 -- {n, ballot}   and so on
 if answer[1] and answer[1] >= 0 then

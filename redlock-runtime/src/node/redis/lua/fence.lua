@@ -1,12 +1,11 @@
--- The part of the scripts that take a ballot in: a register for each slot, the largest ballot that the node has accepted for
--- the locks there.
--- A register is a sorted set with one member, whose score is the ballot.
+-- The part of the scripts that record a ballot. Each slot has a register: the largest ballot that the node has accepted for the locks of
+-- this slot. A register is a sorted set with one member, whose score is the ballot.
 
--- The ballot when it is larger than all before, which is accepted; otherwise the one before, as a negative number. 0 when the
--- register cannot be used, because something else has its name or the user may not: that is not an error, because an error would
--- hide what the script has done to the lock. Ballots stay far below 2^53, up to which Lua's numbers are exact.
+-- Accepts the ballot if it is larger than all previous ones, and returns it. Otherwise returns the previous one as a negative number.
+-- Returns 0 if the register cannot be used, because another program uses its key or the user lacks the permission. This is not an error: an
+-- error would hide the effect of the script on the lock. Ballots stay far below 2^53, up to which Lua's numbers are exact.
 local function fence(register, ballot)
-  -- A ballot of zero only looks, and must not make a register.
+  -- A ballot of zero only reads, and must not create a register.
   local accepted = ballot == '0' and redis.pcall('ZADD', register, 'XX', 'GT', 'CH', ballot, MEMBER)
     or redis.pcall('ZADD', register, 'GT', 'CH', ballot, MEMBER)
   if accepted == 1 then

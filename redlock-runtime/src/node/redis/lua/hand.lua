@@ -1,29 +1,29 @@
--- The part of the scripts that pass a lock on: the queue, and the hand-over.
+-- The part of the scripts that hand a lock off: the queue, and the hand-off.
 
--- Puts the token that asks into the queue, which expires when no token has joined it for a while: the entry of a
--- process that has died must not stay for ever.
+-- Adds the calling token to the queue. The queue expires when no token has joined it for a while: the entry of a dead process must not stay
+-- for ever.
 local function join_queue()
   redis.call('ZADD', queue, 0, token)
   redis.call('PEXPIRE', queue, QUEUE_EXPIRY)
 end
 
--- The larger one of two tokens.
+-- Returns the larger one of two tokens.
 local function later(a, b)
   return is_before(a, b) and b or a
 end
 
--- Gives the lock to the smallest of the tokens that want it. `last` is the largest in the queue: unless it is the same
--- one, others wait, and the token gets the mark.
+-- Grants the lock to the smallest of the tokens that want it. `last` is the largest token in the queue. If it is another token, others
+-- wait, and the new holder gets the mark.
 local function give(to, ttl, last)
   redis.call('SET', lock, (to == last) and to or to .. MARK, 'PX', ttl)
 end
 
--- Gives the lock to the smallest token in the queue whose process listens, and returns it; frees the lock if there is
--- none. The token gets the lock as a claim of the length `claim`, and is woken. Only the token that asks gets it for
--- `own_ttl` instead, if that is given: as a lease, and without a wake-up. An unfinished command leaves the lock free.
+-- Hands the lock to the smallest token in the queue whose process listens, and returns this token. Frees the lock if there is none. The
+-- token gets the lock as a claim of the length `claim`, and is notified. The calling token is an exception: if `own_ttl` is given, it gets
+-- the lock as a lease of this length, without a notification. An unfinished command leaves the lock free.
 local function hand_over(claim, last, own_ttl)
   while looks > 0 do
-    -- A queue that cannot be read counts as empty, as in `waiter`.
+    -- A queue that cannot be read is treated as empty, like in `waiter`.
     local next = redis.pcall('ZPOPMIN', queue)[1]
     if not next then
       redis.call('DEL', lock)
@@ -45,7 +45,7 @@ local function hand_over(claim, last, own_ttl)
   redis.call('DEL', lock)
 end
 
--- How much is left of the lease of the holder, in ms. After an unfinished command it is 0: the caller asks again.
+-- Returns the remaining lease of the holder in ms. After an unfinished command it is 0: the caller asks again.
 local function left_of_holder()
   return looks > 0 and redis.call('PTTL', lock) or 0
 end

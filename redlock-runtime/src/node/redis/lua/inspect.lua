@@ -1,17 +1,18 @@
--- Looks at a lock and its queue, and changes nothing. It is no part of the protocol, and not loaded beforehand.
--- KEYS[1] the lock   KEYS[2] its queue   ARGV[1] how much of a value to show, in bytes   ARGV[2] how many tokens to name
+-- Reads a lock and its queue without changing them. It is not part of the protocol, and not loaded in advance.
+-- KEYS[1] the lock   KEYS[2] its queue   ARGV[1] the maximum number of bytes of a value in the reply   ARGV[2] the maximum number of tokens
+-- in the reply
 -- ARGV[3] the score of a share that would have ended in 1970
 -- {value, pttl, waiting, waiters, holders}
--- The value is nil when there is none, 1 when it is a sorted set, and 0 when it is of another type. `waiters` are the tokens that
--- wait, and `holders` those that have the lock together: a list for each class, as readers.lua says. The number of those who wait
--- is -1 when the queue cannot be read, because something else has its name or the user may not.
--- The value stays short whatever it is, because data may have the name of a lock, and be of any length.
+-- The value is nil if there is none, 1 for a sorted set, and 0 for any other type. `waiters` are the waiting tokens, and `holders` the
+-- tokens that share the lock: one list for each class of readers.lua. `waiting` is the number of waiters. It is -1 if the queue cannot be
+-- read, because another program uses its key or the user lacks the permission. Values are cut to a maximum length, because the key of a
+-- lock may contain data of any length.
 local value, set = redis.pcall('GET', KEYS[1]), {{}, {}, {}, {}}
 if type(value) == 'table' then
   if not string.find(value.err, 'WRONGTYPE', 1, true) then
     return value
   end
-  -- A user who may not ask for the time sees also those whose shares are over.
+  -- For a user who may not run TIME, the reply contains expired shares, too.
   local clock = redis.pcall('TIME')
   local now = clock[2] and clock[1] * 1000 + math.floor(clock[2] / 1000) or 0
   local function score(class, at)
@@ -26,7 +27,7 @@ if type(value) == 'table' then
 end
 local pttl = redis.call('PTTL', KEYS[1])
 
--- By their classes: some stand in two lines of the queue.
+-- Grouped by class: some classes have two scores in the queue.
 local waiters, waiting = {{}, {}, {}, {}}, 0
 for line = 0, 5 do
   local class = waiters[line % 4 + 1]
@@ -37,12 +38,12 @@ for line = 0, 5 do
   end
 end
 if waiting >= 0 and redis.call('ZCARD', KEYS[2]) ~= waiting then
-  -- Beside some of the tokens stands when they were heard of.
+  -- The queue also has members that record when a token last asked.
   local counted = redis.pcall('ZCOUNT', KEYS[2], 0, 5)
   waiting = type(counted) == 'number' and counted or waiting
 end
 
--- A set that others have written may have members of any length, which are no tokens.
+-- A set of another program may have members of any length that are not tokens.
 local function tokens(classes)
   for class, members in ipairs(classes) do
     local short = {}

@@ -1,12 +1,11 @@
--- The part of every script that looks: who holds the lock, who waits, and what is newer than the token that asks.
+-- The part that every script uses to read the state: the holder, the waiters, and the newest token.
 
--- The mark stands behind the token of a holder while others may wait for its lock. A holder that finds its token
--- without the mark need not look at the queue, so that an uncontended release is no more than a comparison and a
--- deletion. In one case others wait and there is no mark: the key had vanished without being handed over, and a plain
--- SET has taken it. Whoever waits asks again after a while, and acquire.lua sets the mark then.
+-- The mark follows the token of a holder while others may wait for its lock. A holder that finds its token without the mark need not read
+-- the queue. An uncontended release is therefore only a comparison and a deletion. The mark is missing despite waiters in one case: the key
+-- had vanished without a hand-off, and a plain SET has taken it. The waiters ask again after a while, and acquire.lua then sets the mark.
 
--- The token that has the lock, or whatever another program has put there; false when the lock is free, and true when a
--- key of another type stands there, which counts as taken. The second result is whether the token has the mark.
+-- Returns the token of the holder, or the value that another program has written. Returns false if the lock is free, and true for a key of
+-- another type, which is treated as taken. The second result is true if the token has the mark.
 local function find_holder()
   if type(value) == 'string' and #value == TOKEN_LEN + 1 and string.sub(value, -1) == MARK then
     return string.sub(value, 1, TOKEN_LEN), true
@@ -19,14 +18,14 @@ local function find_holder()
   return redis.call('GET', lock)
 end
 
--- The smallest (0) or the largest (-1) token in the queue, nil when it is empty. A queue that cannot be read, because
--- something else has its name or the user may not, counts as empty: a lock must be released all the same.
+-- Returns the smallest (0) or the largest (-1) token in the queue, nil if the queue is empty. A queue that cannot be read is treated as
+-- empty: another program uses its key, or the user lacks the permission. A release must succeed even then.
 local function waiter(at)
   return redis.pcall('ZRANGE', queue, at, at)[1]
 end
 
--- The time in the larger one of the holder and the last in the queue, when that is larger than the token that asks:
--- whoever asks moves its clock ahead of it.
+-- Returns the time in the larger one of the holder and the last token in the queue. Returns nothing if the calling token is larger than
+-- both. The caller moves its clock ahead of this time.
 local function newest(holder, last)
   local largest = token
   if is_token(holder) and is_before(largest, holder) then

@@ -1,9 +1,9 @@
--- The part of the scripts that wake others.
+-- The part of the scripts that notify other processes.
 
--- Publishes a text to the manager of a token. Returns how many processes received it: 0 when this user may not publish.
+-- Publishes a text to the manager of a token. Returns how many processes received it: 0 if this user may not publish.
 --
--- A client that subscribes to a pattern counts as a receiver. With HAS_PATTERNS, these clients are subtracted: they receive an empty text
--- on a channel to which nobody subscribes by its name.
+-- A client that subscribes to a pattern is one of the receivers. With HAS_PATTERNS, these clients are subtracted: they receive an empty
+-- text on a channel to which no client subscribes by its name.
 local function notify(to, text)
   if not is_token(to) then
     return 0

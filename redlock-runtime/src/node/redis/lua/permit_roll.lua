@@ -1,8 +1,8 @@
--- The part of permit_enter.lua that words the answer, for a token that has its permit.
+-- The part of permit_enter.lua that builds the reply for a token that has its permit.
 local function entered()
   local clock = redis.call('TIME')
   local now = SHARE + clock[1] * 1000 + math.floor(clock[2] / 1000)
-  -- Those who have the name in other classes have something below it, or have only reserved it.
+  -- Members of other classes hold something below the key, or have only reserved it.
   local live = redis.call('ZRANGE', lock, string.format('(%.0f', now), string.format('(%.0f', 2 * SHARE), 'BYSCORE', 'WITHSCORES')
   local others, left = {}, -1
   for i = 1, #live, 2 do

@@ -1,4 +1,4 @@
--- The beginning of permit_enter.lua: the token that is named stands in the turnstile, whose lease starts anew.
+-- The beginning of permit_enter.lua: checks that the named token holds the turnstile, and restarts the lease of the turnstile.
 local turn = redis.call('GET', KEYS[3])
 if turn ~= ARGV[4] and turn ~= ARGV[4] .. MARK then
   return {-1}

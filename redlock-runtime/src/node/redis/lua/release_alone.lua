@@ -1,6 +1,5 @@
--- The start of release.lua, for a lock that nobody has come to wait for.
--- When the lock could not be read, `value` is a table and equals no token: the script goes on, and lock.lua decides what
--- the error means.
+-- The start of release.lua, for a lock without waiters. If the lock could not be read, `value` is a table and equals no token: the script
+-- continues, and lock.lua handles the error.
 if value == token then
   redis.call('DEL', lock)
   return 1

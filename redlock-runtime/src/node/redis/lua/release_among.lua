@@ -1,8 +1,8 @@
--- release.lua among readers or for several names, with the same arguments and replies. Whoever only waited lets those in, too, who
--- were behind it.
+-- release.lua for shared locks and for several keys, with the same arguments and replies. A token that only waited lets the waiters behind
+-- it in, too.
 local claim, is_ours = ARGV[2], true
 any(function()
-  -- Something else may have the name of the queue.
+  -- Another program may use the key of the queue.
   local line = redis.pcall('ZSCORE', queue, token)
   line = type(line) == 'string' and tonumber(line)
   strike(token)
@@ -11,9 +11,9 @@ any(function()
   drop(token)
   here.freed = held or line and class_of(line)
 end)
--- When all names are given back: who waits for several may have them.
+-- All keys are released before this: waiters for several keys may then get them.
 any(function()
-  -- A further release after an unfinished one finds nothing of its own.
+  -- A further release after an unfinished one finds no hold and no entry of the token.
   promote(claim, nil, here.freed)
 end)
 return {(is_ours and 1 or -1) * (looks > 0 and 1 or 2), seen()}

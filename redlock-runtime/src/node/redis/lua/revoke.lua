@@ -1,18 +1,18 @@
--- Takes the place of the token whose lock somebody breaks, and tells it. The key expires when it would have: until then, the
--- one before may count on it.
+-- Replaces the token of a holder whose lock is broken, and notifies this holder. The key expires when it would have: the previous holder
+-- may rely on the lock until its lease ends.
 -- KEYS[1] the lock   KEYS[2] its queue   ARGV[1] the token   ARGV[2] the token whose lock is broken
--- {left, told}   the token has its place, for so many ms; and how many processes have received what was told
--- {-1}           neither of them owns the lock, or it does not expire
+-- {left, told}   the token has the place of the holder for `left` ms; `told` processes have received the notification
+-- {-1}           neither of the tokens holds the lock, or the key does not expire
 local from = ARGV[2]
 if type(value) == 'table' then
   if not string.find(value.err, 'WRONGTYPE', 1, true) then
     -- This call raises the error.
     redis.call('GET', lock)
   end
-  -- A value of another type is no lock, unless it is one of readers: then this token takes the place of one of them.
+  -- A value of another type is not a lock, except the set of readers: this token then takes the place of one reader.
   local clock = redis.call('TIME')
   local now = clock[1] * 1000 + math.floor(clock[2] / 1000)
-  -- The score of a token that has it, and how much is left of its lease.
+  -- Returns the score of a token in the set, and its remaining lease.
   local function hold_of(who)
     local ends = redis.pcall('ZSCORE', lock, who)
     local left = type(ends) == 'string' and ends % SHARE - now or 0
@@ -28,7 +28,7 @@ if type(value) == 'table' then
   if not ends or redis.call('PTTL', lock) < 0 then
     return {-1}
   end
-  -- A server that is full does not let a script begin with a ZADD. And the key is gone for a moment when nobody else is there.
+  -- A full server does not let a script begin with a ZADD. And the key vanishes for a moment if the reader was the only member.
   local left = redis.call('PTTL', lock)
   redis.call('ZREM', lock, from)
   redis.call('ZADD', lock, ends, token)
@@ -44,8 +44,8 @@ local left = redis.call('PTTL', lock)
 if left < 0 then
   return {-1}
 elseif is_theirs then
-  -- An expiry must be positive, and PTTL rounds down. It is set first, because a server that is full does not let a script begin
-  -- with a SET.
+  -- An expiry must be positive, and PTTL rounds down. The expiry is set first, because a full server does not let a script begin with a
+  -- SET.
   left = math.max(left, 1)
   redis.call('PEXPIRE', lock, left)
   redis.call('SET', lock, token .. string.sub(value, TOKEN_LEN + 1), 'PX', left)

@@ -1,17 +1,17 @@
--- The start of the scripts that take several names, where nobody waits for any of them: each is free, or wanted only for something
--- below it by whoever has it, and by this token as well.
--- {1} or {1, 0} as in share_try.lua and acquire_among.lua, by the place of the number
--- Renewals and releases need these commands. A user without them is refused by what follows, before anything is written.
+-- The start of the scripts that take several keys, if none of the keys has a waiter. Each key is free, or is held only for something below
+-- it and wanted by this token for something below it as well.
+-- {1} or {1, 0} as in share_try.lua and acquire_among.lua, depending on `place`, the position of the number
+-- Renewals and releases need these commands. A user without them is refused by the rest of the script, before anything is written.
 local clock, lefts, leasts = redis.pcall('TIME'), {}, {}
 local is_free = not clock.err and type(redis.pcall('ZSCORE', KEYS[1], token)) ~= 'table'
 for at = 1, is_free and #wanted or 0 do
   local name, as = KEYS[2 * at - 1], string.sub(wanted, at, at)
   local count = redis.pcall('ZCARD', name)
-  -- A slot that moves is looked at by what follows.
+  -- The rest of the script handles a slot that moves.
   if KEYS[2] == KEYS[1] or redis.pcall('ZCOUNT', KEYS[2 * at], '-inf', '+inf') ~= 0 or type(count) ~= 'number' then
     is_free = false
   elseif count > 0 then
-    -- Of the classes that go with this one, those that stand beside each other. A set without an expiry is that of another program.
+    -- The compatible classes are adjacent. A set without an expiry belongs to another program.
     local least = as == '2' and 2 or as == '3' and 1
     leasts[at], lefts[at] = least, least and redis.call('PTTL', name)
     is_free = least and redis.pcall('ZCOUNT', name, least * SHARE, '(' .. 4 * SHARE) == count and lefts[at] >= 0
@@ -23,7 +23,7 @@ for at = 1, is_free and #wanted or 0 do
 end
 if is_free then
   local now, ttl = clock[1] * 1000 + math.floor(clock[2] / 1000), ARGV[2] + 0
-  -- A server that is full refuses the first of these, and nothing is done.
+  -- A full server refuses the first of these commands, and nothing is changed.
   for at = 1, #wanted do
     local name, as = KEYS[2 * at - 1], tonumber(string.sub(wanted, at, at))
     if as == ALONE then
@@ -31,7 +31,7 @@ if is_free then
     else
       redis.call('ZADD', name, string.format('%.0f', as * SHARE + now + ttl), token)
       if (lefts[at] or 0) < ttl and type(redis.pcall('PEXPIRE', name, ARGV[2])) == 'table' then
-        -- What never expires would stay. The second call raises the error.
+        -- A member that never expires would stay. The second call raises the error.
         redis.pcall('ZREM', name, token)
         redis.call('PEXPIRE', name, ARGV[2])
       end

@@ -1,7 +1,7 @@
--- The end of the scripts for several names: what the registers say to a ballot follows what the answer says of the names, if the
--- token has them. All of them have to accept it; otherwise the largest is told.
--- KEYS, behind those of the names: the registers   ARGV[#ARGV - 1] the ballot
--- An answer says so that begins with `least` or more, and `place` is where the number belongs.
+-- The end of the scripts for several keys: adds the answer of the registers to the reply, if the token holds the keys. All registers must
+-- accept the ballot; otherwise the largest number is returned.
+-- KEYS, after those of the locks: the registers   ARGV[#ARGV - 1] the ballot
+-- A reply that begins with `least` or more means that the token holds the keys. `place` is the position of the number in the reply.
 if #KEYS > 2 * #wanted and answer[1] and answer[1] >= least then
   local ballot, all = ARGV[#ARGV - 1], nil
   for at = 2 * #wanted + 1, #KEYS do

@@ -1,9 +1,9 @@
--- The start of release_among.lua for several names, where the token has all of them and nobody waits for any.
+-- The start of release_among.lua for several keys, if the token holds all of them and none has a waiter.
 local is_ours, now, ends = true, nil, {}
 for at = 1, #wanted do
   local name = KEYS[2 * at - 1]
   if string.sub(wanted, at, at) == 'ALONE' then
-    -- Without a mark, nobody has come to wait for it.
+    -- Without a mark, the key has no waiter.
     is_ours = redis.pcall('GET', name) == token
   elseif redis.pcall('ZCARD', KEYS[2 * at]) ~= 0 then
     is_ours = false
@@ -26,7 +26,7 @@ if is_ours then
       redis.call('DEL', name)
     else
       redis.call('ZREM', name, token)
-      -- The key expires with the last of those who are left, of whatever class.
+      -- The key expires with the last remaining member of any class.
       local last, below = nil, '+inf'
       repeat
         local score = redis.call('ZRANGE', name, below, '-inf', 'BYSCORE', 'REV', 'LIMIT', '0', '1', 'WITHSCORES')[2]

@@ -1,8 +1,8 @@
--- release_timeless.lua for several names.
+-- release_timeless.lua for several keys.
 local is_refused = redis.pcall('TIME').err
 for _, verb in ipairs({{'ZSCORE', queue, token}, {'ZCOUNT', queue, 0, 0}}) do
   local said = redis.pcall(unpack(verb))
-  -- Something else may have the name of the queue.
+  -- Another program may use the key of the queue.
   is_refused = is_refused or type(said) == 'table' and not string.find(said.err, 'WRONGTYPE', 1, true)
 end
 if is_refused then
@@ -12,7 +12,7 @@ if is_refused then
     redis.pcall('ZREM', beside, token, token .. '#')
     local held = redis.pcall('GET', name)
     if type(held) == 'table' then
-      -- A set of those who have the name together, or a key of another type.
+      -- The key is a set of readers, or has another type.
       gone = redis.pcall('ZREM', name, token)
     elseif held == token or held == token .. MARK then
       gone = redis.call('DEL', name)

@@ -1,4 +1,4 @@
--- The part of the scripts for several names that goes on with the others.
+-- The part of the scripts for several keys that reads the other keys.
 here.is_free = value == nil
 for at = 2, #wanted do
   here.owner, here.is_marked = owner, is_marked

@@ -1,8 +1,13 @@
--- Leaves the settings of a process in the data of a server, and returns those of other processes of the last minute.
+-- Writes the settings of a process to the data of a server, and returns those of other processes of the last minute.
 --
 -- KEYS[1]: the settings, a sorted set of texts. The score is the time in milliseconds since 1970 at which a process last wrote the text.
--- ARGV: the settings of this process, those that it wrote before if they were others, the lifetime of a text in milliseconds, the maximum
--- number of texts, the maximum number of bytes of a text in the reply.
+-- ARGV:
+-- - the settings of this process;
+-- - its previous settings, if they were different;
+-- - the lifetime of a text in milliseconds;
+-- - the maximum number of texts;
+-- - the maximum number of bytes of a text in the reply.
+--
 -- Returns nothing if the user may not run TIME.
 
 local time = redis.pcall('TIME')

@@ -1,13 +1,13 @@
--- Starts the lease of a share anew, or that of several names; never creates one. What the token has alone, and wants to share, is
+-- Restarts the lease of a share or of several keys; never creates one. A key that the token holds exclusively, and wants to share, is
 -- shared from now on.
 -- KEYS[1] the lock   KEYS[2] its queue   and so on   ARGV[1] the token   ARGV[2] the ttl   ARGV[3] the lifetime of a claim, in ms
 -- ARGV[4] the token that the share was left with, whose place this one takes; empty for none
--- ARGV[5] 'late', if it stands behind commands that were sent after it: then it makes no lease shorter, as in late.lua
--- {n}    extended, and n tokens wait that do not go with it
--- {-1}   the token has no share, or not all of the names
--- and at the end the time of the server as `@seconds.microseconds`; then the time of the newest token, if it is newer
+-- ARGV[5] 'late' if the command arrives after commands that were sent after it: it then makes no lease shorter, as in late.lua
+-- {n}    extended, and n conflicting tokens wait
+-- {-1}   the token does not hold the share, or not all of the keys
+-- Every reply ends with the time of the server as `@seconds.microseconds`, and the time of the newest token, if it is newer.
 local from = ARGV[4]
--- Whether a token has as much of the name as is wanted.
+-- Returns true if a token holds the key in the wanted class or in one that covers it.
 local function has_it(who)
   local held = hold_of(who)
   return held and covers(held, class)
@@ -37,7 +37,7 @@ end)
 any(function()
   local count = 0
   for _, line in ipairs(against[class]) do
-    -- Something else may have the name of the queue, which counts as empty then.
+    -- Another program may use the key of the queue. The queue is treated as empty then.
     local some = redis.pcall('ZCOUNT', queue, line, line)
     count = count + (type(some) == 'number' and some or 0)
   end

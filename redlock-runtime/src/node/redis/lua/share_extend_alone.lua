@@ -1,17 +1,17 @@
--- The start of share_extend.lua, for a token that has its share.
+-- The start of share_extend.lua, for a token that holds its share.
 local ends = redis.pcall('ZSCORE', lock, token)
 if type(ends) == 'string' and are_readers(redis.call('ZRANGE', lock, -1, -1, 'WITHSCORES')) then
   local clock = redis.call('TIME')
   local now, ttl = SHARE + clock[1] * 1000 + math.floor(clock[2] / 1000), ARGV[2] + 0
   if ends + 0 > now then
-    -- A server that is full does not let a script begin with a ZADD.
+    -- A full server does not let a script begin with a ZADD.
     local left = redis.call('PTTL', lock)
     redis.call('PEXPIRE', lock, math.max(left, ttl))
-    -- One that stands behind others makes no lease shorter, as in late.lua.
+    -- A late command makes no lease shorter, as in late.lua.
     local at = ARGV[5] == 'late' and math.max(ends + 0, now + ttl) or now + ttl
     redis.call('ZADD', lock, 'XX', string.format('%.0f', at), token)
     if left > ttl then
-      -- The key expires with the last of them, which this one may have been.
+      -- The key expires with its last member, which this one may have been.
       redis.call('PEXPIRE', lock, redis.call('ZRANGE', lock, -1, -1, 'WITHSCORES')[2] - now)
     end
     local time = '@' .. table.concat(clock, '.')
@@ -21,7 +21,7 @@ if type(ends) == 'string' and are_readers(redis.call('ZRANGE', lock, -1, -1, 'WI
     local last = latest()
     local newest = last and is_before(token, last) and string.sub(last, 1, TIME_LEN) or nil
     local waiters = 0
-    -- Those who do not share it, as in readers.lua.
+    -- The scores of waiters that conflict with a share, as in readers.lua.
     for _, line in ipairs({ALONE, 2, SEVERAL}) do
       local count = redis.pcall('ZCOUNT', queue, line, line)
       waiters = waiters + (type(count) == 'number' and count or 0)

@@ -1,12 +1,12 @@
--- Takes a share of the lock, or several names, unless somebody is in conflict with that, or has come before who is. It never waits.
+-- Takes a share of the lock, or several keys, unless a holder or an earlier waiter conflicts. It never waits.
 -- KEYS[1] the lock   KEYS[2] its queue   and so on   ARGV[1] the token   ARGV[2] the ttl   ARGV[3] the lifetime of a claim, in ms
--- {1} or {1, 0}   ours
+-- {1} or {1, 0}   granted
 -- {0}             taken
--- and at the end the time of the newest token, if it is newer than this one
+-- Every reply ends with the time of the newest token, if it is newer than this one.
 for _ = 1, MOST_STEPS do
   any(function()
     if is_late() then
-      -- A name that is free is that of those who have come before.
+      -- A free key belongs to the waiters that came before.
       promote(ARGV[3])
     end
   end)

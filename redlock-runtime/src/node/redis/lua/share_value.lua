@@ -1,5 +1,5 @@
--- The part that reads a name for those who may have it together: nil when nobody has it, false when some have it so; a table
--- for the set of another program, as for a key of another type.
+-- The part that reads a key which may be shared. Returns nil if the key is free and false if it is shared. Returns a table for a set of
+-- another program, like for a key of another type.
 local function value_of(name)
   local found = redis.pcall('ZRANGE', name, 0, 0, 'WITHSCORES')
   if not found.err then

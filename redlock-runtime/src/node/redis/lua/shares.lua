@@ -1,13 +1,13 @@
--- The part that tells the set of those who have a name together from that of another program.
+-- The part that tells the set of the readers of a key from a set of another program.
 
--- Whether the first member of a set, with its score, is one of ours. Scores of others, such as times in seconds, milliseconds or
--- microseconds, are no times behind SHARE.
+-- Returns true if the first member of a set, given with its score, was written by these scripts. Scores of other programs, such as times in
+-- seconds, milliseconds or microseconds, are not times after SHARE.
 local function are_ours(first)
   local score = tonumber(first[2])
   return score ~= nil and score >= SHARE and score < (RESERVING + 1) * SHARE
 end
 
--- Whether all members share the name, by the last of them: those who have it in other classes stand behind.
+-- Returns true if all members are readers of the key. The last member decides, because holders of other classes have larger scores.
 local function are_readers(last)
   return are_ours(last) and tonumber(last[2]) < 2 * SHARE
 end

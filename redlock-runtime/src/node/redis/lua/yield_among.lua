@@ -1,4 +1,4 @@
--- yield.lua among readers or for several names, with the same arguments and replies.
+-- yield.lua for shared locks and for several keys, with the same arguments and replies.
 local claim, to = ARGV[2], ARGV[3]
 local function has_it()
   local held = hold_of(token)
@@ -7,7 +7,7 @@ end
 if any(function() return not has_it() end) then
   return {-1, seen()}
 end
--- With which score the named token waits for the name.
+-- Returns the score with which the named token waits for the key.
 local function line_of_it()
   return to ~= '' and tonumber(redis.call('ZSCORE', queue, to) or nil)
 end
@@ -20,7 +20,7 @@ if not is_named then
 end
 local left
 any(function()
-  -- Something else may have the name of the queue. This call raises the error, before anything is given away.
+  -- Another program may use the key of the queue. This call raises the error, before any key is handed off.
   redis.call('ZCARD', queue)
   local _, ends = share_of(token)
   local rest = ends and ends - now or redis.call('PTTL', lock)
@@ -33,7 +33,7 @@ end)
 local is_own, is_left_to_it = false, false
 any(function()
   local line, own_ttl = line_of_it(), not has_several and left or nil
-  -- Others who have the name have to yield to that one as well, and must not let each other back in before.
+  -- Other holders of the key have to yield to this token as well, and must not let each other in before.
   if line and line < 2 and is_taken_from(to, line) or line and line >= 2 and nudge(to) then
     is_left_to_it = true
     return

@@ -1,10 +1,9 @@
-//! A master that Sentinels watch over: they say where it is, and which replica has taken its place.
+//! A master that Sentinels monitor: they report its address, and the replica that has taken its place.
 //!
-//! Whenever a connection is made, the Sentinels are asked which server is the master ([`sentinels`]), and the configuration
-//! that more than half of them report counts ([`view`]): one that is cut off from the others still names the old master, and
-//! one that lies could name any address. While a
-//! connection stands, their messages say that there is another master ([`watch`]), and the connection to the one before
-//! ends, even if that does not.
+//! For each new connection, the Sentinels are queried for the master ([`sentinels`]). The configuration that more than half of them report
+//! is used ([`view`]): a Sentinel that is cut off from the others still names the old master, and a malicious one could name any address.
+//! While a connection is open, messages of the Sentinels announce a new master ([`watch`]). The connection to the old master then ends,
+//! even if it is intact.
 
 mod sentinels;
 mod url;

@@ -1,13 +1,12 @@
-//! The Sentinels of one master: which of them are asked, and which of their answers counts.
+//! The Sentinels of one master, and the choice of the master from their answers.
 //!
-//! A Sentinel that lies could send the login of the server to any address. Therefore the *voters* come from the URL:
+//! A malicious Sentinel could send the login of the server to any address. Therefore the *voters* come from the URL:
 //!
-//! 1. If the URL names several Sentinels, these are the voters, and no answer adds another. A master counts when more than half
-//!    of the voters name it with the same configuration epoch.
-//! 2. If the URL names one Sentinel, that one is trusted: it lists the other voters, and its word counts alone while
-//!    there is no majority.
-//! 3. While there is neither, the last master that counted does so again if at least one voter still names it. The login is
-//!    known there already.
+//! 1. If the URL names several Sentinels, these are the voters, and no answer adds another. A master is accepted when more than half of the
+//!    voters name it with the same configuration epoch.
+//! 2. If the URL names one Sentinel, this one is trusted. It lists the other voters, and its answer is accepted while there is no majority.
+//! 3. In all other cases, the last accepted master is accepted again if at least one voter still names it. It has received the login
+//!    already.
 
 use super::view::{View, agreed};
 use crate::error::NodeError;
@@ -24,19 +23,19 @@ use tokio::sync::Notify;
 use tokio::task::JoinSet;
 use tokio::time::{Instant, timeout_at};
 
-/// How long the other Sentinels are waited for when more than half have answered. Smaller, the old word of one that is cut off
-/// counts while the others are slow; larger, one that is gone delays each connection for longer.
+/// How long to wait for the other Sentinels when more than half have answered. Too small: the old answer of an isolated Sentinel is used
+/// while the others are slow. Too large: a dead Sentinel delays each connection for longer.
 const PATIENCE: Duration = Duration::from_millis(250);
 
-/// The part of the time for a connection that the Sentinels have. Smaller, those that are far away are not waited for; larger,
-/// nothing is left for the server.
+/// Share of the time for a connection that the Sentinels have. Too small: distant Sentinels time out. Too large: no time is left for the
+/// server.
 const ASKING_PER_CONNECTION: f64 = 0.5;
 
-/// The Sentinels of one master. They are reached with one login, and with TLS if the master is.
+/// The Sentinels of one master. They are reached with one login, and with TLS if the master uses it.
 pub(crate) struct Sentinels(Arc<Inner>);
 
 struct Inner {
-    /// What they call the master.
+    /// Name of the master at the Sentinels.
     service: Box<str>,
     /// One of them.
     first: Endpoint,
@@ -44,7 +43,7 @@ struct Inner {
     named: BTreeSet<MemberAddress>,
     /// Facts from their answers.
     learnt: Mutex<Learnt>,
-    /// Told when somebody should look where the master is.
+    /// Notified when the master should be looked up again.
     wanted: Notify,
 }
 
@@ -53,7 +52,7 @@ struct Inner {
 struct Learnt {
     /// Sentinels that the only one in the URL has listed; empty if the URL names several.
     others: BTreeSet<MemberAddress>,
-    /// The last master that counted.
+    /// The last accepted master.
     master: Option<Located>,
 }
 
@@ -63,7 +62,7 @@ impl Sentinels {
         Self(Arc::new(Inner { service: service.into(), first, named, learnt, wanted }))
     }
 
-    /// What they call the master.
+    /// Returns the name of the master at the Sentinels.
     pub(super) fn service(&self) -> &str {
         &self.0.service
     }
@@ -83,21 +82,21 @@ impl Sentinels {
         self.0.at(address)
     }
 
-    /// Somebody should look where the master is.
+    /// Requests a look-up of the master.
     pub(super) fn want_look(&self) {
         self.0.wanted.notify_one();
     }
 
-    /// Ready when somebody should.
+    /// Waits for a request to look the master up.
     pub(super) async fn wanted(&self) {
         self.0.wanted.notified().await;
     }
 
-    /// Returns where the master is right now. All voters are asked at the same time.
+    /// Returns the current location of the master. All voters are queried at the same time.
     ///
     /// # Errors
-    /// [`NodeError::Unsupported`] if they know no such master, or are no Sentinels. [`NodeError::Unreachable`] if too few of them name
-    /// the same master. Otherwise the reason why the last one did not answer.
+    /// [`NodeError::Unsupported`] if they know no such master, or are not Sentinels. [`NodeError::Unreachable`] if too few of them name the
+    /// same master. Otherwise the reason why the last one did not answer.
     pub(super) async fn ask(&self) -> Result<Located, NodeError> {
         let (mut asked, addresses) = (JoinSet::new(), self.addresses());
         for address in addresses.clone() {
@@ -113,12 +112,12 @@ impl Sentinels {
             match answer {
                 Ok((address, Ok(view))) => {
                     views.insert(address, view);
-                    // The nearest alone may be the one that is cut off.
+                    // The nearest Sentinel may be isolated from the others.
                     if 2 * views.len() > addresses.len() {
                         until = until.min(Instant::now() + PATIENCE);
                     }
                 }
-                // What is wrong for good says more than that another one cannot be reached.
+                // A permanent fault is more informative than an unreachable Sentinel.
                 Ok((_, Err(error))) if failure.is_transient() => failure = error,
                 _ => {}
             }
@@ -143,7 +142,7 @@ impl Locate for Sentinels {
     }
 
     fn connected(&self) {
-        // They may have named another one while the connection was made.
+        // They may have named another master while the connection was made.
         self.want_look();
     }
 }
@@ -157,7 +156,7 @@ impl Inner {
         self.learnt().others.iter().chain(&self.named).cloned().collect()
     }
 
-    /// Returns the master that counts by these answers of the `voters`, and remembers it.
+    /// Returns the master that is accepted after these answers of the `voters`, and remembers it.
     fn learn(&self, views: &BTreeMap<MemberAddress, View>, voters: usize) -> Option<Located> {
         let mut learnt = self.learnt();
         let is_only = self.named.len() == 1;
@@ -183,7 +182,7 @@ impl Inner {
 
     async fn ask_one(&self, sentinel: &Endpoint) -> Result<View, NodeError> {
         let progress = Progress::default();
-        // Before the limit for all of them, so that its error is heard.
+        // Earlier than the limit for all of them, so that its error is seen.
         let limit = self.limit().mul_f64(0.9);
         let asked = progress.limited(limit, self.question(sentinel, &progress)).await;
         asked.map_err(|error| match error {
@@ -206,7 +205,7 @@ impl Inner {
     }
 }
 
-/// The reason why no master counts although Sentinels have answered.
+/// Returns the reason why no master is accepted although Sentinels have answered.
 fn disagreement(answers: usize, voters: usize) -> String {
     let needed = voters / 2 + 1;
     format!("{answers} of {voters} Sentinels answered, and fewer than {needed} name the same master")
@@ -233,7 +232,7 @@ mod tests {
         said.iter().map(view).collect()
     }
 
-    /// The master that counts, and how many voters there are afterwards.
+    /// Returns the accepted master, and the number of voters afterwards.
     fn learn(sentinels: &Sentinels, said: &[(&str, u64, &str, &[&str])]) -> (Option<Box<str>>, usize) {
         let located = sentinels.0.learn(&views(said), sentinels.addresses().len());
         (located.map(|located| located.at.host), sentinels.addresses().len())

@@ -1,4 +1,4 @@
-//! What a Sentinel says of a master.
+//! The view that a Sentinel has of a master.
 
 use crate::error::NodeError;
 use crate::node::redis::answer::refused;
@@ -8,22 +8,22 @@ use redis::{FromRedisValue, Pipeline, Value};
 use std::collections::{BTreeSet, HashMap};
 use std::time::Duration;
 
-/// What is wrong with servers that are no Sentinels.
+/// Error text for servers that are not Sentinels.
 const NO_SENTINEL: &str = "answers, but is not a Sentinel: write redis:// instead of redis+sentinel://";
 
-/// Most other Sentinels that one Sentinel can make known. Too small: Sentinels that could name the master are not asked. Too
-/// large: a list that is forged opens more connections. Redis users run three to seven Sentinels.
+/// Maximum number of other Sentinels that one Sentinel can add. Too small: Sentinels that could name the master are not queried. Too large:
+/// a forged list opens more connections. Redis users run three to seven Sentinels.
 const MOST_LISTED: usize = 16;
 
-/// What one of them says.
+/// The answers of one Sentinel.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct View {
-    /// The number of the configuration, which each failover raises. Zero if it does not say.
+    /// The number of the configuration, which each failover raises. Zero if it is not reported.
     pub(super) epoch: u64,
     pub(super) master: MemberAddress,
-    /// For how long it has known that one as the master, if it says so.
+    /// Time for which this server has been its master, if it is reported.
     pub(super) since: Option<Duration>,
-    /// The others that it knows, at most [`MOST_LISTED`].
+    /// The other known Sentinels, at most [`MOST_LISTED`].
     pub(super) sentinels: BTreeSet<MemberAddress>,
 }
 
@@ -45,22 +45,22 @@ pub(super) fn agreed<'a>(views: impl IntoIterator<Item = &'a View>, voters: usiz
 }
 
 impl View {
-    /// What is asked, in the order in which [`parse`](Self::parse) takes the answers.
+    /// Builds the queries, in the order in which [`parse`](Self::parse) reads the replies.
     pub(super) fn questions(service: &str) -> Pipeline {
         let mut questions = Pipeline::new();
-        // While a failover is under way, this alone knows already who will be the master.
+        // While a failover is under way, only this query already returns the future master.
         for question in ["GET-MASTER-ADDR-BY-NAME", "MASTER", "SENTINELS"] {
             questions.cmd("SENTINEL").arg(question).arg(service);
         }
         questions
     }
 
-    /// The master by the word of this Sentinel alone.
+    /// Returns the master according to this Sentinel alone.
     pub(super) fn located(&self) -> Located {
         Located { at: self.master.clone(), since: self.since, epoch: self.epoch }
     }
 
-    /// Whether both report the same master in the same configuration.
+    /// Returns `true` if both report the same master in the same configuration.
     fn names_same(&self, other: &Self) -> bool {
         (self.epoch, &self.master) == (other.epoch, &other.master)
     }
@@ -68,7 +68,7 @@ impl View {
     /// Reads the `answers` of a Sentinel at `host`.
     ///
     /// # Errors
-    /// [`NodeError::Unsupported`] when it knows no such master or is no Sentinel, and its refusal otherwise.
+    /// [`NodeError::Unsupported`] if it knows no such master or is not a Sentinel, and its refusal otherwise.
     pub(super) fn parse(answers: Vec<Value>, service: &str, host: &str) -> Result<Self, NodeError> {
         let mut answers = answers.into_iter();
         let master =
@@ -92,7 +92,8 @@ impl View {
     }
 }
 
-/// For how long the master at that address has been one. While a failover is under way, the state is that of the one before.
+/// Returns the time for which the server at that address has been the master. While a failover is under way, the state is that of the
+/// previous master.
 fn since(state: &HashMap<String, String>, address: &str, port: u16) -> Option<Duration> {
     let is_of_it = state.get("ip")? == address && state.get("port")?.parse() == Ok(port);
     let time = state.get("role-reported-time")?.parse().map(Duration::from_millis).ok()?;
@@ -103,12 +104,12 @@ fn read<T: FromRedisValue>(answer: Value) -> Option<T> {
     redis::from_redis_value(answer).ok()
 }
 
-/// Where another Sentinel is, by its properties.
+/// Returns the address of another Sentinel, from its properties.
 fn place(other: &HashMap<String, String>, host: &str) -> Option<MemberAddress> {
     Some(MemberAddress::new(other.get("ip")?, other.get("port")?.parse().ok()?, host))
 }
 
-/// A server that is no Sentinel says so in words of its own.
+/// Replaces the error of a server that is not a Sentinel by a clearer one.
 fn explained(error: NodeError) -> NodeError {
     match &error {
         NodeError::Refused(answer) if answer.contains("unknown command") => NodeError::Unsupported(NO_SENTINEL.into()),

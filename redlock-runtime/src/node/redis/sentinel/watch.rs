@@ -1,7 +1,7 @@
-//! Follows the master: when the Sentinels have put another server in its place, the connection to the one before ends.
+//! Follows the master: when the Sentinels have replaced it by another server, the connection to the old one ends.
 //!
-//! One task looks where the master is: when a Sentinel has said that there is another one, when a connection has come up, when
-//! a Sentinel is heard again that was not, and now and then all the same. It looks again and again until it has been told.
+//! One task looks the master up: when a Sentinel announces a new one, when a connection was made, when an unreachable Sentinel is connected
+//! again, and periodically. It repeats a failed look-up until it succeeds.
 
 use super::sentinels::Sentinels;
 use crate::error::NodeError;
@@ -21,18 +21,18 @@ use std::time::Duration;
 use tokio::task::{AbortHandle, JoinSet};
 use tokio::time::{sleep, timeout};
 
-/// Where a Sentinel says which master has been replaced by which server.
+/// The channel on which a Sentinel announces that a master was replaced.
 const SWITCHES: &str = "+switch-master";
 
-/// How long the master is believed to be where it was when nobody says anything. Smaller, more questions; larger, a master that
-/// was replaced when no message came through is used for longer.
+/// Time for which the master is assumed to stay without any message. Too small: more queries. Too large: a replaced master is used for
+/// longer if no message arrived.
 const GOOD_FOR: Duration = Duration::from_secs(30);
 
-/// Pause between two looks. Too small: a Sentinel that publishes without end makes the client ask all of them without end. Too
-/// large: the connection to an old master ends later.
+/// Pause between two look-ups. Too small: a Sentinel that publishes without end makes the client query all of them without end. Too large:
+/// the connection to an old master ends later.
 const LEAST_PAUSE: Duration = Duration::from_millis(50);
 
-/// Looks where the master is, and listens to all Sentinels that are known. Runs until it is aborted, on the library's thread.
+/// Looks the master up, and subscribes to all known Sentinels. Runs until it is aborted, on the library's thread.
 pub(in crate::node::redis) async fn watch(sentinels: Sentinels, connections: Arc<Connections>) {
     let (mut listeners, mut backoff) = (Listeners::default(), Backoff::new());
     loop {
@@ -43,10 +43,10 @@ pub(in crate::node::redis) async fn watch(sentinels: Sentinels, connections: Arc
                 listeners.follow(&sentinels, &connections);
                 backoff.connected();
                 sleep(LEAST_PAUSE).await;
-                // Either way there is a reason to look.
+                // Both outcomes are a reason to look the master up.
                 let _ = timeout(GOOD_FOR.mul_f64(0.75 + 0.25 * fastrand::f64()), sentinels.wanted()).await;
             }
-            // The supervisor says why, if there is no connection.
+            // The supervisor reports the reason, if there is no connection.
             Err(error) => {
                 backoff.failed(&error);
                 backoff.pause().await;
@@ -65,16 +65,16 @@ fn leave_others(master: &Located, connections: &Connections) {
     }
 }
 
-/// The tasks that listen, each to one Sentinel.
+/// The tasks that subscribe, each to one Sentinel.
 #[derive(Default)]
 struct Listeners {
-    /// Ends them with this.
+    /// Ends the tasks when it is dropped.
     tasks: JoinSet<()>,
     handles: HashMap<MemberAddress, AbortHandle>,
 }
 
 impl Listeners {
-    /// Listens to all that are known now, and to no others.
+    /// Subscribes to all Sentinels that are known now, and to no others.
     fn follow(&mut self, sentinels: &Sentinels, connections: &Arc<Connections>) {
         let known = sentinels.addresses();
         self.handles.retain(|address, listener| {
@@ -90,12 +90,12 @@ impl Listeners {
                 self.handles.insert(address, self.tasks.spawn(listening));
             }
         }
-        // Those that were aborted.
+        // Removes the aborted tasks.
         while self.tasks.try_join_next().is_some() {}
     }
 }
 
-/// Listens to the Sentinel at `address` for ever.
+/// Subscribes to the Sentinel at `address` for ever.
 async fn listen(address: MemberAddress, sentinels: Sentinels, connections: Arc<Connections>) {
     let endpoint = sentinels.at(&address);
     let (mut backoff, mut complaints) = (Backoff::new(), Complaints::default());
@@ -105,7 +105,7 @@ async fn listen(address: MemberAddress, sentinels: Sentinels, connections: Arc<C
         match subscribed.unwrap_or_else(|_| Err(NodeError::Unreachable("no answer".into()))) {
             Ok(subscription) => {
                 backoff.connected();
-                // What was said before this is not said again.
+                // Earlier messages are not repeated.
                 sentinels.want_look();
                 let look = |message: &Msg| {
                     if concerns(message.get_payload_bytes(), sentinels.service()) {
@@ -125,7 +125,7 @@ async fn listen(address: MemberAddress, sentinels: Sentinels, connections: Arc<C
     }
 }
 
-/// Whether a message is about the master called `service`, which it names first.
+/// Returns `true` if a message is about the master called `service`, which is its first word.
 fn concerns(message: &[u8], service: &str) -> bool {
     message.split(|byte| *byte == b' ').next() == Some(service.as_bytes())
 }

@@ -1,4 +1,4 @@
-//! The masters of a cluster, and what is published there.
+//! Tests with the masters of a cluster, and the messages published there.
 
 use super::{ACQUIRE, EXTEND, GRANTED, RELEASE};
 use crate::lock::OwnerToken;
@@ -16,7 +16,7 @@ use tokio::runtime::Handle;
 use tokio::sync::mpsc;
 use tokio::time::timeout;
 
-/// One manager's connections to a cluster, and what it is told there.
+/// One manager's connections to a cluster, and its notifications.
 struct Peer {
     node: Arc<ClusterNode>,
     environment: Environment,
@@ -85,11 +85,11 @@ async fn a_wake_up_comes_once_and_proves_the_claim_although_there_are_other_mast
             assert_eq!(waiter.ask(RELEASE, key, second).await, Reply::Released);
         }
     }
-    // What the other masters had passed on would be here by now: they have taken part in rounds since the first.
+    // Messages that the other masters had passed on would be here already: these masters have taken part in rounds since the first.
     assert_eq!([holder.wakeups.try_recv().ok(), waiter.wakeups.try_recv().ok()], [None, None]);
 }
 
-/// The claim may be over at the member that the token has spoken with meanwhile.
+/// The claim may be over at the member that the token has contacted in the meantime.
 #[tokio::test]
 async fn a_claim_proves_nothing_soon_after_a_redirection() {
     let cluster = Cluster::start(2, 0).await;
@@ -101,7 +101,7 @@ async fn a_claim_proves_nothing_soon_after_a_redirection() {
     }
     let [key, moves] = keys;
     let slot = cluster.slot(&moves).await;
-    // Without another map: the slot does not arrive. Until a round was fast enough to tell anything.
+    // Without another map: the slot does not arrive. Repeated until a round was fast enough to be conclusive.
     let migration = cluster.begin_move(slot, 0).await;
     loop {
         let (first, second) = (holder.token(), waiter.token());
@@ -152,7 +152,7 @@ async fn lost_member_makes_the_map_fresh_without_any_command() {
     .await;
 }
 
-/// In every state of a slot that moves, a lock is taken and given back, and a token leaves its queue.
+/// Takes and releases a lock, and removes a token from its queue, in every state of a slot that moves.
 #[tokio::test]
 async fn every_command_is_executed_wherever_the_keys_of_its_lock_are() {
     let cluster = Cluster::start(3, 0).await;
@@ -161,7 +161,7 @@ async fn every_command_is_executed_wherever_the_keys_of_its_lock_are() {
     let key = cluster.key_on(0, "order").await;
     peer.until("it listens", |node| node.is_listening_for(&key.as_str().into())).await;
     let (slot, queue) = (cluster.slot(&key).await, format!("{{{key}}}:q"));
-    // Which of the two keys are brought to the new member before the holder goes on.
+    // The keys that are moved to the new member before the holder continues.
     let cases: [&[&str]; 4] = [&[], &[&key], &[&queue], &[&key, &queue]];
     for brought in cases {
         let (holder, waiter) = (peer.token(), peer.token());
@@ -263,7 +263,7 @@ async fn what_is_not_awaited_is_not_taken_wherever_the_slot_goes() {
             // Dropped before its release is sent, as every caller does.
             drop(peer.node.send(Command { verb, fence: None, subject }));
         }
-        // Members that do not agree yet send it to and fro: it is repeated until it is executed.
+        // Members that do not agree yet redirect it back and forth: it is repeated until it is executed.
         eventually(PATIENCE, "it is executed", async || peer.answer(RELEASE, &key, token).await).await;
         eventually(PATIENCE, "nothing is left", async || {
             let contents = cluster.contents().await;

@@ -1,4 +1,4 @@
-//! A node on real servers. Here: a manager's connection to one of them, as the tests use it.
+//! Tests of a node with real servers. Here: a manager's connection to one of them, as the tests use it.
 
 mod clusters;
 mod extensions;
@@ -30,7 +30,7 @@ const YIELD: Verb = Verb::Yield { claim: CLAIM };
 const RELEASE: Verb = Verb::Release { claim: CLAIM };
 const GRANTED: Reply = Reply::Granted { smaller: false, number: None };
 
-/// One manager's connection to the server, and what it is told there.
+/// One manager's connection to the server, and its notifications.
 struct Peer {
     node: Arc<RedisNode>,
     environment: Environment,
@@ -87,7 +87,7 @@ impl Peer {
         timeout(PATIENCE, condition).await.unwrap_or_else(|_| panic!("{what}: {:?}", self.node));
     }
 
-    /// The next wake-up is a claim, whatever is known of it.
+    /// Waits for the next wake-up, which must be a claim of any kind.
     async fn claim(&mut self) -> Notice {
         let notice = self.wakeup().await;
         assert!(matches!(notice, Notice::Granted | Notice::Claimed(_) | Notice::Proven(_)), "{notice:?}");
@@ -114,15 +114,13 @@ fn is_up(node: &RedisNode) -> bool {
     node.status() == Status::Up
 }
 
-/// Servers with one connection for everything, and with another one for wake-ups.
+/// Starts servers with one connection for everything, and with another one for wake-ups.
 async fn both_protocols() -> [(&'static str, RedisServer); 2] {
     let resp2 = RedisServer::builder().without_command("HELLO").start().await;
     [("RESP3", RedisServer::start().await), ("RESP2", resp2)]
 }
 
-/// A lock goes from hand to hand, with a wake-up for each of the two.
-///
-/// Returns what the second one was told.
+/// Hands a lock off, with a wake-up for each of the two.
 async fn pass_on(holder: &mut Peer, waiter: &mut Peer) -> Notice {
     let (first, second) = (holder.token(), waiter.token());
     assert_eq!(holder.ask(ACQUIRE, first).await, GRANTED);

@@ -1,4 +1,4 @@
-//! Keys that are not as they should be, and users who may not do everything.
+//! Tests with unexpected keys, and with users that lack permissions.
 
 use super::{ACQUIRE, EXTEND, GRANTED, KEY, Peer, RELEASE, TTL, YIELD, is_listening, is_up, pass_on};
 use crate::error::NodeError;
@@ -45,7 +45,7 @@ async fn data_is_no_lock_and_is_not_waited_for() {
     assert!(left <= TTL && left > TTL / 2, "{left:?}");
 }
 
-/// Nothing that `token` asks for changes what another program has put there, or leaves anything beside it. Deletes it.
+/// Checks that no command of `token` changes the key of another program, or leaves a key beside it. Deletes the key.
 async fn assert_untouched(server: &RedisServer, peer: &Peer, token: OwnerToken) {
     for command in [EXTEND, YIELD, RELEASE] {
         assert_eq!(peer.ask(command, token).await, Reply::NotOwner);
@@ -67,7 +67,7 @@ async fn a_queue_whose_name_is_taken_keeps_nobody_from_releasing() {
     assert_eq!(server.inspect().keys().await, ["{order:7}:q"]);
 }
 
-/// `rules` besides what it takes to lock without waiting.
+/// Adds a user with `rules` and the permissions for locks without waiting.
 fn with_user(builder: Builder, rules: &str) -> Builder {
     let rules = format!("resetchannels ~order:* ~{{order:* +set +get +del +pexpire +evalsha +script|load {rules}");
     builder.password("x").user("alice", "w0nder", &rules)
@@ -97,7 +97,7 @@ async fn a_user_without_channels_waits_in_line_and_is_not_woken() {
         assert_eq!(holder.ask(ACQUIRE, first).await, GRANTED);
         assert!(matches!(waiter.ask(ACQUIRE, second).await, Reply::Queued { .. }));
         assert_eq!(holder.ask(RELEASE, first).await, Reply::Released);
-        // Nobody could be told: the lock is free, and the waiter finds out when it asks again.
+        // The notification was impossible: the lock is free, and the waiter notices when it asks again.
         assert_eq!(server.inspect().keys().await, Vec::<String>::new());
         assert_eq!(waiter.ask(ACQUIRE, second).await, GRANTED);
         assert_eq!(waiter.ask(RELEASE, second).await, Reply::Released);
@@ -114,7 +114,7 @@ async fn user_without_queues_is_refused_before_anything_is_written() {
     assert_eq!(server.inspect().keys().await, Vec::<String>::new());
 }
 
-/// Answers every command of one client, and hangs up with the last answer of the handshake.
+/// Answers every command of one client, and hangs up with the last reply of the handshake.
 async fn answer_and_hang_up(mut client: TcpStream) {
     let mut asked = Vec::with_capacity(1 << 16);
     while client.read_buf(&mut asked).await.is_ok_and(|count| count > 0) {
@@ -132,7 +132,7 @@ async fn answer_and_hang_up(mut client: TcpStream) {
 
 #[tokio::test]
 async fn a_broken_connection_is_reported_before_anybody_is_told_that_there_is_no_answer() {
-    // Or releases would be sent again and again on the connection that has just swallowed them.
+    // Otherwise releases would be sent again and again on the connection that has just lost them.
     let server = RedisServer::start().await;
     let peer = Peer::start(&server).await;
     server.freeze();
@@ -155,7 +155,7 @@ async fn a_broken_connection_is_reported_before_anybody_is_told_that_there_is_no
 
 #[tokio::test]
 async fn a_server_that_hangs_up_with_its_answer_is_tried_again() {
-    // The answers and the end of the connection come in one piece: the task of the connection must survive that.
+    // The replies and the end of the connection arrive together: the task of the connection must survive that.
     let server = TcpListener::bind("127.0.0.1:0").await.unwrap();
     let peer = Peer::starting(&format!("redis://{}/", server.local_addr().unwrap()));
     let clients = async {

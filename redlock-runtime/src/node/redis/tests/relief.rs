@@ -1,4 +1,4 @@
-//! A connection goes from its host to the library's thread and back.
+//! Tests of the change of a connection from its host to the library's thread and back.
 
 use crate::lock::owner_token::ManagerId;
 use crate::node::Environment;
@@ -15,7 +15,7 @@ use std::sync::{Arc, mpsc};
 use tokio::runtime::{Builder, Runtime};
 use tokio::time::timeout;
 
-/// A connection that a runtime of its own drives beside the present one.
+/// A connection that a separate runtime drives beside the present one.
 struct Scene {
     server: RedisServer,
     host: Option<Runtime>,
@@ -46,7 +46,7 @@ impl Scene {
         self.ping().await;
     }
 
-    /// Blocks the only thread of the host until what is returned is dropped.
+    /// Blocks the only thread of the host until the returned sender is dropped.
     fn block(&self) -> mpsc::Sender<()> {
         let (unblock, blocked) = mpsc::channel();
         self.host.as_ref().unwrap().spawn(async move { blocked.recv() });
@@ -69,7 +69,7 @@ async fn a_host_that_is_blocked_loses_the_connection_until_it_is_well() {
     let scene = Scene::start().await;
     scene.is_driven_by(Side::Host).await;
     let block = scene.block();
-    // Nobody looks after a connection on which nothing happens.
+    // An idle connection is not checked.
     scene.ping().await;
     scene.is_driven_by(Side::Background).await;
     drop(block);
@@ -88,12 +88,12 @@ async fn a_host_that_has_ended_loses_the_connection_for_ever() {
 
 #[tokio::test]
 async fn a_host_that_does_something_else_for_a_moment_is_asked_and_keeps_the_connection() {
-    // A busy machine may keep the host waiting for as long as if it were blocked, and hardly does so each time.
+    // A busy machine may delay the host like a blocked one, but hardly at each attempt.
     const MOST_TRIES: usize = 4;
     let scene = Scene::start().await;
     for tries in 1.. {
         scene.is_driven_by(Side::Host).await;
-        // An answer that comes late is no sign of a blocked host.
+        // A late reply does not show a blocked host.
         scene.server.freeze();
         let answer = scene.live.probe(&["PING"]);
         tokio::time::sleep(std::time::Duration::from_millis(300)).await;

@@ -1,4 +1,4 @@
-//! Wake-ups arrive, and go on doing so when connections, scripts and servers come and go.
+//! Tests of wake-ups: they arrive, and continue to arrive when connections, scripts and servers come and go.
 
 use super::{ACQUIRE, EXTEND, GRANTED, Peer, RELEASE, TTL, YIELD, both_protocols, epoch, is_listening, is_up, pass_on};
 use crate::lock::OwnerToken;
@@ -15,7 +15,7 @@ async fn a_lock_is_handed_over_with_wake_ups() {
         let mut peers = [Peer::listening(&server).await, Peer::listening(&server).await];
         let [holder, waiter] = &mut peers;
         match pass_on(holder, waiter).await {
-            // What a claim proves is known by the answers on the same connection.
+            // The replies on the same connection determine the proof of a claim.
             Notice::Proven(claim) => assert_eq!((protocol, claim.length), ("RESP3", CLAIM)),
             Notice::Claimed(claim) => assert_eq!((protocol, claim.length), ("RESP2", CLAIM)),
             other => panic!("{other:?}"),
@@ -55,7 +55,7 @@ async fn only_who_wants_to_listen_is_subscribed() {
     for (_, server) in both_protocols().await {
         let peer = Peer::start(&server).await;
         assert!(matches!(peer.ask(ACQUIRE, peer.token()).await, GRANTED));
-        // One of the harness may still be on its way down.
+        // One connection of the harness may still be closing.
         eventually_eq(PATIENCE, "connections", 1, async || server.inspect().clients().await.len()).await;
         assert!(!is_listening(&peer.node));
     }
@@ -72,7 +72,7 @@ async fn a_cut_connection_is_another_epoch_and_listens_again() {
             for (peer, before) in peers.iter().zip(epochs) {
                 peer.until("a new connection", |node| epoch(node) > before && is_listening(node)).await;
             }
-            // Of RESP2, one connection may still be on its way down.
+            // With RESP2, one connection may still be closing.
             eventually(PATIENCE, "all connections are there", async || {
                 let clients = server.inspect().clients().await;
                 let is_complete = clients.len() == if protocol == "RESP2" { 4 } else { 2 };
@@ -146,7 +146,7 @@ async fn lost_scripts_are_sent_again() {
 async fn answers_show_the_newest_token() {
     let server = RedisServer::start().await;
     let [holder, waiter] = [Peer::start(&server).await, Peer::start(&server).await];
-    // Half an hour ahead, which a clock may be.
+    // Half an hour ahead, a plausible clock error.
     let later = holder.environment.token_clock.next().millis() + 1_800_000;
     let future = TokenTime::new(later, 5);
     holder.ask(ACQUIRE, OwnerToken::new(holder.environment.manager, future)).await;
@@ -160,7 +160,7 @@ async fn a_manager_can_wait_for_itself() {
         println!("{protocol}");
         let mut peer = Peer::listening(&server).await;
         let [first, second] = [peer.token(), peer.token()];
-        // All at once: what is said unasked comes between the answers.
+        // All at once: push messages come between the replies.
         let (granted, queued, released, extended) = tokio::join!(
             peer.ask(ACQUIRE, first),
             peer.ask(ACQUIRE, second),

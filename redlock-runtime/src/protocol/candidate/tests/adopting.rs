@@ -1,10 +1,10 @@
-//! A token that takes the place of another one.
+//! Tests of a token that takes the place of another one.
 
 use super::*;
 use crate::protocol::candidate::fencing_number::{Fence, FencingDecision};
 use crate::protocol::hold_options::HoldOptions;
 
-/// It has the lock at two nodes of three; the third could not be asked, for this reason.
+/// Creates a token that has the lock at two of three nodes; the third could not be asked, for this reason.
 fn scene(missing: NodeError) -> Scene {
     let mut scene = Scene::new(3);
     scene.candidate.adopt();

@@ -1,4 +1,4 @@
-//! What an answer changes, and what silence does not.
+//! Tests of the effects of answers and of silence.
 
 use super::*;
 
@@ -45,7 +45,7 @@ fn a_lease_is_counted_from_the_send() {
     assert_eq!(scene.candidate.valid_until(), Some(proven));
 }
 
-/// A script has failed after a part of it.
+/// Error of a script that has failed after a part of it.
 fn raised() -> NodeError {
     NodeError::Refused(ErrorReply::raised("NOPERM"))
 }

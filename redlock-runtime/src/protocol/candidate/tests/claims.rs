@@ -1,33 +1,33 @@
-//! A body begins by claims that are proven, and only by what is proven.
+//! Tests of bodies that begin on proven claims.
 
 use super::*;
 use crate::protocol::candidate::waiting::Waited;
 use crate::protocol::command::Number;
 use crate::protocol::hold_options::HoldOptions;
 
-/// A claim that is announced at once, less drift and 2 ms.
+/// Provable part of a claim that is announced at once: less drift and 2 ms.
 const PROVEN: Duration = Duration::from_millis(988);
 const EXTENSION: Option<Verb> = Some(EXTEND);
 
 impl Scene {
-    /// Node number `node` announces a claim of so many milliseconds that began so many ago.
+    /// Announces a claim of node number `node`, with the given length and age in milliseconds.
     fn announce(&mut self, node: usize, length: u64, ago: u64) {
         let from = self.now.before(Duration::from_millis(ago));
         self.candidate.claimed(node, Some(ProvenClaim { length: Duration::from_millis(length), from }), self.now);
     }
 
-    /// What waits is sent, and whether the wait is over.
+    /// Sends the commands that are due. Returns the end of the wait, if it is over.
     fn go_on(&mut self) -> Option<Waited> {
         self.candidate.next_commands(self.now, |_| true, |_| {});
         self.candidate.wait_outcome(self.now)
     }
 
-    /// How much longer the lock is held.
+    /// Returns the remaining time of the lock.
     fn left(&self) -> Duration {
         self.candidate.held_until().map_or(Duration::ZERO, |end| end.since(self.now))
     }
 
-    /// A token that has begun by the claims of two of three nodes, whose extensions are not answered.
+    /// Creates a token that has begun on the claims of two of three nodes, whose extensions are not answered.
     fn begun() -> Self {
         let mut scene = Self::waiting(3);
         (0..3).for_each(|node| scene.hear(node, ACQUIRE, QUEUED));
@@ -75,8 +75,8 @@ fn a_claim_that_comes_later_is_extended() {
     assert_eq!(scene.wants(), [None, None, EXTENSION]);
 }
 
-/// The length of claims in milliseconds, how long ago they began, whether a number is wanted, and for how much longer the lock
-/// is held then; `None` when the body has to wait for the answers.
+/// Length of the claims in milliseconds, their age, whether a number is wanted, and the remaining time of the lock.
+/// `None` if the body has to wait for the answers.
 type Case = (&'static str, u64, u64, bool, Option<u64>);
 
 #[test]
@@ -111,7 +111,7 @@ fn a_body_begins_when_enough_is_left_of_what_is_proven() {
 
 #[test]
 fn a_claim_lasts_no_longer_than_what_is_on_its_way_makes_it_last() {
-    // A question for the rest of a lease that is not renewed, which may be executed after the claim began.
+    // A question for the rest of a lease without renewal, which may be executed after the claim began.
     let rest = Duration::from_millis(300);
     for (verb, expected) in [(SET, 988), (ACQUIRE, 988), (EXTEND, 988), (Verb::Extend { ttl: rest }, 295)] {
         let mut scene = Scene::waiting(1);
@@ -134,7 +134,7 @@ fn a_call_whose_key_stays_taken_waits_for_the_answers() {
 
 #[test]
 fn a_call_whose_key_stays_taken_does_not_go_on_with_claims_of_the_one_before() {
-    // Of a ttl that is short enough for a claim to be passed on.
+    // With a ttl that is short enough for passing a claim on.
     for (is_kept, is_passable) in [(false, true), (true, false)] {
         let mut scene = Scene::waiting(1);
         scene.candidate.terms = Arc::new(LeaseTerms { ttl: CLAIM, ..*scene.candidate.terms() });
@@ -235,7 +235,7 @@ fn a_lock_that_is_not_renewed_asks_for_as_much_as_it_did_when_it_was_handed_over
     scene.candidate.begin(HoldOptions { renew: false, ..HoldOptions::default() }, scene.now);
     scene.announce(2, 1000, 0);
     assert_eq!(scene.wants(), [None, None, EXTENSION]);
-    // And when the answers are lost with their connections.
+    // The same when the answers are lost with their connections.
     (0..2).for_each(|node| scene.answer(node, Err(disconnected())));
     scene.candidate.connected(0, scene.now);
     assert_eq!(scene.wants(), [EXTENSION, None, EXTENSION]);

@@ -1,4 +1,4 @@
-//! Nodes that may have forgotten locks, and nodes whose clocks were set forward.
+//! Tests of nodes that may have forgotten locks, and of nodes whose clocks were set forward.
 
 use super::*;
 

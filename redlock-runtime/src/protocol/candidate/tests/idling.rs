@@ -1,11 +1,11 @@
-//! Whether a lock stays held without a call, and goes to the next one.
+//! Tests of locks that stay held without a call, and go to the next one.
 
 use super::*;
 
 const LINGER: Duration = Duration::from_secs(2);
 const WANTED: Wanted = Wanted { ttl: TTL, is_fenced: false, is_kept: false, linger: LINGER };
 
-/// A call that wants the lock to linger has it, and has really begun.
+/// Creates a lock whose call wants it to linger and has really begun.
 fn used() -> Scene {
     let mut scene = Scene::holding(3);
     scene.candidate.linger(LINGER);
@@ -26,7 +26,7 @@ impl Scene {
 
 #[test]
 fn a_lock_is_idle_for_its_time_and_no_longer_than_the_next_call_could_have_it() {
-    // What has passed of the lease, and for how long it is idle then.
+    // Passed part of the lease, and the time for which the lock is idle then.
     let left = |passed: u32| Scene::new(1).provable().saturating_sub(TTL / 4 + passed * (TTL / 10));
     for (passed, expected) in [(0, Some(LINGER)), (4, Some(LINGER)), (6, Some(left(6))), (8, None)] {
         let mut scene = used();
@@ -46,7 +46,7 @@ fn a_lock_that_is_renewed_is_idle_for_one_ttl_in_all() {
     assert!(!scene.retake());
 }
 
-/// A change to a held lock, and whether the lock may be idle after it.
+/// Change to a held lock, and whether the lock may be idle after it.
 type Case = (&'static str, fn(&mut Scene), bool);
 
 #[test]

@@ -1,4 +1,4 @@
-//! How long, and with what, other calls of the process may join those that have the lock.
+//! Tests of other local calls that join the present users of a shared lock.
 
 use super::*;
 

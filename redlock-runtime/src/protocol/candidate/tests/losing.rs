@@ -1,10 +1,10 @@
-//! A body must hear of it when the lock is its for a shorter time than it thought.
+//! Tests that a body is notified when its lock ends earlier than it assumed.
 
 use super::*;
 
 #[test]
 fn a_node_that_is_taken_away_ends_the_lock_before_the_older_leases_run_out() {
-    // What the node that was renewed with the others says next, and whether less is left.
+    // Next reply of the node that was renewed with the others, and whether less time is left.
     for (answer, is_less) in [(Reply::NotOwner, true), (EXTENDED, false)] {
         let mut scene = Scene::holding(3);
         let oldest = scene.candidate.held_until().unwrap();

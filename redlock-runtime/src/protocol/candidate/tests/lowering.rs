@@ -1,4 +1,4 @@
-//! A lock that is shared which its token had alone.
+//! Tests of a lock that its token has downgraded.
 
 use super::*;
 use crate::protocol::hold_options::HoldOptions;
@@ -6,7 +6,7 @@ use crate::protocol::hold_options::HoldOptions;
 const RENEWED: HoldOptions = HoldOptions { renew: true, ..HoldOptions::UNTIL_BEGUN };
 
 impl Scene {
-    /// What the nodes are told when the lock is shared.
+    /// Downgrades the lock. Returns the commands that inform the nodes.
     fn lower(&mut self) -> Vec<(usize, Verb)> {
         let (now, mut sent) = (self.now(), Vec::new());
         self.candidate.lower();

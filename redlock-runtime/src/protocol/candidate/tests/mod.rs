@@ -1,4 +1,4 @@
-//! What nodes say about a token and what follows from it, without nodes. Here: the scene.
+//! Tests of a candidate without nodes. This file contains the scene.
 
 mod adopting;
 mod answers;
@@ -55,14 +55,14 @@ const EXTENDED: Reply = Reply::Extended { waiters: 0, number: None };
 const QUEUED: Reply = Reply::Queued { left: Some(TTL), rank: 0 };
 const YIELDED: Reply = Reply::Yielded { left: Some(TTL) };
 
-/// A token whose nodes answer when the test says so, at a time that passes when the test says so.
+/// Token whose nodes answer, and whose time passes, only when the test decides it.
 #[derive(Clone)]
 struct Scene {
     candidate: Candidate,
     now: Instant,
 }
 
-/// A renewal is an extension, for whoever does not care whether it may go out with others.
+/// Converts a renewal to an extension, for tests to which the difference does not matter.
 const fn extending(verb: Verb) -> Verb {
     match verb {
         Verb::Renew { ttl } => Verb::Extend { ttl },
@@ -77,7 +77,7 @@ impl Scene {
         Self { candidate: Candidate::new(std::iter::repeat_n(1, nodes), terms, now), now }
     }
 
-    /// A token that has begun to wait, long enough ago that it no longer waits for its channels.
+    /// Creates a token that began to wait long enough ago, so that its wake-up channels are open.
     fn waiting(nodes: usize) -> Self {
         let mut scene = Self::new(nodes);
         scene.candidate.wait(scene.now);
@@ -85,7 +85,7 @@ impl Scene {
         scene
     }
 
-    /// A token that has the lock at `nodes` nodes, by one round.
+    /// Creates a token that has the lock at `nodes` nodes, by one round.
     fn holding(nodes: usize) -> Self {
         let mut scene = Self::new(nodes);
         (0..nodes).for_each(|node| scene.hear(node, SET, GRANTED));
@@ -105,7 +105,7 @@ impl Scene {
         &self.candidate.voters[node]
     }
 
-    /// What the vote of a node is, whatever it tells about times.
+    /// Returns the vote of a node, without its times.
     fn vote(&self, node: usize) -> Vote {
         match self.voter(node).vote {
             Vote::Granted { .. } | Vote::Claimed { .. } => Vote::CLAIM,
@@ -118,7 +118,7 @@ impl Scene {
         self.candidate.voters[node].asked(InFlight::new(verb, self.now, TERMS.provable(self.now)));
     }
 
-    /// The answer to the oldest command that has none.
+    /// Answers the oldest unanswered command.
     fn answer(&mut self, node: usize, answer: Answer) {
         assert!(self.voter(node).is_awaited());
         self.candidate.answered(node, answer, self.now);
@@ -139,17 +139,17 @@ impl Scene {
         self.candidate.claimed(node, None, self.now);
     }
 
-    /// The node announces a claim that begins now.
+    /// Announces a claim of the node that begins now.
     fn prove(&mut self, node: usize) {
         self.candidate.claimed(node, Some(ProvenClaim { length: CLAIM, from: self.now }), self.now);
     }
 
-    /// What every node should be asked next.
+    /// Returns the next command for every node.
     fn wants(&self) -> Vec<Option<Verb>> {
         (0..self.candidate.voters.len()).map(|node| self.candidate.wants(node, self.now)).collect()
     }
 
-    /// What a holder asks of every node with its next renewal.
+    /// Returns the commands of a holder with its next renewal.
     fn renewal(&self) -> Vec<Option<Verb>> {
         let nodes = 0..self.candidate.voters.len();
         nodes.map(|node| self.candidate.holder_asks(node, Round::All, self.now, self.now).map(extending)).collect()
@@ -159,12 +159,12 @@ impl Scene {
         self.candidate.is_won(self.now)
     }
 
-    /// How long the lock is provably held when it is taken now.
+    /// Returns the provable duration of a lock that is taken now.
     fn provable(&self) -> Duration {
         TERMS.provable(self.now).since(self.now)
     }
 
-    /// How long until there is something to do.
+    /// Returns the time until the next action.
     fn idle_for(&self) -> Duration {
         self.candidate.next_event(self.now).since(self.now)
     }
@@ -179,6 +179,6 @@ fn unreachable() -> NodeError {
 }
 
 impl Candidate {
-    /// What a candidate keeps of each node.
+    /// Size of the data of a candidate about each node.
     pub(crate) const BYTES_PER_NODE: usize = size_of::<Voter>();
 }

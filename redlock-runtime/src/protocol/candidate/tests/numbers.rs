@@ -1,4 +1,4 @@
-//! What a node has accepted counts with its vote.
+//! Tests that an acceptance of a node counts only with its vote.
 
 use super::*;
 use crate::protocol::candidate::FencingDecision::{self, Agreed, Missing, Refused, Split};
@@ -24,7 +24,7 @@ impl Scene {
     }
 }
 
-/// A token that two nodes of three have accepted a ballot for.
+/// Creates a token whose ballot two of three nodes have accepted.
 fn numbered() -> Scene {
     numbered_by(Rules { without: None })
 }
@@ -50,7 +50,7 @@ fn an_accepted_ballot_stands_while_its_lease_is_renewed() {
     assert_eq!(scene.decision(), Split, "the first has accepted a larger one");
 }
 
-/// How a vote ends, and is there again without a word about the number.
+/// How a vote ends and returns without a reply about the number.
 type Gap = (&'static str, fn(&mut Scene));
 
 #[test]

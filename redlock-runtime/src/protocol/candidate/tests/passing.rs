@@ -1,4 +1,4 @@
-//! How long a lock may be passed on within the process.
+//! Tests of the limits for passing a lock on within the process.
 
 use super::*;
 
@@ -24,7 +24,7 @@ fn a_lock_that_nobody_else_wants_is_passed_on_for_one_ttl_in_all() {
     let mut scene = Scene::holding(3);
     for _ in 0..10 {
         assert_eq!(passes(&mut scene), 100);
-        // The lease is made longer, and still the token is not passed on for ever.
+        // The lease is extended, and still the token is not passed on forever.
         scene.advance((TTL / 10).saturating_sub(MILLISECOND));
         (0..3).for_each(|node| scene.hear(node, EXTEND, EXTENDED));
     }

@@ -1,4 +1,4 @@
-//! Permits: who is counted, and what is.
+//! Tests of permits: which holders are counted, and which answers are valid.
 
 use super::super::footprint::Footprint;
 use super::super::roll::Roll;
@@ -12,7 +12,7 @@ fn numbered(number: u16) -> OwnerToken {
     OwnerToken::new(ManagerId::random(), TokenTime::new(1, number))
 }
 
-/// A token that wants a permit, at so many nodes of which so many may forget everything.
+/// Creates a token that wants a permit at `nodes` nodes, of which `forgetful` may forget everything.
 fn wanting(nodes: usize, forgetful: usize) -> Scene {
     let now = Instant::from_origin(Duration::from_secs(1));
     let terms = LeaseTerms { quorum: Quorum::of(nodes, forgetful), ..TERMS };
@@ -24,7 +24,7 @@ fn roll(others: &[OwnerToken]) -> Roll {
     Roll { others: others.into(), strangers: 0, counts_until: end, first_end: None }
 }
 
-/// Each choice of some of so many nodes, as bits.
+/// Returns each choice of some of the nodes, as bits.
 fn choices(nodes: usize) -> impl Iterator<Item = u32> {
     0..1 << nodes
 }
@@ -96,7 +96,7 @@ fn the_extensions_of_a_turnstile_ask_for_no_less_than_permits_count_on() {
     assert_eq!(ttl_asked(true), Some(TTL));
 }
 
-/// Asks all nodes for a permit, of which these answer that others have one.
+/// Asks all nodes for a permit; the `answering` nodes report these permit holders.
 fn enter(scene: &mut Scene, answering: impl IntoIterator<Item = usize>, others: &[OwnerToken]) {
     let now = scene.now;
     scene.candidate.enter(numbered(0), now, |_| true, |_| ());
@@ -116,7 +116,7 @@ fn an_extension_counts_only_where_the_lease_has_not_run_out() {
     let before = scene.voter(0).lease_end();
     scene.advance(TTL / 2);
     assert!(scene.candidate.is_held(scene.now) && before.is_some_and(|end| end < scene.now));
-    // Another one may have counted at node 0 meanwhile, and not found it.
+    // Another call may have counted at node 0 since, without finding this permit.
     (0..3).for_each(|node| scene.hear(node, EXTEND, EXTENDED));
     let counts = |node: usize| scene.voter(node).lease_end().is_some_and(|end| scene.now < end);
     assert_eq!([0, 1, 2].map(counts), [false, true, true]);
@@ -135,7 +135,7 @@ fn late_extension_of_a_permit_is_looked_for_before_the_lease_ends() {
     (1..3).for_each(|node| scene.hear(node, EXTEND, EXTENDED));
     let last_look = first.before(NODE_TIMEOUT);
     assert_eq!(look(&scene), Look::Later(last_look));
-    // The answer came some time before, and is taken in now.
+    // The answer came some time before, and is processed now.
     scene.now = last_look;
     scene.answer(0, Ok(EXTENDED));
     let ends = [0, 1, 2].map(|node| scene.voter(node).lease_end());
@@ -143,7 +143,7 @@ fn late_extension_of_a_permit_is_looked_for_before_the_lease_ends() {
     assert_eq!(look(&scene), Look::Later(ends[0].unwrap()));
 }
 
-/// A token that has its permit by two nodes, and not at the third.
+/// Creates a token that has its permit at two nodes, and not at the third.
 fn lacking_one() -> Scene {
     let mut scene = wanting(3, 0);
     enter(&mut scene, 0..2, &[]);
@@ -153,7 +153,7 @@ fn lacking_one() -> Scene {
     scene
 }
 
-/// Asks for the votes that it lacks, where it stands in the turnstile once more. Returns which nodes are asked.
+/// Asks for the missing votes, under the turnstile. Returns the nodes that are asked.
 fn enter_again(scene: &mut Scene) -> Vec<usize> {
     let (now, mut asked) = (scene.now, Vec::new());
     scene.candidate.enter(numbered(9), now, |_| true, |out| asked.push(out.index));
@@ -168,7 +168,7 @@ fn who_has_a_permit_comes_back_for_the_vote_that_it_lacks() {
     assert!(scene.candidate.comes_back(scene.now));
     assert_eq!(enter_again(&mut scene), [2]);
     assert!(!scene.candidate.comes_back(scene.now), "an answer is still to come");
-    // What another node owes does not matter to whoever stands in the turnstile.
+    // An outstanding answer of another node does not matter under the turnstile.
     scene.candidate.ask_voters(scene.now, |_| ());
     assert!(!scene.candidate.has_heard_of_permit());
     scene.answer(2, Ok(ENTERED_ALONE()));
@@ -180,7 +180,7 @@ fn who_has_a_permit_comes_back_for_the_vote_that_it_lacks() {
 #[test]
 fn a_quorum_confirms_a_permit_before_it_is_asked_for_elsewhere() {
     let mut scene = lacking_one();
-    // This one was sent before, and says nothing of the time since.
+    // This question was sent before, and its answer proves nothing about the time since.
     scene.hear(0, EXTEND, EXTENDED);
     scene.advance(TTL / 4);
     let (now, mut asked) = (scene.now, Vec::new());
@@ -200,7 +200,7 @@ fn a_quorum_confirms_a_permit_before_it_is_asked_for_elsewhere() {
 
 #[test]
 fn what_a_late_question_has_made_confirms_no_permit() {
-    // A call of the same process may have counted at that node before it was made.
+    // A call of the same process may have counted at that node before the entry was made.
     let mut scene = wanting(3, 0);
     enter(&mut scene, 0..2, &[]);
     scene.answer(2, Err(disconnected()));
@@ -210,7 +210,7 @@ fn what_a_late_question_has_made_confirms_no_permit() {
     scene.advance(TTL / 4);
     scene.candidate.ask_voters(scene.now, |_| ());
     scene.answer(0, Ok(EXTENDED));
-    // A renewal asks it as well, since the permit may be there.
+    // A renewal asks this node as well, since the permit may be there.
     scene.hear(2, EXTEND, EXTENDED);
     assert!(!scene.candidate.voters_have_confirmed());
     scene.answer(1, Ok(EXTENDED));
@@ -237,7 +237,7 @@ fn a_permit_that_was_lost_is_not_won_back() {
     scene.hear(0, EXTEND, EXTENDED);
     enter_again(&mut scene);
     scene.advance(TTL / 2);
-    // By the first node alone it is none, and others may have counted so.
+    // The first node alone does not make a permit, and others may have counted so.
     assert!(!scene.candidate.is_held(scene.now));
     scene.answer(2, Ok(ENTERED_ALONE()));
     assert!(!scene.candidate.is_held(scene.now));
@@ -252,7 +252,7 @@ fn whoever_stands_in_no_turnstile_any_more_keeps_what_a_node_has_given() {
     let now = scene.now;
     scene.candidate.enter(numbered(0), now, |_| true, |_| ());
     (0..2).for_each(|node| scene.answer(node, Ok(Reply::NotOwner)));
-    // Of the question before, too.
+    // This includes the answer to the earlier question.
     (0..2).for_each(|_| scene.answer(2, Ok(Reply::NotOwner)));
     assert!(before.is_some());
     assert_eq!(scene.voter(0).lease_end(), before);

@@ -1,4 +1,4 @@
-//! A holder that hears that somebody breaks its lock.
+//! Tests of a holder whose lock is being broken.
 
 use super::*;
 use crate::protocol::candidate::ending::Loss;
@@ -6,7 +6,7 @@ use crate::protocol::candidate::{Phase, Waited, Wanted};
 use crate::protocol::local_budget::LocalBudget;
 
 impl Scene {
-    /// Node `node` tells that the lock is broken; what the holder asks by that.
+    /// Announces from node `node` that the lock is broken. Returns the questions of the holder.
     fn revoke(&mut self, node: usize) -> Vec<(usize, Verb)> {
         let (now, mut sent) = (self.now(), Vec::new());
         self.candidate.revoked(node, now);
@@ -106,7 +106,7 @@ fn what_was_granted_before_the_lock_was_broken_begins_no_body() {
             scene.advance(NODE_TIMEOUT);
             assert_eq!(scene.wants(), [Some(ACQUIRE); 3], "{verb:?} {is_answered}");
             assert_eq!(scene.candidate.wait_outcome(scene.now()), None);
-            // It was no lie: whoever breaks the lock waits for the end of the token.
+            // The message was true: the process that breaks the lock waits for the end of the token.
             (0..2).for_each(|node| scene.hear(node, ACQUIRE, QUEUED));
             assert_eq!(scene.candidate.wait_outcome(scene.now()), Some(Waited::LostMajority));
         }

@@ -1,4 +1,4 @@
-//! What is known of whoever else has the lock.
+//! Tests of the knowledge about other owners of the lock.
 
 use super::*;
 use crate::protocol::command::Occupant;

@@ -1,14 +1,14 @@
-//! When a waiting token asks again, and how it notices that nobody answers.
+//! Tests of repeated questions of a waiting token, and of silent nodes.
 
 use super::*;
 use crate::protocol::timing::AFTER_FAILURE;
 
-/// About a second, spread by a quarter in each direction.
+/// About a second, varied by a quarter in each direction.
 const POLL: std::ops::RangeInclusive<Duration> = Duration::from_millis(750)..=Duration::from_millis(1250);
 
 #[test]
 fn a_waiter_asks_again_when_the_lease_of_the_holder_has_run_out() {
-    // What is left of the lease, how many are before us, and when we ask, in milliseconds.
+    // Rest of the lease, number of waiters ahead, and time of the next question, in milliseconds.
     let table = [(100, 0, 105), (100, 1, 135), (300, 3, 395), (0, 10, 305), (0, 4000, 305)];
     for (left, rank, expected) in table {
         let mut scene = Scene::waiting(1);
@@ -27,7 +27,7 @@ fn a_waiter_behind_a_lock_without_end_asks_every_second() {
     for _ in 0..3 {
         (0..3).for_each(|node| scene.hear(node, ACQUIRE, Reply::Queued { left: None, rank: 0 }));
         assert_eq!(scene.wants(), [None, None, None]);
-        // The first of them began before the scene did.
+        // The first poll began before the scene did.
         assert!(scene.idle_for() + NODE_TIMEOUT >= *POLL.start() && scene.idle_for() <= *POLL.end());
         let idle_for = scene.idle_for();
         scene.advance(idle_for);
@@ -95,7 +95,7 @@ fn a_claim_of_a_node_that_abstains_is_not_confirmed() {
 
 #[test]
 fn a_vote_of_a_node_that_gives_no_answer_keeps_nobody_from_the_others() {
-    // It had two claims, and the third node was away. For ten seconds that one was not asked.
+    // The token had two claims, and the third node was away. For ten seconds, that node was not asked.
     for silent in [disconnected(), unreachable(), NodeError::Refused("BUSY".into())] {
         let mut scene = Scene::waiting(3);
         scene.fail(0, ACQUIRE, unreachable());

@@ -1,4 +1,4 @@
-//! A holder that lacks votes.
+//! Tests of a holder that lacks votes.
 
 use super::*;
 use crate::lock::OwnerToken;
@@ -7,7 +7,7 @@ use crate::protocol::hold_options::HoldOptions;
 
 const UNRENEWED: HoldOptions = HoldOptions { renew: false, max_hold: None, min_hold: None, window_rest: None };
 
-/// It holds the lock by two nodes of three, and this is what the third has said to a plain try.
+/// Creates a lock at two of three nodes; the third has given this answer to a plain try.
 fn lacking(answer: Answer) -> Scene {
     let mut scene = Scene::new(3);
     (0..2).for_each(|node| scene.hear(node, SET, GRANTED));
@@ -18,7 +18,7 @@ fn lacking(answer: Answer) -> Scene {
     scene
 }
 
-/// Of a lock that is renewed.
+/// Creates such a lock that is renewed.
 fn begun(answer: Answer) -> Scene {
     let mut scene = lacking(answer);
     let now = scene.now();
@@ -53,7 +53,7 @@ fn a_node_that_owes_an_answer_or_is_tainted_is_not_asked() {
 }
 
 impl Scene {
-    /// What a holder sends when it is looked after.
+    /// Renews the lock. Returns the commands of the holder.
     fn renew(&mut self) -> Vec<(usize, Verb)> {
         let (now, mut sent) = (self.now(), Vec::new());
         assert!(self.candidate.renew(now, now, |out| sent.push((out.index, extending(out.verb)))));
@@ -102,7 +102,7 @@ fn a_new_connection_makes_a_holder_ask_that_node_at_once() {
     assert!(!scene.candidate.lacks_votes());
 }
 
-/// It has the votes of all, and two nodes have let the key expire.
+/// Creates a lock with the votes of all nodes, of which two have let the key expire.
 fn robbed(without: Option<Rule>) -> Scene {
     let mut scene = begun(Ok(GRANTED));
     Arc::make_mut(&mut scene.candidate.terms).rules = Rules { without };
@@ -120,7 +120,7 @@ fn a_lock_that_two_nodes_have_lost_is_not_won_back_one_by_one() {
         if scene.renew().contains(&(0, WIN_BACK)) {
             scene.answer(0, Ok(GRANTED));
         }
-        // Now the other answer comes. In between, somebody else could have had both.
+        // The other answer arrives only now. In between, another token could have had both nodes.
         scene.answer(1, Ok(Reply::NotOwner));
         assert_eq!(!scene.is_won(), is_known, "without {without:?}");
     }
@@ -137,7 +137,7 @@ fn a_node_that_is_silent_or_gone_keeps_no_vote_from_being_won_back() {
     scene.advance(NODE_TIMEOUT);
     assert_eq!(scene.renew(), [], "a node that is slow may have something to say");
     scene.advance(TTL / 8);
-    // The next renewal of the other one may be due by now: renewals come at no certain time.
+    // The next renewal of the other node may already be due: the times of renewals vary.
     let asked: Vec<_> = scene.renew().into_iter().filter(|asked| *asked != (1, EXTEND)).collect();
     assert_eq!(asked, [(0, WIN_BACK)], "silent");
     let mut scene = robbed(None);
@@ -190,7 +190,7 @@ fn a_holder_whose_lease_is_gone_asks_for_nothing_and_wins_nothing() {
     assert!(scene.voter(2).may_know(), "and both are given back");
 }
 
-/// In a simulation it takes five nodes of which several stand still at the right times: here it takes four answers.
+/// A simulation needs five nodes, several of which pause at the right times; here, four answers suffice.
 #[test]
 fn without_the_rule_a_lock_comes_back_that_was_lost() {
     for (without, comes_back) in [(None, false), (Some(Rule::LapsedLocksStayLost), true)] {
@@ -202,7 +202,7 @@ fn without_the_rule_a_lock_comes_back_that_was_lost() {
         let mut by_claim = scene.clone();
         scene.answer(2, Ok(GRANTED));
         assert_eq!(scene.is_won(), comes_back, "without {without:?}");
-        // Whoever has had the lock meanwhile hands the node over.
+        // Another token that has had the lock since hands the node over.
         by_claim.prove(0);
         assert_eq!(by_claim.is_won(), comes_back, "without {without:?}");
     }
@@ -215,7 +215,7 @@ fn a_late_answer_to_an_extension_counts_for_a_lease_that_never_ended() {
     scene.hear(2, WIN_BACK, QUEUED);
     scene.advance(TTL);
     assert!(!scene.is_won());
-    // They were sent when it was held, and the nodes say that it still was.
+    // The questions were sent while the lock was held, and the nodes confirm it.
     scene.now = scene.now().before(TTL / 10);
     (0..2).for_each(|node| scene.answer(node, Ok(EXTENDED)));
     assert!(scene.candidate.valid_until().is_some());
@@ -300,7 +300,7 @@ fn who_keeps_a_node_still_knows_that_a_holder_wants_it() {
     let mut scene = Scene::waiting(3);
     scene.hear(0, ACQUIRE, BEATEN);
     scene.send(0, YIELD);
-    // It was published after the yield was executed, and what is published is taken in before what is answered.
+    // The message was published after the yield was executed, and published messages are processed before replies.
     let now = scene.now();
     scene.candidate.wanted(0, by, now);
     scene.answer(0, Ok(Reply::Kept));
@@ -312,7 +312,7 @@ fn who_keeps_a_node_still_knows_that_a_holder_wants_it() {
 
 #[test]
 fn a_question_gives_no_key_an_earlier_end_than_an_answer_that_is_to_come() {
-    // A claim that was asked for a whole ttl, and not answered, when the lock was not to be renewed any more.
+    // A question for a whole ttl is unanswered when renewal is switched off.
     let mut scene = lacking(Ok(Reply::Taken));
     let now = scene.now();
     scene.candidate.begin(UNRENEWED, now);

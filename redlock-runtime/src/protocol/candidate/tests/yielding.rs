@@ -1,8 +1,8 @@
-//! Giving way to smaller tokens, and what is not known after that.
+//! Tests of yields to smaller tokens, and of the uncertainty after them.
 
 use super::*;
 
-/// Ours at the first of `nodes` nodes, where a smaller token waits.
+/// Creates a token that has the first of `nodes` nodes, where a smaller token waits.
 fn beaten(nodes: usize) -> Scene {
     let mut scene = Scene::waiting(nodes);
     scene.hear(0, ACQUIRE, BEATEN);
@@ -11,7 +11,7 @@ fn beaten(nodes: usize) -> Scene {
 
 #[test]
 fn a_minority_is_yielded_at_once_and_a_majority_never() {
-    /// What three nodes have answered, and what they are asked next.
+    /// Answers of three nodes, and the next commands for them.
     type Row = ([Option<Reply>; 3], [Option<Verb>; 3]);
     let (vote, first) = (Some(GRANTED), Some(BEATEN));
     let (ask, confirm, give) = (Some(ACQUIRE), Some(EXTEND), Some(YIELD));
@@ -22,7 +22,7 @@ fn a_minority_is_yielded_at_once_and_a_majority_never() {
         ([first(), None, None], [give, ask, ask]),
         ([first(), Some(QUEUED), None], [give, None, ask]),
         ([first(), Some(QUEUED), Some(QUEUED)], [give, None, None]),
-        // A majority of votes whose leases are long enough wants nothing more of anybody.
+        // With a majority of votes whose leases are long enough, no further command is needed.
         ([first(), first(), None], [None, None, None]),
     ];
     for (replies, expected) in table {
@@ -101,7 +101,7 @@ fn a_yield_that_was_cut_off_taints_its_node_for_ever() {
         (disconnected(), true),
         (NodeError::TimedOut(NODE_TIMEOUT), true),
         (NodeError::UnexpectedReply("".into()), true),
-        // These were not executed, and will not be.
+        // These commands were not executed, and never will be.
         (unreachable(), false),
         (NodeError::Stalled(NODE_TIMEOUT), false),
         (NodeError::Refused("NOPERM".into()), false),

@@ -1,4 +1,4 @@
-//! How a cluster is: whether every key has a member that can be asked, and what all members were asked.
+//! Health of a cluster: status, coverage of the slots, and counters of all members.
 
 use super::{Member, Members};
 use crate::error::NodeError;
@@ -9,7 +9,7 @@ use crate::stats::NodeStats;
 use std::sync::{Arc, PoisonError};
 
 impl Members {
-    /// Whether the cluster can be asked about every key.
+    /// Returns the status of the cluster: `Up` if every key has a connected member.
     pub(in super::super) fn status(&self) -> Status {
         let (routes, map, trouble) =
             self.read(|state| (Arc::clone(&state.routes), state.map.clone(), state.trouble.clone()));
@@ -23,7 +23,7 @@ impl Members {
         down.unwrap_or_else(|| gap(&map).map_or(Status::Up, Status::Down))
     }
 
-    /// Why nobody serves `slot`, if nobody does.
+    /// Returns the reason why no member serves `slot`.
     pub(in super::super) fn absence(&self, slot: u16) -> Status {
         match self.read(|state| (state.map.is_some(), state.trouble.clone())) {
             (false, None) => self.starting(),
@@ -32,18 +32,17 @@ impl Members {
         }
     }
 
-    /// No member has told the map yet.
+    /// Returns the status before a member has reported the first map.
     fn starting(&self) -> Status {
         Status::Starting(self.progress.under_way())
     }
 
-    /// Whether everything is as it should be: there is a map of a cluster that is well, every slot has a member, and all members
-    /// are connected.
+    /// Returns `true` if the cluster is healthy: it has a map and reports no fault, every slot has a member, and all members are connected.
     pub(in super::super) fn are_well(&self) -> bool {
         self.status() == Status::Up && self.read(|state| state.is_well)
     }
 
-    /// What all of them were asked, those that were let go included, and how they have answered.
+    /// Returns the sum of the counters of all members, including those that were disconnected.
     pub(in super::super) fn stats(&self) -> NodeStats {
         let known: Vec<_> = self.read(|state| state.known.values().map(|known| Arc::clone(&known.member)).collect());
         let gone = self.gone.lock().unwrap_or_else(PoisonError::into_inner).clone();
@@ -55,7 +54,7 @@ impl Members {
         stats
     }
 
-    /// Those that are let go have done this.
+    /// Adds the counters of members that are disconnected.
     pub(super) fn count(&self, gone: &[Member]) {
         let mut stats = self.gone.lock().unwrap_or_else(PoisonError::into_inner);
         for member in gone {
@@ -64,13 +63,13 @@ impl Members {
     }
 }
 
-/// That nobody serves some slots, if so.
+/// Returns an error if some slots have no member.
 pub(in super::super) fn gap(map: &SlotMap) -> Option<NodeError> {
     let gaps = map.gaps();
     (!gaps.is_empty()).then(|| unserved(&ranges(&gaps)))
 }
 
-/// That no member serves `slots`.
+/// Returns the error that no member serves `slots`.
 fn unserved(slots: &str) -> NodeError {
     NodeError::Refused(format!("CLUSTERDOWN no member of the cluster serves the slots {slots}").into())
 }

@@ -1,4 +1,4 @@
-//! Which commands are sent on, in which form, and in which order.
+//! Tests of redirections: which commands are forwarded, in which form, and in which order.
 
 use super::*;
 use crate::lock::OwnerToken;
@@ -60,7 +60,7 @@ fn value(line: &str) -> Value {
     redis::parse_redis_value(format!("-{line}\r\n").as_bytes()).unwrap()
 }
 
-/// Nobody knows which number it has, or whether it has any.
+/// The number of such a lock is unknown, and it may have none.
 #[tokio::test]
 async fn a_lock_whose_slot_left_before_its_number_was_said_is_given_back() {
     let clock = BallotClock::new(Clock::Boot);
@@ -77,7 +77,7 @@ async fn a_lock_whose_slot_left_before_its_number_was_said_is_given_back() {
     }
 }
 
-/// Where no command can go.
+/// A cluster without another member.
 struct Nobody;
 
 impl Redirect for Nobody {
@@ -132,7 +132,7 @@ fn what_nobody_waits_for_is_not_sent_on_but_for_a_release() {
     assert!(!may_be_redirected(&question));
 }
 
-/// The release was put in after the look at whether somebody waits, and before the acquisition was.
+/// The release was queued after the check for a waiting caller, and before the acquisition was queued.
 #[test]
 fn nothing_is_put_behind_the_last_command() {
     for (verb, is_asking) in [SET, ACQUIRE, ADOPT, EXTEND].into_iter().flat_map(|verb| [(verb, false), (verb, true)]) {
@@ -146,7 +146,7 @@ fn nothing_is_put_behind_the_last_command() {
     }
 }
 
-/// A member to which a slot is on its way would send it away without the `ASKING`.
+/// A member to which a slot is moving would redirect the command without the `ASKING`.
 #[test]
 fn what_was_asked_for_is_asked_for_again_when_its_script_was_lost() {
     let (live, (mut renewal, _pending)) = (live(), question(EXTEND));
@@ -226,7 +226,7 @@ fn extensions_at_a_member_do_not_go_together() {
     assert!(!extends_together(&live));
 }
 
-/// Otherwise the member would execute the next command of anybody although the slot is not there.
+/// Otherwise the member would execute the next command of any caller although it does not have the slot.
 #[test]
 fn who_may_say_asking_is_found_out_without_a_command_of_others() {
     let live = live();

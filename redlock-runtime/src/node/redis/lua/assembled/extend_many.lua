@@ -2,10 +2,10 @@
 -- it anew:
 -- UPDATE_EXPECT=1 cargo test -p redlock-runtime --lib assembled
 
--- Starts the leases of several locks anew for which nobody waits; never creates a lock.
+-- Restarts the leases of several locks without waiters; never creates a lock.
 -- KEYS the locks   ARGV[1] the ttl in ms   ARGV[i + 1] the token of KEYS[i]
--- {time, i, ..}   the time of the server as in extend.lua, and the numbers of the locks that were left alone: extend.lua
--- finds out more about each
+-- {time, i, ..}   the time of the server as in extend.lua, and the numbers of the locks that were not extended: extend.lua is then sent for
+-- each of them
 local answer = {''}
 for i, key in ipairs(KEYS) do
   if redis.pcall('GET', key) == ARGV[i + 1] then

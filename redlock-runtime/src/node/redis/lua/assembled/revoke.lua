@@ -8,20 +8,20 @@
 local lock, queue, token = KEYS[1], KEYS[2], ARGV[1]
 -- The part that reads the lock: false when it is free, a table when it cannot be read.
 local value = redis.pcall('GET', lock)
--- The part of the scripts that tells tokens from other texts, and which one of two comes first.
+-- The part of the scripts that recognizes tokens and compares them.
 
--- What the names of channels begin with.
+-- Prefix of the names of channels.
 local channels = 'redlock::'
 
--- Whether a value is a token. Those of other programs hold no time and name no channel, and must not be changed.
+-- Returns true if a value is a token. Values of other programs contain neither a time nor a channel, and must not be changed.
 local function is_token(value)
   return type(value) == 'string' and #value == 60
     and string.find(value, '^%x+%-%x%x%x%x%-7%x%x%x%-%x%x%x%x%-%x+@%x+$') ~= nil
     and string.sub(value, 36 + 1, 36 + 1) == '@'
 end
 
--- Whether token a is smaller than token b, byte by byte. Lua's `<` follows the locale of the server, and in some
--- locales `aa` comes after `b`.
+-- Returns true if token a is smaller than token b, byte by byte. Lua's `<` follows the locale of the server, and in some locales `aa` comes
+-- after `b`.
 local function is_before(a, b)
   for i = 1, #a do
     local x, y = string.byte(a, i), string.byte(b, i)
@@ -32,12 +32,12 @@ local function is_before(a, b)
   return false
 end
 
--- The part of the scripts that wake others.
+-- The part of the scripts that notify other processes.
 
--- Publishes a text to the manager of a token. Returns how many processes received it: 0 when this user may not publish.
+-- Publishes a text to the manager of a token. Returns how many processes received it: 0 if this user may not publish.
 --
--- A client that subscribes to a pattern counts as a receiver. With not 'patterns', these clients are subtracted: they receive an empty text
--- on a channel to which nobody subscribes by its name.
+-- A client that subscribes to a pattern is one of the receivers. With not 'patterns', these clients are subtracted: they receive an empty
+-- text on a channel to which no client subscribes by its name.
 local function notify(to, text)
   if not is_token(to) then
     return 0
@@ -50,21 +50,21 @@ local function notify(to, text)
   return not 'patterns' and received - redis.call('PUBLISH', channel .. '-', '') or received
 end
 
--- Takes the place of the token whose lock somebody breaks, and tells it. The key expires when it would have: until then, the
--- one before may count on it.
+-- Replaces the token of a holder whose lock is broken, and notifies this holder. The key expires when it would have: the previous holder
+-- may rely on the lock until its lease ends.
 -- KEYS[1] the lock   KEYS[2] its queue   ARGV[1] the token   ARGV[2] the token whose lock is broken
--- {left, told}   the token has its place, for so many ms; and how many processes have received what was told
--- {-1}           neither of them owns the lock, or it does not expire
+-- {left, told}   the token has the place of the holder for `left` ms; `told` processes have received the notification
+-- {-1}           neither of the tokens holds the lock, or the key does not expire
 local from = ARGV[2]
 if type(value) == 'table' then
   if not string.find(value.err, 'WRONGTYPE', 1, true) then
     -- This call raises the error.
     redis.call('GET', lock)
   end
-  -- A value of another type is no lock, unless it is one of readers: then this token takes the place of one of them.
+  -- A value of another type is not a lock, except the set of readers: this token then takes the place of one reader.
   local clock = redis.call('TIME')
   local now = clock[1] * 1000 + math.floor(clock[2] / 1000)
-  -- The score of a token that has it, and how much is left of its lease.
+  -- Returns the score of a token in the set, and its remaining lease.
   local function hold_of(who)
     local ends = redis.pcall('ZSCORE', lock, who)
     local left = type(ends) == 'string' and ends % 4398046511104 - now or 0
@@ -80,7 +80,7 @@ if type(value) == 'table' then
   if not ends or redis.call('PTTL', lock) < 0 then
     return {-1}
   end
-  -- A server that is full does not let a script begin with a ZADD. And the key is gone for a moment when nobody else is there.
+  -- A full server does not let a script begin with a ZADD. And the key vanishes for a moment if the reader was the only member.
   local left = redis.call('PTTL', lock)
   redis.call('ZREM', lock, from)
   redis.call('ZADD', lock, ends, token)
@@ -96,8 +96,8 @@ local left = redis.call('PTTL', lock)
 if left < 0 then
   return {-1}
 elseif is_theirs then
-  -- An expiry must be positive, and PTTL rounds down. It is set first, because a server that is full does not let a script begin
-  -- with a SET.
+  -- An expiry must be positive, and PTTL rounds down. The expiry is set first, because a full server does not let a script begin with a
+  -- SET.
   left = math.max(left, 1)
   redis.call('PEXPIRE', lock, left)
   redis.call('SET', lock, token .. string.sub(value, 60 + 1), 'PX', left)

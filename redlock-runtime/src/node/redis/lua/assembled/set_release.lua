@@ -7,12 +7,12 @@
 -- KEYS[1] the lock   KEYS[2] its queue   ARGV[1] the token that asks
 local lock, queue, token = KEYS[1], KEYS[2], ARGV[1]
 local wanted = ARGV[#ARGV]
--- The start of release_among.lua for several names, where the token has all of them and nobody waits for any.
+-- The start of release_among.lua for several keys, if the token holds all of them and none has a waiter.
 local is_ours, now, ends = true, nil, {}
 for at = 1, #wanted do
   local name = KEYS[2 * at - 1]
   if string.sub(wanted, at, at) == '0' then
-    -- Without a mark, nobody has come to wait for it.
+    -- Without a mark, the key has no waiter.
     is_ours = redis.pcall('GET', name) == token
   elseif redis.pcall('ZCARD', KEYS[2 * at]) ~= 0 then
     is_ours = false
@@ -35,7 +35,7 @@ if is_ours then
       redis.call('DEL', name)
     else
       redis.call('ZREM', name, token)
-      -- The key expires with the last of those who are left, of whatever class.
+      -- The key expires with the last remaining member of any class.
       local last, below = nil, '+inf'
       repeat
         local score = redis.call('ZRANGE', name, below, '-inf', 'BYSCORE', 'REV', 'LIMIT', '0', '1', 'WITHSCORES')[2]
@@ -51,11 +51,11 @@ if is_ours then
   end
   return {1}
 end
--- release_timeless.lua for several names.
+-- release_timeless.lua for several keys.
 local is_refused = redis.pcall('TIME').err
 for _, verb in ipairs({{'ZSCORE', queue, token}, {'ZCOUNT', queue, 0, 0}}) do
   local said = redis.pcall(unpack(verb))
-  -- Something else may have the name of the queue.
+  -- Another program may use the key of the queue.
   is_refused = is_refused or type(said) == 'table' and not string.find(said.err, 'WRONGTYPE', 1, true)
 end
 if is_refused then
@@ -65,7 +65,7 @@ if is_refused then
     redis.pcall('ZREM', beside, token, token .. '#')
     local held = redis.pcall('GET', name)
     if type(held) == 'table' then
-      -- A set of those who have the name together, or a key of another type.
+      -- The key is a set of readers, or has another type.
       gone = redis.pcall('ZREM', name, token)
     elseif held == token or held == token .. '+' then
       gone = redis.call('DEL', name)
@@ -74,21 +74,21 @@ if is_refused then
   end
   return {is_ours and 1 or -1}
 end
--- The part that tells the set of those who have a name together from that of another program.
+-- The part that tells the set of the readers of a key from a set of another program.
 
--- Whether the first member of a set, with its score, is one of ours. Scores of others, such as times in seconds, milliseconds or
--- microseconds, are no times behind 4398046511104.
+-- Returns true if the first member of a set, given with its score, was written by these scripts. Scores of other programs, such as times in
+-- seconds, milliseconds or microseconds, are not times after 4398046511104.
 local function are_ours(first)
   local score = tonumber(first[2])
   return score ~= nil and score >= 4398046511104 and score < (7 + 1) * 4398046511104
 end
 
--- Whether all members share the name, by the last of them: those who have it in other classes stand behind.
+-- Returns true if all members are readers of the key. The last member decides, because holders of other classes have larger scores.
 local function are_readers(last)
   return are_ours(last) and tonumber(last[2]) < 2 * 4398046511104
 end
--- The part that reads a name for those who may have it together: nil when nobody has it, false when some have it so; a table
--- for the set of another program, as for a key of another type.
+-- The part that reads a key which may be shared. Returns nil if the key is free and false if it is shared. Returns a table for a set of
+-- another program, like for a key of another type.
 local function value_of(name)
   local found = redis.pcall('ZRANGE', name, 0, 0, 'WITHSCORES')
   if not found.err then
@@ -100,20 +100,20 @@ local function value_of(name)
   return redis.call('ZRANGE', name, 0, 0)
 end
 local value = value_of(lock)
--- The part of the scripts that tells tokens from other texts, and which one of two comes first.
+-- The part of the scripts that recognizes tokens and compares them.
 
--- What the names of channels begin with.
+-- Prefix of the names of channels.
 local channels = 'redlock::'
 
--- Whether a value is a token. Those of other programs hold no time and name no channel, and must not be changed.
+-- Returns true if a value is a token. Values of other programs contain neither a time nor a channel, and must not be changed.
 local function is_token(value)
   return type(value) == 'string' and #value == 60
     and string.find(value, '^%x+%-%x%x%x%x%-7%x%x%x%-%x%x%x%x%-%x+@%x+$') ~= nil
     and string.sub(value, 36 + 1, 36 + 1) == '@'
 end
 
--- Whether token a is smaller than token b, byte by byte. Lua's `<` follows the locale of the server, and in some
--- locales `aa` comes after `b`.
+-- Returns true if token a is smaller than token b, byte by byte. Lua's `<` follows the locale of the server, and in some locales `aa` comes
+-- after `b`.
 local function is_before(a, b)
   for i = 1, #a do
     local x, y = string.byte(a, i), string.byte(b, i)
@@ -124,10 +124,10 @@ local function is_before(a, b)
   return false
 end
 
--- The part of the scripts that pass a lock on that words the announcement.
+-- The part of the scripts that formats the announcement of a hand-off.
 
--- What tells the process of a token that it has the lock as a claim of so many ms, which began at `begun`, the answer to TIME
--- from before the key was set. Managers of older versions are not told the times, and neither is a user who may not ask for them.
+-- Returns the text that notifies a process: its token now holds the lock as a claim of `claim` ms. The claim began at `begun`, the reply to
+-- TIME from before the key was set. The times are missing for managers of older versions, and for a user without TIME.
 local function claimed(to, claim, begun)
   if begun[2] and string.byte(to, 50) == 56 then
     return 'claimed ' .. claim .. ' ' .. begun[1] .. '.' .. begun[2] .. ' ' .. to .. ' ' .. lock
@@ -135,12 +135,12 @@ local function claimed(to, claim, begun)
   return 'granted ' .. to .. ' ' .. lock
 end
 
--- The part of the scripts that wake others.
+-- The part of the scripts that notify other processes.
 
--- Publishes a text to the manager of a token. Returns how many processes received it: 0 when this user may not publish.
+-- Publishes a text to the manager of a token. Returns how many processes received it: 0 if this user may not publish.
 --
--- A client that subscribes to a pattern counts as a receiver. With not 'patterns', these clients are subtracted: they receive an empty text
--- on a channel to which nobody subscribes by its name.
+-- A client that subscribes to a pattern is one of the receivers. With not 'patterns', these clients are subtracted: they receive an empty
+-- text on a channel to which no client subscribes by its name.
 local function notify(to, text)
   if not is_token(to) then
     return 0
@@ -174,11 +174,11 @@ local function strike_gone(who, line)
   redis.pcall('ZREM', queue, unpack(members))
 end
 local class, has_several = tonumber(string.sub(wanted, 1, 1)), true
--- The part of the scripts that look who has come last.
+-- The part of the scripts that finds the token that came last.
 
--- The largest token in the queue, nil when it is empty or cannot be read; whether anybody in it shares the lock, wants
--- several names, or has asked for one that somebody shares: those stand behind the others; and a table of the scores that there
--- may be in it.
+-- Returns three values. First, the largest token in the queue, nil if the queue is empty or cannot be read. Second, true if a member of the
+-- queue shares the lock, wants several keys, or has asked for a key that is shared: such members have a score above 0. Third, a table
+-- of the scores that may occur in the queue.
 local function latest()
   local last, class = unpack(redis.pcall('ZRANGE', queue, '-1', '-1', 'WITHSCORES'))
   if not last or class == '0' then
@@ -187,7 +187,7 @@ local function latest()
   local largest, line, lines = nil, 5, {[8796093022208] = true}
   while line >= 0 do
     local last, found = unpack(redis.pcall('ZRANGE', queue, line, '0', 'BYSCORE', 'REV', 'LIMIT', '0', '1', 'WITHSCORES'))
-    -- Something else may have the name, and other scores.
+    -- Another program may use the key, with other scores.
     line = tonumber(found or -1)
     if last and line % 1 == 0 then
       lines[line] = true
@@ -199,34 +199,37 @@ local function latest()
   end
   return largest, true, lines
 end
--- The part of the scripts for names that tokens may have together, or wait for to have so, and for requests of several names.
--- Its state machine is protocol/node_state/sharing.rs, where the rules are numbered.
+-- The part of the scripts for keys that tokens share or want to share, and for requests of several keys. Its state machine is
+-- protocol/node_state/sharing.rs, where the rules are numbered.
 --
--- A name that tokens have together is a sorted set: the score of a token is its class times 4398046511104 plus the time at which its
--- lease ends, in ms by the clock of the server. One whose time is over counts no more, and is not there any more when the next
--- one comes. The key expires with the last of them.
--- The classes are: 0 alone, 1 shared, 2 something below is had alone, 3 something below is shared; and 7 for whoever has reserved
--- the name, which is no hold.
--- In the queue, the score of a token is its class, and 4 more if it is 0 or 1 and the token wants other names as well.
--- Beside it stands the token with a `#` behind it, of which the score is 4398046511104 plus the time at which the token was heard of:
--- whose process is frozen keeps others out for no longer than a while. With the score 8796093022208 stands the first of those who are
--- still to be told that the name is free, and behind a `>` the scores of those who are meant.
+-- A shared key is a sorted set. The score of a token is its class times 4398046511104 plus the end of its lease, in ms by the clock of the server.
+-- An expired member is ignored, and the next command removes it. The key expires with its last member. The classes are:
+-- - 0: exclusive;
+-- - 1: shared;
+-- - 2: something below the key is held exclusively;
+-- - 3: something below the key is shared;
+-- - 7: the key is reserved, which is not a hold.
 --
--- `class` is what the token that asks wants to be: 0 or 1, or one of the others. `value` is the text of the lock; false
--- when there is none. `has_several` says whether it wants several names.
+-- In the queue, the score of a token is its class. 4 is added if the class is 0 or 1 and the token wants other keys as well. For each
+-- such token the queue has a second member: the token followed by `#`. The score of this member is 4398046511104 plus the time at which the token
+-- last asked: a frozen process blocks others only for a limited time. The member with the score 8796093022208 is the first waiter that must still
+-- be notified that the key is free. It is followed by `>` and the scores of the waiters concerned.
+--
+-- `class` is the class that the calling token wants: 0, 1 or one of the others. `value` is the text of the lock, false if there
+-- is none. `has_several` is true if the token wants several keys.
 if queue == lock then
-  -- A cluster that moves the slot is given the name of the lock in place of its queue, which says nothing then.
+  -- In a cluster that moves the slot, KEYS has the key of the lock in place of its queue. The queue is unknown then.
   return redis.error_reply('TRYAGAIN the slot of the key is on its way')
 end
 
--- Who has a name alone, false when nobody has, and whether there is a mark behind it.
+-- Returns the exclusive holder of a key, false if there is none. The second result is true if the holder has the mark.
 local function owner_of(text)
   if type(text) == 'table' then
     if not string.find(text.err, 'WRONGTYPE', 1, true) then
       -- This call raises the error.
       redis.call('GET', lock)
     end
-    -- A key of another type, which counts as taken and is nobody's.
+    -- A key of another type is treated as taken, without a holder.
     return true, false
   elseif text and #text == 60 + 1 and string.sub(text, -1) == '+' then
     return string.sub(text, 1, 60), true
@@ -235,8 +238,8 @@ local function owner_of(text)
 end
 local owner, is_marked = owner_of(value)
 
--- A user without one of these commands is refused here, before anything is written. The answer is returned and not raised, so that
--- the client knows that nothing was. Something else may have the name of the queue.
+-- Refuses a user without one of these commands before anything is written. The error is returned and not raised, so that the client knows
+-- that nothing was written. Another program may use the key of the queue.
 local function refusal(...)
   local said = redis.pcall(...)
   return type(said) == 'table' and said.err and not string.find(said.err, 'WRONGTYPE', 1, true) and said
@@ -249,8 +252,8 @@ end
 local now = clock[1] * 1000 + math.floor(clock[2] / 1000)
 local time = '@' .. table.concat(clock, '.')
 
--- The names that are wanted. What is said above of one of them holds for the one that was gone to last. Of each, it is kept whether
--- nobody has it, as far as that is known; and which scores there may be in its queue, so that nobody is looked for in vain.
+-- The keys of the request. The variables above describe the current key, which `go_to` selects. Each entry records if the key is known to
+-- be free, and which scores may occur in its queue: searches for other scores are skipped.
 local here = {lock = lock, queue = queue, class = class, owner = owner, is_marked = is_marked}
 local places = {here}
 local function go_to(place)
@@ -259,7 +262,7 @@ local function go_to(place)
   owner, is_marked = place.owner, place.is_marked
 end
 
--- Goes to each name, until a function says yes; returns whether it has.
+-- Selects each key in turn until `look` returns true. Returns true if one did.
 local function any(look)
   for _, place in ipairs(places) do
     go_to(place)
@@ -270,10 +273,10 @@ local function any(look)
   return false
 end
 
--- The scores in the queue of those who do not go with somebody of a class. Those that are classes of holders as well are of those.
+-- For each class, the scores in the queue that conflict with it. Scores that are also classes of holders apply to these holders, too.
 local against = {[0] = {0, 1, 2, 3, 4, 5}, {0, 2, 4}, {0, 1, 4, 5}, {0, 4}}
 
--- The class of those who stand in the queue with a score.
+-- Returns the class of the waiters with a score.
 local function class_of(line)
   return line < 4 and line or line - 4
 end
@@ -287,12 +290,12 @@ local function is_against(one, other)
   return false
 end
 
--- Whether whoever has a name in a class needs it in no other one.
+-- Returns true if a holder in the class `held` need not take the class `wanted` as well.
 local function covers(held, wanted)
   return held == 0 or held == wanted or wanted == 3 and held ~= 3
 end
 
--- The score of what ends, or was heard of, at a time.
+-- Returns the score of a member that ends, or last asked, at a time.
 local function score(as, at)
   return string.format('%.0f', as * 4398046511104 + at)
 end
@@ -305,7 +308,7 @@ local function remove_ended(as)
   end
 end
 
--- As what a token has the name together with others, and until when; nil when it has not.
+-- Returns the class in which a token shares the key, and the end of its lease. Returns nil if it does not share the key.
 local function share_of(who)
   local at = not owner and not here.is_free and redis.call('ZSCORE', lock, who)
   if at then
@@ -318,7 +321,7 @@ local function share_of(who)
   return nil
 end
 
--- As what a token has the name; nil when it has not.
+-- Returns the class in which a token holds the key, nil if it does not.
 local function hold_of(who)
   if owner == who then
     return 0
@@ -326,12 +329,12 @@ local function hold_of(who)
   return (share_of(who))
 end
 
--- Those who have the name in a class, at most so many.
+-- Returns at most `most` holders of the key in a class.
 local function holders(as, most)
   return (owner or here.is_free) and {} or redis.call('ZRANGE', lock, '(' .. score(as, now), '(' .. score(as + 1, 0), 'BYSCORE', 'LIMIT', 0, most)
 end
 
--- Whether others than a token have the name that do not go with its class.
+-- Returns true if other tokens hold the key in a class that conflicts with the class of this token.
 local function is_taken_from(who, as)
   if owner then
     return owner ~= who
@@ -345,7 +348,7 @@ local function is_taken_from(who, as)
   return false
 end
 
--- The earliest of those who wait with a score, behind so many of them.
+-- Returns the earliest waiter with a score, after skipping `passed` of them.
 local function first(line, passed)
   if not here.lines[line] then
     return nil
@@ -358,7 +361,7 @@ local function first(line, passed)
   return tonumber(found[2]) == line and found[1] or nil
 end
 
--- The earliest of those who do not go with somebody of a class, and its score.
+-- Returns the earliest waiter that conflicts with a class, and its score.
 local function first_against(as)
   local earliest, at
   for _, line in ipairs(against[as]) do
@@ -370,13 +373,14 @@ local function first_against(as)
   return earliest, at
 end
 
--- Whether an earlier token waits that does not go with a token of a class.
+-- Returns true if an earlier token waits that conflicts with the class.
 local function is_behind(who, as)
   local earliest = first_against(as)
   return earliest and is_before(earliest, who)
 end
 
--- The time in the larger one of the owner and the last in the queue, when that is larger than the token that asks.
+-- Stores the larger one of the owner and the last token in the queue in `largest`, if that token is larger than the calling token. `seen`
+-- returns its time.
 local largest = token
 local function note_newest()
   local last, _
@@ -393,13 +397,13 @@ local function seen()
   return largest ~= token and string.sub(largest, 1, 18) or nil
 end
 
--- Takes a token out of the queue.
+-- Removes a token from the queue.
 local function strike(who)
-  -- Something else may have the name of the queue, which counts as empty then.
+  -- Another program may use the key of the queue. The queue is treated as empty then.
   redis.pcall('ZREM', queue, who, who .. '#')
 end
 
--- Does something to a name, and takes `who` out again when the user may not do that: it would stay, and without an expiry for ever.
+-- Runs a command on a key. If the user may not run it, `who` is removed again: it would stay, and without an expiry for ever.
 local function try(who, verb, name, ...)
   if type(redis.pcall(verb, name, ...)) == 'table' then
     redis.pcall('ZREM', name, who, who .. '#')
@@ -408,7 +412,7 @@ local function try(who, verb, name, ...)
   end
 end
 
--- How many wait with a score before a token.
+-- Returns how many waiters with a score come before a token.
 local function count_before(who, line)
   local least, most = 0, redis.call('ZCOUNT', queue, line, line)
   while least < most do
@@ -422,7 +426,7 @@ local function count_before(who, line)
   return least
 end
 
--- Puts the token that asks into the queue, and notes that it was heard of.
+-- Adds the calling token to the queue, and records the time at which it asked.
 local function join()
   local line = has_several and class < 2 and class + 4 or class
   redis.call('ZADD', queue, line, token, score(1, now), token .. '#')
@@ -430,10 +434,10 @@ local function join()
   try(token, 'PEXPIRE', queue, 30000)
 end
 
--- Of the members of a set.
+-- The classes of the members of a set.
 local classes = {1, 2, 3, 7}
 
--- The key expires with the last of those who have it, or have reserved it.
+-- Sets the expiry of the key to the end of its last holder or reservation.
 local function set_expiry()
   local last
   for _, as in ipairs(classes) do
@@ -445,13 +449,13 @@ local function set_expiry()
   end
 end
 
--- A token is a member of the set for `ttl`.
+-- Makes a token a member of the set for `ttl`.
 local function put(who, as, ttl)
   local left, new = math.max(redis.call('PTTL', lock), ttl), who
   if share_of(who) then
     -- A server that is full does not let a script begin with a ZADD, and keeps what it has.
     redis.call('PEXPIRE', lock, left)
-    -- Whoever is refused more keeps what it had: no member has an empty name.
+    -- If the command fails, `who` keeps its previous share: the empty name matches no member.
     new = ''
   end
   redis.call('ZADD', lock, score(as, now + ttl), who)
@@ -465,7 +469,7 @@ local function put(who, as, ttl)
   end
 end
 
--- A token has the name for `ttl`, as a class. If it had it alone, it may not have any more.
+-- Grants the key to a token for `ttl`, in a class. If the token held the key exclusively, and takes another class, its exclusive hold ends.
 local function take(who, as, ttl)
   if as == 0 then
     local waiting = redis.pcall('ZCARD', queue)
@@ -480,7 +484,7 @@ local function take(who, as, ttl)
   put(who, as, ttl)
 end
 
--- A token does not have the name any more, and has not reserved it. The key expires with the last of those who are left.
+-- Removes the hold and the reservation of a token. The key expires with the last remaining member.
 local function drop(who)
   if owner == who then
     redis.call('DEL', lock)
@@ -490,14 +494,14 @@ local function drop(who)
   end
 end
 
--- Keeps the name from a plain SET for a while, because a token wants it and could have it.
+-- Protects the key from a plain SET for a while, because a token wants the key and could have it.
 local function reserve(who)
   if not owner and not share_of(who) then
     put(who, 7, 2000)
   end
 end
 
--- Gives the name to a token of the queue as a claim, and wakes it. Whose process is gone does not get it.
+-- Hands the key to a waiter as a claim, and notifies it. A waiter whose process is gone does not get the key.
 local function give_to(who, as, claim)
   strike(who)
   if gone[manager_of(who)] then
@@ -511,7 +515,7 @@ local function give_to(who, as, claim)
   return is_heard
 end
 
--- Tells a token that wants several names that this one is free, and keeps it for that one.
+-- Notifies a token that wants several keys that this one is free, and reserves the key for it.
 local function nudge(who)
   local is_heard = not gone[manager_of(who)] and notify(who, 'free ' .. who .. ' ' .. lock) > 0
   if is_heard then
@@ -520,17 +524,16 @@ local function nudge(who)
   return is_heard
 end
 
--- Gives the name to those in the queue who can have it now, the earliest first: to one that wants it alone, or to all those
--- together who go with each other and have come before that one. The token that asks gets it for `own_ttl`, if that is given: as
--- a lease, and without a wake-up. Those who want several names are told, if they do not go with the class that has `freed` it.
--- Where they are too many for one command, the next one that comes here goes on.
--- Returns whether the token that asks was let in.
+-- Grants the key to the waiters that can have it now, the earliest first: to one exclusive waiter, or to all compatible waiters that came
+-- before the first exclusive one. The calling token gets the key for `own_ttl` if that is given: as a lease, and without a notification. A
+-- waiter that wants several keys is only notified, if it conflicts with the class that has `freed` the key. If there are too many waiters
+-- for one command, the next command at this key continues. Returns true if the calling token was granted the key.
 local function promote(claim, own_ttl, freed)
   local has_own, steps = false, 0
   local heads, passed = {}, {[0] = 0, 0, 0, 0, 0, 0}
-  -- Whoever keeps the first of a line out keeps out all behind it.
+  -- A token that blocks the first waiter of a score blocks all later waiters with this score.
   local kept_out = {}
-  -- Whoever has these scores is looked at.
+  -- The scores whose waiters are examined.
   local looked_at = {[0] = true, true}
   local function free(as)
     for _, line in ipairs(against[as]) do
@@ -540,7 +543,7 @@ local function promote(claim, own_ttl, freed)
   if freed then
     free(freed)
   end
-  -- Those who are still to be told, if any.
+  -- The waiters that must still be notified, if any.
   local rest = first(8796093022208)
   if rest then
     redis.call('ZREM', queue, rest)
@@ -580,12 +583,12 @@ local function promote(claim, own_ttl, freed)
     local as = class_of(line)
     heads[line] = nil
     if share_of(next) then
-      -- It has its share already: a claim would end that early.
+      -- The waiter has its share already: a claim would end the share early.
       strike(next)
     elseif is_taken_from(next, as) or is_behind(next, as) then
       kept_out[line] = true
       if as == 0 then
-        -- Everybody else has come later, and does not go with it.
+        -- All other waiters came later, and conflict with this one.
         break
       end
     elseif line >= 2 then
@@ -612,7 +615,7 @@ local function promote(claim, own_ttl, freed)
   return has_own
 end
 
--- Whether others have the name, or wait for longer, that keep it from the token that asks.
+-- `is_held`: other tokens hold the key in a conflicting class. `is_late`: an earlier waiter conflicts.
 local function is_held()
   return is_taken_from(token, class)
 end
@@ -620,8 +623,8 @@ local function is_late()
   return is_behind(token, class)
 end
 
--- How much is left until the last of the keys expires from which somebody keeps the token that asks, or of all if nobody does. After
--- an unfinished command it is 0: the caller asks again.
+-- Returns the time in ms until the last of the conflicting keys expires, or the last of all keys if none conflicts. After an unfinished
+-- command it is 0: the caller asks again.
 local function longest_left()
   if looks <= 0 then
     return 0
@@ -637,17 +640,17 @@ local function longest_left()
   return held or all
 end
 
--- Whether something else has the name, which nobody gives back.
+-- Returns true if the key holds data of another program, which is never released.
 local function is_data()
   return owner == true or redis.call('PTTL', lock) == -1
 end
 
--- Gives the token that asks all of the names. What was lowered before stays what it is.
+-- Grants all keys to the calling token. A key that was downgraded before stays downgraded.
 local function take_all(ttl, claim)
   any(function()
     here.waited = redis.pcall('ZSCORE', queue, token)
     if here.waited then
-      -- Nothing else is written before: a server that is full lets a script go on that has begun.
+      -- This is the first write: a full server refuses it, and lets a script continue that has begun to write.
       strike(token)
     end
     local held = share_of(token)
@@ -664,7 +667,7 @@ local function take_all(ttl, claim)
   end)
 end
 
--- Passes the first waiter over that alone keeps the token from a name, when nobody is there who could take it.
+-- Removes the first waiter if it alone blocks the calling token, and its process is gone or silent. Returns true if the waiter was removed.
 local function passes_first_over()
   local next, line = first_against(class)
   if is_held() or not next or not is_before(next, token) then
@@ -680,13 +683,13 @@ local function passes_first_over()
     looks = looks - 1
     return true
   elseif not at or at > now then
-    -- It has come before anybody wanted to share the lock, or the clock was set back since it was heard of.
+    -- The waiter came before the key was shared, or the clock was set back since it last asked.
     redis.call('ZADD', queue, score(1, now), next .. '#')
   end
   return false
 end
 
--- The same with those behind it, until somebody is there. Whether any was passed over.
+-- Repeats this with the next waiters, until one of them is alive. Returns true if any waiter was removed.
 local function passes_over()
   local has_passed = false
   while looks > 0 and passes_first_over() do
@@ -694,7 +697,7 @@ local function passes_over()
   end
   return has_passed
 end
--- The part of the scripts for several names that goes on with the others.
+-- The part of the scripts for several keys that reads the other keys.
 here.is_free = value == nil
 for at = 2, #wanted do
   here.owner, here.is_marked = owner, is_marked
@@ -706,11 +709,11 @@ for at = 2, #wanted do
   note_newest()
 end
 
--- release.lua among readers or for several names, with the same arguments and replies. Whoever only waited lets those in, too, who
--- were behind it.
+-- release.lua for shared locks and for several keys, with the same arguments and replies. A token that only waited lets the waiters behind
+-- it in, too.
 local claim, is_ours = ARGV[2], true
 any(function()
-  -- Something else may have the name of the queue.
+  -- Another program may use the key of the queue.
   local line = redis.pcall('ZSCORE', queue, token)
   line = type(line) == 'string' and tonumber(line)
   strike(token)
@@ -719,9 +722,9 @@ any(function()
   drop(token)
   here.freed = held or line and class_of(line)
 end)
--- When all names are given back: who waits for several may have them.
+-- All keys are released before this: waiters for several keys may then get them.
 any(function()
-  -- A further release after an unfinished one finds nothing of its own.
+  -- A further release after an unfinished one finds no hold and no entry of the token.
   promote(claim, nil, here.freed)
 end)
 return {(is_ours and 1 or -1) * (looks > 0 and 1 or 2), seen()}
