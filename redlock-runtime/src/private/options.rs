@@ -25,7 +25,7 @@ pub type mode = crate::Mode;
 /// Default: one call.
 pub type permits = u32;
 
-/// How long the lock lives on the nodes without a renewal. After a crash of its holder, the key stays locked for this time.
+/// Lifetime of the lock on the nodes without a renewal. After a crash of its holder, the key stays locked for this time.
 ///
 /// A number is in seconds, as in `ttl = 30`. Units are possible: `ttl = 1m30s`. A constant or an expression is a `Duration`.
 /// Default: the manager's `default_ttl`.
@@ -89,7 +89,7 @@ pub type reentrant = ();
 /// Default: `on`, as far as the manager checks it.
 pub type order_check = ();
 
-/// Contention. What a call returns when another owner held the key: `error`, `skip` for the value that means "nothing was done", or
+/// Result of a call if another caller held the key until the end of its `wait`: `error`, `skip` for the value that means "nothing was done", or
 /// a handler such as `|error| ..`.
 ///
 /// Default: `error`, like all other errors.
@@ -113,17 +113,17 @@ pub type on_error = crate::LockError;
 /// Default: `cancel`.
 pub type on_lost = ();
 
-/// End of the call. `background`: the release is queued. `confirmed`: the call waits for the answer to its release.
+/// Release at the end of the call. `background`: it is queued. `confirmed`: the call waits for the answer to its release.
 ///
 /// Default: `background`.
 pub type release = ();
 
-/// Which manager to ask, as in `manager = self.locks`. The expression may use the arguments, and is borrowed.
+/// Manager that acquires the lock, as in `manager = self.locks`. The expression may use the arguments, and is borrowed.
 ///
 /// Default: the installed manager.
 pub type manager = crate::LockManager;
 
-/// The path of the library, if it is not `::redlock_runtime`: `crate = my_prelude::redlock_runtime`.
+/// Path of the library, if it is not `::redlock_runtime`: `crate = my_prelude::redlock_runtime`.
 // An item cannot be named `crate`, so this one is shown and not offered.
 #[doc(hidden)]
 pub type crate_ = ();

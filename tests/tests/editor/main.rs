@@ -77,10 +77,10 @@ const HOVERS: [(&str, &str); 10] = [
     ("{order|_id:08}", "order_id: u64"),
     ("{fi|rst.id}", "first: &Order"),
     ("{self.ten|ant}", "Whose shop it is."),
-    ("t|tl = 30", "How long the lock lives"),
-    ("cra|te = ", "The path of the library"),
-    ("on_cont|ended", "What a call returns when another owner held the key"),
-    ("mana|ger = self", "Which manager to ask"),
+    ("t|tl = 30", "Lifetime of the lock"),
+    ("cra|te = ", "Path of the library"),
+    ("on_cont|ended", "Result of a call if another caller held the key"),
+    ("mana|ger = self", "Manager that acquires the lock"),
 ];
 
 const DEFINITIONS: [(&str, &str); 5] = [

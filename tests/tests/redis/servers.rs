@@ -186,8 +186,7 @@ async fn a_server_without_scripts_is_a_clear_error() {
     assert!(refusal.contains("unknown command") && refusal.contains("SCRIPT"), "{refusal}");
     let error = manager.ready().await.unwrap_err().to_string();
     assert!(
-        error.contains(&refusal)
-            && error.ends_with("take the `rename-command` back that hides it, or use another server")
+        error.contains(&refusal) && error.ends_with("remove the `rename-command` that hides it, or use another server")
     );
 }
 

@@ -198,7 +198,9 @@ pub(super) fn refused(error: &RedisError) -> NodeError {
         // The client crate does not keep the server's text.
         return NodeError::Refused("WRONGPASS: that user or password is wrong".into());
     }
-    let code = error.code().unwrap_or_default();
+    // The client crate replaces the code of a refused `SELECT` by `ERR`.
+    let is_permission = error.detail().is_some_and(|detail| detail.contains("no permissions to run"));
+    let code = if is_permission { "NOPERM" } else { error.code().unwrap_or_default() };
     let answer = match error.detail() {
         Some(detail) => format!("{code} {detail}"),
         None if code.is_empty() => error.to_string(),

@@ -87,7 +87,7 @@ pub struct ClusterMember {
 const WRONG_CLOCK: Duration = Duration::from_secs(1);
 
 /// Error for a single member of a cluster, which serves only a part of the keys.
-pub(crate) const CLUSTER_MEMBER: &str = "is a member of a cluster, which serves a part of the keys: write redis+cluster:// in place of redis://, or rediss+cluster:// in place of rediss://";
+pub(crate) const CLUSTER_MEMBER: &str = "is a member of a cluster, which serves a part of the keys: write redis+cluster:// instead of redis://, or rediss+cluster:// instead of rediss://";
 
 impl NodeReport {
     /// Returns a report without any facts.

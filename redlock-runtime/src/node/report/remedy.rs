@@ -27,16 +27,16 @@ pub(crate) fn explained(error: NodeError, patience: Duration) -> NodeError {
 pub(crate) fn remedy(error: &NodeError) -> Option<Cow<'static, str>> {
     let remedy = match error {
         NodeError::Refused(answer) => return of_refusal(answer),
-        NodeError::Disconnected => "see whether the server was restarted, or something between closes connections",
+        NodeError::Disconnected => "check whether the server was restarted or a proxy closes connections",
         NodeError::TimedOut(_) | NodeError::NoReply | NodeError::Stalled(_) | NodeError::TooLate => {
-            "see whether the server or the network to it hangs"
+            "check whether the server or the network hangs"
         }
-        NodeError::UnexpectedReply(_) => "see whether it is a Redis server, and what stands between",
+        NodeError::UnexpectedReply(_) => "check that this is a Redis server, and which proxies are in between",
         NodeError::RecentlyRestarted(_) => {
-            "nothing is to be done but to wait; with `appendonly yes` and `appendfsync always` it would forget nothing"
+            "wait until then; with `appendonly yes` and `appendfsync always`, a server keeps its locks"
         }
         NodeError::NotReplicated { .. } => {
-            "see that its replicas are attached and follow, raise `node_timeout` where they are far away, or lower `confirm_replicas`"
+            "check that its replicas are attached and up to date, raise `node_timeout` where they are far away, or lower `confirm_replicas`"
         }
         NodeError::Replica => "give the address of a master",
         NodeError::SameServer(_) => "leave out one of the two",
@@ -56,19 +56,19 @@ pub(crate) fn remedy(error: &NodeError) -> Option<Cow<'static, str>> {
 /// text.
 fn of_refusal(answer: &str) -> Option<Cow<'static, str>> {
     const REMEDIES: [(&str, &str); 13] = [
-        ("NOPERM", "grant the user what it lacks"),
+        ("NOPERM", "grant the user the missing permission"),
         ("NOAUTH", "write user and password into the URL of the node"),
         ("WRONGPASS", "correct the user and password in the URL of the node"),
-        ("unknown command", "take the `rename-command` back that hides it, or use another server"),
-        ("OOM ", "raise its maxmemory, or keep locks on a server of their own"),
-        ("NOREPLICAS", "see that its replicas are attached, or lower min-replicas-to-write"),
-        ("MISCONF", "see why it cannot write its snapshots to disk"),
+        ("unknown command", "remove the `rename-command` that hides it, or use another server"),
+        ("OOM ", "raise its maxmemory, or use a separate server for locks"),
+        ("NOREPLICAS", "check that its replicas are attached, or lower min-replicas-to-write"),
+        ("MISCONF", "find out why it cannot write its snapshots to disk"),
         ("READONLY", "give the address of a master"),
-        ("MOVED", "write redis+cluster:// in place of redis://"),
-        ("CROSSSLOT", "write redis+cluster:// in place of redis://"),
-        ("CLUSTERDOWN", "see `CLUSTER NODES` for the masters that are gone and have no replica"),
-        ("LOADING", "wait until it has read its data"),
-        ("BUSY ", "see which script it is busy with"),
+        ("MOVED", "write redis+cluster:// instead of redis://"),
+        ("CROSSSLOT", "write redis+cluster:// instead of redis://"),
+        ("CLUSTERDOWN", "check `CLUSTER NODES` for masters that failed without a replica"),
+        ("LOADING", "wait until it has loaded its data"),
+        ("BUSY ", "check which script is running"),
     ];
     if let Some((_, rest)) = answer.split_once(" to run the '")
         && let Some((command, _)) = rest.split_once('\'')
