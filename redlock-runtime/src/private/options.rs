@@ -89,8 +89,8 @@ pub type reentrant = ();
 /// Default: `on`, as far as the manager checks it.
 pub type order_check = ();
 
-/// Result of a call if another caller held the key until the end of its `wait`: `error`, `skip` for the value that means "nothing was done", or
-/// a handler such as `|error| ..`.
+/// Result of a call if another caller held the key until the end of its `wait`. `error`: an error. `skip`: the value for "nothing was
+/// done". Otherwise a handler, such as `|error| ..`.
 ///
 /// Default: `error`, like all other errors.
 pub type on_contended = crate::LockError;
