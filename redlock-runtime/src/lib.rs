@@ -84,7 +84,7 @@
 //! | feature | enables |
 //! |---|---|
 //! | `macros` (default) | the attribute [`distributed_lock`](macro@distributed_lock) |
-//! | `axum` | [`LockError`] as the response of a handler, with status and `Retry-After` |
+//! | `axum`, `actix-web` | [`LockError`] as the response of a handler, with status and `Retry-After` |
 //! | `tonic` | [`LockError`] as the `Status` of a gRPC service |
 //! | `tls-ring`, `tls-aws-lc-rs` | `rediss://` URLs, with the named provider of rustls |
 //! | `tls` | `rediss://` URLs, in a program that already has rustls with a provider |

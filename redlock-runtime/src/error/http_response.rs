@@ -1,4 +1,4 @@
-//! A lock error as the answer of an axum handler.
+//! Lock errors as responses of axum handlers.
 
 use super::lock_error::LockError;
 use super::outward::{Outward, seconds_to_retry};
@@ -73,13 +73,9 @@ impl IntoResponse for LockError {
     }
 }
 
-const fn status(outward: Outward) -> StatusCode {
-    match outward {
-        Outward::Busy | Outward::Done => StatusCode::CONFLICT,
-        Outward::Invalid => StatusCode::BAD_REQUEST,
-        Outward::Unavailable => StatusCode::SERVICE_UNAVAILABLE,
-        Outward::Interrupted | Outward::Broken => StatusCode::INTERNAL_SERVER_ERROR,
-    }
+/// Returns the status as a type of the crate `http`.
+fn status(outward: Outward) -> StatusCode {
+    StatusCode::from_u16(outward.status()).unwrap_or(StatusCode::INTERNAL_SERVER_ERROR)
 }
 
 #[cfg(test)]

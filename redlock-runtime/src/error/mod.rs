@@ -3,6 +3,8 @@
 //! Error values contain keys, node addresses and durations, and no secrets. [`FromLockError`] converts a [`LockError`] into the
 //! return type of an annotated function.
 
+#[cfg(feature = "actix-web")]
+mod actix_response;
 mod from_lock_error;
 #[cfg(feature = "tonic")]
 mod grpc_status;
@@ -13,7 +15,7 @@ mod lock_error;
 mod lock_holder;
 mod loss;
 mod node_error;
-#[cfg(any(feature = "axum", feature = "tonic"))]
+#[cfg(any(feature = "actix-web", feature = "axum", feature = "tonic"))]
 mod outward;
 mod refusal;
 mod retry_after;

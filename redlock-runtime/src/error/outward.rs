@@ -23,9 +23,9 @@ pub(super) enum Outward {
 }
 
 impl Outward {
-    /// Returns the class of `error`, and logs the error unless another request has caused it.
-    pub(super) fn of(error: &LockError) -> Self {
-        let outward = match error {
+    /// Returns the class of `error`.
+    pub(super) const fn of_kind(error: &LockError) -> Self {
+        match error {
             LockError::Contended { .. } | LockError::TimedOut { .. } | LockError::TooManyWaiting { .. } => Self::Busy,
             LockError::WindowTaken { .. } => Self::Done,
             LockError::NoQuorum { .. } | LockError::Closed => Self::Unavailable,
@@ -35,7 +35,12 @@ impl Outward {
             | LockError::WouldDeadlock { .. }
             | LockError::Configuration { .. }
             | LockError::NotInstalled => Self::Broken,
-        };
+        }
+    }
+
+    /// Returns the class of `error`, and logs the error unless another request has caused it.
+    pub(super) fn of(error: &LockError) -> Self {
+        let outward = Self::of_kind(error);
         // The error does not name its manager, so the redaction of the whole process applies.
         let told = || error.told(redaction_of_process());
         match outward {
@@ -57,6 +62,19 @@ impl Outward {
             Self::Invalid => "a part of this is empty, too long or not allowed",
             Self::Interrupted => "this was stopped midway: check what was done before you try again",
             Self::Broken => "this cannot be done, and trying again will not help",
+        }
+    }
+}
+
+#[cfg(any(feature = "actix-web", feature = "axum"))]
+impl Outward {
+    /// Returns the HTTP status.
+    pub(super) const fn status(self) -> u16 {
+        match self {
+            Self::Busy | Self::Done => 409,
+            Self::Invalid => 400,
+            Self::Unavailable => 503,
+            Self::Interrupted | Self::Broken => 500,
         }
     }
 }

@@ -211,19 +211,19 @@ pub(crate) fn unanswered(error: impl Display) {
 }
 
 /// A request of a service fails because servers cannot be reached.
-#[cfg(any(feature = "axum", feature = "tonic"))]
+#[cfg(any(feature = "actix-web", feature = "axum", feature = "tonic"))]
 pub(crate) fn request_unavailable(error: impl Display) {
     tell!(WARN, "request_failed", { error = %line(error) }, "a request failed because of its lock");
 }
 
 /// A request of a service fails because it contains an invalid value.
-#[cfg(any(feature = "axum", feature = "tonic"))]
+#[cfg(any(feature = "actix-web", feature = "axum", feature = "tonic"))]
 pub(crate) fn request_invalid(error: impl Display) {
     tell!(INFO, "request_failed", { error = %line(error) }, "a request failed because of its lock");
 }
 
 /// A request of a service fails because of a fault that an operator must fix.
-#[cfg(any(feature = "axum", feature = "tonic"))]
+#[cfg(any(feature = "actix-web", feature = "axum", feature = "tonic"))]
 pub(crate) fn request_broken(error: impl Display) {
     tell!(ERROR, "request_failed", { error = %line(error) }, "a request failed because of its lock");
 }

@@ -15,7 +15,7 @@ mod told_key;
 
 pub(crate) use self::named::Named;
 pub(crate) use self::throttle::Throttle;
-#[cfg(any(feature = "axum", feature = "tonic"))]
+#[cfg(any(feature = "actix-web", feature = "axum", feature = "tonic"))]
 pub(crate) use self::told_key::redaction_of_process;
 pub(crate) use self::told_key::{Redaction, ToldKey, redact};
 

@@ -74,7 +74,7 @@ pub(crate) fn redact(redaction: Redaction) {
 }
 
 /// Returns the redaction for a key of an unknown manager.
-#[cfg(any(feature = "axum", feature = "tonic"))]
+#[cfg(any(feature = "actix-web", feature = "axum", feature = "tonic"))]
 pub(crate) fn redaction_of_process() -> Redaction {
     *OF_PROCESS.read().unwrap_or_else(PoisonError::into_inner)
 }

@@ -27,11 +27,11 @@ pub struct Order {
     pub id: u64,
 }
 
-/// Where the shop is.
+/// Region of the shop.
 pub const REGION: &str = "eu";
 
 pub struct Shop {
-    /// Whose shop it is.
+    /// Owner of the shop.
     pub tenant: u64,
     pub locks: LockManager,
 }
@@ -73,10 +73,10 @@ pub async fn next((id, _): (u64, u8)) -> Result<u64, LockError> {
 const HOVERS: [(&str, &str); 10] = [
     ("{or|der.id}", "order: Order"),
     ("{order.|id}", "The number of the order."),
-    ("{RE|GION}", "Where the shop is."),
+    ("{RE|GION}", "Region of the shop."),
     ("{order|_id:08}", "order_id: u64"),
     ("{fi|rst.id}", "first: &Order"),
-    ("{self.ten|ant}", "Whose shop it is."),
+    ("{self.ten|ant}", "Owner of the shop."),
     ("t|tl = 30", "Lifetime of the lock"),
     ("cra|te = ", "Path of the library"),
     ("on_cont|ended", "Result of a call if another caller held the key"),
