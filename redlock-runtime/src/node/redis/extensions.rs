@@ -3,8 +3,8 @@
 //! The watchdog renews many locks at a time, and no caller waits for them. Adjacent renewals in the order of a connection are therefore
 //! sent as one script call, which executes `extend_alone.lua` for each lock.
 //!
-//! 1. Only renewals of one ttl are combined, and none at a member of a cluster, where their slots differ. Extensions of a waiting caller,
-//!    or of a lock with known waiters, are sent separately.
+//! 1. Only renewals with an equal ttl are combined, and none at a member of a cluster, where their slots differ. Extensions of a waiting
+//!    caller, or of a lock with known waiters, are sent separately.
 //! 2. The script skips a lock that others wait for, or that we do not hold. Such a lock is then extended by a separate command. If the
 //!    server has not executed the script, this happens for each lock.
 //! 3. A separate extension may then come behind commands that were sent later. It is safe for the reasons in `lost_script`, where the
