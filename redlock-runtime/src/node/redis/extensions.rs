@@ -10,8 +10,8 @@
 //! 3. A separate extension may then come behind commands that were sent later. It is safe for the reasons in `lost_script`, where the
 //!    server has lost the script. It never creates a lock. It is not sent if no caller waits for its reply any more, because the last
 //!    command of its token may already have been sent. It makes no lease shorter, because a longer extension may have been sent.
-//! 4. A server may refuse the script permanently, because some of the keys are forbidden or not at this server. It gets no further one on
-//!    this connection.
+//! 4. A server may refuse the script permanently, because some of the keys are forbidden or not at this server. It gets no further call of
+//!    this script on this connection.
 
 use super::answer::refused;
 use super::lost_script::is_script_lost;

@@ -25,7 +25,7 @@
 //!
 //! **No release is overtaken by an acquisition.** Let A take the lock for a token, and R be its release. The reply to A is dropped before R
 //! is sent (`Verb::Acquire`). Only A can do harm after R: all other commands change nothing for a token without a lock, including `Yield`.
-//! The claim holds for any targets of A and R, for any map, and however often the slot moves:
+//! This holds for any targets of A and R, for any map, and however often the slot moves:
 //!
 //! - *Both are queued at one member.* If A was queued first, it is executed first or refused there. If R was first, A is redirected after
 //!   R. Rule 3 has then seen that no caller waits, and A is not queued.
