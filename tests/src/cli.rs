@@ -7,13 +7,13 @@ use tokio::process::Command;
 use crate::RedisServer;
 use crate::external::REDIS_CLI;
 
-/// Runs `redis-cli` against `server` and returns what it prints, without the final newline.
+/// Runs `redis-cli` against `server` and returns its output, without the final newline.
 ///
-/// Replies are in redis-cli's raw form: `OK`, `1`, an empty text for nil; an error reply is returned as its text. The
+/// Replies are in redis-cli's raw form: `OK`, `1`, an empty text for nil. An error reply is returned as its text. The
 /// environment variable `REDIS_CLI` names another binary.
 ///
 /// # Panics
-/// When `redis-cli` is missing or cannot connect.
+/// If `redis-cli` is missing or cannot connect.
 ///
 /// # Examples
 /// ```no_run

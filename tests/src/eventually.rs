@@ -3,15 +3,15 @@
 use std::fmt::Debug;
 use std::time::Duration;
 
-/// Short against every lease in the tests, long enough to leave the processor to the servers.
+/// Interval between two probes. It is shorter than every lease in the tests, and long enough to leave the processor to the servers.
 const POLL_INTERVAL: Duration = Duration::from_millis(2);
 
-/// Asks `probe` until it answers `Ok`, and returns that value.
+/// Calls `probe` until it returns `Ok`, and returns that value.
 ///
-/// `Err` carries the state seen, for the message. The probe is usually an `async ||` closure.
+/// `Err` contains the observed state, for the message. The probe is usually an `async ||` closure.
 ///
 /// # Panics
-/// After `deadline`, naming `what` and the last state; also when one probe alone outlasts the deadline.
+/// After `deadline`, with `what` and the last state, even if a single probe takes longer than the deadline.
 ///
 /// # Examples
 /// ```no_run
@@ -47,10 +47,10 @@ where
     })
 }
 
-/// Asks `probe` until it answers `expected`.
+/// Calls `probe` until it returns `expected`.
 ///
 /// # Panics
-/// After `deadline`, naming `what`, the last answer and the expected one.
+/// After `deadline`, with `what`, the last answer and the expected one.
 pub async fn eventually_eq<T, F>(deadline: Duration, what: &str, expected: T, mut probe: impl FnMut() -> F)
 where
     T: Debug + PartialEq,

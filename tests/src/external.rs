@@ -1,4 +1,4 @@
-//! The programs and libraries of the operating system that the harness runs, and what to do when one is missing.
+//! External programs and libraries of the harness, and the remedy for a missing one.
 
 use std::env;
 use std::ffi::OsString;
@@ -23,19 +23,19 @@ pub(crate) const LIBFAKETIME: External =
     External { name: "libfaketime.so.1", variable: "LIBFAKETIME", debian_package: "faketime" };
 
 impl External {
-    /// The path to run: the environment variable if set, else the plain name.
+    /// Returns the path to run: the environment variable if set, else the plain name.
     pub(crate) fn path(self) -> OsString {
         env::var_os(self.variable).unwrap_or_else(|| self.name.into())
     }
 
-    /// The file to load: the environment variable if set, else the first of `places` where there is one.
+    /// Returns the file to load: the environment variable if set, else the first existing file of `places`.
     pub(crate) fn file(self, places: &[PathBuf]) -> PathBuf {
         let named = env::var_os(self.variable).map(PathBuf::from);
         let file = named.or_else(|| places.iter().find(|place| place.exists()).cloned());
         file.filter(|file| file.exists()).unwrap_or_else(|| self.cannot_run(&io::ErrorKind::NotFound.into()))
     }
 
-    /// Fails the test with the remedy: a test that is skipped for want of a server would look like one that passed.
+    /// Fails the test with the remedy. A skipped test would look like a passed one.
     pub(crate) fn cannot_run(self, error: &io::Error) -> ! {
         let Self { name, variable, debian_package } = self;
         panic!(

@@ -1,5 +1,5 @@
-//! A server whose answers a test writes: a Sentinel that lies, a cluster node that names members that do not exist, hostile errors, and
-//! servers of other protocols.
+//! A server with scripted answers: a lying Sentinel, a cluster node that names members that do not exist, hostile errors, or a
+//! server of another protocol.
 
 use std::net::SocketAddr;
 use std::sync::{Arc, Mutex, PoisonError};
@@ -8,7 +8,7 @@ use tokio::io::{AsyncBufReadExt, AsyncReadExt, AsyncWriteExt, BufReader};
 use tokio::net::{TcpListener, TcpStream};
 use tokio::task::JoinHandle;
 
-/// Speaks RESP on loopback until it is dropped, and records what clients send.
+/// Speaks RESP on loopback until it is dropped, and records the commands of clients.
 #[derive(Debug)]
 pub struct FakeServer {
     address: SocketAddr,
@@ -30,7 +30,7 @@ impl FakeServer {
             let mut asked = vec![0; 1 << 16];
             if client.read(&mut asked).await.is_ok_and(|bytes| bytes > 0) {
                 let _ = client.write_all(answer.as_bytes()).await;
-                // What the client has sent meanwhile would reset the connection, and the answer would be lost.
+                // Unread bytes of the client would reset the connection, and the answer would be lost.
                 let _ = client.shutdown().await;
                 while client.read(&mut asked).await.is_ok_and(|bytes| bytes > 0) {}
             }
@@ -80,19 +80,19 @@ impl FakeServer {
         Self { address, received, accepting }
     }
 
-    /// The port on 127.0.0.1.
+    /// Returns the port on 127.0.0.1.
     #[must_use]
     pub fn port(&self) -> u16 {
         self.address.port()
     }
 
-    /// The URL for clients.
+    /// Returns the URL for clients.
     #[must_use]
     pub fn url(&self) -> String {
         format!("redis://{}", self.address)
     }
 
-    /// All commands so far, with a line `(connected)` for each connection.
+    /// Returns all commands so far, with a line `(connected)` for each connection.
     #[must_use]
     pub fn received(&self) -> Vec<String> {
         self.received.lock().unwrap_or_else(PoisonError::into_inner).clone()

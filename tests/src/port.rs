@@ -6,18 +6,18 @@ use std::net::{Ipv4Addr, SocketAddr, TcpListener};
 use std::sync::LazyLock;
 use std::sync::atomic::{AtomicU16, Ordering};
 
-/// Below the range from which Linux (32768) and macOS (49152) take the local ports of outgoing connections: otherwise
-/// some client could sit on the port of a killed server at the moment it restarts.
+/// Lowest port. The range lies below the ephemeral ports of Linux (from 32768) and macOS (from 49152).
+/// Otherwise, a client could use the port of a killed server at the moment of its restart.
 const FIRST: u16 = 10_000;
 const COUNT: u16 = 22_000;
 
-/// Test processes that run side by side start at different places; each then walks on, so a port is not used again soon.
+/// Next port. Parallel test processes start at different ports. Each counts upwards, so it does not reuse a port soon.
 static NEXT: LazyLock<AtomicU16> = LazyLock::new(|| {
     let random = RandomState::new().hash_one(std::process::id());
     AtomicU16::new(u16::try_from(random % u64::from(COUNT)).unwrap_or_default())
 });
 
-/// A port nobody listens on. Another process may still take it first: the caller must be ready to ask again.
+/// Returns an unused port. Another process may still take it first: the caller must be ready to ask again.
 pub(crate) fn free() -> u16 {
     (0..COUNT)
         .map(|_| FIRST + NEXT.fetch_add(1, Ordering::Relaxed) % COUNT)
@@ -25,7 +25,7 @@ pub(crate) fn free() -> u16 {
         .expect("no free port on 127.0.0.1")
 }
 
-/// `127.0.0.1:port`.
+/// Returns `127.0.0.1:port`.
 pub(crate) fn loopback(port: u16) -> SocketAddr {
     (Ipv4Addr::LOCALHOST, port).into()
 }

@@ -1,4 +1,4 @@
-//! A temporary directory only this user can enter, removed on drop.
+//! A temporary directory that only this user can enter, removed on drop.
 
 use std::collections::hash_map::RandomState;
 use std::fs::{self, DirBuilder};
@@ -6,7 +6,7 @@ use std::hash::BuildHasher;
 use std::os::unix::fs::DirBuilderExt;
 use std::path::{Path, PathBuf};
 
-/// Short on purpose: a unix socket inside must fit into the 104 bytes macOS allows.
+/// Path of the directory. It is short, because a unix socket inside must fit into the 104 bytes that macOS allows.
 #[derive(Debug)]
 pub(crate) struct PrivateDir(PathBuf);
 
@@ -30,7 +30,7 @@ impl PrivateDir {
 
 impl Drop for PrivateDir {
     fn drop(&mut self) {
-        // Nothing depends on the directory being gone, and a second panic would hide the first.
+        // Nothing depends on the removal, and a second panic would hide the first.
         let _ = fs::remove_dir_all(&self.0);
     }
 }

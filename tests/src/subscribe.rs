@@ -4,10 +4,10 @@ use std::sync::LazyLock;
 use tracing::subscriber::{DefaultGuard, NoSubscriber};
 use tracing::{Dispatch, Subscriber};
 
-/// Has `subscriber` told what this thread does, until the guard is dropped.
+/// Makes `subscriber` the subscriber of this thread until the guard is dropped.
 ///
-/// Beside another one, which wants nothing: as long as there is just one, `tracing` asks the subscriber of the thread that comes to an
-/// event first whether that is wanted, whichever test that is of, and keeps the answer for all.
+/// A second, idle subscriber always exists. With a single subscriber, `tracing` would cache if an event is wanted: the answer of the
+/// thread that reaches the event first, which may belong to another test, would apply to all threads.
 #[must_use]
 pub fn subscribe(subscriber: impl Subscriber + Send + Sync + 'static) -> DefaultGuard {
     static ANOTHER: LazyLock<Dispatch> = LazyLock::new(|| Dispatch::new(NoSubscriber::new()));

@@ -1,5 +1,5 @@
-//! Shortens leases that end earlier than they were granted for: the clock of a server was set forward, or the server was left because its
-//! name leads to another one.
+//! Shortens leases that end earlier than granted: the clock of a server was set forward, or the process left the server
+//! because its name leads to another one.
 
 use crate::client::local_queue::LocalQueue;
 use crate::node::LeaseCut;
@@ -8,7 +8,8 @@ use crate::protocol::rules::Rule;
 use std::sync::Arc;
 use std::time::Duration;
 
-/// Smallest step that is logged. Too small: a clock that is slewed logs again and again. Too large: steps that end leases are not explained.
+/// Smallest step that is logged. Too small: a slewed clock logs again and again. Too large: steps that end leases are
+/// not explained.
 const LOGGED_STEP: Duration = Duration::from_millis(100);
 
 /// Shortens leases of `local` from now on.
@@ -30,9 +31,9 @@ fn shorten(local: &Arc<LocalQueue>, address: &str, cut: LeaseCut) {
         LeaseCut::ClockStep(step) => step,
         LeaseCut::ServerLeft => Duration::MAX,
     };
-    // What has become urgent is renewed at once.
+    // Locks that have become urgent are renewed at once.
     local.change_all(shared.clock.now(), |acquisition| acquisition.clock_stepped(index, by));
-    // Only now: whoever is told may take a while.
+    // Last, because a subscriber of events may take a while.
     if let LeaseCut::ClockStep(step) = cut
         && step > LOGGED_STEP
     {

@@ -6,8 +6,8 @@ use std::future::poll_fn;
 use std::task::Poll;
 use std::time::Duration;
 
-/// The answers of those who were `asked`, in their order: as soon as those that have come are enough or there are no others
-/// to come, and after `patience` at the latest.
+/// Returns the answers of the `asked` nodes, in their order. It returns when the answers are enough, when all have
+/// arrived, and after `patience` at the latest.
 pub(crate) async fn gather<T>(
     mut asked: Vec<BoxFuture<'_, T>>,
     patience: Duration,
@@ -22,7 +22,7 @@ pub(crate) async fn gather<T>(
         }
         if answers.iter().all(Option::is_some) || are_enough(&answers) { Poll::Ready(()) } else { Poll::Pending }
     });
-    // Who has not answered by then has none.
+    // A node without an answer at that time counts as silent.
     let _ = timeout(patience, enough).await;
     answers
 }

@@ -1,4 +1,4 @@
-//! A node for tests: state in memory, and a function of the test that sees each command before it is executed.
+//! Node for tests: state in memory, and a function of the test that sees each command before it is executed.
 
 use crate::client::node_handle::NodeHandle;
 use crate::client::shared::Shared;
@@ -18,14 +18,14 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
-/// What becomes of a command.
+/// Fate of a command.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Fate {
-    /// It is executed and answered.
+    /// Command is executed and answered.
     Answered,
-    /// It is executed, and whoever asked waits in vain.
+    /// Command is executed, and its answer never arrives.
     Unanswered,
-    /// It never arrives.
+    /// Command never arrives.
     CutOff,
 }
 
@@ -35,11 +35,11 @@ pub(crate) struct HookedNode {
     clock: Clock,
     state: Mutex<NodeState>,
     hook: Hook,
-    /// Whoever asked waits as long as these live.
+    /// Recipients of missing answers. Their callers wait as long as these live.
     unanswered: Mutex<Vec<Recipient>>,
-    /// Those who were told that a body runs.
+    /// Tokens that were told that a body runs.
     told: Mutex<Vec<OwnerToken>>,
-    /// Those that were told that the holder before them has stopped.
+    /// Tokens that were told that the previous holder has stopped.
     stopped: Mutex<Vec<OwnerToken>>,
     abstains: AtomicBool,
     has_parts: AtomicBool,
@@ -53,17 +53,17 @@ impl HookedNode {
         Arc::new(Self { clock, state, hook, unanswered, told, stopped, abstains, has_parts, is_deaf })
     }
 
-    /// From now on each key has a part of the node for itself.
+    /// Makes the node a cluster: from now on, each key has its own part.
     pub(crate) fn divide(&self) {
         self.has_parts.store(true, Ordering::Relaxed);
     }
 
-    /// From now on the node abstains.
+    /// Makes the node abstain from now on.
     pub(crate) fn abstain(&self) {
         self.abstains.store(true, Ordering::Relaxed);
     }
 
-    /// From now on no notices arrive.
+    /// Drops all notifications from now on.
     pub(crate) fn deafen(&self) {
         self.is_deaf.store(true, Ordering::Relaxed);
     }
@@ -80,12 +80,12 @@ impl HookedNode {
         self.state.lock().unwrap().is_empty(self.clock.now())
     }
 
-    /// What a manager has whose only node this is.
+    /// Creates the state of a manager with only this node.
     pub(crate) fn shared(self: &Arc<Self>) -> Shared {
         Self::shared_of([Arc::clone(self)], self.clock)
     }
 
-    /// What a manager has whose nodes these are.
+    /// Creates the state of a manager with these nodes.
     pub(crate) fn shared_of<const N: usize>(nodes: [Arc<Self>; N], clock: Clock) -> Shared {
         let environment = Environment::of_lone_node(ManagerId::numbered(7), clock);
         let nodes = Box::new(nodes.map(|node| NodeHandle::at_once(node, clock)));

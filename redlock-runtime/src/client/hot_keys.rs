@@ -1,5 +1,4 @@
-//! Keys for which others have waited lately: whether a first try for such a key is skipped, and whether a place in its queues
-//! is asked for a little later.
+//! Recently contended keys. Calls for such a key skip the first try, or join its queues a little later.
 
 use crate::client::recent_keys::RecentKeys;
 use crate::lock::LockKey;
@@ -7,43 +6,45 @@ use crate::time::clock::Instant;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
-/// For how long a key is hot after others have waited for it. Smaller, a first try fails more often before the call waits;
-/// larger, calls for a key that has become free go through the queues for longer, which costs a script instead of a `SET`.
+/// Time for which a key is hot after contention. Smaller: first tries fail more often. Larger: calls for a key that has
+/// become free use the queues for longer, which costs a script instead of a `SET`.
 const MEMORY: Duration = Duration::from_secs(2);
 
-/// A lock that was idle is there within this time. Smaller, a key counts as one that many want when nobody does, and the next
-/// call asks by a script; larger, a call for a key that many want tries in vain first.
+/// Longest wait that may have been for an idle lock. Smaller: an uncontended key seems contended, and the next call
+/// uses a script. Larger: a call for a contended key makes a useless first try.
 const SHORT_WAIT: Duration = Duration::from_millis(5);
 
-/// Two short waits that are no further apart were not for an idle lock, which is not kept again so soon. Smaller, calls for a
-/// key that two processes use in turns try in vain first; larger, a key counts as wanted by many when it is idle elsewhere now
-/// and then.
+/// Largest distance of two short waits that were not for an idle lock, because a lock does not become idle again so
+/// soon.
+/// Smaller: calls for a key that two processes use in turns make useless first tries. Larger: a key that is sometimes
+/// idle elsewhere seems contended.
 const SHORT_WAITS_APART: Duration = Duration::from_millis(500);
 
-/// For how long one node is asked first for several keys when a call has found some of them taken. Smaller, and those who want the
-/// same keys keep the votes of the nodes from each other; larger, and a call that meets nobody takes a round trip more for longer.
+/// Time for which one node is asked first for several keys, after a call has found some of them taken. Smaller:
+/// competing calls for the same keys split the votes of the nodes. Larger: a call without competition needs another
+/// round trip for longer.
 const MEETING: Duration = Duration::from_millis(200);
 
-/// So many others make a crowd. Fewer, and all of them may be done before whoever has given the lock back asks for it again;
-/// more, and hand-overs among them are slowed down by that.
+/// Number of waiters that make a crowd. Smaller: all of them may be done before the releasing process asks for the lock
+/// again. Larger: hand-overs among fewer waiters are slowed down by that request.
 const CROWD: u32 = 16;
 
-/// For how long whoever has given a lock to a crowd lets it be before asking for it again. Smaller, and the nodes have that
-/// question before them when the next one asks whether the lock is its own; larger, and the crowd may be gone.
+/// Pause of a process that has released a lock to a crowd, before it asks for the lock again. Smaller: the nodes
+/// process that request before the next holder's question. Larger: the crowd may be gone.
 const REST: Duration = Duration::from_millis(1);
 
-/// Remembers contention: a key that is taken for another one is asked for by a script instead of a plain `SET`, or a
-/// millisecond later, or at one node before the others, and that is all.
+/// Memory of contention. A wrong entry only costs speed. The key is requested by a script instead of a plain `SET`, a
+/// millisecond later, or at one node first.
 #[derive(Debug)]
 pub(crate) struct HotKeys {
     wanted: RecentKeys,
-    /// Those that a call has waited for, and not for long, where locks linger.
+    /// Keys with a recent short wait of a call, if locks linger.
     waited_for: RecentKeys,
-    /// Those of several that a call has found taken.
+    /// Keys that a call for several keys has found taken.
     met: RecentKeys,
-    /// Those that were given to a crowd just now.
+    /// Keys whose lock was just released to a crowd.
     given: RecentKeys,
-    /// Until when locks that others want are taken for locks that they use, in milliseconds of the clock.
+    /// Time until which wanted locks are presumed to be in use, not idle, in milliseconds of the clock.
     in_use_until: AtomicU64,
 }
 
@@ -58,34 +59,37 @@ impl HotKeys {
         }
     }
 
-    /// Whether a call for `key` may try all nodes at once, without standing in their queues first. Where others have waited
-    /// lately it would fail; but who does not wait may not stand in a queue.
+    /// Returns `true` if a call for `key` may try all nodes at once, before it joins their queues. On a contended key,
+    /// the try would fail; but a call that does not wait cannot join a queue.
     pub(crate) fn may_try_at_once(&self, key: &LockKey, waits: bool, now: Instant) -> bool {
         !(waits && self.wanted.contains(key, now))
     }
 
-    /// Whether one node should be asked first for all of `keys`, because others have had some of them lately. To ask all at once
-    /// saves a round trip where it succeeds, and keeps votes from others where it does not.
+    /// Returns `true` if one node should be asked first for all of `keys`, because some of them were contended
+    /// recently. Asking all nodes at once saves a round trip if it succeeds, and takes votes away from other calls if
+    /// it fails.
     pub(crate) fn asks_one_first<'k>(&self, mut keys: impl Iterator<Item = &'k LockKey>, now: Instant) -> bool {
         keys.any(|key| self.met.contains(key, now))
     }
 
-    /// A call for all of `keys` has found some of them taken.
+    /// Records that a call for all of `keys` has found some of them taken.
     pub(crate) fn meet<'k>(&self, keys: impl Iterator<Item = &'k LockKey>, now: Instant) {
         keys.for_each(|key| self.met.note(key, now));
     }
 
-    /// Others wait for `key` now.
+    /// Records that other tokens wait for `key` now.
     pub(crate) fn heat(&self, key: &LockKey, now: Instant) {
         self.wanted.note(key, now);
     }
 
-    /// Idle locks do not pay here, and so hardly anywhere: until then a short wait counts as any other.
+    /// Records that idle locks do not pay here, so that they are rare everywhere: until then, a short wait counts like
+    /// any other.
     pub(crate) fn presume_in_use(&self, until: Instant) {
         self.in_use_until.store(until.millis(), Ordering::Relaxed);
     }
 
-    /// A call has waited for `key` since `begun`, which others want or had left idle: a first short wait counts as that.
+    /// Records that a call has waited for `key` since `begun`. Other tokens wanted the lock, or had left it idle. A
+    /// first short wait is attributed to an idle lock.
     pub(crate) fn heat_unless_idle(&self, key: &LockKey, begun: Instant, now: Instant) {
         let is_presumed_in_use = now.millis() < self.in_use_until.load(Ordering::Relaxed);
         if is_presumed_in_use || now.since(begun) >= SHORT_WAIT || self.waited_for.contains(key, now) {
@@ -94,15 +98,15 @@ impl HotKeys {
         self.waited_for.note(key, now);
     }
 
-    /// The lock of `key` is given back now, for which so many others wait.
+    /// Records that the lock of `key` is released now, while this number of tokens waits for it.
     pub(crate) fn give(&self, key: &LockKey, waiters: u32, now: Instant) {
         if waiters >= CROWD {
             self.given.note(key, now);
         }
     }
 
-    /// How much later the nodes should be asked for a place in the queues of `key`. It would be the last one, and the nodes
-    /// have the next holder to answer first.
+    /// Returns the pause before the nodes are asked for a place in the queues of `key`. It would be the last place, and
+    /// the nodes should answer the next holder first.
     pub(crate) fn rest(&self, key: &LockKey, now: Instant) -> Duration {
         self.given.left(key, now).unwrap_or_default()
     }
@@ -127,7 +131,7 @@ mod tests {
     #[test]
     fn one_short_wait_is_for_an_idle_lock_and_two_are_not() {
         let at = |millis| Instant::from_origin(Duration::from_millis(millis));
-        // When the waits begin and end, and whether the key is hot after each.
+        // Begin and end of the waits, and whether the key is hot after each.
         let table: [&[(u64, u64, bool)]; 4] = [
             &[(10, 15, true)],
             &[(10, 14, false), (513, 513, true)],

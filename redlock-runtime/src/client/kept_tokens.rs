@@ -1,14 +1,15 @@
 //! Tokens that keep a lock taken although no call of this process has it.
 //!
-//! A lock may have to stay taken for a while, or may have been left for another worker. A wake-up about its token then is no
-//! sign of something that was left behind, and must not be answered by a release.
+//! A lock may have to stay taken for a while, or may have been left for another worker. A wake-up about its token is
+//! then not a sign of an abandoned lock, and must not cause a release.
 
 use crate::lock::OwnerToken;
 use crate::time::clock::Instant;
 use std::collections::HashMap;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
-/// How many may lie expired before they are looked for. Smaller, every window is a search; larger, more memory.
+/// Number of tokens below which expired ones are not searched for. Smaller: every window causes a search. Larger: more
+/// memory.
 const SWEEP_FROM: usize = 64;
 
 #[derive(Debug, Default)]
@@ -17,30 +18,30 @@ pub(crate) struct KeptTokens(Mutex<Tokens>);
 #[derive(Debug, Default)]
 struct Tokens {
     until: HashMap<OwnerToken, Instant>,
-    /// The number at which expired ones are removed: twice what was left the last time.
+    /// Number of tokens at which expired ones are removed: twice the number that was left the last time.
     sweep_at: usize,
 }
 
 impl KeptTokens {
-    /// What the nodes say of `token` before `until` is no reason to release it.
+    /// Prevents releases of `token` because of notifications before `until`.
     pub(crate) fn keep(&self, token: OwnerToken, until: Instant, now: Instant) {
         let mut tokens = self.tokens();
         if tokens.until.len() >= tokens.sweep_at.max(SWEEP_FROM) {
             tokens.until.retain(|_, until| now < *until);
             tokens.sweep_at = tokens.until.len() * 2;
         }
-        // A token that is to be kept for longer, for another reason, stays so.
+        // The longest of several reasons applies.
         let known = tokens.until.entry(token).or_insert(until);
         *known = until.max(*known);
     }
 
-    /// Whether `token` is kept at `now`.
+    /// Returns `true` if `token` is kept at `now`.
     pub(crate) fn is_kept(&self, token: &OwnerToken, now: Instant) -> bool {
         self.tokens().until.get(token).is_some_and(|until| now < *until)
     }
 
     fn tokens(&self) -> MutexGuard<'_, Tokens> {
-        // No code that can panic runs under this mutex.
+        // Code under this mutex cannot panic.
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }

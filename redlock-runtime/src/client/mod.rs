@@ -1,19 +1,19 @@
-//! Drives the protocol for one process: tasks, timers, wakers, and the line of calls for each key.
+//! Driver of the protocol in one process: tasks, timers, wakers, and the local queue of each key.
 //!
-//! What a client knows and decides about one acquisition is in `protocol`, which does no I/O; what a server is and how it is
-//! reached, in `node`. Here they are put together, from the bottom:
+//! `protocol` contains the knowledge and the decisions of a client about one acquisition, without I/O. `node` contains
+//! the servers and their connections. This module combines both, from the bottom:
 //!
-//! | | |
+//! | modules | content |
 //! |---|---|
 //! | [`timers`] | timers for callers on any executor |
-//! | [`release`], [`number_delivery`], [`node_handle`] | a node, the releases that it owes answers to, and the fencing numbers that it has yet to learn |
-//! | [`gather`], [`recent_keys`], [`hot_keys`], [`kept_tokens`], [`shared`] | what every acquisition of a manager needs |
-//! | [`acquisition`] | one token, driven |
-//! | [`watchdog`] | renews what is held |
-//! | [`local_queue`] | owns the acquisitions: one line for each key |
-//! | [`enclosing`], [`lock_order`] | which locks the callers of a call hold, and in which order they were taken |
-//! | [`window`] | calls that take a window of time; the others are [`acquire`]'s |
-//! | [`acquire`], [`wakeup_router`], [`clock_steps`] | what comes from above and from below: calls, wake-ups, steps of clocks |
+//! | [`release`], [`number_delivery`], [`node_handle`] | a node, its unanswered releases, and the fencing numbers that it lacks |
+//! | [`gather`], [`recent_keys`], [`hot_keys`], [`kept_tokens`], [`shared`] | shared state of all acquisitions of a manager |
+//! | [`acquisition`] | driver of one token |
+//! | [`watchdog`] | renewal of held locks |
+//! | [`local_queue`] | owner of the acquisitions: one local queue for each key |
+//! | [`enclosing`], [`lock_order`] | locks of the callers of a call, and the order of their acquisition |
+//! | [`window`] | calls for a window of time; [`acquire`] handles the others |
+//! | [`acquire`], [`wakeup_router`], [`clock_steps`] | input from above and from below: calls, wake-ups, steps of clocks |
 
 pub(crate) mod acquire;
 pub(crate) mod acquisition;

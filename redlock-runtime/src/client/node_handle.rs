@@ -1,4 +1,4 @@
-//! A node as this manager uses it: commands go through the ledger of what the node owes.
+//! Node as its manager uses it: the ledger of outstanding answers limits the commands.
 
 use crate::client::number_delivery::NumberDelivery;
 use crate::client::release::{Collector, PendingRelease, ReleaseLedger};
@@ -13,21 +13,21 @@ use std::sync::{Arc, OnceLock, PoisonError, RwLock};
 use tokio::runtime::Handle;
 use tokio::sync::mpsc;
 
-/// A node together with the releases that it has not answered.
+/// Node with its unanswered releases.
 pub(crate) struct NodeHandle {
     node: Arc<dyn Node>,
     ledger: Arc<ReleaseLedger>,
-    /// Those of its parts, if it has some: what one of them owes says nothing of the others.
+    /// Ledgers of the parts of a cluster: outstanding answers of one part do not concern the others.
     parts: RwLock<HashMap<u64, Arc<ReleaseLedger>>>,
     queue: Option<mpsc::UnboundedSender<PendingRelease>>,
-    /// Runs the tasks of a node that answers later.
+    /// Runtime for the tasks of a node that answers later.
     runtime: Option<Handle>,
-    /// Begins with the first fencing number.
+    /// Delivery of fencing numbers, which begins with the first number.
     delivery: OnceLock<NumberDelivery>,
 }
 
 impl NodeHandle {
-    /// For a node that answers later: `runtime` runs the task that sees to what the first answers have not settled.
+    /// Creates the handle of a node that answers later. `runtime` runs the task that completes unsettled releases.
     pub(crate) fn in_background(node: Arc<dyn Node>, clock: Clock, runtime: &Handle) -> Self {
         let ledger = Self::new_ledger(&*node, clock);
         let (queue, unsettled) = mpsc::unbounded_channel();
@@ -36,13 +36,13 @@ impl NodeHandle {
         Self { node, ledger, parts: RwLock::default(), queue: Some(queue), runtime, delivery: OnceLock::new() }
     }
 
-    /// The same without deliveries of fencing numbers: they travel with votes alone.
+    /// Switches deliveries of fencing numbers off: numbers travel only with votes.
     #[cfg(test)]
     pub(crate) fn without_deliveries(self) -> Self {
         Self { runtime: None, ..self }
     }
 
-    /// For a node that answers at once.
+    /// Creates the handle of a node that answers at once.
     pub(crate) fn at_once(node: Arc<dyn Node>, clock: Clock) -> Self {
         let ledger = Self::new_ledger(&*node, clock);
         Self { node, ledger, parts: RwLock::default(), queue: None, runtime: None, delivery: OnceLock::new() }
@@ -53,18 +53,18 @@ impl NodeHandle {
         Arc::new(ledger(node.label(), clock))
     }
 
-    /// The ledger of the node as a whole.
+    /// Returns the ledger of the whole node.
     pub(crate) const fn ledger(&self) -> &Arc<ReleaseLedger> {
         &self.ledger
     }
 
-    /// That, and those of all its parts.
+    /// Returns the ledger of the node, and the ledgers of all its parts.
     pub(crate) fn ledgers(&self) -> Vec<Arc<ReleaseLedger>> {
         let parts = self.parts.read().unwrap_or_else(PoisonError::into_inner);
         [&self.ledger].into_iter().chain(parts.values()).map(Arc::clone).collect()
     }
 
-    /// The ledger of whoever has `key`.
+    /// Returns the ledger of the part that serves `key`.
     fn ledger_of(&self, key: &LockKey) -> Arc<ReleaseLedger> {
         let Some(part) = self.node.part_of(key) else { return Arc::clone(&self.ledger) };
         let known = self.parts.read().unwrap_or_else(PoisonError::into_inner).get(&part).map(Arc::clone);
@@ -86,12 +86,12 @@ impl NodeHandle {
         self.node.label()
     }
 
-    /// The number of the connection that serves `key`.
+    /// Returns the number of the connection that serves `key`.
     pub(crate) fn epoch(&self, key: &LockKey) -> u64 {
         self.node.epoch_of(key)
     }
 
-    /// Whether a token may join the queue of `key`: its wake-ups will arrive, or there is no connection at all.
+    /// Returns `true` if a token may join the queue of `key`: its wake-ups will arrive, or it has no connection at all.
     pub(crate) fn is_ready_to_queue(&self, key: &LockKey) -> bool {
         self.node.is_listening_for(key) || self.node.status_of(key) != Status::Up
     }
@@ -118,13 +118,13 @@ impl NodeHandle {
         pending
     }
 
-    /// Sends the last command about a token, whatever the node owes. The answer can be waited for.
+    /// Sends the last command about a token, even if the node owes many answers. The caller can wait for the answer.
     pub(crate) fn release(&self, subject: Arc<Subject>, last: LastCommand) -> PendingRelease {
         let ledger = self.ledger_of(subject.route());
         PendingRelease::send(&*self.node, &ledger, subject, last)
     }
 
-    /// Sends the last command about a token, whatever the node owes. It is settled in the background.
+    /// Sends the last command about a token, even if the node owes many answers. It is settled in the background.
     pub(crate) fn release_in_background(&self, subject: Arc<Subject>, last: LastCommand) {
         let ledger = self.ledger_of(subject.route());
         if last.is_stray && !ledger.has_room_for_stray() {
@@ -140,7 +140,7 @@ impl NodeHandle {
         }
     }
 
-    /// Sees to it that `release` is settled.
+    /// Completes `release` in the background.
     pub(crate) fn follow_up(&self, release: PendingRelease) {
         release.follow_up(self.queue.as_ref());
     }

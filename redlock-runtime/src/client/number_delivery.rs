@@ -1,4 +1,5 @@
-//! Sends agreed fencing numbers to a node that has not accepted them. Which ones, and when, is decided in `node/owed_numbers`.
+//! Delivery of agreed fencing numbers to a node that has not accepted them. `node/owed_numbers` decides which ones are
+//! sent, and when.
 
 use crate::error::NodeError;
 use crate::lock::OwnerToken;
@@ -62,7 +63,7 @@ impl Task {
             let now = self.servers.clock.now();
             match self.servers.owed_numbers.next(self.node.label(), &self.servers.ballots, now) {
                 Next::Wait(None) => self.changed.notified().await,
-                // Whichever comes first: then it looks again.
+                // At the earlier of the two, it examines the list again.
                 Next::Wait(Some(at)) => drop(timeout(at.since(now), self.changed.notified()).await),
                 Next::Send(batch) => self.deliver(batch).await,
                 Next::End(batch) => {
@@ -75,7 +76,7 @@ impl Task {
         }
     }
 
-    /// Sends the batch when the node can be asked. What is not answered stays owed.
+    /// Sends the batch when the node can be asked. Unanswered numbers stay owed.
     async fn deliver(&self, batch: Batch) {
         if let Some((slot, _)) = batch.numbers.first() {
             // A part of a cluster may be away for long.
@@ -128,7 +129,7 @@ impl Task {
         }
     }
 
-    /// A name that has this slot.
+    /// Returns a name that has this slot.
     fn subject(&self, slot: u16) -> Subject {
         Subject::new(number_in(slot).to_string().into(), self.token)
     }
@@ -157,7 +158,7 @@ mod tests {
     use std::sync::atomic::{AtomicBool, Ordering};
     use tokio::time::advance;
 
-    /// A node, what it was sent, and its delivery.
+    /// Node, the numbers that it was sent, and its delivery.
     struct Scene {
         servers: Arc<ServerRegister>,
         node: Arc<HookedNode>,
@@ -187,11 +188,11 @@ mod tests {
             self.servers.owed_numbers.owe([self.node.label()].into_iter(), &[slot], number, self.servers.clock.now());
         }
 
-        /// What was sent in the meantime.
+        /// Returns the numbers that were sent in the meantime.
         async fn sent_within(&self, time: Duration) -> Vec<(u16, u64)> {
             for _ in 0..time.as_millis() / 100 {
                 advance(Duration::from_millis(100)).await;
-                // The task has its turn.
+                // Lets the task run.
                 for _ in 0..10 {
                     tokio::task::yield_now().await;
                 }

@@ -1,4 +1,4 @@
-//! Keys of which something was noted lately, in bounded memory.
+//! Recently noted keys, in bounded memory.
 
 use crate::lock::LockKey;
 use crate::time::clock::Instant;
@@ -7,24 +7,25 @@ use std::hash::{BuildHasher, BuildHasherDefault, DefaultHasher};
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
-/// How many keys are told apart. Fewer, and more keys are taken for others of which something was noted; each costs 8 bytes.
+/// Number of keys that can be distinguished. Smaller: more keys are mistaken for noted ones. Each costs 8 bytes.
 const SLOTS: usize = 1024;
 
-/// How much of the hash of a key stands in its slot. Fewer, and more keys are taken for others; more, and the times beside it
-/// end before the clock does.
+/// Number of hash bits in the slot of a key. Smaller: more keys are mistaken for noted ones. Larger: the times in the
+/// slots end before the clock does.
 const TAG_BITS: u32 = 16;
 
-/// Remembers keys for a while by a hash. A key may be taken for another one, which must cost no more than speed.
+/// Memory for keys by a hash. A key may be mistaken for another one. That must only cost speed.
 pub(crate) struct RecentKeys {
     memory: Duration,
-    /// Until when the last key of a slot is remembered, in milliseconds of the clock, and in the lowest bits its tag.
+    /// End of the memory for the last key of a slot, in milliseconds of the clock. The lowest bits are the tag of the
+    /// key.
     slots: Box<[AtomicU64]>,
-    /// Without a random seed: whoever can choose keys that meet in a slot gains nothing, and a run can be repeated.
+    /// Hasher without a random seed. Colliding keys are useless to an attacker, and a run can be repeated.
     hasher: BuildHasherDefault<DefaultHasher>,
 }
 
 impl RecentKeys {
-    /// What is noted is remembered for as long as `memory`.
+    /// Creates a memory that keeps each note for the duration `memory`.
     pub(crate) fn remembered_for(memory: Duration) -> Self {
         let slots = std::iter::repeat_with(AtomicU64::default).take(SLOTS).collect();
         Self { memory, slots, hasher: BuildHasherDefault::default() }
@@ -34,24 +35,24 @@ impl RecentKeys {
         self.note_until(key, now.after(self.memory));
     }
 
-    /// Remembers `key` until then, whatever it is usually remembered for.
+    /// Remembers `key` until then, instead of for the usual time.
     pub(crate) fn note_until(&self, key: &LockKey, until: Instant) {
         if let (Some(slot), tag) = self.slot(key) {
             slot.store(until.millis() << TAG_BITS | tag, Ordering::Relaxed);
         }
     }
 
-    /// Whether `key` was noted lately.
+    /// Returns `true` if `key` was noted recently.
     pub(crate) fn contains(&self, key: &LockKey, now: Instant) -> bool {
         self.left(key, now).is_some()
     }
 
-    /// When `key` was noted, if it was not noted until another time than usual.
+    /// Returns the time at which `key` was noted, unless it was noted for an unusual time.
     pub(crate) fn noted_at(&self, key: &LockKey, now: Instant) -> Option<Instant> {
         self.left(key, now).map(|left| now.after(left).before(self.memory))
     }
 
-    /// For how much longer `key` is remembered.
+    /// Returns the time for which `key` is still remembered.
     pub(crate) fn left(&self, key: &LockKey, now: Instant) -> Option<Duration> {
         let (slot, tag) = self.slot(key);
         let noted = slot?.load(Ordering::Relaxed);

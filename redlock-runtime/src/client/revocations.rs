@@ -1,4 +1,4 @@
-//! Locks that are being broken: by this process, and those of this process.
+//! Locks that are being broken: by this process, and locks of this process.
 
 use crate::lock::OwnerToken;
 use crate::protocol::command::Subject;
@@ -7,53 +7,57 @@ use std::collections::HashMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
-/// So many who say that they break one lock are told that its body has stopped, of more than that the latest. Smaller, somebody who
-/// only says so keeps the answer from who does it; larger, more memory for whoever may publish.
+/// Maximum number of breaking tokens that are notified when the body of one lock stops; of more, the latest. Smaller: a
+/// false break message suppresses the notification of the real breaker. Larger: users who may publish can take more
+/// memory.
 const MOST: usize = 4;
 
-/// Apart from the locks, of which there are many, since it is rare.
+/// Broken locks. Stored apart from the locks, of which there are many, because breaking is rare.
 #[derive(Debug, Default)]
 pub(crate) struct Revocations(Mutex<Tokens>);
 
-/// Those who say that they break a lock, by the tokens that stand there instead.
+/// Tokens that announced a break of a lock and have its place.
 type By = Vec<OwnerToken>;
 
-/// Under one mutex, so that each of those who break a lock is told: by the end of its body, or at once when that is over.
+/// Both maps under one mutex, so that each breaking token is notified: at the end of the body, or at once if that is
+/// over.
 #[derive(Debug, Default)]
 struct Tokens {
-    /// The tokens of this process under which locks stand that it breaks.
+    /// Tokens of this process that have the place of locks that it breaks.
     ours: HashMap<OwnerToken, Standing>,
-    /// The tokens of this process that are to say when they end: those whose locks somebody breaks, as is said, and those that
-    /// another call has superseded, which no line names although their bodies may be at work.
+    /// Tokens of this process whose end must be reported: tokens whose locks are being broken according to a message,
+    /// and tokens that another call has superseded. The latter are in no local queue, although their bodies may still
+    /// run.
     theirs: HashMap<OwnerToken, By>,
 }
 
-/// A token that has the place of a holder whose lock is broken.
+/// Token in the place of a holder whose lock is broken.
 #[derive(Debug)]
 struct Standing {
     subject: Arc<Subject>,
-    /// Answers are awaited, for which a command may be sent again.
+    /// Set while answers are outstanding, for which a command may be sent again.
     is_asked_for: bool,
     has_stopped: bool,
-    /// Somebody breaks what stands there in turn.
+    /// Tokens that are breaking this placeholder in turn.
     by: By,
-    /// For how long it may stand there, as far as the nodes have said.
+    /// Time for which the placeholder stays at the nodes, as far as they have reported.
     left: Duration,
-    /// Nothing stands under it any more.
+    /// End of the placeholder at all nodes.
     until: Instant,
 }
 
-/// A holder has stopped, before a token that has its place.
+/// News that the holder before a placeholder has stopped.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) struct Stopped {
-    /// Whether the token can be released: nothing can be sent behind that.
+    /// Set if the token can be released: no command can be sent behind that release.
     pub(crate) is_free: bool,
-    /// Who is to be told in turn.
+    /// Tokens that must be notified in turn.
     pub(crate) by: By,
 }
 
 impl Revocations {
-    /// A lock that this process breaks stands under the token of `subject` from now on, and until then at the most.
+    /// Records that the token of `subject` has the place of a lock that this process breaks, until `until` at the
+    /// latest.
     pub(crate) fn begin(&self, subject: &Arc<Subject>, until: Instant, now: Instant) {
         let mut tokens = self.tokens();
         tokens.ours.retain(|_, standing| now < standing.until);
@@ -62,38 +66,39 @@ impl Revocations {
         tokens.ours.insert(standing.subject.token, standing);
     }
 
-    /// The nodes are asked to put `token` into the place of the holder, until [`asked`](Self::asked). `false` when that one has
-    /// stopped.
+    /// Begins to ask the nodes to put `token` into the place of the holder, until [`asked`](Self::asked). Returns
+    /// `false` if the holder has stopped.
     pub(crate) fn ask(&self, token: &OwnerToken) -> bool {
         let mut tokens = self.tokens();
         let standing = tokens.ours.get_mut(token).filter(|standing| !standing.has_stopped);
         standing.map(|standing| standing.is_asked_for = true).is_some()
     }
 
-    /// A node says for how much longer `token` stands there.
+    /// Records the time for which `token` stays at a node.
     pub(crate) fn lasts(&self, token: &OwnerToken, left: Duration) {
         if let Some(standing) = self.tokens().ours.get_mut(token) {
             standing.left = standing.left.max(left);
         }
     }
 
-    /// For how long `token` may stand at the nodes, as far as they have said.
+    /// Returns the time for which `token` may stay at the nodes, as far as they have reported.
     pub(crate) fn left(&self, token: &OwnerToken) -> Duration {
         self.tokens().ours.get(token).map_or(Duration::ZERO, |standing| standing.left)
     }
 
-    /// No answer is awaited any more. Whether the holder before `token` has stopped meanwhile, so that it is to be released now.
+    /// Records that no answer is outstanding any longer. Returns `true` if the holder before `token` has stopped
+    /// meanwhile, so that the token must be released now.
     pub(crate) fn asked(&self, token: &OwnerToken) -> bool {
         let mut tokens = self.tokens();
         let standing = tokens.ours.get_mut(token);
         standing.is_some_and(|standing| std::mem::take(&mut standing.is_asked_for) && standing.has_stopped)
     }
 
-    /// The holder before the token of `subject` says that it has stopped. `None` when that is no news.
+    /// Records that the holder before the token of `subject` has stopped. Returns `None` if that is not new.
     pub(crate) fn stopped(&self, subject: &Subject) -> Option<Stopped> {
         let mut tokens = self.tokens();
         let standing = tokens.ours.get_mut(&subject.token)?;
-        // Anybody may publish it, and what is said of another key must not keep the true one from being heard.
+        // Anyone may publish this, and a message about another key must not suppress the true one.
         let is_news = standing.subject.key.name() == subject.key.name() && !standing.has_stopped;
         standing.has_stopped |= is_news;
         is_news.then(|| Stopped { is_free: !standing.is_asked_for, by: std::mem::take(&mut standing.by) })
@@ -103,18 +108,19 @@ impl Revocations {
         self.tokens().ours.get(token).is_some_and(|standing| standing.has_stopped)
     }
 
-    /// The lock of `token`, which this process has or wants, stands under the token `by`, says somebody. It says when it ends.
+    /// Records a message that `by` has the place of `token`, which has or wants a lock in this process. The end of
+    /// `token` must be reported.
     pub(crate) fn revoked(&self, token: OwnerToken, by: OwnerToken) {
         note(self.tokens().theirs.entry(token).or_default(), by);
     }
 
-    /// Another call goes on without `token`, whose body may be at work. It says when it ends.
+    /// Records that another call continues without `token`, whose body may still run. Its end must be reported.
     pub(crate) fn superseded(&self, token: OwnerToken) {
         self.tokens().theirs.entry(token).or_default();
     }
 
-    /// Whether there is somebody to say that `token` has ended, or that the holder has whose place it has: then `by` is told as
-    /// well.
+    /// Returns `true` if this process will report the end of `token`, or of the holder that it replaces. In that case,
+    /// `by` is notified as well.
     pub(crate) fn will_say(&self, token: &OwnerToken, by: OwnerToken) -> bool {
         let mut tokens = self.tokens();
         let Tokens { ours, theirs } = &mut *tokens;
@@ -123,18 +129,18 @@ impl Revocations {
         told.map(|told| note(told, by)).is_some()
     }
 
-    /// The body under `token` has stopped: who is to be told.
+    /// Records that the body under `token` has stopped. Returns the tokens to notify.
     pub(crate) fn ended(&self, token: &OwnerToken) -> By {
         self.tokens().theirs.remove(token).unwrap_or_default()
     }
 
     fn tokens(&self) -> MutexGuard<'_, Tokens> {
-        // No code that can panic runs under this mutex.
+        // Code under this mutex cannot panic.
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
-/// `by` is among those who are told.
+/// Adds `by` to the tokens to notify.
 fn note(told: &mut By, by: OwnerToken) {
     if !told.contains(&by) {
         told.push(by);
@@ -157,7 +163,7 @@ mod tests {
         Arc::new(Subject::new(key.into(), token))
     }
 
-    /// One that stands in for the holder of `order:7`.
+    /// Creates a placeholder for the holder of `order:7`.
     fn standing(token: OwnerToken) -> Revocations {
         let (now, revocations) = (Instant::from_origin(Duration::ZERO), Revocations::default());
         revocations.begin(&of("order:7", token), now.after(Duration::from_secs(9)), now);

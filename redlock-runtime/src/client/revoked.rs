@@ -1,7 +1,7 @@
-//! Somebody breaks a lock that this process may have: whoever has it asks the nodes at once.
+//! Break messages about locks of this process: their holders ask the nodes at once.
 //!
-//! What is said here proves nothing, because anybody may publish it. A lock that is held all the same goes on; one that is idle
-//! is given back, which is no harm to anybody.
+//! Such a message proves nothing, because anyone may publish it. A held lock that the nodes confirm stays held. An idle
+//! lock is released, which is harmless.
 
 use crate::client::local_queue::LocalQueue;
 use crate::client::shared::Shared;
@@ -10,8 +10,8 @@ use crate::protocol::command::{Notice, Subject};
 use crate::protocol::rules::Rule;
 use std::sync::Arc;
 
-/// Somebody says by node number `index` that he breaks the lock in `subject`, and that `by` has its place there. Whether this
-/// process knows that token.
+/// Handles a message from node number `index` that the lock in `subject` is being broken, and that `by` has its place
+/// there. Returns `true` if this process knows the token.
 pub(crate) fn revoked(local: &Arc<LocalQueue>, index: usize, subject: &Subject, by: OwnerToken) -> bool {
     let Some(ours) = local.find(subject).filter(|ours| ours.notice(index, Notice::Revoked { by })) else {
         return is_dead(local.shared(), subject, by);
@@ -20,15 +20,15 @@ pub(crate) fn revoked(local: &Arc<LocalQueue>, index: usize, subject: &Subject, 
         local.shared().tell_stopped(&Subject::new(subject.key.clone(), by));
     }
     if !local.recall(&ours, by) {
-        // It asks, and looks for the answer.
+        // The token asks the nodes, and its answers are examined.
         local.look_at(&ours);
     }
     true
 }
 
-/// A token of this process that no line names, or that has ended, is dead: there is no body to stop, or none any more, which is said
-/// at once. But the body of one that was superseded may be at work, and what stands there for a lock that is broken from here keeps
-/// it for a holder that may be: those say it when it is so. Whether this process knows the token.
+/// Handles a token of this process that is in no local queue, or has ended. It has no running body, which is reported
+/// at once. There are two exceptions, whose end is reported later: the body of a superseded token may still run, and a
+/// placeholder keeps a lock for a holder that may still run. Returns `true` if this process knows the token.
 fn is_dead(shared: &Shared, Subject { key, token, .. }: &Subject, by: OwnerToken) -> bool {
     if !token.is_of(shared.id) {
         return false;

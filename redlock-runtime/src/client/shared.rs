@@ -1,6 +1,6 @@
-//! What every acquisition of one manager needs: nodes, clocks, policy, and what is known of them.
+//! State that all acquisitions of one manager share: nodes, clocks, policy, and knowledge about them.
 //!
-//! It knows nothing of acquisitions: whoever owns those ([`local_queue`](super::local_queue)) holds this, and never the
+//! It does not know the acquisitions: their owner ([`local_queue`](super::local_queue)) holds this state, and not the
 //! other way round.
 
 use crate::client::hot_keys::HotKeys;
@@ -36,18 +36,18 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 use tokio::sync::Notify;
 
-/// The longest that a call waits for the first connections. Smaller, the first calls of a service fail while its servers
-/// start; larger, a call hangs for longer when a server swallows everything.
+/// Longest wait of a call for the first connections. Smaller: the first calls of a service fail while its servers
+/// start. Larger: a call hangs for longer if a server never answers.
 const FIRST_CONNECTIONS: Duration = Duration::from_secs(2);
 
-/// For how long a key that others had as a lock is taken for one. Smaller, calls that do not wait ask more often what
-/// has the key that they want; larger, data that is written under the name of a lock looks like a lock for longer.
+/// Time for which a key that another manager had locked is presumed to be a lock. Smaller: calls that do not wait ask
+/// more often for the content of the key. Larger: data under the name of a lock looks like a lock for longer.
 const KNOWN_LOCK: Duration = Duration::from_secs(60);
 
 #[derive(Debug)]
 pub(crate) struct Shared {
     pub(crate) id: ManagerId,
-    /// What the process is called.
+    /// Name of the process.
     pub(crate) label: Arc<str>,
     pub(crate) clock: Clock,
     pub(crate) token_clock: Arc<TokenClock>,
@@ -56,50 +56,49 @@ pub(crate) struct Shared {
     /// Empty, or the namespace with its separator.
     pub(crate) namespace: Arc<str>,
     pub(crate) nodes: Box<[NodeHandle]>,
-    /// What tells the servers of this manager from those of others, databases included; `None` for nodes that no other
-    /// manager has.
+    /// Identity of the servers of this manager, including databases; `None` for nodes that belong to no other manager.
     pub(crate) servers_are: Option<Box<str>>,
     pub(crate) servers: Arc<ServerRegister>,
     /// Notified when the status of any node changes.
     pub(crate) changed: Arc<Notify>,
     pub(crate) hot_keys: HotKeys,
-    /// Keys that others had as a lock, and not as data, when the nodes were asked.
+    /// Keys that other managers had locked, and that were not data, when the nodes were asked.
     pub(crate) known_locks: RecentKeys,
-    /// The same keys until the leases end that the nodes told of.
+    /// The same keys, until the ends of the reported leases.
     pub(crate) known_leases: RecentKeys,
-    /// How many calls wait for each key, if that is limited.
+    /// Number of calls that wait for each key, if that is limited.
     pub(crate) waiting_calls: WaitingCalls,
-    /// Keys of which all permits were found taken, and since when.
+    /// Keys all of whose permits were found taken, with the time of that.
     pub(crate) full_keys: RecentKeys,
-    /// Tokens that live on although no call here has them.
+    /// Tokens that stay at the nodes although no call of this process has them.
     pub(crate) kept_tokens: KeptTokens,
-    /// In which orders locks were taken.
+    /// Orders in which locks were acquired.
     pub(crate) lock_order: LockOrder,
-    /// Locks that are being broken from here.
+    /// Locks that this process is breaking.
     pub(crate) revocations: Revocations,
-    /// What became of the calls, by their sites.
+    /// Outcomes of the calls, by their sites.
     pub(crate) sites: Sites,
-    /// How often calls have failed because too few nodes agreed.
+    /// Number of calls that have failed because too few nodes agreed.
     pub(crate) without_quorum: Throttle,
-    /// How often most of a lease was over before it was renewed.
+    /// Number of renewals that were so late that most of the lease was over.
     pub(crate) near_expiry: Throttle,
     pub(crate) rules: Rules,
-    /// Whether everything has to be the same in every run of a seed.
+    /// Set if every run of a seed must be identical.
     #[cfg(feature = "testing")]
     pub(crate) is_replayed: bool,
-    /// Where a test wants to read what became of the calls.
+    /// Log of calls that a test reads.
     #[cfg(feature = "testing")]
     pub(crate) notebook: Option<Notebook>,
-    /// And what the calls do that have their locks.
+    /// Open holds, for the same log.
     #[cfg(feature = "testing")]
     pub(crate) stays: Stays,
-    /// The terms of the last acquisition.
+    /// Terms of the last acquisition.
     terms: Mutex<Option<Arc<LeaseTerms>>>,
-    /// Whether a call has asked for keys that stay taken after its body: by `min_hold` or `once_per`.
+    /// Set after a call has requested a key that stays taken after its body, with `min_hold` or `once_per`.
     pub(crate) has_kept_keys: AtomicBool,
-    /// How many bodies have gone on without their lock.
+    /// Number of bodies that have continued without their lock.
     pub(crate) outlived: AtomicU64,
-    /// Set once enough nodes were heard of; from then on a node that is down is an immediate "no".
+    /// Set once enough nodes have responded; from then on, a node that is down is an immediate refusal.
     started: AtomicBool,
     listening: AtomicBool,
     closed: AtomicBool,
@@ -120,7 +119,7 @@ impl Shared {
         let [started, listening, closed, has_kept_keys] = [const { AtomicBool::new(false) }; 4];
         if !policy.redaction.is_none() {
             observe::redact(policy.redaction);
-            // Set here alone.
+            // The value is only set here.
             for node in &nodes {
                 let _ = node.ledger().redaction.set(policy.redaction);
             }
@@ -168,19 +167,19 @@ impl Shared {
         OwnerToken::new(self.id, self.token_clock.next())
     }
 
-    /// What whoever observes the process is told in place of `key`.
+    /// Returns the representation of `key` for logs and other observers.
     pub(crate) const fn told<'k>(&self, key: &'k LockKey) -> ToldKey<'k> {
         ToldKey::new(key, self.policy.redaction)
     }
 
-    /// Whether the locks of both managers are the same ones, as far as is known: those of equal names.
+    /// Returns `true` if both managers are known to use the same servers, so that equal names are the same lock.
     pub(crate) fn has_the_nodes_of(&self, other: &Self) -> bool {
         self.servers_are.is_some() && self.servers_are == other.servers_are
     }
 
-    /// The terms of leases with this `ttl`. Acquisitions that follow each other with the same one share them.
+    /// Returns the terms of leases with this `ttl`. Consecutive acquisitions with equal terms share them.
     pub(crate) fn terms(&self, ttl: Duration) -> Arc<LeaseTerms> {
-        // No code that can panic runs under this mutex.
+        // Code under this mutex cannot panic.
         let mut last = self.terms.lock().unwrap_or_else(PoisonError::into_inner);
         let node_timeout = self.node_timeout(ttl);
         let same = last.take().filter(|terms| terms.ttl == ttl && terms.node_timeout == node_timeout);
@@ -192,24 +191,24 @@ impl Shared {
         LeaseTerms { ttl, drift_factor, node_timeout, quorum, rules }
     }
 
-    /// How long a node is waited for, in a call with this `ttl`.
+    /// Returns the time to wait for a node, in a call with this `ttl`.
     pub(crate) fn node_timeout(&self, ttl: Duration) -> Duration {
         self.policy.node_timeout(ttl, self.servers.round_trips.to_quorum())
     }
 
-    /// Opens the channels for wake-ups, at the first contention: most managers never need them.
+    /// Opens the channels for wake-ups, at the first contention, because most managers never need them.
     pub(crate) fn listen(&self) {
         if !self.listening.swap(true, Ordering::Relaxed) {
             self.nodes.iter().for_each(NodeHandle::listen);
         }
     }
 
-    /// Whether the channels for wake-ups are open, or about to be.
+    /// Returns `true` if the channels for wake-ups are open, or about to be.
     pub(crate) fn is_listening(&self) -> bool {
         self.listening.load(Ordering::Relaxed)
     }
 
-    /// No acquisition begins from now on. Those that wait are to be told by whoever has them.
+    /// Refuses new acquisitions from now on. The owner of the waiting acquisitions must notify them.
     pub(crate) fn close(&self) {
         self.closed.store(true, Ordering::Release);
     }
@@ -222,47 +221,48 @@ impl Shared {
         self.nodes.iter().filter(|node| wanted(&node.status())).count()
     }
 
-    /// Whether enough nodes are connected whose answers count.
+    /// Returns `true` if enough voting nodes are connected.
     pub(crate) fn is_up(&self) -> bool {
         let counts = |node: &&NodeHandle| node.status() == Status::Up && node.node().abstains_for().is_none();
         self.nodes.iter().filter(counts).count() >= self.quorum.needed
     }
 
-    /// Whether the nodes have yet to be heard of.
+    /// Returns `true` before enough nodes have responded.
     pub(crate) fn is_starting(&self) -> bool {
         !self.started.load(Ordering::Relaxed)
     }
 
-    /// Waits until enough nodes are connected that count or every first connection has ended one way or the other, no longer than
+    /// Waits until enough voting nodes are connected, or every first connection has succeeded or failed, for at most
     /// `wait`.
     ///
-    /// Without this the first calls after the start would fail only because they came too early.
+    /// Otherwise, the first calls after the start would fail only because they came too early.
     pub(crate) async fn started(&self, wait: Wait) {
         let limit = match wait {
-            // Who does not wait for holders still waits for the first connection.
+            // A call that does not wait for holders still waits for the first connection.
             Wait::None | Wait::Forever => FIRST_CONNECTIONS,
             Wait::For(limit) => limit.min(FIRST_CONNECTIONS),
         };
         let is_started = || self.is_up() || self.count(|status| matches!(status, Status::Starting(_))) == 0;
-        // Late is not an error here: the round says which node is missing.
+        // A timeout is not an error here: the round reports the missing node.
         if timeout(limit, wait_until(&self.changed, is_started)).await.is_ok() {
             self.started.store(true, Ordering::Relaxed);
         }
     }
 
-    /// Waits until every first connection has ended one way or the other, for two seconds at most.
+    /// Waits until every first connection has succeeded or failed, for at most two seconds.
     pub(crate) async fn heard_of_all(&self) {
         let all = wait_until(&self.changed, || self.count(|status| matches!(status, Status::Starting(_))) == 0);
-        // Who is late has no connection.
+        // A node that is late counts as disconnected.
         let _ = timeout(FIRST_CONNECTIONS, all).await;
     }
 
-    /// Waits until enough nodes are connected that count, or `is_vain`, which may change with the status of any node.
+    /// Waits until enough voting nodes are connected, or `is_vain` returns `true`. That may change with the status of
+    /// any node.
     pub(crate) async fn up_or(&self, is_vain: impl Fn() -> bool) {
         wait_until(&self.changed, || self.is_up() || is_vain()).await;
     }
 
-    /// Sends the last command about a token to node number `index`, and sees to it that it is settled.
+    /// Sends the last command about a token to node number `index`, and completes it in the background.
     pub(crate) fn release(&self, index: usize, subject: Arc<Subject>, last: LastCommand) {
         match self.nodes.get(index) {
             Some(node) if self.rules.apply(Rule::ReleasesAreSeenThrough) => node.release_in_background(subject, last),
@@ -271,7 +271,8 @@ impl Shared {
         }
     }
 
-    /// Records that a quorum has agreed on a fencing `number` for these slots, and which nodes have `lacking` it: they are sent it later.
+    /// Records that a quorum has agreed on a fencing `number` for these slots. The nodes `lacking` it are sent the
+    /// number later.
     pub(crate) fn number_agreed(&self, slots: &[u16], number: u64, lacking: impl Iterator<Item = usize>) {
         if self.quorum.needed >= self.nodes.len() || !self.rules.apply(Rule::NodesLearnAgreedNumbers) {
             return;
@@ -281,14 +282,14 @@ impl Shared {
         self.servers.owed_numbers.owe(lacking, slots, number, self.clock.now());
     }
 
-    /// Sees to it that a release that was sent to node number `index` is settled.
+    /// Completes a release in the background that was sent to node number `index`.
     pub(crate) fn follow_up(&self, index: usize, release: PendingRelease) {
         if let Some(node) = self.nodes.get(index).filter(|_| self.rules.apply(Rule::ReleasesAreSeenThrough)) {
             node.follow_up(release);
         }
     }
 
-    /// The error for an operation that too few nodes agreed to, by whether others may do so later.
+    /// Returns the error for an operation that too few nodes have agreed to: permanent or temporary.
     pub(crate) fn no_quorum(&self, key: Option<&LockKey>, causes: Box<[NodeFailure]>) -> LockError {
         let (Quorum { nodes, needed }, key) = (self.quorum, key.cloned());
         if self.quorum.is_refused(causes.iter().map(NodeFailure::error)) {
@@ -300,7 +301,8 @@ impl Shared {
 }
 
 impl Shared {
-    /// The body has stopped whose lock was broken, and stands under the token of `subject`: whoever breaks it is told.
+    /// Reports to the breaking process that the body under a broken lock has stopped. The token of `subject` has its
+    /// place.
     pub(crate) fn tell_stopped(&self, subject: &Subject) {
         self.stopped(subject);
         for node in &self.nodes {
@@ -308,7 +310,8 @@ impl Shared {
         }
     }
 
-    /// The holder has stopped before the token of `subject`, if its lock is being broken from here: whoever waits is served.
+    /// Handles the report that the holder before the token of `subject` has stopped. If this process is breaking its
+    /// lock, the next waiter is served.
     pub(crate) fn stopped(&self, subject: &Subject) {
         let Some(Stopped { is_free, by }) = self.revocations.stopped(subject) else { return };
         if is_free {
@@ -317,11 +320,11 @@ impl Shared {
         for by in by {
             self.tell_stopped(&Subject::new(subject.key.clone(), by));
         }
-        // Everything that waits looks up then, so that it is not for whoever may publish to say.
+        // Everything that waits is woken by this, so it must not be triggered by a message that anyone may publish.
         self.changed.notify_waiters();
     }
 
-    /// No answer is awaited any more that says where the token of `subject` has the place of a holder.
+    /// Records that no answer is outstanding any longer about the token of `subject`, which has the place of a holder.
     pub(crate) fn has_asked(&self, subject: &Subject) {
         if self.revocations.asked(&subject.token) {
             self.serve_the_next(subject);
@@ -331,7 +334,7 @@ impl Shared {
     /// Releases the token of `subject`, which has the place of a holder that has stopped.
     fn serve_the_next(&self, subject: &Subject) {
         let subject = Arc::new(Subject::new(subject.key.clone(), subject.token));
-        // What is not given back for so long ends by itself, with the lease that it took the place of.
+        // If it cannot be released for that long, it ends by itself with the lease that it has replaced.
         let last = LastCommand::release(CLAIM, self.revocations.left(&subject.token), self.clock.now());
         (0..self.nodes.len()).for_each(|index| self.release(index, Arc::clone(&subject), last));
     }

@@ -10,17 +10,17 @@ use std::time::Duration;
 use tokio::runtime::Handle;
 use tokio::time::{Instant, Sleep, Timeout};
 
-/// As [`tokio::time::sleep`].
+/// Variant of [`tokio::time::sleep`] for any executor.
 pub(crate) fn sleep(duration: Duration) -> Sleep {
     in_context(|| tokio::time::sleep(duration))
 }
 
-/// As [`tokio::time::sleep_until`].
+/// Variant of [`tokio::time::sleep_until`] for any executor.
 pub(crate) fn sleep_until(deadline: Instant) -> Sleep {
     in_context(|| tokio::time::sleep_until(deadline))
 }
 
-/// As [`tokio::time::timeout`].
+/// Variant of [`tokio::time::timeout`] for any executor.
 pub(crate) fn timeout<F: Future>(duration: Duration, future: F) -> Timeout<F> {
     in_context(|| tokio::time::timeout(duration, future))
 }

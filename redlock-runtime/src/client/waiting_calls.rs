@@ -24,12 +24,12 @@ impl WaitingCalls {
     }
 
     fn counters(&self) -> MutexGuard<'_, HashMap<Arc<str>, usize>> {
-        // No code that can panic runs under this mutex.
+        // Code under this mutex cannot panic.
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
-/// One counted call. It is not counted any more when this is dropped.
+/// One counted call. It is no longer counted after this value is dropped.
 #[derive(Debug)]
 pub(crate) struct WaitingCall {
     calls: WaitingCalls,
@@ -63,7 +63,7 @@ mod tests {
 
     #[tokio::test(start_paused = true)]
     async fn calls_beyond_the_limit_fail_at_once_and_the_others_are_served() {
-        // One more call waits for permits: the one that waits in the turnstile on behalf of the others.
+        // One more call waits for permits: it waits in the turnstile on behalf of the others.
         let table: [(&str, Request, Request, usize); 4] = [
             ("exclusive", || LockRequest::new("a"), || LockRequest::new("a"), LIMIT),
             ("permits", || LockRequest::new("a").permits(1), || LockRequest::new("a").permits(1), LIMIT + 1),

@@ -1,14 +1,15 @@
-//! Brings what the nodes announce to the token that it is about, and news of their connections to all tokens.
+//! Delivery of notifications from nodes to the tokens that they are about, and of reconnects to all tokens.
 //!
-//! 0. A message about a token of another manager is dropped. Nodes send a message to the manager in its token, so that somebody else has
-//!    published this one. Acting on it would use the permissions of this process on a lock that it does not own.
-//! 1. The token of this process for the key, if it is that one, or that shares the lock, is told. If no call has it, it is given back to those who
-//!    want it.
-//! 2. A token that only keeps its key taken is left alone.
-//! 3. Any other token is released: its process or its call is gone, or its release went astray, and nobody else would ever
-//!    give back what it has. While its release is on its way, another one would find nothing.
-//! 4. When a connection is new, every token that is held asks its node soon whether it still has the lock. The watchdog
-//!    sends the questions, spread so that many of them hold up neither this process nor the node.
+//! 0. A message about a token of another manager is dropped. Nodes send a message to the manager in its token, so
+//!    another process has published this one. Acting on it would use the permissions of this process on a lock that it
+//!    does not own.
+//! 1. If the message names a token of this process for the key, that token is notified. It may be the token of the
+//!    local queue, or share the lock. If no call uses it, it is released to the waiters.
+//! 2. A token that only keeps its key taken does not react.
+//! 3. Any other token is released: its process or its call is gone, or its release was lost, and no other process would
+//!    ever release it. While its release is in flight, another one would find nothing.
+//! 4. When a connection is new, every held token soon asks its node to confirm the lock. The watchdog sends these
+//!    questions over time, so that many of them delay neither this process nor the node.
 
 use crate::client::local_queue::LocalQueue;
 use crate::client::revoked::revoked;
@@ -19,18 +20,18 @@ use crate::protocol::last_command::LastCommand;
 use crate::protocol::rules::Rule;
 use std::sync::{Arc, OnceLock, Weak};
 
-/// The nodes exist before the manager that they wake.
+/// Router that is created before its manager, because the nodes need it and exist before the manager.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct WakeupRouter(Arc<OnceLock<Weak<LocalQueue>>>);
 
 impl WakeupRouter {
-    /// From now on, wake-ups go to the tokens of `local`.
+    /// Sends all later wake-ups to the tokens of `local`.
     pub(crate) fn connect(&self, local: &Arc<LocalQueue>) {
         // Connected once, by the builder.
         let _ = self.0.set(Arc::downgrade(local));
     }
 
-    /// What node number `index` calls.
+    /// Returns the function for wake-ups of node number `index`.
     pub(crate) fn of_node(&self, index: usize) -> Deliver {
         let router = self.clone();
         Arc::new(move |wakeup| {
@@ -40,7 +41,7 @@ impl WakeupRouter {
         })
     }
 
-    /// What node number `index` calls when there is a new connection to it.
+    /// Returns the function for new connections to node number `index`.
     pub(crate) fn connected(&self, index: usize) -> Connected {
         let router = self.clone();
         Arc::new(move || {
@@ -53,12 +54,12 @@ impl WakeupRouter {
     }
 }
 
-/// Every holder asks soon at node number `index`, to which there is a new connection.
+/// Makes every holder ask node number `index`, whose connection is new.
 fn connected(local: &Arc<LocalQueue>, index: usize) {
     local.change_all(local.shared().clock.now(), |acquisition| acquisition.connected(index));
 }
 
-/// Takes in what node number `index` has announced.
+/// Handles a notification from node number `index`.
 fn route(local: &Arc<LocalQueue>, index: usize, Wakeup { subject, notice }: Wakeup) {
     let shared = local.shared();
     if !subject.token.is_of(shared.id) && shared.rules.apply(Rule::ForeignTokensAreIgnored) {
@@ -86,8 +87,8 @@ fn route(local: &Arc<LocalQueue>, index: usize, Wakeup { subject, notice }: Wake
     let is_known = ours.as_ref().is_some_and(|ours| ours.notice(index, notice));
     is_recalled |= knows_first && is_known && recalls();
     let is_kept = !is_known && shared.kept_tokens.is_kept(&subject.token, shared.clock.now());
-    // Who gives back what nobody uses learns nothing about how many want it, from any of the nodes that say so; neither does who
-    // only keeps a key taken, nor who is only asked.
+    // A notification shows no contention if it released an idle lock, even if several nodes sent it. The same holds if
+    // its key is only kept taken, or if the other token only asks.
     if wanted_by.is_some_and(|by| !by.asks()) && !is_recalled && !is_kept {
         shared.hot_keys.heat(&subject.key, shared.clock.now());
     }
@@ -99,12 +100,12 @@ fn route(local: &Arc<LocalQueue>, index: usize, Wakeup { subject, notice }: Wake
     }
 }
 
-/// Gives back what node number `index` may have of a token that nobody here knows, unless a release on its way does.
+/// Releases an unknown token at node number `index`, unless a release in flight does that.
 fn release_unknown(local: &LocalQueue, index: usize, mut subject: Subject) {
     let (shared, now) = (local.shared(), local.shared().clock.now());
     let is_leaving = shared.nodes.get(index).is_some_and(|node| node.ledger().leaving.contains(&subject.token));
     if !is_leaving && shared.rules.apply(Rule::UnknownTokensAreReleased) {
-        // As all others are called, should it have to be told.
+        // The key in events has the usual form, without the namespace.
         subject.key = subject.key.within(&shared.namespace);
         shared.release(index, Arc::new(subject), LastCommand::of_unknown_token(now));
     }
@@ -128,7 +129,7 @@ mod tests {
     const KEY: &str = "order:7";
     const TTL: Duration = Duration::from_secs(30);
 
-    /// How many releases of one token a node is sent that still announces a claim of it after the first one.
+    /// Returns the number of releases of one token, if a node still announces a claim of the token after the first one.
     async fn releases(of_take: Fate, of_release: Fate, is_wanted: bool, has_parts: bool) -> usize {
         let releases = Arc::new(AtomicUsize::new(0));
         let seen = Arc::clone(&releases);
@@ -171,8 +172,8 @@ mod tests {
         }
     }
 
-    /// Whether `KEY` counts as one that others use, when two nodes have said that others wait for it. It is in use meanwhile or
-    /// is not.
+    /// Returns `true` if `KEY` is regarded as contended after two notifications about a waiter. Meanwhile, it is in use
+    /// or idle.
     async fn is_hot(is_in_use: bool) -> bool {
         let node = HookedNode::new(Clock::tokio(), |_| Fate::Answered);
         let local = Arc::new(LocalQueue::new(Arc::new(node.shared()), None));

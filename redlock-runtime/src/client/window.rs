@@ -1,4 +1,5 @@
-//! Calls that take a window of time: which window it is by the clocks of the nodes, then the lock with its key.
+//! Calls for a window of time: they determine the present window by the clocks of the nodes, and acquire the lock of
+//! its key.
 
 use crate::client::acquire::{Asked, Obtained, acquire as acquire_key, is_taken, named, tell_no_quorum};
 use crate::client::gather::gather;
@@ -16,20 +17,20 @@ use crate::request::what::What;
 use std::sync::Arc;
 use std::time::Duration;
 
-/// How long a majority of the nodes may take to tell the time, and how long whoever runs a window is waited for at most
-/// unless the request says something else. Smaller, a window is lost when the network hesitates; larger, a call that has
-/// nothing to do comes back later: a window that was run to its end looks to other processes as one that is being run, and
-/// its key may still be given back.
+/// Time limit for a majority of the nodes to return the time. Also the default time to wait for the holder of the
+/// window.
+/// Smaller: a network delay loses a window. Larger: a call without work returns later, because a finished window looks
+/// to other processes like a running one, whose key may still be released.
 const PATIENCE: Duration = Duration::from_secs(1);
 
-/// Obtains a lock, in the present window if the request has windows.
+/// Acquires a lock, in the present window if the request has windows.
 ///
 /// # Cancel safety
-/// As for [`acquire_key`]: what is asked of the nodes before that leaves nothing behind.
+/// That of [`acquire_key`]: the questions before it leave nothing behind.
 pub(crate) async fn acquire(local: &Arc<LocalQueue>, request: &AcquireRequest) -> Result<Obtained, LockError> {
     match request.windows {
         None => acquire_key(local, request, None).await,
-        // Boxed, so that calls without windows do not pay for it with the size of their futures.
+        // Boxed, so that the futures of calls without windows stay small.
         Some(windows) => Box::pin(acquire_window(local, request.clone(), windows)).await,
     }
 }
@@ -46,7 +47,7 @@ async fn acquire_window(
         Err(error) => return asked.refuse(error),
     };
     let (place, label) = (request.place, request.label);
-    // Before the nodes are asked: what they say is at least as old as that.
+    // Read before the nodes are asked, so that it is not later than their times.
     let begun = shared.clock.now();
     let named = || named(shared, (&key, Mode::Exclusive), place, label);
     let time = match time(shared, &key).await {
@@ -57,7 +58,7 @@ async fn acquire_window(
         }
     };
     let window = windows.at(time);
-    // Later, because the process stood still, the key of whoever has run the window may have expired.
+    // If the process was paused until after that time, the key of a finished window may have expired.
     asked.latest = Some(begun.after(window.limit()));
     let taken = || {
         events::window_skipped(named(), window.index, window.ends_in);
@@ -69,10 +70,10 @@ async fn acquire_window(
     acquire_key(local, &request, Some(asked)).await.map_err(|error| if is_taken(&error) { taken() } else { error })
 }
 
-/// The key whose windows these are.
+/// Returns the key of the windows.
 ///
 /// # Errors
-/// [`LockError::Configuration`] for what does not go with windows.
+/// [`LockError::Configuration`] for options that cannot be combined with windows.
 fn check(shared: &Shared, request: &AcquireRequest, windows: Windows) -> Result<LockKey, LockError> {
     windows.check()?;
     let parts = request.parts(&shared.namespace)?;
@@ -91,7 +92,7 @@ fn check(shared: &Shared, request: &AcquireRequest, windows: Windows) -> Result<
     Err(LockError::configuration(refused))
 }
 
-/// How long whoever runs the window is waited for: no longer than its key is sure to be taken.
+/// Returns the time to wait for the holder of the window: never longer than its key is certainly taken.
 fn wait(wanted: Option<Wait>, window: Window) -> Wait {
     match wanted {
         None | Some(Wait::None) => Wait::For(PATIENCE.min(window.period() / 4)),
@@ -100,10 +101,10 @@ fn wait(wanted: Option<Wait>, window: Window) -> Wait {
     }
 }
 
-/// What time it is, since 1970: the median of those nodes that answer first, and of a majority at least.
+/// Returns the time since 1970: the median of the nodes that answer first, at least a majority.
 ///
 /// # Errors
-/// [`LockError::NoQuorum`] when fewer have answered in time.
+/// [`LockError::NoQuorum`] if fewer have answered in time.
 async fn time(shared: &Shared, key: &LockKey) -> Result<Duration, LockError> {
     if shared.is_starting() {
         shared.started(Wait::None).await;
@@ -117,12 +118,12 @@ async fn time(shared: &Shared, key: &LockKey) -> Result<Duration, LockError> {
     {
         return Ok(time);
     }
-    // Late is not an error here: the causes say which node is missing.
+    // A timeout is not an error here: the causes report the missing node.
     let causes = shared.nodes.iter().zip(clocks).filter_map(|(node, clock)| failure(node, clock));
     Err(shared.no_quorum(Some(key), causes.collect()))
 }
 
-/// What time it is at `node`, which is asked as soon as there is a connection.
+/// Returns the time of `node`, which is asked as soon as there is a connection.
 fn clock<'n>(node: &'n NodeHandle, key: &'n LockKey) -> BoxFuture<'n, Result<Duration, NodeError>> {
     Box::pin(async move {
         node.node().up_for(key).await;
@@ -134,7 +135,7 @@ fn times(clocks: &[Option<Result<Duration, NodeError>>]) -> impl Iterator<Item =
     clocks.iter().flatten().filter_map(|time| time.as_ref().ok().copied())
 }
 
-/// Why `node` has not told the time, if so.
+/// Returns the reason that `node` has not returned its time, if it has not.
 fn failure(node: &NodeHandle, clock: Option<Result<Duration, NodeError>>) -> Option<NodeFailure> {
     let error = match (clock, node.status()) {
         (Some(Ok(_)), _) => return None,
@@ -194,7 +195,7 @@ mod tests {
         window_of(&manager.acquire(request()).await.unwrap_err());
     }
 
-    /// What the pages say of it: a second, in virtual time, or what the call says.
+    /// The documented time: a second, in virtual time, or the wait of the call.
     #[tokio::test(start_paused = true)]
     async fn a_window_that_is_done_is_told_when_the_wait_is_over() {
         let manager = LockManager::in_memory();

@@ -85,8 +85,8 @@ impl LockGuard {
     ///
     /// A shared lock cannot be upgraded. Release it and acquire an exclusive one: two readers that both upgraded would deadlock.
     ///
-    /// It does nothing if the lock is shared, released or lost, and nothing on the guard of a nested [reentrant](crate::LockRequest::reentrant)
-    /// call. Nested calls inside this body share the lock from then on as well.
+    /// It does nothing if the lock is shared, released or lost, and nothing on the guard of a nested
+    /// [reentrant](crate::LockRequest::reentrant) call. Nested calls inside this body share the lock from then on as well.
     ///
     /// # Examples
     /// ```
@@ -138,8 +138,8 @@ impl LockGuard {
 
     /// Checks that the lock is provably held now. Call it before a side effect.
     ///
-    /// No command is sent, and the check takes less than 100 ns. It cannot detect a pause between the check and the side effect; that needs a
-    /// [fencing token](crate::FencingToken).
+    /// No command is sent, and the check takes less than 100 ns. It cannot detect a pause between the check and the side effect; that
+    /// needs a [fencing token](crate::FencingToken).
     ///
     /// # Errors
     /// [`LockError::Lost`], with the cause.
@@ -202,8 +202,8 @@ impl LockGuard {
     /// The release is queued on the connection when the method is called, before the future is polled. Dropping the guard is enough
     /// in most places. Use this if the caller must know the outcome, or if the body continues with work that needs no lock.
     ///
-    /// If another call of this process waits, the lock may pass to it without a command. A key with a [`min_hold`](crate::LockRequest::min_hold)
-    /// stays taken until that time is over.
+    /// If another call of this process waits, the lock may pass to it without a command. A key with a
+    /// [`min_hold`](crate::LockRequest::min_hold) stays taken until that time is over.
     ///
     /// # Errors
     /// The lock is released in every case.
@@ -259,11 +259,11 @@ impl LockGuard {
     /// Leaves the lock on the nodes. Another worker can take it over with [`LockManager::attach`](crate::LockManager::attach). If
     /// several workers try, at most one gets it.
     ///
-    /// The lock keeps its mode. It is not renewed, and expires after the rest of its `ttl`. A lock that was just handed over keeps at least one
-    /// second, or its `ttl` if that is shorter.
+    /// The lock keeps its mode. It is not renewed, and expires after the rest of its `ttl`. A lock that was just handed over keeps at
+    /// least one second, or its `ttl` if that is shorter.
     ///
-    /// A [permit](crate::LockRequest::permits) cannot be detached: it is released, with a warning in the log. If the guard was released before,
-    /// attaching the result fails with [`LockError::Lost`].
+    /// A [permit](crate::LockRequest::permits) cannot be detached: it is released, with a warning in the log. If the guard was released
+    /// before, attaching the result fails with [`LockError::Lost`].
     #[must_use = "without it, the lock cannot be attached or released before its `ttl` is over"]
     pub fn detach(self) -> DetachedLock {
         let parts = self.held.acquisition().parts();

@@ -66,8 +66,8 @@ impl LockManagerBuilder {
     /// or removed node. With larger differences, such as 1 and 3 nodes or one replaced URL of three, two callers can hold one lock. The
     /// manager does not detect that.
     ///
-    /// A host name must not lead to another server while the old one still runs. The manager resolves a name every 30 s, and leaves a server
-    /// whose name leads to another one. Until all managers have done that, two callers can hold one lock.
+    /// A host name must not lead to another server while the old one still runs. The manager resolves a name every 30 s, and leaves a
+    /// server whose name leads to another one. Until all managers have done that, two callers can hold one lock.
     ///
     /// [`build`](Self::build) rejects the same address twice. If two *names* lead to one server, such as `localhost` and `127.0.0.1`, the
     /// second node counts as down ([`NodeError::SameServer`](crate::NodeError::SameServer)), provided that the user has `+info`.
@@ -177,19 +177,19 @@ impl LockManagerBuilder {
     /// Use it if the same process usually comes back to a key within a second or two, for example if work is distributed by partition,
     /// session or shard. Do not use it if processes take turns on the same keys: each turn then costs one more round trip.
     ///
-    /// The manager learns which keys are worth keeping. It keeps a key only after two releases within two seconds. If others ask for the key
-    /// before it was reused twice, it is not kept for 2 s, then 4 s, up to 64 s, and then only after 8 quick uses, later 64. A manager that
-    /// saves too little in total stops for ten seconds. [`Stats::linger`](crate::admin::Stats::linger) counts the effect.
+    /// The manager learns which keys are worth keeping. It keeps a key only after two releases within two seconds. If others ask for the
+    /// key before it was reused twice, it is not kept for 2 s, then 4 s, up to 64 s, and then only after 8 quick uses, later 64. A
+    /// manager that saves too little in total stops for ten seconds. [`Stats::linger`](crate::admin::Stats::linger) counts the effect.
     ///
     /// # Effect on others
-    /// - A waiting manager of this library gets the lock one round trip later than if it had been free. A call without a wait gets it too, if
-    ///   its manager also lingers; otherwise it finds the lock taken.
+    /// - A waiting manager of this library gets the lock one round trip later than if it had been free. A call without a wait gets it
+    ///   too, if its manager also lingers; otherwise it finds the lock taken.
     /// - Any other program with `SET NX` finds the key taken for up to this time after the last use, and for at most one `ttl` in total.
     /// - If this process crashes, the lock is free when its `ttl` is over. The same applies if the program ends without
     ///   [`shutdown`](LockManager::shutdown) of an [installed](LockManager::install) manager, which is never dropped.
     ///
-    /// An idle lock is not renewed: it is released when a quarter of its `ttl` is left. [`shutdown`](LockManager::shutdown), and dropping the
-    /// last handle of the manager, release all idle locks. A lock with `min_hold` or `once_per` is never kept.
+    /// An idle lock is not renewed: it is released when a quarter of its `ttl` is left. [`shutdown`](LockManager::shutdown), and dropping
+    /// the last handle of the manager, release all idle locks. A lock with `min_hold` or `once_per` is never kept.
     ///
     /// # Examples
     /// ```
@@ -234,23 +234,23 @@ impl LockManagerBuilder {
         self
     }
 
-    /// Hides keys in spans and events: the template of the attribute or the [`label`](crate::LockRequest::label) takes their place, or a short
-    /// hash if there is neither. For keys that contain personal data. Default: keys are shown.
+    /// Hides keys in spans and events: the template of the attribute or the [`label`](crate::LockRequest::label) takes their place, or a
+    /// short hash if there is neither. For keys that contain personal data. Default: keys are shown.
     ///
     /// Equal keys have equal hashes in all processes. Anyone who can guess the key can compute the hash: use
-    /// [`redact_keys_with`](Self::redact_keys_with) for short keys such as numbers. Errors and
-    /// [`held_locks`](LockManager::held_locks) are not redacted, since they stay in the program. If any manager of the process redacts keys,
-    /// the handlers of axum and tonic redact the errors that they log.
+    /// [`redact_keys_with`](Self::redact_keys_with) for short keys such as numbers. Errors and [`held_locks`](LockManager::held_locks)
+    /// are not redacted, since they stay in the program. If any manager of the process redacts keys, the handlers of axum and tonic
+    /// redact the errors that they log.
     pub fn redact_keys(mut self) -> Self {
         self.policy.redaction = Redaction::Hash;
         self
     }
 
-    /// Redacts keys like [`redact_keys`](Self::redact_keys), with a keyed hash: HMAC-SHA-256 with `secret`. Without the secret, a guess of a
-    /// short key, such as a number, cannot be compared with the hash. Of this and `redact_keys`, the last call is used.
+    /// Redacts keys like [`redact_keys`](Self::redact_keys), with a keyed hash: HMAC-SHA-256 with `secret`. Without the secret, a guess
+    /// of a short key, such as a number, cannot be compared with the hash. Of this and `redact_keys`, the last call is used.
     ///
-    /// Services with equal secrets have equal hashes for one key, so that their logs can be searched together. Use at least 16 random bytes.
-    /// `Debug` does not show the secret.
+    /// Services with equal secrets have equal hashes for one key, so that their logs can be searched together. Use at least 16 random
+    /// bytes. `Debug` does not show the secret.
     ///
     /// # Examples
     /// ```

@@ -63,8 +63,8 @@ use std::sync::Arc;
 /// Use one manager per process: it owns one connection per node, which all locks share. A clone is a handle to the same manager.
 ///
 /// # When not to use it
-/// A lease-based lock avoids doing the same work twice. It cannot stop a process that is suspended while it writes. If a late write would do
-/// harm, let the storage check a number that grows with each holder ([`LockRequest::fencing`]).
+/// A lease-based lock avoids doing the same work twice. It cannot stop a process that is suspended while it writes. If a late write would
+/// do harm, let the storage check a number that grows with each holder ([`LockRequest::fencing`]).
 ///
 /// # Examples
 /// ```
@@ -113,8 +113,8 @@ impl LockManager {
     ///
     /// - Calls of one manager wait in a local queue. The first of them waits in the queues of the nodes. Within the local queue, the lock
     ///   passes from call to call without a command, within the limits of [`local_handover`](crate::tuning::Tuning::local_handover) while
-    ///   other processes wait. A call whose `ttl` differs from that of the previous holder cannot take over the lock locally. It waits at the
-    ///   end of the queues of the nodes.
+    ///   other processes wait. A call whose `ttl` differs from that of the previous holder cannot take over the lock locally. It waits at
+    ///   the end of the queues of the nodes.
     /// - [Shared](LockRequest::shared) calls do not use the local queue. All readers that wait between two writers enter together.
     /// - Between processes, the order is by the time of the first attempt (a logical clock). A call that finds the lock free takes
     ///   it, even if others wait. It waits only if its manager has seen waiters for this key in the last two seconds.
@@ -294,11 +294,11 @@ impl LockManager {
         check::check(self.shared()).await
     }
 
-    /// Rejects new acquisitions with [`LockError::Closed`], releases [idle](LockManagerBuilder::linger) locks, and waits until every pending
-    /// release is answered.
+    /// Rejects new acquisitions with [`LockError::Closed`], releases [idle](LockManagerBuilder::linger) locks, and waits until every
+    /// pending release is answered.
     ///
-    /// Call it before the process ends, so that the last releases are not lost. Guards that are still held stay valid and release their locks as
-    /// usual. [Reentrant](crate::LockRequest::reentrant) calls in their bodies still enter them.
+    /// Call it before the process ends, so that the last releases are not lost. Guards that are still held stay valid and release their
+    /// locks as usual. [Reentrant](crate::LockRequest::reentrant) calls in their bodies still enter them.
     ///
     /// Returns `false` if a node did not answer a release before its key had expired. This limits the wait to the longest `ttl` in
     /// use; to end sooner, wrap it in `tokio::time::timeout`. The future of a [`LockGuard::release`] is a pending release until it

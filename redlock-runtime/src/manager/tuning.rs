@@ -32,8 +32,8 @@ impl Tuning {
         self.policy
     }
 
-    /// Sets how long a restarted node that may have lost its locks is ignored, which is also the upper limit of every `ttl`. From 13 ms to 30
-    /// days. Default: 60 s; 30 days with one node that is trusted after a restart.
+    /// Sets how long a restarted node that may have lost its locks is ignored, which is also the upper limit of every `ttl`. From 13 ms
+    /// to 30 days. Default: 60 s; 30 days with one node that is trusted after a restart.
     ///
     /// All managers of the same keys need the same value. The event `settings_differ` and [`check`](crate::LockManager::check)
     /// report a different one. A longer `ttl` of a request or of a detached lock fails with
@@ -87,8 +87,8 @@ impl Tuning {
         self
     }
 
-    /// Sets how many locks may be idle at the same time; see [`linger`](crate::LockManagerBuilder::linger). If there are more, the locks that
-    /// have been idle for the longest time are released. Default: 1024.
+    /// Sets how many locks may be idle at the same time; see [`linger`](crate::LockManagerBuilder::linger). If there are more, the locks
+    /// that have been idle for the longest time are released. Default: 1024.
     pub const fn max_idle(mut self, locks: usize) -> Self {
         self.policy.max_idle = locks;
         self

@@ -4,7 +4,7 @@
 //! expect.
 //!
 //! A server announces a claim with the time at which the claim began ([`ServerClock::earliest`]). The last answer gives an upper bound of
-//! the offset between its clock and ours, and so the earliest time of the begin by our clock. This time must not be later than now:
+//! the offset between its clock and ours, and so the earliest time of the start by our clock. This time must not be later than now:
 //! otherwise the clock was set forward in between.
 //!
 //! Two steps stay hidden. An announcement hides a step that is at most as long as its delay, until the next answer. The allowance for the
@@ -191,7 +191,7 @@ mod tests {
         }
     }
 
-    /// Returns the begin of a claim, relative to the time at which the first answer was sent. The answer is (time of the server, sent,
+    /// Returns the start of a claim, relative to the time at which the first answer was sent. The answer is (time of the server, sent,
     /// received); the announcement is (time of the server, arrived).
     fn begun(answer: (u64, u64, u64), (time, arrived): (u64, u64), rules: Rules) -> Option<u64> {
         let mut clock = ServerClock::new(0.01);

@@ -45,9 +45,10 @@ pub(crate) const RECHECK_PER_CLAIM: f64 = 0.9;
 /// flight. Smaller: a slow reply stops the body. Larger: the body waits for replies without need.
 pub(crate) const ENTERABLE_PER_CLAIM: u32 = 4;
 
-/// Fraction of the rest of the claims (1/8) after which a lock that depends on claims is examined: for the replies to
-/// their extensions, and for calls that watch for the end of the lease. At 1: the replies are read when the lock is
-/// already lost. Smaller: the approaching end is noticed late. Larger: checks that find nothing.
+/// Divisor of the rest of the claims that gives the next check of a lock that depends on claims (an eighth). The check
+/// processes the replies to their extensions; calls that watch for the approaching end of the lease check at this
+/// interval as well. At 1: the replies are read when the lock is already lost. Smaller: the approaching end is noticed
+/// late. Larger: checks that find nothing.
 pub(crate) const LOOKS_PER_CLAIM: u32 = 8;
 
 /// Time before the end of a permit's lease at which its manager examines outstanding replies for the last time: this

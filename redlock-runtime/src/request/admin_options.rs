@@ -5,11 +5,12 @@ use crate::protocol::timing::STOPPING;
 use crate::text::excerpt;
 use std::time::Duration;
 
-/// Default limit of keys in a list: 1000. Too small: an ordinary service does not fit. Too large: a forgotten limit fills memory and screen.
+/// Default limit of keys in a list: 1000. Too small: an ordinary service does not fit. Too large: a forgotten limit fills memory and
+/// screen.
 const LIST_LIMIT: usize = 1000;
 
-/// Default timeout of a list: 10 s. Too small: with millions of keys, the list is incomplete. Too large: a caller waits long for a list that
-/// never completes.
+/// Default timeout of a list: 10 s. Too small: with millions of keys, the list is incomplete. Too large: a caller waits long for a list
+/// that never completes.
 const LIST_TIMEOUT: Duration = Duration::from_secs(10);
 
 /// Options for [`LockManager::break_lock`](crate::LockManager::break_lock): which holder loses the lock, and how.

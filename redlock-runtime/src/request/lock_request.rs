@@ -129,9 +129,9 @@ impl LockRequest {
 
     /// Requests a path and everything below it, with the manager's defaults.
     ///
-    /// An exclusive lock of a path excludes all locks of the path itself, of its ancestors and of its descendants, but not of its siblings.
-    /// While `/acme/reports` is held, `/acme/invoices` is free, and `/acme` and `/acme/reports/2024` are not. This applies to calls that use
-    /// paths as well. The root `/` cannot be locked.
+    /// An exclusive lock of a path excludes all locks of the path itself, of its ancestors and of its descendants, but not of its
+    /// siblings. While `/acme/reports` is held, `/acme/invoices` is free, and `/acme` and `/acme/reports/2024` are not. This applies to
+    /// calls that use paths as well. The root `/` cannot be locked.
     ///
     /// In Redis, `/acme/reports` is stored as `/{acme}/reports`, and errors and events show that name. All paths with the same
     /// first segment are in one slot of a cluster. A *key* with the name of a path excludes that path, but not its ancestors and
@@ -220,13 +220,13 @@ impl<F> LockRequest<F> {
     /// rate limit: each permit stays taken for at least that time.
     ///
     /// # Order
-    /// Waiters are served in the order in which they began to wait; a waiter keeps all later ones waiting, even those with a larger number.
-    /// A call enters if fewer permits are taken than its own number. If a new version of the program changes the number, both numbers may be
-    /// in use at the same time.
+    /// Waiters are served in the order in which they began to wait; a waiter keeps all later ones waiting, even those with a larger
+    /// number. A call enters if fewer permits are taken than its own number. If a new version of the program changes the number, both
+    /// numbers may be in use at the same time.
     ///
-    /// A released permit passes to the longest waiting call of the same process without a command, unless a call of another process is known
-    /// to have waited longer. It does not pass to a call with another `ttl`, or whose number is already reached. A permit with `min_hold`
-    /// does not pass.
+    /// A released permit passes to the longest waiting call of the same process without a command, unless a call of another process is
+    /// known to have waited longer. It does not pass to a call with another `ttl`, or whose number is already reached. A permit with
+    /// `min_hold` does not pass.
     ///
     /// Every permit has a separate lease. If a process crashes, each of its permits is free after the `ttl` of that permit. A
     /// crashed waiter occupies no permit, but the first waiter can delay the others for up to five seconds.
@@ -240,12 +240,13 @@ impl<F> LockRequest<F> {
     ///   one of these nodes loses it. An exclusive lock survives that.
     /// - [`fencing`](LockRequest::fencing), [`once_per`](Self::once_per), [`linger`](Self::linger), several keys and paths cannot be
     ///   combined with permits. A [detached](crate::LockGuard::detach) permit is released.
-    /// - An exclusive lock of the same key waits until no permit is held. The first call that waits for a permit waits for exclusive locks in
-    ///   the queue of the key.
-    /// - A shared lock of the same key does not wait for permits. It counts as one permit; readers that have joined each other count as one.
-    /// - A [reentrant](Self::reentrant) call enters the permit of its caller, whatever its number. A nested call that is not reentrant takes
-    ///   one more permit. If all are taken, it fails with [`LockError::WouldDeadlock`] after a second, because the other calls may be waiting
-    ///   for the permit of its caller.
+    /// - An exclusive lock of the same key waits until no permit is held. The first call that waits for a permit waits for exclusive
+    ///   locks in the queue of the key.
+    /// - A shared lock of the same key does not wait for permits. It counts as one permit; readers that have joined each other count as
+    ///   one.
+    /// - A [reentrant](Self::reentrant) call enters the permit of its caller, whatever its number. A nested call that is not reentrant
+    ///   takes one more permit. If all are taken, it fails with [`LockError::WouldDeadlock`] after a second, because the other calls may
+    ///   be waiting for the permit of its caller.
     ///
     /// # Errors
     /// When acquired: [`LockError::Configuration`] for 0 permits, for more than 1000, for the combinations above, and for a shared
@@ -284,8 +285,8 @@ impl<F> LockRequest<F> {
     /// Sets the lifetime of the lock on the nodes: the longest time for which a crashed holder blocks others. Whole milliseconds; fractions
     /// are cut off. Default: the manager's [`default_ttl`](crate::LockManagerBuilder::default_ttl).
     ///
-    /// At least the node timeout plus the clock drift plus 2 ms. At most the manager's [`max_ttl`](crate::tuning::Tuning::max_ttl), which is
-    /// 60 s by default with several nodes.
+    /// At least the node timeout plus the clock drift plus 2 ms. At most the manager's [`max_ttl`](crate::tuning::Tuning::max_ttl), which
+    /// is 60 s by default with several nodes.
     pub const fn ttl(mut self, ttl: Duration) -> Self {
         self.inner.ttl = Some(ttl);
         self
@@ -305,8 +306,8 @@ impl<F> LockRequest<F> {
         self
     }
 
-    /// Sets the maximum time for which the lock is held, including renewals. After this time the lock is lost, and the body is dropped at its
-    /// next `.await`. Default: none.
+    /// Sets the maximum time for which the lock is held, including renewals. After this time the lock is lost, and the body is dropped at
+    /// its next `.await`. Default: none.
     ///
     /// Use it for bodies that may hang. The time counts from the acquisition. Without renewal it must be shorter than the `ttl` to have an
     /// effect.
@@ -315,11 +316,11 @@ impl<F> LockRequest<F> {
         self
     }
 
-    /// Sets the minimum time for which the key stays taken, even if the guard is dropped earlier: at most one call per that time. At most 30
-    /// days. Default: none.
+    /// Sets the minimum time for which the key stays taken, even if the guard is dropped earlier: at most one call per that time. At most
+    /// 30 days. Default: none.
     ///
-    /// The time counts from the acquisition. No process releases the lock earlier; `redlock break` can. For a job that runs at set times, use
-    /// [`once_per`](Self::once_per): with `min_hold`, a slightly early tick finds the key of the previous run.
+    /// The time counts from the acquisition. No process releases the lock earlier; `redlock break` can. For a job that runs at set times,
+    /// use [`once_per`](Self::once_per): with `min_hold`, a slightly early tick finds the key of the previous run.
     ///
     /// If a majority of the servers restarts without its data within that time, even one after the other, the next call begins too early: a
     /// restarted server is ignored for one [`max_ttl`](crate::tuning::Tuning::max_ttl) only. Servers that keep their data
@@ -342,10 +343,10 @@ impl<F> LockRequest<F> {
     /// Allows at most one call in each window of time, across all processes: for a job that every process starts and one should run. From
     /// 100 ms to 30 days. Default: none.
     ///
-    /// Time is divided into windows of length `period`, centred at multiples of it since 1970 in UTC. With 15 minutes, the window of 12:00 is
-    /// 11:52:30 to 12:07:30. Timers that tick at full periods may be early or late by almost half a period. For other timers, set
-    /// [`window_start`](Self::window_start). Ticks must not fall on the edge of a window: one of two neighbouring ticks then falls into
-    /// the wrong window, and a window is skipped.
+    /// Time is divided into windows of length `period`, centred at multiples of it since 1970 in UTC. With 15 minutes, the window of
+    /// 12:00 is 11:52:30 to 12:07:30. Timers that tick at full periods may be early or late by almost half a period. For other timers,
+    /// set [`window_start`](Self::window_start). Ticks must not fall on the edge of a window: one of two neighbouring ticks then falls
+    /// into the wrong window, and a window is skipped.
     ///
     /// The time is the median of the clocks of the nodes. The window is part of the key, as in `report@1960032`, and the key outlives the
     /// window by one period. A later call in the same window fails with [`LockError::WindowTaken`]; `on_contended = skip` of the attribute
@@ -355,9 +356,9 @@ impl<F> LockRequest<F> {
     /// [`reopen_window`](crate::LockGuard::reopen_window) was called. If its process crashes, the window is free again after the `ttl`. A
     /// body that runs into the next window does not prevent the next run: limit it with [`max_hold`](Self::max_hold).
     ///
-    /// The `wait` is for the call that runs the window at present, and 1 s by default. Others cannot tell a finished run from a running one,
-    /// so a call after the end of the run waits as well. To shorten this, set [`wait`](Self::wait) to a few round trips. [`Wait::None`] is
-    /// rejected: calls that start at the same moment could then all give up.
+    /// The `wait` is for the call that runs the window at present, and 1 s by default. Others cannot tell a finished run from a running
+    /// one, so a call after the end of the run waits as well. To shorten this, set [`wait`](Self::wait) to a few round trips.
+    /// [`Wait::None`] is rejected: calls that start at the same moment could then all give up.
     ///
     /// Servers that lose their data forget which windows have run. One of three may do so. If a majority does so after the run, even one
     /// after the other, the window can run twice. Make the job repeatable.
@@ -403,17 +404,17 @@ impl<F> LockRequest<F> {
     /// # Nested calls
     /// A nested call sends no command. Its guard is a *view* of the caller's lock:
     ///
-    /// - The lease is that of the caller. `ttl`, renewal and [`linger`](Self::linger) of the nested call have no effect. If the lock is lost,
-    ///   the nested call loses it with the same [cause](crate::LossCause).
+    /// - The lease is that of the caller. `ttl`, renewal and [`linger`](Self::linger) of the nested call have no effect. If the lock is
+    ///   lost, the nested call loses it with the same [cause](crate::LossCause).
     /// - [`max_hold`](Self::max_hold) applies to the nested call, from its start. [`min_hold`](Self::min_hold) is added to the lock. The
     ///   fencing token is that of the caller, which must have one.
     /// - The mode is that of the caller. A nested call for a shared lock may enter an exclusive one. A nested call for an exclusive lock
     ///   under a shared one fails with [`LockError::WouldDeadlock`].
     /// - At its end, the lock stays with the caller: [`release`](crate::LockGuard::release) sends nothing, and
     ///   [`detach`](crate::LockGuard::detach) leaves nothing that could be attached.
-    /// - Two nested calls in one body that do not enclose each other, such as the branches of a `join!`, take turns. `wait` limits that time.
-    ///   A nested guard outside of a [`scope`](crate::LockGuard::scope) blocks later nested calls of that body until it is dropped; a
-    ///   call that waits longer than a second logs a warning with both lines.
+    /// - Two nested calls in one body that do not enclose each other, such as the branches of a `join!`, take turns. `wait` limits that
+    ///   time. A nested guard outside of a [`scope`](crate::LockGuard::scope) blocks later nested calls of that body until it is dropped;
+    ///   a call that waits longer than a second logs a warning with both lines.
     ///
     /// # Examples
     /// ```

@@ -9,9 +9,9 @@ use std::fmt;
 /// an earlier one, with the lines of all calls, even if no call has to wait.
 ///
 /// Locks are identified by the template of the attribute, so `order:{id}` is one lock whatever the id and the function. Calls without the
-/// attribute are identified by their line (the first 4096 lines). Two locks with one template are compared by their keys: an ascending order
-/// in one place and a descending one in another contradict each other. Keys of one line without a template are compared only if they differ
-/// in nothing but numbers.
+/// attribute are identified by their line (the first 4096 lines). Two locks with one template are compared by their keys: an ascending
+/// order in one place and a descending one in another contradict each other. Keys of one line without a template are compared only if
+/// they differ in nothing but numbers.
 ///
 /// # Not reported
 /// - Calls that do not wait, since they cannot deadlock.

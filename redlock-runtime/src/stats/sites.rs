@@ -12,12 +12,13 @@ use std::fmt;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, OnceLock};
 
-/// Number of hash chains: 128. Too small: a service with many sites walks along chains. Too large: a manager without sites needs more memory.
+/// Number of hash chains: 128. Too small: a service with many sites walks along chains. Too large: a manager without sites needs more
+/// memory.
 const CHAINS: usize = 128;
 /// Number of sites in one allocation: 64. Too small: more parts. Too large: a manager with few sites needs more memory.
 const PART: usize = 64;
-/// Maximum number of parts: 64, for 4096 sites. Too small: a large service finds sites in the entry for all others. Too large: a program that
-/// creates labels without limit takes more memory.
+/// Maximum number of parts: 64, for 4096 sites. Too small: a large service finds sites in the entry for all others. Too large: a program
+/// that creates labels without limit takes more memory.
 const PARTS: usize = 64;
 
 /// Number of a site at one manager.

@@ -32,8 +32,8 @@ const PER_MILLI: u64 = 64;
 /// 2024-01-01, in microseconds since 1970.
 const EPOCH: u64 = 1_704_067_200_000_000;
 
-/// Maximum distance of a ballot for several slots from the servers' time, in ballots: one hour. Too small: calls fail after a server's clock
-/// was set back. Too large: one damaged register moves the registers of other names further.
+/// Maximum distance of a ballot for several slots from the servers' time, in ballots: one hour. Too small: calls fail after a server's
+/// clock was set back. Too large: one damaged register moves the registers of other names further.
 const MOST_AHEAD: u64 = 3_600_000 * PER_MILLI;
 
 /// Maximum drift between two healthy clocks, as 1/n: 200 ppm. A quartz has up to 100 ppm. Too large an n: numbers run ahead of the servers'

@@ -1,7 +1,7 @@
 //! Time of leases: monotonic, and continues while the machine is suspended.
 //!
-//! A hypervisor that pauses, restores or migrates a virtual machine stops all clocks of the guest. This clock then lags behind the clocks of
-//! the servers until the next answer of a server shows it.
+//! A hypervisor that pauses, restores or migrates a virtual machine stops all clocks of the guest. This clock then lags behind the clocks
+//! of the servers until the next answer of a server shows it.
 
 use std::num::NonZeroU64;
 use std::sync::OnceLock;

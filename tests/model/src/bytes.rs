@@ -1,6 +1,6 @@
-//! States as bytes: words with few bytes that are not zero.
+//! States as bytes: words in which most bytes are zero.
 
-/// A mask of the bytes that are not zero, then those.
+/// Appends a mask of the non-zero bytes, then these bytes.
 pub(crate) fn push_packed(word: u64, bytes: &mut Vec<u8>) {
     let mask_at = bytes.len();
     bytes.push(0);

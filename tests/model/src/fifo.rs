@@ -1,4 +1,4 @@
-//! A short queue of small codes, packed into one word: what is on its way over one connection.
+//! Short queue of small codes, packed into one word: the messages in transit on one connection.
 
 /// Up to eight codes from 1 to 15, the oldest in the lowest four bits.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, PartialOrd, Ord)]
@@ -21,12 +21,12 @@ impl Fifo {
         (32 - self.0.leading_zeros()).div_ceil(4)
     }
 
-    /// The oldest code, 0 when empty.
+    /// Returns the oldest code, 0 if empty.
     pub(crate) const fn first(self) -> u8 {
         (self.0 & 15) as u8
     }
 
-    /// The newest code, 0 when empty.
+    /// Returns the newest code, 0 if empty.
     pub(crate) const fn last(self) -> u8 {
         match self.len() {
             0 => 0,
@@ -51,7 +51,7 @@ impl Fifo {
         self.iter().any(|other| other == code)
     }
 
-    /// Replaces every code by what `change` makes of it.
+    /// Replaces every code by the result of `change`.
     pub(crate) fn map(self, change: impl Fn(u8) -> u8) -> Self {
         let mut changed = Self::default();
         self.iter().for_each(|code| changed.push(change(code)));

@@ -15,12 +15,12 @@ fn main() -> ExitCode {
     let locks: Vec<_> = of_the_long_run().iter().map(|run| report(run.name, || search_long(&run.scenario))).collect();
     let fencing = fencing_of_the_long_run();
     let fencing: Vec<_> = fencing.iter().map(|(name, model)| report(name, || search_long(model))).collect();
-    // Three numbers may have more states than there is room for.
+    // The search of three numbers may exceed the memory.
     let is_safe = locks.iter().all(Outcome::is_safe) && fencing.iter().all(|outcome| outcome.violation.is_none());
     if is_safe { ExitCode::SUCCESS } else { ExitCode::FAILURE }
 }
 
-/// Prints what `search` has found, and puts it into the table of the long run.
+/// Prints the result of `search`, and stores it in the table of the long run.
 fn report(name: &str, search: impl FnOnce() -> Outcome) -> Outcome {
     let started = Instant::now();
     let outcome = search();

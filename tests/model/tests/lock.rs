@@ -1,11 +1,11 @@
-//! The lock protocol with two tokens: searched to the end, no property is broken.
+//! The lock protocol with two tokens: a complete search finds no violation.
 
 use redlock_model::recorded::{Row, Table};
 use redlock_model::runs::{self, Run};
 use std::sync::Mutex;
 use std::thread;
 
-/// How many searches are made at once; each takes one core.
+/// Number of simultaneous searches. Each uses one core.
 const AT_ONCE: usize = 2;
 
 #[test]

@@ -1,4 +1,4 @@
-//! Permits: never more than there are have one at a time, and each rule is needed for that.
+//! Permits: the holders never exceed the number of permits, and each rule is needed for that.
 
 use redlock_model::runs;
 

@@ -1,4 +1,4 @@
-//! Each rule of the lock protocol is there for a reason: without it, the same search finds a violation.
+//! Each rule of the lock protocol is needed: without it, the same search finds a violation.
 
 use redlock_model::runs;
 
@@ -12,7 +12,7 @@ fn every_rule_is_needed() {
     }
 }
 
-/// Otherwise the test above could blame a rule for what its scenario does anyway.
+/// Otherwise, the test above could blame a rule for a violation that its scenario always has.
 #[test]
 fn with_every_rule_the_same_scenarios_are_safe() {
     for (rule, scenario, _) in runs::without_a_rule() {

@@ -1,9 +1,9 @@
-//! Circles in a graph.
+//! Cycles in a graph.
 
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 
-/// The shortest circle through each node that has one, unless an earlier circle has met it already. The first node of a
-/// circle is its last one, too.
+/// Returns the shortest cycle through each node on a cycle, except for nodes of earlier cycles. The first node of a
+/// cycle is repeated at its end.
 pub(super) fn find<'a>(edges: impl IntoIterator<Item = (&'a str, &'a str)>) -> Vec<Vec<&'a str>> {
     let mut graph: BTreeMap<&str, BTreeSet<&str>> = BTreeMap::new();
     for (from, to) in edges {
@@ -17,7 +17,7 @@ pub(super) fn find<'a>(edges: impl IntoIterator<Item = (&'a str, &'a str)>) -> V
     circles
 }
 
-/// The shortest way from a node to itself.
+/// Returns the shortest path from a node to itself.
 fn way_back<'a>(graph: &BTreeMap<&'a str, BTreeSet<&'a str>>, start: &'a str) -> Option<Vec<&'a str>> {
     let mut reached = BTreeSet::new();
     let mut ways = VecDeque::from([vec![start]]);

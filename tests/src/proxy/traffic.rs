@@ -1,28 +1,28 @@
-//! What has gone through a proxy.
+//! Traffic counters of a proxy.
 
 use tokio::sync::watch;
 
 /// Counters of one [`Proxy`](crate::Proxy) since its start.
 #[derive(Clone, Copy, Debug, Default, Eq, PartialEq)]
 pub struct Traffic {
-    /// Connections accepted.
+    /// Number of accepted connections.
     pub accepted: u64,
-    /// Of these, connections still open.
+    /// Number of connections that are still open.
     pub live: u64,
-    /// From the clients to the server.
+    /// Traffic from the clients to the server.
     pub requests: Direction,
-    /// From the server to the clients.
+    /// Traffic from the server to the clients.
     pub replies: Direction,
 }
 
-/// Bytes in one direction. Those received but neither forwarded nor dropped are held or delayed.
+/// Bytes in one direction. Received bytes that are neither forwarded nor dropped are held or delayed.
 #[derive(Clone, Copy, Debug, Default, Eq, PartialEq)]
 pub struct Direction {
     /// Bytes that reached the proxy.
     pub received: u64,
-    /// Bytes passed on.
+    /// Forwarded bytes.
     pub forwarded: u64,
-    /// Bytes thrown away.
+    /// Dropped bytes.
     pub dropped: u64,
 }
 

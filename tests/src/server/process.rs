@@ -1,4 +1,4 @@
-//! One operating system process running `redis-server`: its log, its signals, its end.
+//! One operating system process that runs `redis-server`: its log, its signals, its end.
 
 use std::io::{self, BufRead, BufReader, PipeReader};
 use std::path::Path;
@@ -15,7 +15,7 @@ use super::spawner;
 use crate::PATIENCE;
 use crate::external::REDIS_SERVER;
 
-/// Another process listens on the port; holds the log.
+/// Error: another process listens on the port. Contains the log.
 #[derive(Debug)]
 pub(super) struct PortTaken(pub(super) String);
 
@@ -34,9 +34,9 @@ pub(super) struct Process {
 }
 
 impl Process {
-    /// Starts the server and returns when it has logged that it is ready.
+    /// Starts the server and returns after it has logged that it is ready.
     ///
-    /// The log is better evidence than an answer to PING, which could come from whoever took the port first.
+    /// The log is better evidence than an answer to PING, which could come from another process on the same port.
     pub(super) async fn start(config: &Path, mode: &[&str], clock: Option<&FakeClock>) -> Result<Self, PortTaken> {
         let mut process = Self::spawn(config, mode, clock).unwrap_or_else(|error| REDIS_SERVER.cannot_run(&error));
         let started = process.phase.wait_for(|phase| *phase != Phase::Starting);
@@ -68,7 +68,7 @@ impl Process {
         Ok(Self { child, log, phase })
     }
 
-    /// `setpriv` starts even when the server does not, so a missing binary shows only in its exit code.
+    /// Explains a missing binary by its exit code. `setpriv` starts even if the server does not.
     fn explain_missing_binary(&mut self, log: &str) {
         let code = self.child.wait().ok().and_then(|status| status.code());
         if code == Some(127) {
@@ -90,7 +90,7 @@ impl Process {
         matches!(waitid(WaitId::Pid(self.pid()), options), Ok(None))
     }
 
-    /// Returns when the kernel has really stopped the process: the signal alone is only a request.
+    /// Stops the process. Returns when the kernel has really stopped it, because the signal alone is only a request.
     pub(super) fn freeze(&self) {
         self.signal(Signal::STOP);
         // EXITED so that a server dying just now cannot keep us waiting; NOWAIT leaves the status for `Child`.
@@ -102,7 +102,7 @@ impl Process {
         self.signal(Signal::CONT);
     }
 
-    /// SIGTERM; a stopped process would leave it pending for ever, hence SIGCONT.
+    /// Sends SIGTERM, and SIGCONT: in a stopped process, the first signal would stay pending for ever.
     pub(super) fn terminate(&self) {
         self.signal(Signal::TERM);
         self.signal(Signal::CONT);
@@ -116,7 +116,7 @@ impl Process {
         }
     }
 
-    /// SIGKILL and reap; does nothing to a process that has ended.
+    /// Sends SIGKILL and reaps the process. Does nothing to a process that has ended.
     pub(super) fn kill(&mut self) {
         let _ = self.child.kill();
         let _ = self.child.wait();
@@ -124,7 +124,7 @@ impl Process {
 
     fn signal(&self, signal: Signal) {
         assert!(self.is_running(), "redis-server {} has ended:\n{}", self.id(), self.log());
-        // Not yet reaped, so the number cannot belong to a stranger.
+        // Not yet reaped, so the id cannot belong to another process.
         kill_process(self.pid(), signal).expect("a signal to our own child");
     }
 
@@ -142,7 +142,7 @@ impl Drop for Process {
 /// Keeps the pipe empty, whatever the server writes, until it ends.
 fn follow(output: BufReader<PipeReader>, log: &Mutex<String>, phase: &watch::Sender<Phase>) {
     for line in output.lines().map_while(Result::ok) {
-        // The second is what a Sentinel says.
+        // The second text is that of a Sentinel.
         let is_ready = line.contains("Ready to accept connections") || line.contains("Sentinel ID is");
         let mut log = log.lock().unwrap_or_else(PoisonError::into_inner);
         log.push_str(&line);

@@ -1,4 +1,4 @@
-//! Starting child processes that do not outlive the tests.
+//! Child processes that do not outlive the tests.
 
 use std::io;
 use std::process::{Child, Command, Stdio};
@@ -7,8 +7,8 @@ use std::thread;
 
 type Job = (Command, mpsc::Sender<io::Result<Child>>);
 
-/// One thread that never ends starts all children. The kernel sends the parent-death signal when the *thread* that
-/// forked ends, and libtest runs every test in a thread of its own: a server shared by tests would die with the first.
+/// Thread that starts all children, and never ends. The kernel sends the parent-death signal when the *thread* that
+/// forked ends. libtest runs every test in a separate thread, so a shared server would die with its first test.
 static SPAWNER: LazyLock<Mutex<mpsc::Sender<Job>>> = LazyLock::new(|| {
     let (jobs, queue) = mpsc::channel::<Job>();
     let work = move || {
@@ -20,7 +20,7 @@ static SPAWNER: LazyLock<Mutex<mpsc::Sender<Job>>> = LazyLock::new(|| {
     Mutex::new(jobs)
 });
 
-/// Whether this machine has `setpriv` of util-linux; that of busybox lacks the option.
+/// `true` if this machine has `setpriv` of util-linux. The version of busybox lacks the option.
 static HAS_SETPRIV: LazyLock<bool> = LazyLock::new(|| {
     let mut probe = Command::new("setpriv");
     probe.args(["--pdeathsig", "KILL", "true"]);
@@ -28,7 +28,7 @@ static HAS_SETPRIV: LazyLock<bool> = LazyLock::new(|| {
     probe.status().is_ok_and(|status| status.success())
 });
 
-/// The command for `program`, killed by the kernel when the test process dies, where the kernel can do that.
+/// Returns the command for `program`. The kernel kills it when the test process dies, if the kernel supports that.
 ///
 /// `setpriv` replaces itself by the program, so the child's process id is the program's. Setting the signal ourselves
 /// between fork and exec would need `unsafe`.

@@ -1,4 +1,4 @@
-//! What a block gives to the functions inside, and what they say against it.
+//! Options that a block gives to the functions inside, and options of functions that override them.
 
 use crate::ui_defaults::jobs::{self, Job};
 use crate::ui_defaults::{Capture, Shop};

@@ -14,7 +14,7 @@ use std::sync::{Arc, Mutex};
 use std::task::{Context, Poll, Waker};
 use tokio::task;
 
-/// What was dropped, in order, each with whether the key was locked at that time.
+/// Dropped values in order, each with the state of the lock at that time.
 #[derive(Clone)]
 struct Log {
     drops: Arc<Mutex<Vec<(&'static str, bool)>>>,
@@ -30,7 +30,7 @@ impl Log {
         Noisy { name, log: self.clone() }
     }
 
-    /// The node in memory answers without waiting.
+    /// Returns `true` if the key is locked. The node in memory answers without waiting.
     fn is_locked(&self) -> bool {
         match pin!(self.manager.try_acquire("order")).poll(&mut Context::from_waker(Waker::noop())) {
             Poll::Ready(result) => result.is_err(),
@@ -69,7 +69,7 @@ struct Service {
     noisy: Noisy,
 }
 
-/// The same function twice: as it is, and locked.
+/// Defines one function twice: without and with a lock.
 macro_rules! plain_and_locked {
     ($plain:ident, $locked:ident, ($($arguments:tt)*) $body:block) => {
         async fn $plain($($arguments)*) -> Result<(), LockError> $body
@@ -251,7 +251,7 @@ fn future(a: Noisy, b: Noisy) -> impl Future<Output = Result<(), LockError>> {
     }
 }
 
-/// The order is the plain function's, and everything went while the lock was held.
+/// Checks that the order is that of the plain function, and that all values were dropped while the lock was held.
 fn assert_same(plain: &[(&str, bool)], locked: &[(&str, bool)]) {
     let names = |drops: &[(&str, bool)]| drops.iter().map(|(name, _)| (*name).to_owned()).collect::<Vec<_>>();
     assert!(!plain.is_empty());

@@ -1,4 +1,4 @@
-//! Every way out of a body gives the lock back.
+//! Every exit of a body releases the lock.
 #![allow(deprecated, reason = "one key for all: what is tested is something else")]
 
 use crate::is_free;

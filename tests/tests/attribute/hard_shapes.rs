@@ -1,4 +1,4 @@
-//! What is rare and valid does what its body says, each inside its lock.
+//! Rare and valid functions run their bodies under the lock.
 
 use crate::is_free;
 use crate::ui_hard_shapes::{self, Config, Order, OrderId, Pair, Service};
@@ -26,7 +26,7 @@ async fn a_constant_may_be_that_of_a_parameter_of_the_impl() {
     assert_eq!(Service::<Deployment>::qualified(1).await.unwrap(), Deployment::TTL);
 }
 
-/// Runs a call that must find `key` taken, and nothing else.
+/// Runs a call in whose body `key` must be locked, without other locks.
 async fn runs<T>(call: impl Future<Output = Result<T, LockError>>) -> T {
     LockManager::in_memory().scope(call).await.unwrap()
 }
@@ -103,7 +103,7 @@ async fn arguments_stand_in_any_order() {
     assert_eq!(call.await.unwrap(), 1 + 4 + 5 + 3);
 }
 
-/// A macro's `id` is not the caller's, although both have the name.
+/// A macro's `id` is not the caller's, although both have the same name.
 macro_rules! with_an_argument {
     ($name:ident, $key:literal, $id:ident) => {
         #[distributed_lock(key = $key)]

@@ -1,4 +1,4 @@
-//! Which key a call locks.
+//! Keys that calls lock.
 #![allow(deprecated, reason = "functions that call themselves with the same key, to be told which it is")]
 
 use crate::is_free;
@@ -6,7 +6,7 @@ use redlock_runtime::{LockError, LockManager, distributed_lock};
 use std::collections::HashMap;
 use std::fmt;
 
-/// The key that is not free while the body runs is the key of the call: it is taken out of the error of a second call.
+/// Returns the key of a call, from the error of a second call in its body.
 fn key_of<T: fmt::Debug>(result: Result<T, LockError>) -> String {
     match result {
         Err(LockError::Contended { key, .. }) => key.as_str().to_owned(),
@@ -43,7 +43,7 @@ async fn fields(order: &Order, r#type: u8, Path(id): Path<u64>, nested: bool) ->
     Ok(String::new())
 }
 
-/// What breaks other libraries: separators, braces, escapes, control characters, nothing, a lot.
+/// Values that break other libraries: separators, braces, escapes, control characters, nothing, a lot.
 fn hostile() -> Vec<String> {
     let short = ["", ":", "::", "%", "%3A", "%25", "a", "a:", ":a", "{", "}", "/", "é", "\0", "\n", "3A", "名"];
     short.into_iter().map(str::to_owned).chain(["x".repeat(400)]).collect()

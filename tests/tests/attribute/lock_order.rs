@@ -1,4 +1,4 @@
-//! Locks that are taken in one order by one function, and in another one by another.
+//! Locks that different functions take in different orders.
 #![allow(deprecated, reason = "one key for all: what is tested is something else")]
 
 use redlock_runtime::{LockError, LockGuard, LockManager, LockRequest, OrderCheck, distributed_lock};
@@ -81,7 +81,7 @@ fn manager(check: OrderCheck) -> LockManager {
 async fn a_call_that_takes_locks_the_other_way_round_is_denied_with_all_lines() {
     let manager = manager(OrderCheck::Deny);
     manager.scope(order_with_stock(1, 2)).await.unwrap();
-    // Other keys of the same kinds, in other functions, and again each time.
+    // Uses other keys of the same kinds, in other functions. A repetition fails as well.
     for _ in 0..2 {
         let error = manager.scope(stock_with_order(3, 4)).await.unwrap_err();
         let LockError::WouldDeadlock { key, held, .. } = &error else { panic!("{error}") };
@@ -100,7 +100,7 @@ async fn what_cannot_wait_for_each_other_is_no_contradiction() {
     manager.scope(order_with_stock(1, 2)).await.unwrap();
     manager.scope(stock_with_order_if_free(3, 4)).await.unwrap();
     manager.scope(stock_with_order_as_said(3, 4)).await.unwrap();
-    // Nor are these in the lock of both.
+    // Neither do these under a common lock.
     let other = self::manager(OrderCheck::Deny);
     other.scope(in_the_warehouse(true)).await.unwrap();
     other.scope(in_the_warehouse(false)).await.unwrap();
@@ -131,9 +131,9 @@ async fn calls_by_hand_are_told_apart_by_their_lines() {
     first(1).await.unwrap();
     first(2).await.unwrap();
     let body = async |_: &LockGuard| first(0).await;
-    // This line takes "b", and is another one.
+    // This line takes "b" as well, and is another line.
     manager.with_lock("b", body).await.unwrap();
-    // By the request.
+    // The request switches the check off.
     let unchecked = LockRequest::new("c").without_order_check();
     manager.with_lock("d", async |_| manager.acquire(unchecked).await.map(drop)).await.unwrap();
 }

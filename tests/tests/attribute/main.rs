@@ -1,4 +1,4 @@
-//! What a function does under `#[distributed_lock]`, on the node in memory.
+//! Behaviour of functions with `#[distributed_lock]`, on the node in memory.
 #![allow(clippy::indexing_slicing, clippy::panic, clippy::unwrap_used, reason = "helpers of tests are tests too")]
 
 mod defaults;
@@ -18,7 +18,7 @@ mod size;
 mod spawned;
 mod templates;
 
-// The files that must compile in silence, for clippy.
+// Files that must compile without warnings of clippy.
 #[path = "../../ui/pass/async_trait.rs"]
 mod ui_async_trait;
 #[path = "../../ui/pass/defaults.rs"]
@@ -42,7 +42,7 @@ mod ui_shapes;
 
 use redlock_runtime::{LockManager, LockRequest, Wait};
 
-/// Whether `key` is free.
+/// Returns `true` if `key` is free.
 async fn is_free(manager: &LockManager, key: &str) -> bool {
     manager.acquire(LockRequest::new(key).wait(Wait::None)).await.is_ok()
 }

@@ -87,7 +87,7 @@ async fn pay_three_times(id: u64, others: u64) -> Result<u64, LockError> {
     Ok(first? + second? + other?)
 }
 
-/// Without the warning of a call that waits for itself.
+/// Has no warning about a call that waits for itself.
 #[deny(deprecated)]
 #[distributed_lock(key = "order:{id}", ttl = 1s, guard = lock, reentrant)]
 async fn count_down(id: u64, depth: u64) -> Result<u64, LockError> {
@@ -104,7 +104,7 @@ async fn a_reentrant_function_enters_the_lock_of_its_caller() {
     let manager = LockManager::in_memory();
     let started = Instant::now();
     assert_eq!(manager.scope(pay_three_times(7, 8)).await.unwrap(), 22);
-    // Two calls for one key one after the other, and that for another key beside them.
+    // Two calls for one key run one after the other, and the call for another key beside them.
     assert!((2..3).contains(&started.elapsed().as_secs()), "{:?}", started.elapsed());
     assert_eq!(manager.scope(count_down(7, 5)).await.unwrap(), 1);
     assert!(is_free(&manager, "order:7").await && is_free(&manager, "order:8").await);
@@ -147,6 +147,6 @@ async fn a_block_makes_its_functions_reentrant() {
     assert_eq!(manager.scope(Shop.capture(7)).await.unwrap(), 7);
     let (outer, inner) = manager.scope(Shop.fenced(7)).await.unwrap();
     assert_eq!(outer, inner);
-    // A window runs once, whatever the block says.
+    // A window runs once, whatever the block sets.
     assert_eq!(manager.scope(Shop.report(1)).await.unwrap(), None);
 }

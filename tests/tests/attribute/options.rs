@@ -1,4 +1,4 @@
-//! What each option does.
+//! Effect of each option.
 #![allow(deprecated, reason = "one key for all: what is tested is something else")]
 
 use crate::is_free;
@@ -9,13 +9,13 @@ use tokio::time::{Instant, timeout};
 
 const LEASE: Duration = Duration::from_secs(2);
 
-/// A method for each way to write a time; the body never ends, so that the lease or the wait does.
+/// A method for each way to write a time. The body never ends, so the lease or the wait does.
 struct Times {
     lease: Duration,
 }
 
 macro_rules! never_ends {
-    // One level more for each method, which all use the same names.
+    // One more level for each method, because all of them use the same names.
     ($names:tt: $($name:ident($($time:tt)*);)*) => {
         $(never_ends!(@one $names $name($($time)*));)*
     };
@@ -70,7 +70,7 @@ async fn the_ttl_is_the_lease() {
             let error = manager.scope(t.$name(7, LEASE * 2)).await.unwrap_err();
             let (elapsed, expected) = (started.elapsed(), Duration::from_millis($expected));
             assert!(matches!(error, LockError::Lost { .. }), "{}: {error}", stringify!($name));
-            // Drift is taken off.
+            // Drift is subtracted.
             assert!(elapsed <= expected && elapsed >= expected.mul_f64(0.97), "{}: {elapsed:?}", stringify!($name));
         )*};
     }
@@ -123,8 +123,8 @@ async fn once_per_runs_once_in_each_window() {
     let manager = LockManager::in_memory();
     for _ in 0..3 {
         let mut runs = 0;
-        // Whatever the time is at the start: from the last call of one round to the last one of the next it is more than one
-        // window, so that one begins in between; from the first call of a round to its last one it is less.
+        // Holds for any starting time. Between the last calls of two rounds, more than one window passes, so a window begins in between.
+        // Between the first and the last call of one round, less than one window passes.
         for _ in 0..16 {
             runs += u32::from(manager.scope(once_per_quarter()).await.unwrap().is_some());
             tokio::time::sleep(Duration::from_secs(59)).await;
@@ -183,7 +183,7 @@ async fn the_wait_bounds_the_call() {
     drop(guard);
 }
 
-/// A state as web frameworks have it.
+/// Shared state as in web frameworks.
 struct State {
     locks: Arc<LockManager>,
 }
@@ -238,7 +238,7 @@ async fn the_manager_may_be_any_expression() {
     }
 }
 
-/// The default manager is looked up when the call begins, which for a future is its first poll.
+/// The default manager is looked up when the call begins, which is the first poll of a future.
 #[distributed_lock(key = "lazy")]
 fn lazy() -> impl Future<Output = Result<bool, LockError>> {
     async { Ok(is_free(&LockManager::current()?, "lazy").await) }
@@ -280,7 +280,7 @@ async fn on_error_gives_the_output() {
     assert_eq!(closure().await, "down");
 }
 
-/// A return type of the user's own.
+/// A return type of the user's crate.
 #[derive(Debug, PartialEq)]
 enum Answer {
     Done,

@@ -1,4 +1,4 @@
-//! What a call returns when the lock was taken by another, was lost, or is given back: the options that decide it.
+//! Return values if the lock is contended, lost or released, and the options that set them.
 #![allow(deprecated, reason = "one key for all: what is tested is something else")]
 
 use crate::is_free;
@@ -55,7 +55,7 @@ async fn a_contended_call_is_skipped() {
 
 #[tokio::test]
 async fn only_a_contended_call_is_skipped() {
-    // Nothing is installed here: an error that says nothing about other holders.
+    // Without an installed manager, the error does not concern other holders.
     assert!(matches!(skip_result_of_option().await, Err(LockError::NotInstalled)));
     let manager = LockManager::in_memory();
     manager.shutdown().await;

@@ -1,4 +1,4 @@
-//! The functions that must compile do what their bodies say, each inside its lock.
+//! The functions that must compile run their bodies under the lock.
 
 use crate::is_free;
 use crate::ui_async_trait::Capture;
@@ -42,7 +42,7 @@ async fn bodies_run() {
     LockManager::in_memory().scope(calls).await.unwrap();
 }
 
-/// Whether the key is taken inside the body, for each form of a function.
+/// Reports if the key is locked inside the body, for each form of a function.
 #[async_trait]
 trait Inside {
     async fn is_free(&mut self, id: (u64, u64)) -> Result<bool, LockError>;
@@ -109,7 +109,7 @@ async fn an_async_trait_object_is_locked() {
     manager.scope(object.with_body(7)).await.unwrap();
 }
 
-/// The attributes of a runtime stand below, because they make the function block.
+/// The attributes of a runtime are below the lock, because they make the function block.
 #[distributed_lock(key = "test", manager = LockManager::in_memory(), on_error = |error| unreachable!("{error}"))]
 #[tokio::test]
 async fn a_test_may_be_locked() {
@@ -135,7 +135,7 @@ fn early(id: u64) -> Boxed<'static> {
 }
 
 impl Tenant {
-    /// A macro may hide a `return`, and the future may borrow from what the closure around it has captured.
+    /// A macro may hide a `return`, and the future may borrow from captures of the surrounding closure.
     #[distributed_lock(key = "{self.0}:hidden")]
     fn hidden(&mut self, is_rightful: bool) -> Boxed<'_> {
         ensure!(is_rightful, Ok(is_free(&LockManager::current()?, "tenant:hidden").await));

@@ -1,4 +1,4 @@
-//! `mode = shared`: functions that run together, and one that runs alone.
+//! `mode = shared`: functions that run together, and an exclusive function.
 
 use crate::is_free;
 use redlock_runtime::{LockError, LockManager, LockRequest, Mode, distributed_lock, distributed_lock_defaults};
@@ -38,7 +38,7 @@ impl Config {
         Ok(Some(self.value))
     }
 
-    /// Readers of all names, and of one key: they do not exclude each other.
+    /// Readers of all names, and of one key, do not exclude each other.
     #[distributed_lock(key = "names", mode = shared)]
     async fn by_name(&self, name: &str) -> Result<usize, LockError> {
         sleep(MOMENT).await;

@@ -120,7 +120,7 @@ async fn letters(a: &str, b: &str, c: &str) -> Result<LockKey, LockError> {
     Ok(lock.key().clone())
 }
 
-/// A sequence of numbers that a seed repeats. Source: Marsaglia, "Xorshift RNGs".
+/// Pseudo-random numbers from a seed. Source: Marsaglia, "Xorshift RNGs".
 struct Random(u64);
 
 impl Random {
@@ -131,7 +131,7 @@ impl Random {
         self.0 % limit
     }
 
-    /// Mostly short texts of the characters that matter, so that nearly equal ones are common.
+    /// Returns a mostly short text of the relevant characters, so nearly equal texts are common.
     fn value(&mut self) -> String {
         const HOSTILE: [&str; 16] =
             [":", "%", "{", "}", "/", "\0", "\n", "é", "a", "3", "A", "%3A", "%25", "名", "#", "x"];

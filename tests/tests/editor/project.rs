@@ -1,4 +1,4 @@
-//! A crate that uses the attribute, for an editor to be opened in.
+//! A crate that uses the attribute, to be opened in an editor.
 
 use serde_json::{Value, json};
 use std::fs;
@@ -9,7 +9,7 @@ pub(crate) struct Project {
     pub(crate) source: String,
 }
 
-/// The root of the repository.
+/// Returns the root of the repository.
 pub(crate) fn workspace() -> &'static Path {
     Path::new(env!("CARGO_MANIFEST_DIR")).parent().unwrap()
 }
@@ -18,7 +18,7 @@ impl Project {
     pub(crate) fn create(source: &str) -> Self {
         let folder = Path::new(env!("CARGO_TARGET_TMPDIR")).join("editor");
         fs::create_dir_all(folder.join("src")).unwrap();
-        // The profile is that of the workspace, so that the macros are not built anew.
+        // Uses the profile of the workspace, so the macros are not rebuilt.
         let manifest = format!(
             "[package]\nname = \"shop\"\nedition = \"2024\"\n\n[workspace]\n\n[dependencies]\n\
              redlock-runtime = {{ path = \"{}\" }}\n\n[profile.dev]\ndebug = \"line-tables-only\"\n",
@@ -34,7 +34,7 @@ impl Project {
         format!("file://{}", self.folder.join("src/lib.rs").display())
     }
 
-    /// The position of the `|` in `place`, which stands in the source once without it.
+    /// Returns the position of the `|` in `place`. The rest of `place` occurs once in the source.
     #[track_caller]
     pub(crate) fn find(&self, place: &str) -> Value {
         let (before, after) = place.split_once('|').unwrap();
@@ -45,7 +45,7 @@ impl Project {
         json!({ "line": above.matches('\n').count(), "character": at - above.rfind('\n').map_or(0, |at| at + 1) })
     }
 
-    /// The source after some edits, as the protocol writes them.
+    /// Returns the source after some edits, as the protocol writes them.
     pub(crate) fn edited(&self, edits: &[Value]) -> String {
         let at = |position: &Value| {
             let number = |name: &str| usize::try_from(position[name].as_u64().unwrap()).unwrap();

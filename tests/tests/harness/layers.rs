@@ -1,16 +1,16 @@
-//! The layers of both crates, and the reader that finds what breaks them.
+//! Layers of both crates, and the reader that finds violations.
 #![allow(clippy::unwrap_used, reason = "helpers of tests are tests too")]
 
 use redlock_tests::{Layers, Sources};
 use std::path::Path;
 
-/// The layers of `redlock-macros`, lowest first.
+/// Layers of `redlock-macros`, lowest first.
 const MACROS: Layers<'static> = Layers {
     order: &[&["errors", "keywords"], &["options", "template"], &["analyze"], &["check"], &["expand"], &["lib"]],
     left_out: &[],
 };
 
-/// The layers of `redlock-runtime`, lowest first. The simulation is a test, and sees everything; so do the fuzz targets.
+/// Layers of `redlock-runtime`, lowest first. The simulation and the fuzz targets are tests, and may use everything.
 const RUNTIME: Layers<'static> = Layers {
     order: &[
         &["text"],
@@ -37,7 +37,7 @@ fn workspace() -> &'static Path {
     Path::new(env!("CARGO_MANIFEST_DIR")).parent().unwrap()
 }
 
-/// The sources of a crate keep to its layers, and CONTRIBUTING.md lists the same.
+/// Checks that the sources of a crate keep to its layers, and that CONTRIBUTING.md lists the same layers.
 fn hold(name: &str, layers: Layers<'_>) {
     let mut violations = layers.violations(&Sources::read(&workspace().join(name).join("src")));
     let page = std::fs::read_to_string(workspace().join("CONTRIBUTING.md")).unwrap();
@@ -55,7 +55,7 @@ fn layers_of_the_macros() {
     hold("redlock-macros", MACROS);
 }
 
-/// What is wrong with a made-up crate, whose `lib.rs` declares `low`, then `middle` and `beside`, which are one layer.
+/// Returns the violations in a made-up crate. Its `lib.rs` declares `low`, then `middle` and `beside`, which are one layer.
 fn wrong(files: &[(&str, &str)]) -> Vec<String> {
     let made_up = Layers { order: &[&["low"], &["middle", "beside"], &["lib"]], left_out: &["simulation"] };
     let base = [

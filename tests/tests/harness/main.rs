@@ -1,4 +1,4 @@
-//! The harness does what it says: otherwise every test built on it would be worth nothing.
+//! Tests of the harness, on which all other tests rely.
 
 mod layers;
 #[cfg(all(target_os = "linux", target_env = "gnu"))]

@@ -1,4 +1,4 @@
-//! The proxy fails the way it is told to, and only then.
+//! The proxy fails as ordered, and only then.
 #![allow(clippy::unwrap_used, reason = "helpers of tests are tests too")]
 
 use std::io::ErrorKind;
@@ -91,7 +91,7 @@ async fn a_delay_is_latency_and_not_throughput() {
     }
     let elapsed = started.elapsed();
     assert!(elapsed >= Duration::from_millis(150), "{elapsed:?}");
-    // One after the other they would take 3 s.
+    // One after the other, they would take 3 s.
     assert!(elapsed < Duration::from_secs(2), "{elapsed:?}");
 }
 
@@ -117,7 +117,7 @@ async fn a_cut_resets_live_connections_and_accepts_new_ones() {
 #[tokio::test]
 async fn forgotten_connection_stays_open_and_new_ones_work() {
     let Link { server, proxy, mut client } = link().await;
-    // The proxy has accepted the connection when it has passed something on.
+    // The proxy has accepted the connection when it has forwarded something.
     client.write_all(SET).await.unwrap();
     expect_ok(&mut client).await;
     server.inspect().flush_all().await;

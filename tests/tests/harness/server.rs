@@ -1,4 +1,4 @@
-//! Servers start, stop, freeze and come back as told.
+//! Servers start, stop, freeze and restart as ordered.
 
 use std::net::{Ipv4Addr, TcpStream};
 use std::time::Duration;
@@ -103,7 +103,7 @@ async fn clients_are_listed_and_killed_without_the_inspector() {
     assert!(clients.concat().contains("name=other"), "{clients:?}");
     assert_eq!(server.inspect().kill_clients().await, 1);
     assert!(server.inspect().clients().await.is_empty());
-    // The inspector that was cut off connects again by itself.
+    // The inspector that was cut off reconnects by itself.
     assert_eq!(other.get("k").await, None);
 }
 

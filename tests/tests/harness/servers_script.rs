@@ -24,7 +24,7 @@ def _ran(*args, **kwargs):
 get_requires_for_build_wheel = prepare_metadata_for_build_wheel = build_wheel = _ran
 ";
 
-/// A copy of the script in a folder of its own, and a forged package in place of the registry.
+/// A copy of the script in a separate folder, with a forged package in place of the registry.
 struct Forged(PathBuf);
 
 impl Forged {
@@ -62,7 +62,7 @@ impl Forged {
         fs::write(script, text.replace(CHECKSUM, sum.split(' ').next().unwrap())).unwrap();
     }
 
-    /// Runs the script with the forged registry alone.
+    /// Runs the script with only the forged registry.
     fn run(&self) -> Output {
         let mut script = Command::new("bash");
         script.arg(self.0.join("tests/servers.sh")).arg(NAME).env("RAN", self.0.join("ran"));

@@ -68,7 +68,7 @@ impl Subscriber for LineWriter {
     fn exit(&self, _: &Id) {}
 }
 
-/// The characters that a line must not contain: they end it, control the terminal or reorder the text.
+/// Returns `true` for a character that a line must not contain: it ends the line, controls the terminal or reorders the text.
 fn is_unsafe(character: char) -> bool {
     character.is_control() || character == '\u{202e}'
 }
@@ -104,7 +104,7 @@ async fn a_key_from_a_url_forges_no_line_of_the_log() {
     let waiting = LockRequest::new(format!("note:{name}")).wait(Duration::from_millis(200));
     manager.acquire(waiting).await.unwrap_err();
     held.release().await.unwrap();
-    // The error of this one quotes the path.
+    // The error of this request quotes the path.
     assert_eq!(status(&format!("/files/{hostile}/a/../b")).await, StatusCode::BAD_REQUEST);
     // Ordinary keys are not changed.
     assert_eq!(status("/notes/f%C3%BCr%20Zo%C3%AB").await, StatusCode::OK);
@@ -167,7 +167,7 @@ async fn a_long_key_or_path_is_an_error_of_one_short_line() {
 async fn a_long_answer_of_a_server_is_an_error_of_one_short_line() {
     keep_all();
     let long = "x".repeat(20_000);
-    // An error, and a text that is no answer to any command.
+    // An error, and a text that does not answer any command.
     for answer in [format!("-ERR endless {long}\r\n"), format!("+boundless {long}\r\n")] {
         let server = FakeServer::start(move |_| answer.clone()).await;
         let manager = LockManager::builder().node(server.url()).build().unwrap();

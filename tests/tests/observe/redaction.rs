@@ -1,11 +1,11 @@
-//! `redact_keys`: no span and no event has a key in it.
+//! `redact_keys`: spans and events contain no key.
 
 use crate::subscriber::{events, keep_all, mentions, spans};
 use redlock_runtime::{LockError, LockGuard, LockManager, LockRequest, OrderCheck, distributed_lock};
 use redlock_tests::Nodes;
 use std::time::Duration;
 
-/// What stands in all keys here, and nowhere else.
+/// Text that is part of all keys here, and occurs nowhere else.
 const SECRET: &str = "alice-4711";
 
 #[distributed_lock(key = "person:{name}", manager = locks, wait = none)]

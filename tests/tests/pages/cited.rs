@@ -1,13 +1,13 @@
-//! Every test that a page cites is there.
+//! Every test that a page cites exists.
 
 use crate::page::{Page, all, workspace};
 use std::fs;
 use std::path::Path;
 
-/// The least number of words in the name of a test that is known for one: fewer are names of options, fields and files.
+/// Smallest number of words in the name of a test. Shorter names are those of options, fields and files.
 const LEAST_WORDS: usize = 6;
 
-/// The names of tests in the prose of a page, without those of their files.
+/// Returns the names of tests in the prose of a page, without their files.
 fn cited(page: &Page) -> Vec<String> {
     let prose = page.prose().collect::<Vec<_>>().join(" ");
     let codes = prose.split('`').skip(1).step_by(2);
@@ -19,7 +19,7 @@ fn cited(page: &Page) -> Vec<String> {
     names.filter(is_test).map(ToOwned::to_owned).collect()
 }
 
-/// All sources below a folder, one after the other.
+/// Returns all sources below a folder, one after the other.
 fn sources(folder: &Path) -> String {
     let entries = fs::read_dir(folder).unwrap().map(|entry| entry.unwrap().path());
     let text = |path: std::path::PathBuf| match path.extension() {

@@ -34,7 +34,7 @@ fn compile_error_in_the_readme_is_a_real_one() {
     assert!(expected.contains(&format!("error: {message}\n")), "no such message: {message}");
 }
 
-/// The features that the manifest of the runtime has, without `default`.
+/// Returns the features in the manifest of the runtime, without `default`.
 fn features() -> Vec<String> {
     let manifest = Page::read("redlock-runtime/Cargo.toml").text;
     let (_, rest) = manifest.split_once("[features]\n").unwrap();

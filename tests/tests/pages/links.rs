@@ -1,16 +1,16 @@
-//! Every link within the project leads to a file and a heading that are there.
+//! Every link within the project leads to an existing file and heading.
 
 use crate::page::{Page, all, workspace};
 use std::path::{Component, Path, PathBuf};
 
-/// Pages that rustdoc shows as modules, or at items, and the files that they are made of.
+/// Pages that rustdoc shows as modules, or at items, and their files.
 const SHOWN: [(&str, &str); 3] = [
     ("macro@crate::distributed_lock", "redlock-runtime/docs/distributed_lock.md"),
     ("crate::diagnostics", "redlock-runtime/docs/diagnostics.md"),
     ("crate::observability", "redlock-runtime/docs/observability.md"),
 ];
 
-/// The file and the heading that a link of `page` leads to; `None` if it leads out of the project, or only rustdoc knows.
+/// Returns the file and the heading of a link of `page`. Returns `None` for a link out of the project, or to an item of rustdoc.
 fn target(page: &Page, link: &str) -> Option<(PathBuf, Option<String>)> {
     let (place, anchor) = link.split_once('#').map_or((link, None), |(place, anchor)| (place, Some(anchor.to_owned())));
     if let Some(guide) = place.strip_prefix("crate::guide::") {
@@ -26,7 +26,7 @@ fn target(page: &Page, link: &str) -> Option<(PathBuf, Option<String>)> {
     is_path.then(|| (straight(&page.folder().join(place)), anchor))
 }
 
-/// The path without `..`.
+/// Returns the path without `..`.
 fn straight(path: &Path) -> PathBuf {
     let mut straight = PathBuf::new();
     for part in path.components() {
@@ -38,7 +38,7 @@ fn straight(path: &Path) -> PathBuf {
     straight
 }
 
-/// What is wrong with a link of `page`.
+/// Returns the fault of a link of `page`.
 fn fault(page: &Page, link: &str) -> Option<String> {
     let (file, anchor) = target(page, link)?;
     let is_there = workspace().join(&file).exists();

@@ -1,4 +1,4 @@
-//! The measurements in README.md are taken from the tables that the benchmarks have written.
+//! The measurements in README.md match the tables that the benchmarks have written.
 
 use crate::page::{Page, cells, workspace};
 use std::fmt::Write as _;
@@ -14,7 +14,7 @@ fn median(page: &Page, nodes: &str, contestant: &str) -> String {
     row.next().map_or_else(|| "-".to_owned(), |cells| cells[3].to_owned())
 }
 
-/// Returns how many locks were lost and for how long two calls held a lock, for us and for rslock.
+/// Returns the number of lost locks and the time of double locks under a fault, for us and for rslock.
 fn losses(page: &Page, fault: &str) -> [(String, String); 2] {
     let mut rows = page.prose().map(cells).filter(|cells| cells.len() == 6 && (cells[0], cells[1]) == (fault, "3"));
     let row = rows.next().unwrap_or_else(|| panic!("no row for {fault}"));

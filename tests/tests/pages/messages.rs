@@ -8,28 +8,28 @@ use std::path::Path;
 
 /// Files whose texts are shown elsewhere, come from the compiler, or are not messages.
 const ELSEWHERE: [&str; 22] = [
-    "client/",                     // names of what must be used
-    "error/from_lock_error.rs",    // the compiler
-    "error/outward.rs",            // what strangers are told
-    "error/told.rs",               // the same
+    "client/",                     // reasons of `must_use`
+    "error/from_lock_error.rs",    // shown by the compiler
+    "error/outward.rs",            // answers to network clients
+    "error/told.rs",               // texts of redacted logs
     "fuzzed.rs",                   // a test
-    "guard/",                      // names of what must be used
-    "manager/locks_page.rs",       // a page for people
+    "guard/",                      // reasons of `must_use`
+    "manager/locks_page.rs",       // an HTML page
     "node/differential",           // a test
-    "node/inspection/",            // answers to people who look
-    "node/mod.rs",                 // the same
+    "node/inspection/",            // reports of an inspection
+    "node/mod.rs",                 // reports of an inspection
     "node/redis/explained.rs",     // answers of servers
     "node/redis/fuzzed.rs",        // a test
-    "node/redis/inspect.rs",       // people who look
-    "node/redis/list.rs",          // the same
-    "node/redis/script.rs",        // Lua
-    "node/report/capabilities.rs", // what a node can do
+    "node/redis/inspect.rs",       // reports of an inspection
+    "node/redis/list.rs",          // reports of an inspection
+    "node/redis/script.rs",        // Lua source
+    "node/report/capabilities.rs", // capabilities of a node
     "observe/",                    // the page of observability
-    "private/",                    // the compiler
+    "private/",                    // shown by the compiler
     "simulation/",                 // a test
     "stats/journal.rs",            // the log of a test
     "testing/",                    // a test
-    "text.rs",                     // the end of a text that was cut
+    "text.rs",                     // the end of a shortened text
 ];
 
 /// Texts that are part of a message on the page, are answers of a server, or never occur separately.

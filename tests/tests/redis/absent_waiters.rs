@@ -5,7 +5,7 @@ use crate::waiters::{obtained, queue, queue_of, waiting};
 use redlock_runtime::LockRequest;
 use redlock_tests::{Nodes, PATIENCE, RedisServer, eventually_eq};
 
-/// Puts waiters into the queue of `key`, ahead of all others: `many` for each of `processes`, which listen to nothing.
+/// Puts waiters into the queue of `key`, ahead of all others: `many` for each of `processes`, which do not listen.
 async fn put_absent_waiters(
     node: &RedisServer,
     key: &str,
@@ -62,7 +62,7 @@ async fn absent_process_is_notified_once_for_all_its_waiters() {
     }
 }
 
-/// No command removes the waiters of more than 128 absent processes, and the release is repeated at once.
+/// One command removes the waiters of at most 128 absent processes, so the release is repeated at once.
 #[tokio::test]
 async fn release_behind_many_absent_processes_takes_several_commands() {
     for is_shared in [false, true] {

@@ -1,4 +1,4 @@
-//! Credentials that change, and addresses that are not what they seem.
+//! Changing credentials, and misleading addresses.
 
 use crate::support::{builder, causes};
 use redlock_runtime::{Credentials, LockError, LockRequest, NodeConfig, NodeError};
@@ -11,7 +11,7 @@ use std::time::Duration;
 const KEY: &str = "order:7";
 const USER: &str = "orders";
 
-/// Gives the user another password, the only one, and ends the connections that were made with the last one.
+/// Replaces the only password of the user, and ends the connections that used the previous one.
 async fn rotate(server: &RedisServer, password: &str) {
     let grant = ["ACL", "SETUSER", USER, "on", "resetpass", &format!(">{password}"), "~*", "&*", "+@all"];
     server.inspect().command::<()>(&grant).await;
@@ -88,7 +88,7 @@ async fn who_gives_no_credentials_is_named_and_asked_again() {
 #[tokio::test]
 async fn a_name_with_addresses_of_both_families_is_reached_at_the_one_that_answers() {
     let server = RedisServer::start().await;
-    // The harness listens on 127.0.0.1 alone; on most machines the name has `::1` as well, and first.
+    // The harness listens only on 127.0.0.1. On most machines, the name also resolves to `::1`, and first.
     let manager = builder([server.url().replace("127.0.0.1", "localhost")]).build().unwrap();
     manager.try_acquire(KEY).await.unwrap().release().await.unwrap();
 }
@@ -105,7 +105,7 @@ async fn a_password_that_is_being_changed_is_waited_for_and_one_that_was_never_r
     assert!(matches!(manager.acquire(patient()).await.unwrap_err(), LockError::Refused { .. }));
     fs::write(&file, "first").unwrap();
     eventually(PATIENCE, "it is used", async || manager.try_acquire(KEY).await.map(drop)).await;
-    // The server has the new one before the file has.
+    // The server has the new password before the file has it.
     rotate(&server, "second").await;
     eventually(PATIENCE, "the connection is gone", async || match manager.try_acquire("other").await {
         Err(error @ LockError::NoQuorum { .. }) if error.to_string().contains("WRONGPASS") => Ok(()),
@@ -150,7 +150,7 @@ async fn a_call_back_that_blocks_its_thread_stops_no_renewal_and_takes_no_more_t
         counted.fetch_add(1, Ordering::SeqCst);
         let mut blocked = blocked.lock().unwrap();
         blocked.1.take().into_iter().for_each(|began| began.send(()).unwrap());
-        // Until the test drops the other end.
+        // Blocks until the test drops the other end.
         let _ = blocked.0.recv();
         async { Err("not this time".into()) }
     });

@@ -1,4 +1,4 @@
-//! Addresses that clusters and Sentinels announce and that cannot be reached, as behind NAT: they are mapped to others.
+//! Unreachable addresses that clusters and Sentinels announce, as behind NAT: they are mapped to others.
 
 use crate::connecting::RefusingPort;
 use crate::support::builder;
@@ -7,7 +7,7 @@ use redlock_tests::{Cluster, FakeServer, MASTER, PATIENCE, RedisServer, eventual
 use std::cell::RefCell;
 use std::collections::BTreeMap;
 
-/// A cluster whose members announce ports at which nobody listens.
+/// A cluster whose members announce closed ports.
 struct Hidden {
     cluster: Cluster,
     announced: Vec<RefusingPort>,
@@ -29,7 +29,7 @@ impl Hidden {
         format!("redis+cluster://127.0.0.1:{}", self.cluster.member(0).port())
     }
 
-    /// The announced port of each member, and the one at which it listens.
+    /// Returns the announced port of each member, with its real port.
     fn ports(&self) -> BTreeMap<u16, u16> {
         let listening = self.cluster.masters().map(RedisServer::port);
         self.announced.iter().map(RefusingPort::port).zip(listening).collect()
@@ -69,7 +69,7 @@ async fn cluster_is_used_through_mapped_addresses() {
     use_cluster(&hidden, format!("{}?{}", hidden.url(), maps.join("&")).into()).await;
 }
 
-/// A Sentinel that names a master at `port`, and no other Sentinels.
+/// Starts a Sentinel that names a master at `port`, and no other Sentinels.
 async fn sentinel(port: u16) -> FakeServer {
     let texts = |texts: &[&str]| {
         let bulk: Vec<_> = texts.iter().map(|text| format!("${}\r\n{text}\r\n", text.len())).collect();
@@ -119,7 +119,7 @@ async fn master_that_a_sentinel_announces_is_reached_through_a_mapped_address() 
     }
 }
 
-/// Both addresses are in the message when the mapped one cannot be reached either.
+/// If the mapped address is unreachable as well, the message contains both addresses.
 #[tokio::test]
 async fn mapped_address_that_is_wrong_is_shown_beside_the_announced_one() {
     let (announced, mapped) = (RefusingPort::new(), RefusingPort::new());

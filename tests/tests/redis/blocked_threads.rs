@@ -1,4 +1,4 @@
-//! Tasks of the application that block their threads cost no lock but their own, wherever they do it.
+//! Application tasks that block their threads lose only their own locks, wherever they block.
 
 use crate::support::{BRIEF, assert_nothing_left, builder, owner_at};
 use redlock_runtime::{LockError, LockGuard, LockManager, LockRequest};
@@ -12,12 +12,12 @@ use tokio::time::sleep;
 
 /// Short enough to wait for its end, and long enough that a renewed lock survives a pause of one second.
 const TTL: Duration = Duration::from_secs(2);
-/// Much longer than any test, so that no key is gone because it has expired.
+/// Much longer than any test, so a missing key has not expired.
 const LONG: Duration = Duration::from_secs(600);
-/// Worker threads of the application, `None` for a single-threaded runtime, and how many tasks block.
+/// Worker threads of the application, `None` for a single-threaded runtime, and the number of blocking tasks.
 const SHAPES: [(Option<usize>, usize); 5] = [(None, 1), (Some(1), 1), (Some(2), 1), (Some(4), 1), (Some(4), 4)];
 
-/// Threads wait here until the test lets them go.
+/// Barrier at which threads wait until the test opens it.
 #[derive(Default)]
 struct Barrier {
     blocked: AtomicUsize,
@@ -40,7 +40,7 @@ impl Barrier {
     }
 }
 
-/// Opens it in any case: the runtime could not end otherwise.
+/// Opens the barrier in any case: otherwise, the runtime could not end.
 struct OpenOnDrop<'a>(&'a Barrier);
 
 impl Drop for OpenOnDrop<'_> {
@@ -89,12 +89,12 @@ async fn in_a_body(manager: LockManager, task: usize, barrier: Arc<Barrier>) {
         barrier.block();
         Ok(())
     };
-    // Its own lock may be lost or not.
+    // The task may lose its own lock.
     let _ = manager.with_lock(LockRequest::new(blocking_key(task)).ttl(LONG), body).await;
 }
 
-/// An application with `workers` threads, of which `tasks` are blocked by `block` while `meanwhile` runs in another thread,
-/// which is given a second manager. Before and after that, all locks of the application must be held.
+/// Runs an application with `workers` threads, of which `tasks` are blocked by `block` while `meanwhile` runs in another thread
+/// with a second manager. Before and after that, all locks of the application must be held.
 fn blocked<F: Future<Output = ()> + Send + 'static>(
     (workers, tasks): (Option<usize>, usize),
     block: fn(LockManager, usize, Arc<Barrier>) -> F,
@@ -126,7 +126,7 @@ fn blocked<F: Future<Output = ()> + Send + 'static>(
             let blocked = async || barrier.blocked.load(Ordering::SeqCst);
             eventually_eq(PATIENCE, "the threads are blocked", tasks, blocked).await;
             meanwhile(&other, &nodes).await;
-            // That long is what this is about.
+            // The test needs several lease periods.
             sleep(3 * TTL).await;
             for guard in &held {
                 guard.ensure_held().unwrap_or_else(|error| panic!("{workers:?} workers, {tasks} blocked: {error}"));
@@ -143,7 +143,7 @@ fn blocked<F: Future<Output = ()> + Send + 'static>(
     });
 }
 
-/// Runs all shapes at the same time: most of it is waiting.
+/// Runs all shapes at the same time, because most of the time they wait.
 fn in_every_shape(run: impl Fn((Option<usize>, usize)) + Sync) {
     thread::scope(|scope| SHAPES.iter().for_each(|shape| drop(scope.spawn(|| run(*shape)))));
 }
@@ -163,7 +163,7 @@ fn in_a_body_other_locks_are_kept() {
     in_every_shape(|shape| blocked(shape, in_a_body, async |_, _| {}));
 }
 
-/// The keys of all tasks that have dropped their guards are gone, and another manager can have them.
+/// Waits until the keys of all tasks are released after their guards were dropped, and acquires them with another manager.
 async fn given_back(tasks: usize, other: &LockManager, nodes: &Nodes) {
     for key in (0..tasks).map(blocking_key) {
         eventually_eq(PATIENCE, "the key is gone", None, async || nodes[0].inspect().get(&key).await).await;

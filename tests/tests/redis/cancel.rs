@@ -1,4 +1,4 @@
-//! An acquisition dropped at any point leaves nothing behind (defects 3 and 4 of peers).
+//! An acquisition that is dropped at any point leaves no traces (defects 3 and 4 of peers).
 
 use crate::support::{
     GENEROUS, SIZES, acquired_everywhere, asked, assert_nothing_left, barrier, builder, holders, majority, manager,
@@ -61,7 +61,7 @@ async fn dropped_at_every_poll_of_a_wait_leaves_the_holder_alone() {
     }
 }
 
-/// A call that wants the lock as `wanted`, while another has it as `held`.
+/// Drops a call for the lock as `wanted` at every poll, while another call holds it as `held`.
 async fn dropped_at_every_poll_of_a_wait(held: Mode, wanted: Mode) {
     const POLLS: usize = 12;
     for size in SIZES {
@@ -84,7 +84,7 @@ async fn dropped_at_every_poll_of_a_wait(held: Mode, wanted: Mode) {
     }
 }
 
-/// How far an acquisition has come when it is dropped.
+/// Progress of an acquisition when it is dropped.
 #[derive(Clone, Copy, Debug)]
 enum Stage {
     /// Polled once: the commands are queued.

@@ -1,4 +1,4 @@
-//! Locks that one worker leaves and another one takes up.
+//! Locks that one worker detaches and another one attaches.
 
 use crate::support::{
     BRIEF, acquired_everywhere, assert_nothing_left, builder, connected, holders, majority, manager, polled,
@@ -17,12 +17,12 @@ async fn brief(nodes: &Nodes) -> LockManager {
     connected(builder(nodes.urls()).node_timeout(BRIEF).default_ttl(TTL), nodes).await
 }
 
-/// The text of a lock that stands at every node.
+/// Returns the text of a detached lock that every node holds.
 async fn left(manager: &LockManager, nodes: &Nodes) -> String {
     acquired_everywhere(manager, nodes, KEY).await.detach().to_string()
 }
 
-/// Opens the channels of `manager`, and waits until it has heard all that they brought.
+/// Opens the channels of `manager`, and waits until it has received their messages.
 async fn all_heard(manager: &LockManager) {
     assert!(warnings(&manager.check().await).is_empty());
 }
@@ -72,7 +72,7 @@ async fn whoever_left_a_lock_does_not_release_it_when_it_hears_of_those_who_wait
         let message = left(ours, &nodes).await;
         let waiter = waiting(others, patient(KEY));
         wait_until_queued(&nodes, KEY, 1).await;
-        // The nodes have told us of the waiter before they answer this.
+        // The nodes have reported the waiter before they answer this.
         all_heard(ours).await;
         let taken_up = theirs.attach(message.parse().unwrap()).await.unwrap();
         eventually_eq(PATIENCE, "held everywhere", size, async || holders(&nodes, &taken_up).await).await;
@@ -160,7 +160,7 @@ async fn a_majority_that_is_silent_gives_back_what_it_has_once_it_speaks() {
         // On a busy machine, the other nodes may be late as well.
         assert!(causes.len() >= majority(size), "{error:?}");
         nodes[..majority(size)].iter().for_each(RedisServer::thaw);
-        // The adoptions that arrive late are followed by their releases.
+        // A release follows each adoption that arrives late.
         assert_nothing_left(&theirs, &nodes).await;
     }
 }
@@ -203,7 +203,7 @@ async fn a_lock_that_is_left_stands_in_no_queue() {
     let held = acquired_everywhere(&others, &nodes, KEY).await;
     let call = waiting(&ours, patient(KEY));
     wait_until_queued(&nodes, KEY, 1).await;
-    // Another program has taken this node, so that we have the others and wait there.
+    // Another program has taken this node, so we hold the others and wait there.
     nodes[2].inspect().command::<()>(&["SET", KEY, "another", "PX", "60000"]).await;
     drop(held);
     let guard = obtained(call).await;

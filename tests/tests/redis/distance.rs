@@ -1,4 +1,4 @@
-//! Servers that are far away, without a setting for it.
+//! Distant servers, without a setting for the distance.
 
 use crate::support::{SIZES, assert_nothing_left};
 use redlock_runtime::{LockManager, LockRequest, Wait};
@@ -6,7 +6,7 @@ use redlock_tests::{Nodes, PATIENCE, Proxy, eventually};
 use std::time::Duration;
 
 const KEY: &str = "order:7";
-/// The way there takes as long as the way back. Both together are longer than a node timeout that knows nothing of it.
+/// Delay in each direction. Both together are longer than a node timeout that has not adapted.
 const ONE_WAY: Duration = Duration::from_millis(40);
 
 async fn proxies(nodes: &Nodes) -> Vec<Proxy> {
@@ -56,13 +56,13 @@ async fn a_majority_that_is_near_is_what_counts_and_one_that_goes_away_counts_no
     proxies[2].delay(ONE_WAY, ONE_WAY);
     let manager = LockManager::builder().nodes(proxies.iter().map(Proxy::url)).build().unwrap();
     manager.ready().await.unwrap();
-    // What the far one makes of it, as above, even where the machine answers late now and then.
+    // Shows the distant node in the adaptive timeout, even if the machine answers late now and then.
     let is_far = async |expected| match manager.check().await.node_timeout {
         timeout if (timeout >= Duration::from_millis(200)) == expected => Ok(()),
         timeout => Err(timeout),
     };
     eventually(PATIENCE, "the near ones count", async || is_far(false).await).await;
-    // The far one is needed now.
+    // The distant node is needed now.
     nodes[0].kill();
     eventually(PATIENCE, "the distance is known", async || is_far(true).await).await;
     manager.acquire(KEY).await.unwrap().release().await.unwrap();

@@ -14,7 +14,7 @@ const KEY: &str = "order:7";
 #[derive(Clone, Copy, Debug)]
 enum Fault {
     Frozen,
-    /// Cut, and no new connection.
+    /// Connections are cut, and new ones are refused.
     Refused,
     Killed,
     RestartedEmpty,
@@ -45,7 +45,7 @@ impl Fault {
     }
 }
 
-/// Five nodes behind proxies, of which `count` suffer `fault` while a lock is held.
+/// Holds a lock on five nodes behind proxies, while `count` of them suffer `fault`.
 async fn minority_fails_while_held(fault: Fault, count: usize) {
     println!("{fault:?}: {count} of 5");
     let nodes = Nodes::start(5).await;
@@ -103,7 +103,7 @@ async fn a_minority_that_was_never_reached_does_not_hold_up_different_keys() {
 
 #[tokio::test]
 async fn a_frozen_minority_costs_nothing() {
-    // Defect 1: one node timeout for each acquisition, as the slowest node was waited for.
+    // Defect 1: one node timeout for each acquisition, because of a wait for the slowest node.
     for (size, frozen) in [(3, 1), (5, 2)] {
         let nodes = Nodes::start(size).await;
         let manager = crate::support::manager(&nodes).await;
@@ -203,7 +203,7 @@ async fn a_held_lock_is_told_from_silent_nodes_also_when_the_last_answer_decides
         async move { manager.try_acquire(KEY).await }
     });
     proxies[2].wait_until("the last answer is held", |traffic| traffic.replies.received > before).await;
-    // The other answers were here before. Round trips are time for the manager to decide too early.
+    // The other answers have arrived before. Each round trip gives the manager time to decide too early.
     for _ in 0..20 {
         crate::support::barrier(&nodes).await;
     }
@@ -228,7 +228,7 @@ async fn a_stalled_node_is_asked_nothing_until_it_answers_again() {
     let manager = connected(builder([proxies[0].url()]).node_timeout(BRIEF), &nodes).await;
     nodes[0].freeze();
     wait_until_refused_as_stalled(&manager).await;
-    // A second connection, by which the silent one is checked, sends bytes as well.
+    // A second connection, which checks the silent one, sends bytes as well.
     let commands = || manager.stats().nodes[0].commands;
     let before = commands();
     for _ in 0..20 {
@@ -250,7 +250,7 @@ async fn a_lone_node_that_restarts_is_used_again_by_itself() {
         let manager = manager.clone();
         async move { manager.acquire(LockRequest::new(KEY).wait(Wait::Forever)).await }
     });
-    // Who waits with a limit has given up on the server by now.
+    // A call with a time limit has given up on the server after this time.
     let error = manager.acquire(LockRequest::new(KEY).wait(PATIENCE)).await.unwrap_err();
     assert!(matches!(causes(&error)[..], [(_, NodeError::Unreachable(_))]), "{error:?}");
     assert!(!waiting.is_finished());

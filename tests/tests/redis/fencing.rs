@@ -1,4 +1,4 @@
-//! Fencing tokens: unique and increasing, whatever happens to a minority of the nodes (defect 26 of peers).
+//! Fencing tokens are unique and increasing, whatever happens to a minority of the nodes (defect 26 of peers).
 
 use crate::support::{SIZES, barrier, causes, manager, wait_until_queued};
 use redlock_runtime::{FencingToken, LockError, LockManager, LockRequest, NodeError};
@@ -8,14 +8,14 @@ use std::time::Duration;
 use tokio::task::JoinSet;
 
 pub(crate) const KEY: &str = "order:7";
-/// In the slot of the key.
+/// Register in the slot of the key.
 pub(crate) const REGISTER: &str = "redlock:f:{4438}";
 
 fn request() -> LockRequest {
     LockRequest::new(KEY).wait(PATIENCE)
 }
 
-/// The number of the nodes that a token was made of.
+/// Returns the ballot that the nodes have accepted for a token: its upper bits.
 pub(crate) fn number(token: FencingToken) -> u64 {
     token.as_u64() >> 14
 }
@@ -31,13 +31,13 @@ pub(crate) async fn token_of(manager: &LockManager, request: impl Into<LockReque
     token
 }
 
-/// The largest ballot that `node` has accepted, 0 for none.
+/// Returns the largest ballot that `node` has accepted, 0 for none.
 pub(crate) async fn register(node: &RedisServer) -> u64 {
     let score: Option<String> = node.inspect().command(&["ZSCORE", REGISTER, "n"]).await;
     score.map_or(0, |score| score.parse().expect("a whole number"))
 }
 
-/// A release is confirmed by a majority; the other nodes come to it in their own time.
+/// Waits until the lock is free everywhere. A majority confirms a release, and the other nodes follow later.
 pub(crate) async fn wait_until_free(nodes: &Nodes) {
     for node in nodes.iter() {
         eventually_eq(PATIENCE, "the lock is free", None, async || node.inspect().get(KEY).await).await;
@@ -53,7 +53,7 @@ pub(crate) async fn calls(nodes: &Nodes, command: &str) -> u64 {
     calls
 }
 
-/// Closes `manager`, and checks that nothing is left but registers.
+/// Closes `manager`, and checks that only registers are left.
 pub(crate) async fn assert_only_registers_left(manager: &LockManager, nodes: &Nodes) {
     manager.shutdown().await;
     barrier(nodes).await;
@@ -62,7 +62,7 @@ pub(crate) async fn assert_only_registers_left(manager: &LockManager, nodes: &No
     assert!(keys.all(|key| key.starts_with("redlock:f:{")), "left behind: {left:?}");
 }
 
-/// Every token, in the order in which their owners had the lock.
+/// All tokens, in the order of their holders.
 #[derive(Clone, Default)]
 struct Seen(Arc<Mutex<Vec<FencingToken>>>);
 
@@ -77,7 +77,7 @@ impl Seen {
         assert!(seen.is_sorted_by(|a, b| a < b), "{seen:?}");
     }
 
-    /// Several calls of each of `managers` at once, `turns` times each.
+    /// Runs several simultaneous calls of each of `managers`, `turns` times each.
     async fn contend(&self, managers: &[LockManager], turns: usize) {
         let mut contending = JoinSet::new();
         for manager in managers.iter().flat_map(|manager| [manager, manager]) {
@@ -141,7 +141,7 @@ async fn a_stale_writer_is_refused() {
     let stale = ours.acquire(request().without_renewal().fencing()).await.unwrap();
     assert_eq!(write(stale.fencing_token(), "first").await, 1);
     for node in nodes.iter() {
-        // Its lease ends, whatever the holder believes.
+        // The lease ends early, without the knowledge of the holder.
         node.inspect().command::<()>(&["PEXPIRE", KEY, "1"]).await;
     }
     let later = theirs.acquire(request().fencing()).await.unwrap();
@@ -201,8 +201,9 @@ async fn a_queued_call_gets_its_token_with_the_lock() {
         let nodes = Nodes::start(size).await;
         let (ours, theirs) = (manager(&nodes).await, manager(&nodes).await);
         let mut costs = Vec::new();
-        // The release and the extension of the claim at each node, and no round trip for the number. A waiting call that
-        // asks again, as it does every second, may fall into one try and hardly into all of them.
+        // The release and the extension of the claim at each node, and no round trip for the number. A waiting call asks again every
+        // second,
+        // which may fall into one try and hardly into all of them.
         while costs.len() < MOST_TRIES && !costs.contains(&(2 * size as u64)) {
             let held = theirs.acquire(request().fencing()).await.unwrap();
             let ours = ours.clone();
@@ -224,7 +225,7 @@ async fn a_queued_call_gets_its_token_with_the_lock() {
 async fn neither_renewal_nor_extension_proposes_a_number() {
     // Defect 26: reentry and renewal bump the number.
     let nodes = Nodes::start(1).await;
-    // Of a shorter ttl, the node timeout would be too short for a busy machine.
+    // With a shorter ttl, the node timeout would be too short for a busy machine.
     let manager = LockManager::builder().nodes(nodes.urls()).node_timeout(Duration::from_secs(2)).build().unwrap();
     let guard = manager.acquire(LockRequest::new(KEY).ttl(Duration::from_secs(6)).fencing()).await.unwrap();
     let accepted = register(&nodes[0]).await;
@@ -244,7 +245,7 @@ async fn neither_renewal_nor_extension_proposes_a_number() {
 
 #[tokio::test]
 async fn a_lock_without_a_number_is_given_back() {
-    // Something else has the name of the register, or it has no room for more; it stays what it is.
+    // Another key has the name of the register, or the register has its largest value. It must not change.
     let table = [
         (&["SADD", REGISTER, "x"][..], "set"),
         (&["SET", REGISTER, "x"], "string"),

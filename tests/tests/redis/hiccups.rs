@@ -1,4 +1,4 @@
-//! Nodes that are away for less than a second: no call dies of that, whether or not it waits for holders.
+//! Nodes that are away for less than a second: no call fails because of it, with or without a wait for holders.
 
 use crate::support::{
     BRIEF, acquired_everywhere, asked, assert_nothing_left, builder, connected, manager_through, wait_until_asked,
@@ -9,11 +9,11 @@ use std::time::{Duration, Instant};
 use tokio::task::JoinHandle;
 
 const KEY: &str = "order:7";
-/// Much longer than the node timeout, much shorter than the second for which everybody waits for silent nodes.
+/// Much longer than the node timeout, and much shorter than the second for which calls wait for silent nodes.
 const HICCUP: Duration = BRIEF.saturating_mul(4);
-/// For how long a call waits for silent nodes.
+/// Time for which a call waits for silent nodes.
 const LONGEST_SILENCE: Duration = Duration::from_secs(1);
-/// How often a hiccup is tried that a busy machine makes longer than the silence: it proves nothing then.
+/// Number of attempts. A busy machine may make a hiccup longer than the silence, and such an attempt proves nothing.
 const MOST_TRIES: usize = 5;
 
 fn trying(manager: &LockManager, request: LockRequest) -> JoinHandle<Result<(), LockError>> {
@@ -21,7 +21,7 @@ fn trying(manager: &LockManager, request: LockRequest) -> JoinHandle<Result<(), 
     tokio::spawn(async move { manager.try_acquire(request).await.map(drop) })
 }
 
-/// The outcome of a call that begins when the nodes pause, and how long the call took.
+/// Makes a call at the beginning of a pause of the nodes. Returns its outcome and its duration.
 async fn tried_in_a_hiccup(
     manager: &LockManager,
     nodes: &Nodes,

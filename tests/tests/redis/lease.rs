@@ -1,4 +1,4 @@
-//! Leases that run out, are extended, or are found to be another's (defects 9, 10, 11, 13 and 16 of peers).
+//! Leases that expire, are extended, or turn out to belong to another holder (defects 9, 10, 11, 13 and 16 of peers).
 
 use crate::support::{
     BRIEF, GENEROUS, SIZES, acquired_everywhere, assert_nothing_left, barrier, builder, causes, connected, holders,
@@ -14,8 +14,8 @@ use tokio::task::JoinSet;
 const KEY: &str = "order:7";
 const LOOKS: usize = 50;
 
-/// Looks at the key on every node at the moment when the body is dropped: with a client that blocks, since a `Drop`
-/// cannot wait.
+/// Looks at the key on every node at the moment when the body is dropped. It uses a blocking client, since a `Drop`
+/// cannot await.
 struct Body {
     urls: Vec<String>,
     seen: Arc<Mutex<Vec<Option<String>>>>,
@@ -25,7 +25,7 @@ impl Drop for Body {
     fn drop(&mut self) {
         for url in &self.urls {
             let mut connection = redis::Client::open(url.as_str()).unwrap().get_connection().unwrap();
-            // Again and again: a release that was sent too early is on its way.
+            // Repeats the look, because a release that was sent too early may be on its way.
             for _ in 0..LOOKS {
                 let owner = redis::cmd("GET").arg(KEY).query(&mut connection).unwrap();
                 self.seen.lock().unwrap().push(owner);
@@ -39,7 +39,7 @@ async fn the_body_is_stopped_while_the_nodes_still_hold_the_key() {
     // Defects 11 and 13: reported after the keys have expired; released before the body is gone.
     for size in SIZES {
         let nodes = Nodes::start(size).await;
-        // Half of the ttl is left at the nodes when the lease is over for us: time to look, also on a busy machine.
+        // When the lease is over for the client, half of the ttl is left at the nodes. So a busy machine has time to look.
         let manager =
             connected(builder(nodes.urls()).tuning(|tuning| tuning.drift_factor(0.5)).node_timeout(BRIEF), &nodes)
                 .await;
@@ -144,7 +144,7 @@ async fn extending_sets_the_expiry_at_the_nodes() {
     assert_nothing_left(&manager, &nodes).await;
 }
 
-/// What happened to the key of a guard behind its back.
+/// Loss of the key of a guard without its knowledge.
 #[derive(Clone, Copy, Debug)]
 enum Loss {
     Expired,

@@ -1,4 +1,4 @@
-//! Guards that go where no runtime helps them (defect 15 of peers), and the end of a manager.
+//! Guards that are dropped without a runtime (defect 15 of peers), and the end of a manager.
 
 use crate::support::{
     GENEROUS, assert_nothing_left, barrier, builder, manager, many_guards, wait_until_all_vote, wait_until_queued,
@@ -41,7 +41,7 @@ async fn two_thousand_guards_dropped_at_once_in_one_task() {
 
 #[tokio::test]
 async fn a_release_is_in_line_before_the_drop_returns() {
-    // The task drops more guards than tokio's cooperative budget has commands; the next call finds the last one free.
+    // The task drops more guards than tokio's cooperative budget has commands. The next call finds the last lock free.
     for nodes in [1, 3] {
         let nodes = Nodes::start(nodes).await;
         let manager = manager(&nodes).await;
@@ -194,7 +194,7 @@ async fn shutdown_waits_for_the_releases_and_closes_the_manager() {
     }
     let outcome = manager.with_lock(KEY, async |_: &LockGuard| Ok::<(), LockError>(())).await;
     assert!(matches!(outcome, Err(LockError::Closed)), "{outcome:?}");
-    // A lock that was held before is used and given back as usual.
+    // A lock from before can still be used and released.
     kept.extend().await.unwrap();
     kept.release().await.unwrap();
     assert_nothing_left(&manager, &nodes).await;

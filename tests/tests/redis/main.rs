@@ -1,4 +1,4 @@
-//! Locks against real Redis servers: every way out, every fault, every kind of hostile input.
+//! Locks on real Redis servers: every exit, every fault, every kind of hostile input.
 #![allow(
     clippy::expect_used,
     clippy::indexing_slicing,

@@ -1,4 +1,4 @@
-//! Lost, late and cut: what the network can do to a command and its answer (defects 4, 5 and 14 of peers).
+//! Lost, late and cut: effects of the network on a command and its answer (defects 4, 5 and 14 of peers).
 
 use crate::support::{
     BRIEF, GENEROUS, asked, assert_nothing_left, builder, causes, connected, holders, manager_through,
@@ -17,7 +17,7 @@ struct Scene {
     manager: LockManager,
 }
 
-/// One node behind a proxy.
+/// Returns one node behind a proxy.
 async fn scene() -> Scene {
     let nodes = Nodes::start(1).await;
     let proxies = nodes.proxied().await;
@@ -39,13 +39,13 @@ impl Scene {
         eventually(PATIENCE, "the key is set", async || self.nodes[0].inspect().get(KEY).await.ok_or("no key")).await;
     }
 
-    /// The connection breaks with everything on it, and a new one works.
+    /// Breaks the connection with everything on it. A new connection works.
     async fn reconnect(&self) {
         self.proxy().cut().await;
         self.proxy().pass();
     }
 
-    /// How often the key was deleted: one for each release of a lock that was held. Each connection asks whether the user may run `DEL`
+    /// Returns the number of deletions: one for each release of a held lock. Each connection asks if the user may run `DEL`
     /// and `ZPOPMIN`, which no lock here needs.
     async fn deletions(&self) -> u64 {
         let inspector = self.nodes[0].inspect();
@@ -101,13 +101,13 @@ async fn an_acquisition_dropped_with_both_the_answer_and_the_release_lost_leaves
 
 #[tokio::test]
 async fn a_lost_answer_does_not_make_the_own_lock_anothers() {
-    // Defect 5: the next try meets the key that the first one has set, and waits for its own ttl.
+    // Defect 5: the next try meets the key of the first one, and waits for its own ttl.
     let scene = scene().await;
     scene.proxy().drop_replies();
     let acquiring = scene.acquire();
     scene.wait_until_key_exists().await;
     scene.reconnect().await;
-    // The ttl is 30 s, the patience less than that.
+    // The ttl is 30 s, which is longer than the harness waits.
     tokio::time::timeout(PATIENCE, acquiring).await.unwrap().unwrap().unwrap();
     assert_nothing_left(&scene.manager, &scene.nodes).await;
 }
@@ -135,7 +135,7 @@ async fn a_lock_is_held_and_extended_over_a_reconnect() {
 
 #[tokio::test]
 async fn a_late_command_is_followed_by_its_release_on_the_same_connection() {
-    // Defect 4: a command that timed out at the client is executed by the server afterwards.
+    // Defect 4: the server executes a command that timed out at the client.
     let nodes = Nodes::start(1).await;
     let proxies = nodes.proxied().await;
     let manager = connected(builder([proxies[0].url()]).node_timeout(BRIEF), &nodes).await;
@@ -154,7 +154,7 @@ async fn a_late_command_is_followed_by_its_release_on_the_same_connection() {
 
 #[tokio::test]
 async fn validity_counts_from_the_send() {
-    // Defect 14: counted from the answer, the lease would outlive the key by the time the answer took.
+    // Defect 14: a lease that counts from the answer would outlive the key by the time of the answer.
     let scene = scene().await;
     let late = Duration::from_millis(200);
     scene.proxy().replies(Flow::Delay(late));
@@ -168,7 +168,7 @@ async fn validity_counts_from_the_send() {
 
 #[tokio::test]
 async fn an_answer_that_leaves_no_useful_lease_is_no_lock() {
-    // Defects 6 and 8: the body starts with a lease that is over, or as good as over.
+    // Defects 6 and 8: the body starts with an expired, or nearly expired, lease.
     let nodes = Nodes::start(1).await;
     let proxies = nodes.proxied().await;
     let manager =
@@ -178,7 +178,7 @@ async fn an_answer_that_leaves_no_useful_lease_is_no_lock() {
     proxies[0].replies(Flow::Delay(Duration::from_millis(470)));
     let error = manager.try_acquire(KEY).await.unwrap_err();
     let [(_, cause)] = causes(&error)[..] else { panic!("{error}") };
-    // On a busy machine the answer comes even later.
+    // On a busy machine, the answer comes even later.
     assert!(matches!(cause, NodeError::TooLate | NodeError::TimedOut(_)), "{error}");
     proxies[0].pass();
     assert_nothing_left(&manager, &nodes).await;
@@ -191,7 +191,7 @@ async fn slow_replies_of_a_minority_are_not_waited_for() {
     let manager = manager_through(&proxies, &nodes).await;
     proxies[2].replies(Flow::Hold);
     let guard = tokio::time::timeout(GENEROUS, manager.acquire(KEY)).await.unwrap().unwrap();
-    // The late vote counts when it comes: it is extended and released like the others.
+    // The late vote counts from its arrival: it is extended and released like the others.
     proxies[2].pass();
     eventually_eq(PATIENCE, "all three hold the lock", 3, async || holders(&nodes, &guard).await).await;
     guard.release().await.unwrap();
@@ -229,7 +229,7 @@ async fn a_vote_that_was_never_heard_of_is_given_back_although_the_node_stalled_
     let before = asked(&proxies);
     let guard = manager.acquire(KEY).await.unwrap();
     wait_until_asked(&proxies, &before).await;
-    // Another lock's release goes unanswered until the node counts as stalled: then nothing is sent to it any more.
+    // The release of another lock stays unanswered until the node is stalled. After that, it receives no more commands.
     drop(manager.acquire("another").await.unwrap());
     eventually(PATIENCE, "the node is known to be stalled", async || {
         guard.extend().await.unwrap();

@@ -1,4 +1,4 @@
-//! Callers that no tokio runtime polls: a plain executor does. All calls work there, by the library's own thread.
+//! Callers outside of a tokio runtime, on a plain executor. All calls work there, because the library has its own thread.
 
 use crate::support::builder;
 use redlock_runtime::admin::{BreakOptions, ListOptions};
@@ -39,7 +39,7 @@ async fn annotated(manager: &LockManager, id: u32) -> Result<u32, LockError> {
     Ok(id)
 }
 
-/// Calls everything that takes time.
+/// Makes every call that takes time.
 async fn use_everything(manager: &LockManager) {
     // On a busy machine, one try may take too long.
     while let Err(error) = manager.ready().await {
@@ -63,7 +63,7 @@ async fn use_everything(manager: &LockManager) {
     manager.with_lock("cart:7", async |_| Ok::<_, LockError>(())).await.unwrap();
 }
 
-/// One thread holds the lock, and another one waits for it.
+/// Holds the lock in one thread, and waits for it in another.
 fn wait_for_each_other(manager: &LockManager) {
     let held = block_on(manager.acquire(KEY)).unwrap();
     let waiting = thread::spawn({
@@ -75,7 +75,7 @@ fn wait_for_each_other(manager: &LockManager) {
     waiting.join().unwrap().unwrap();
 }
 
-/// A body that only waits: nothing but the timer of the library ends it.
+/// Runs a body that only waits, so only the timer of the library ends it.
 fn lose_a_lock(manager: &LockManager) {
     let request = LockRequest::new("short").max_hold(Duration::from_millis(100));
     let lost = block_on(manager.with_lock(request, async |_| pending::<Result<(), LockError>>().await));

@@ -27,7 +27,7 @@ fn now_ms() -> u128 {
     SystemTime::now().duration_since(UNIX_EPOCH).unwrap().as_millis()
 }
 
-/// Writes under its token, as often as it can, and says when.
+/// Writes with its token as often as it can, and prints each time.
 async fn write_on(url: &str, guard: &FencedGuard) -> Result<(), LockError> {
     let client = redis::Client::open(url).unwrap();
     let mut connection = client.get_multiplexed_async_connection().await.unwrap();
@@ -41,7 +41,7 @@ async fn write_on(url: &str, guard: &FencedGuard) -> Result<(), LockError> {
     }
 }
 
-/// What the second process does: holds the lock until it is lost.
+/// Holds the lock until it is lost, in the second process.
 async fn hold_until_lost(urls: &str) {
     let urls: Vec<_> = urls.split(',').map(str::to_owned).collect();
     let manager = client(urls.clone()).await;

@@ -1,4 +1,4 @@
-//! Requests for several keys and for places in a tree.
+//! Requests for several keys and for paths of a tree.
 
 mod attached;
 mod broken;
@@ -22,17 +22,17 @@ use std::time::Duration;
 /// Short enough to wait for its end, and long enough that a renewed lock survives a pause of one second.
 const TTL: Duration = Duration::from_secs(2);
 
-/// A call for these keys, which waits for as long as the harness has patience.
+/// Request for these keys, which waits as long as the harness does.
 fn all<P: Into<LockPart>>(parts: impl IntoIterator<Item = P>) -> LockRequest {
     LockRequest::all(parts).wait(PATIENCE)
 }
 
-/// A call for this place, which waits for as long.
+/// Request for this path, which waits as long as the harness does.
 fn place(path: &str) -> LockRequest {
     LockRequest::path(path).wait(PATIENCE)
 }
 
-/// Short leases on servers that answer soon.
+/// Returns a manager with short leases and short node timeouts.
 async fn brief(nodes: &Nodes) -> LockManager {
     connected(builder(nodes.urls()).node_timeout(BRIEF).default_ttl(TTL), nodes).await
 }

@@ -1,4 +1,4 @@
-//! Connections that are dead but open: a machine between client and server has forgotten them. And servers that are only slow.
+//! Dead connections that are still open, because a machine between client and server has forgotten them. Also slow servers.
 
 use crate::support::{GENEROUS, assert_nothing_left, builder, connected, manager_through, wait_until_queued};
 use crate::waiters::{obtained, patient, waiting};
@@ -9,7 +9,7 @@ use std::time::Duration;
 
 const KEY: &str = "order:7";
 
-/// Short enough that renewals come soon, and long enough that the renewals of a forgotten connection are made up for.
+/// Short enough that renewals come soon, and long enough to make up for the renewals of a forgotten connection.
 const TTL: Duration = Duration::from_secs(9);
 
 async fn works_again(manager: &LockManager) {
@@ -20,14 +20,14 @@ async fn works_again(manager: &LockManager) {
     .await;
 }
 
-/// The ids of all connections that managers have to the `server`.
+/// Returns the ids of all connections that managers have to the `server`.
 async fn connections(server: &RedisServer) -> Vec<String> {
     let clients = server.inspect().clients().await;
     let of_managers = clients.iter().filter(|client| client.contains("name=redlock-"));
     of_managers.filter_map(|client| client.split(' ').next().map(str::to_owned)).collect()
 }
 
-/// The number of connections to the `server` that are subscribed to a channel.
+/// Returns the number of connections to the `server` that are subscribed to a channel.
 async fn subscribers(server: &RedisServer) -> usize {
     server.inspect().clients().await.iter().filter(|client| client.contains(" sub=1 ")).count()
 }
@@ -47,7 +47,7 @@ async fn forgotten_connection_is_replaced_and_held_locks_stay_held() {
     }
 }
 
-/// No call shows that the connection is dead, only the renewal.
+/// Only the renewal shows that the connection is dead.
 #[tokio::test]
 async fn lock_is_renewed_over_a_forgotten_connection() {
     let nodes = Nodes::start(1).await;
@@ -87,7 +87,7 @@ async fn connection_for_wake_ups_is_replaced_when_it_was_forgotten() {
     manager.ready().await.unwrap();
     eventually_eq(PATIENCE, "it is subscribed", 1, async || subscribers(&nodes[0]).await).await;
     proxies[0].forget();
-    // The server does not know that the first one is forgotten.
+    // The server does not know that the first one is dead.
     eventually_eq(PATIENCE, "it is subscribed again", 2, async || subscribers(&nodes[0]).await).await;
     works_again(&manager).await;
     let other = connected(builder(nodes.urls()), &nodes).await;
@@ -115,7 +115,7 @@ async fn connection_to_a_cluster_member_is_replaced_when_it_was_forgotten() {
     assert!(manager.shutdown().await);
 }
 
-/// The server answers on no connection, so that the first one is not to blame.
+/// The server answers on no connection, so the first one is not to blame.
 #[tokio::test]
 async fn frozen_server_loses_no_connection_by_the_checks() {
     let nodes = Nodes::start(1).await;
@@ -125,7 +125,7 @@ async fn frozen_server_loses_no_connection_by_the_checks() {
     let before = connections(&nodes[0]).await;
     let accepted = proxies[0].traffic().accepted;
     nodes[0].freeze();
-    // Without a limit: the server is frozen for longer than it may be silent.
+    // Without a limit: the server is frozen for longer than the longest silence.
     let call = waiting(&manager, LockRequest::new("order:8").wait(Wait::Forever));
     proxies[0].wait_until("it was checked twice", |traffic| traffic.accepted >= accepted + 2).await;
     nodes[0].thaw();
@@ -136,7 +136,7 @@ async fn frozen_server_loses_no_connection_by_the_checks() {
     assert_nothing_left(&manager, &nodes).await;
 }
 
-/// An address that leads to another server for new connections: what the server before has granted is void.
+/// An address leads to another server for new connections. The grants of the previous server are void.
 #[tokio::test]
 async fn lock_is_lost_when_another_server_answers_in_place_of_a_silent_one() {
     let nodes = Nodes::start(2).await;

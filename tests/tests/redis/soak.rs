@@ -50,11 +50,11 @@ const SECONDS: &str = "REDLOCK_SOAK_SECONDS";
 const SEED: &str = "REDLOCK_SOAK_SEED";
 const DEPLOYMENT: &str = "REDLOCK_SOAK_DEPLOYMENT";
 
-/// Faults of servers between two checks that all processes go on. Too small: few faults in a run. Too large: the cause of a process that
-/// stays down is hard to find.
+/// Number of faults of servers between two checks that all processes make progress. Too small: few faults in a run.
+/// Too large: the cause of a process without progress is hard to find.
 const CHECK_AFTER: u64 = 40;
 
-/// Any duration up to a longest lease and a bit.
+/// Returns a random duration up to slightly more than a longest lease.
 fn pause(dice: &mut Dice) -> Duration {
     Duration::from_millis([20, 100, 400, 2400][dice.below(4)])
 }
@@ -120,7 +120,7 @@ fn number(variable: &str) -> Option<u64> {
     env::var(variable).ok().map(|value| value.parse().unwrap())
 }
 
-/// A folder of this run alone.
+/// Returns a separate folder for this run.
 fn folder(name: &str) -> String {
     let folder = env::temp_dir().join(format!("redlock-soak-{}-{name}", std::process::id()));
     fs::create_dir_all(&folder).unwrap();
@@ -179,19 +179,19 @@ async fn the_promises_hold_among_processes_and_servers_in_trouble() {
     fs::remove_dir_all(folder).unwrap();
 }
 
-/// Every lock is free, and nothing is left but the registers of numbers.
+/// Checks that every lock is free, and that only registers of numbers are left.
 async fn all_is_well_again(servers: &Servers) {
     let manager = manager(&servers.urls());
     for name in names() {
         let request = if name.starts_with('/') { LockRequest::path(name) } else { LockRequest::new(name) };
-        // Nodes that have just been restarted abstain.
+        // Nodes that have just restarted abstain.
         eventually(PATIENCE, "the lock is free for all", async || {
             manager.acquire(request.clone().wait(PATIENCE)).await?.release().await
         })
         .await;
     }
     assert!(manager.shutdown().await);
-    // A queue expires 30 s after the last call has joined it, if the process of this call was killed.
+    // If the process of a waiting call was killed, its queue expires 30 s after the last entry.
     eventually(2 * PATIENCE, "nothing but registers is left", async || {
         let left = servers.contents().await;
         let is_over = left.keys().all(|key| key.starts_with("redlock:f:{"));
@@ -218,7 +218,7 @@ async fn locks_that_exclude_nobody_are_convicted() {
         }
     })
     .await;
-    // As if all of them stayed down.
+    // Treats all processes as if they stayed down.
     workers.check_progress(Duration::ZERO).await;
     let problems = std::mem::take(&mut workers.problems);
     assert!(problems.len() == 3 && problems[0].contains("does not obtain"), "{problems:?}");

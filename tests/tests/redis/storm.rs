@@ -1,5 +1,5 @@
-//! Everything at once: calls that come, give up and are dropped, over connections that break. What counts is that no two
-//! hold the lock, that whoever has patience gets it, and that nothing is left.
+//! Everything at once: calls that arrive, give up and are dropped, over connections that break. Two calls never
+//! hold the lock at once, every patient call gets it, and all nodes are empty at the end.
 
 use crate::support::{assert_nothing_left, manager};
 use crate::waiters::{managers, patient};
@@ -50,7 +50,8 @@ async fn one_of_many(manager: LockManager, number: usize, witness: Arc<Witness>)
         match (number * 7 + round * 3) % 5 {
             0 => enter(&manager, patient(KEY), &witness).await,
             1 => enter(&manager, LockRequest::new(KEY).wait(brief), &witness).await,
-            // Dropped while it waits, or as it has just got the lock; never inside, which would not be an overlap.
+            // Dropped while it waits, or when it has just acquired the lock. A drop inside the body would count as an overlap that is
+            // none.
             2 => drop(timeout(brief, manager.acquire(patient(KEY))).await),
             3 => enter(&manager, patient(KEY).ttl(Duration::from_secs(25)), &witness).await,
             _ => enter(&manager, LockRequest::new(KEY).wait(Duration::ZERO), &witness).await,
@@ -58,7 +59,7 @@ async fn one_of_many(manager: LockManager, number: usize, witness: Arc<Witness>)
     }
 }
 
-/// Breaks all connections to one node after the other, for ever.
+/// Breaks all connections to one node after the other, without end.
 async fn cut_connections(nodes: &Nodes) {
     let mut pause = interval(Duration::from_millis(40));
     for node in nodes.iter().cycle() {

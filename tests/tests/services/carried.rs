@@ -1,7 +1,7 @@
 #![deny(warnings, missing_docs)]
 #![allow(dead_code, unreachable_pub, reason = "also a module of other crates")]
 #![warn(clippy::all, clippy::pedantic, clippy::nursery)]
-//! Handlers and methods that fail by their lock alone: the features `axum` and `tonic` make an answer of the error.
+//! Handlers and methods that fail only because of their lock: the features `axum` and `tonic` convert the error into an answer.
 
 use super::prelude::*;
 use axum::extract::{Path, State};
@@ -10,10 +10,10 @@ use axum::{Extension, Router, debug_handler};
 use redlock_runtime::{LockManager, distributed_lock};
 use tonic::{Request, Response, Status};
 
-/// What the handlers share.
+/// State that the handlers share.
 #[derive(Clone, Debug)]
 pub struct App {
-    /// The locks.
+    /// Lock manager.
     pub locks: LockManager,
 }
 
@@ -33,7 +33,7 @@ async fn refund(Path(id): Path<u64>) -> Result<String> {
     Ok(format!("order {id} is paid back"))
 }
 
-/// The handlers.
+/// Returns the routes of the handlers.
 pub fn router(locks: LockManager) -> Router {
     Router::new()
         .route("/capture/{id}", post(capture))
@@ -43,7 +43,7 @@ pub fn router(locks: LockManager) -> Router {
         .with_state(App { locks })
 }
 
-/// A service in the form in which `tonic-build` writes its trait.
+/// A service with a trait in the form that `tonic-build` writes.
 #[tonic::async_trait]
 pub trait Orders: Send + Sync + 'static {
     /// Takes the payment.

@@ -1,4 +1,4 @@
-//! The jobs run at the same time as their locks allow.
+//! The jobs run concurrently, as far as their locks allow.
 
 use crate::jobs::{self, Invoices, Job, Runner};
 use crate::store::Store;

@@ -1,4 +1,4 @@
-//! Services as they are written for real, with every handler and every job under a lock.
+//! Realistic services, with every handler and every job under a lock.
 //!
 //! `ui/pass/services*.rs` compile the same files in a library, in edition 2021, and under names of the user's own.
 #![allow(clippy::panic, clippy::unwrap_used, reason = "helpers of tests are tests too")]

@@ -1,7 +1,7 @@
 #![allow(unreachable_pub, reason = "also a module of other crates")]
-//! What a crate of services has as its own prelude.
+//! Prelude of a crate of services.
 
 use redlock_runtime::LockError;
 
-/// Shadows the standard library's.
+/// Shadows the standard library's type.
 pub type Result<T, E = LockError> = std::result::Result<T, E>;

@@ -1,4 +1,4 @@
-//! The REST service answers requests at the same time as its locks allow.
+//! The REST service answers requests concurrently, as far as its locks allow.
 
 use crate::rest::{App, router};
 use crate::store::Store;
@@ -12,7 +12,7 @@ fn app() -> App {
     App { locks: LockManager::in_memory(), orders: Store::default() }
 }
 
-/// Sends one request, under the manager that is the installed one for some handlers.
+/// Sends one request. Its manager is in scope, because some handlers use the installed one.
 async fn send(app: &App, method: &str, path: &str, body: impl Into<Option<Value>>) -> (StatusCode, Value) {
     let request = Request::builder().method(method).uri(path).header("content-type", "application/json");
     let request = request.body(Body::from(body.into().map_or_else(String::new, |body| body.to_string()))).unwrap();

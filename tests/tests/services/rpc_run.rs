@@ -1,4 +1,4 @@
-//! The tonic service answers calls at the same time as its locks allow.
+//! The tonic service answers calls concurrently, as far as its locks allow.
 
 use crate::rpc::{Article, Shelves, Warehouse};
 use crate::store::Store;

@@ -1,4 +1,4 @@
-//! Releases whose answers are waited for.
+//! Releases whose answers a caller waits for.
 
 use crate::client::release::PendingRelease;
 use crate::client::shared::Shared;
@@ -15,15 +15,15 @@ use std::sync::Arc;
 use std::task::Poll;
 use std::time::Duration;
 
-/// Releases on their way. Dropped, they are seen through in the background.
+/// Releases in flight. On drop, they are completed in the background.
 #[must_use]
 pub(crate) struct ConfirmedRelease {
     shared: Arc<Shared>,
     subject: Arc<Subject>,
-    /// The error when too many nodes do not hold the lock any more.
+    /// Error for the case that too many nodes do not hold the lock any longer.
     lost: LockError,
     releases: Vec<Sent>,
-    /// Nodes that are known not to hold the lock for us, and were not asked.
+    /// Number of nodes that are known not to hold the lock for us, and were not asked.
     taken: usize,
 }
 
@@ -63,10 +63,11 @@ impl ConfirmedRelease {
         }
     }
 
-    /// Waits until a majority has confirmed the release. Releases that failed, for example with a broken connection, are repeated.
+    /// Waits until a majority has confirmed the release. Releases that failed, for example with a broken connection,
+    /// are repeated.
     ///
     /// # Errors
-    /// [`LockError::Lost`] when too many nodes did not hold the lock any more, [`LockError::NoQuorum`] when too few
+    /// [`LockError::Lost`] if too many nodes did not hold the lock any longer, [`LockError::NoQuorum`] if too few
     /// answered within `patience`.
     pub(crate) async fn confirmed(mut self, patience: Duration) -> Result<(), LockError> {
         let limit = self.shared.clock.now().after(patience);
@@ -78,7 +79,7 @@ impl ConfirmedRelease {
         }
     }
 
-    /// Waits for the answers, and repeats what failed while there is time until `limit`.
+    /// Waits for the answers, and repeats failed releases while there is time until `limit`.
     async fn decided(&mut self, limit: Instant) -> Verdict {
         loop {
             let verdict = poll_fn(|cx| {
@@ -115,9 +116,9 @@ impl ConfirmedRelease {
         }
     }
 
-    /// The answers so far.
+    /// Returns the answers so far.
     fn tally(&self) -> Tally {
-        // A node that was not asked has nothing to give back and confirms nothing.
+        // A node that was not asked has nothing to release, and confirms nothing.
         let failed = self.shared.nodes.len() - self.releases.len() - self.taken;
         let mut tally = Tally { failed, taken: self.taken, ..Tally::default() };
         for sent in &self.releases {
@@ -131,7 +132,7 @@ impl ConfirmedRelease {
         tally
     }
 
-    /// The error when too few nodes have confirmed it; `silence` is the cause for those that have not answered.
+    /// Returns the error for too few confirmations; `silence` is the cause for nodes that have not answered.
     fn unconfirmed(&self, silence: &NodeError) -> LockError {
         let failures = self.releases.iter().filter_map(|sent| {
             let error = match &sent.answer {

@@ -1,4 +1,4 @@
-//! Extensions that somebody waits for: `extend`, and taking up a lock that was left.
+//! Extensions whose answers a caller waits for: `extend`, and attaching to a detached lock.
 
 use super::Acquisition;
 use crate::client::timers::{sleep, timeout};
@@ -11,41 +11,41 @@ use std::task::Poll;
 use tokio::sync::OwnedMutexGuard;
 
 impl Acquisition {
-    /// Starts the lease anew at every node, counted from now.
+    /// Restarts the lease at every node, counted from now.
     ///
     /// # Errors
-    /// [`LockError::Lost`] when too many nodes say that the lock is not ours, [`LockError::NoQuorum`] when too few
-    /// answer in time. Neither takes away what was proven before.
+    /// [`LockError::Lost`] if too many nodes report another owner, [`LockError::NoQuorum`] if too few answer in time.
+    /// In both cases, earlier proofs stay valid.
     pub(crate) async fn extend(&self) -> Result<(), LockError> {
-        // Without a number: that of the token stays what it is.
+        // Without a ballot: the number of the token does not change.
         self.extend_with(None).await
     }
 
-    /// Takes up a lock that another call has left at the nodes, together with the number that is wanted.
+    /// Attaches to a lock that another call has left at the nodes, together with the fencing number if one is wanted.
     ///
     /// # Errors
-    /// As [`extend`](Self::extend).
+    /// The errors of [`extend`](Self::extend).
     pub(crate) async fn adopt(&self) -> Result<(), LockError> {
         let fence = self.state().candidate.adopt();
         self.extend_with(fence).await?;
         let (mut state, now) = (self.state(), self.now());
         if !state.candidate.is_won(now) {
-            // The task was not polled for so long that what the nodes have given is over.
+            // The task was not polled for a long time, and the granted leases have ended.
             return Err(self.loss(&state, LossCause::Expired));
         }
         state.candidate.hold(now);
         Ok(())
     }
 
-    /// Waits until nobody else waits for answers: an answer wakes one task.
+    /// Waits until no other caller waits for answers, because an answer wakes only one task.
     pub(super) async fn alone(&self) -> OwnedMutexGuard<()> {
         let extending = self.lock().extending();
         extending.lock_owned().await
     }
 
-    /// Starts the lease anew, and asks for a number with it if there is a `fence`. One call at a time.
+    /// Restarts the lease, and proposes a ballot if there is a `fence`. One call at a time.
     ///
-    /// A node that does not answer, or fails, has as long as in a call that acquires a lock.
+    /// The time limit for a node that does not answer, or fails, is that of an acquisition.
     async fn extend_with(&self, fence: Option<Fence>) -> Result<(), LockError> {
         let _alone = self.alone().await;
         let begun = self.now();
@@ -60,7 +60,7 @@ impl Acquisition {
                     return Err(self.lost_by(&state));
                 }
             }
-            // The wait has parts: a shutdown of the manager does not wake this call.
+            // The wait is divided into parts, because a shutdown of the manager does not wake this call.
             let extension = loop {
                 let part = limit.since(self.now()).min(self.node_timeout());
                 match timeout(part, self.extended(begun)).await {

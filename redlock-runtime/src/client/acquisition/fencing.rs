@@ -1,4 +1,4 @@
-//! The fencing number of a lock that is held; the steps are in `protocol/candidate/fencing`.
+//! Fencing number of a held lock; `protocol/candidate/fencing` describes the steps.
 
 use super::Acquisition;
 use super::state::State;
@@ -12,29 +12,29 @@ use std::pin::pin;
 use std::task::Poll;
 use std::time::Duration;
 
-/// How long a round waits at the most for each one before that was refused as well. Shorter, and those who share a register refuse
-/// each other more often; longer, and a number takes longer.
+/// Longest pause before a round, for each earlier refused round. Smaller: calls that share a register refuse each other
+/// more often. Larger: a number takes longer.
 const LONGEST_REST: Duration = Duration::from_millis(1);
 
 /// Most rounds after one in which nodes accepted ballots of different rounds. A node whose answers always come after the round that they
-/// belong to would otherwise keep the call going for ever.
+/// belong to would otherwise keep the call going forever.
 const MOST_SPLIT_ROUNDS: u32 = 3;
 
-/// Why a lock that is held has no number.
+/// Reason that a held lock has no number.
 #[derive(Debug)]
 pub(crate) enum Unnumbered {
-    /// The lease has run out before. Another token may get one.
+    /// The lease has ended first. Another token may get a number.
     Again,
-    /// Too few nodes have accepted one.
+    /// Too few nodes have accepted a number.
     Failed(LockError),
 }
 
 impl Acquisition {
-    /// The fencing token of the call that has the lock now: the next one of the number that the token has already, or the
-    /// first one of a new number.
+    /// Returns the fencing token of the present call: the next token of an existing number, or the first token of a new
+    /// number.
     ///
     /// # Errors
-    /// [`Unnumbered`]; the lock is to be given back then.
+    /// [`Unnumbered`]; the lock must then be released.
     ///
     /// # Cancel safety
     /// Numbers that are proposed and not used leave gaps.
@@ -49,8 +49,8 @@ impl Acquisition {
         }
         let (mut refused, mut split) = (0, 0);
         while self.may_repeat(decision, &mut refused, &mut split) {
-            // The first refusal names the number that the next ballot must exceed. Further ones come from processes that share the
-            // register: without a pause of random length, they would refuse each other's ballots again and again.
+            // Each refusal contains the number that the next ballot must exceed. A repeated refusal means that other calls share the
+            // register. Without a random pause, they would refuse each other forever.
             if refused > 1 {
                 sleep(self.node_timeout().min((refused - 1) * LONGEST_REST).mul_f64(fastrand::f64())).await;
             }
@@ -69,7 +69,7 @@ impl Acquisition {
         self.is_in_reach() && self.is_useful() && !self.shared.is_closed()
     }
 
-    /// Proposes another ballot to every node, and waits until a quorum has accepted it or cannot any more.
+    /// Proposes another ballot to every node, and waits until a quorum has accepted it or no longer can.
     ///
     /// A shutdown of the manager ends the wait: a node that does not answer would delay it by up to a second.
     async fn fencing_round(&self) -> FencingDecision {
@@ -95,16 +95,16 @@ impl Acquisition {
         decided.unwrap_or_else(|_| self.state().candidate.fencing_decision(self.now()))
     }
 
-    /// Whether there may be a ballot that a quorum has not refused yet.
+    /// Returns `true` if there may be a ballot that a quorum has not refused yet.
     fn is_in_reach(&self) -> bool {
         let (slots, ballots) = (self.subject.numbered_slots(), &self.shared.servers.ballots);
         self.state().candidate.may_be_accepted_above(|largest| ballots.is_in_reach(&slots, largest))
     }
 
-    /// The first token of what was decided.
+    /// Returns the first token of the decision.
     fn issue(&self, decision: FencingDecision) -> Result<FencingToken, Unnumbered> {
         let mut state = self.state();
-        // A reply that is here is no reason to send the number once more.
+        // If a reply has already arrived, its node need not be sent the number again.
         state.take_in(self.shared.clock);
         match state.candidate.issue(decision, self.now()) {
             Ok(token) => {
@@ -119,7 +119,7 @@ impl Acquisition {
         }
     }
 
-    /// The error when too few nodes have accepted a number.
+    /// Returns the error for the case that too few nodes have accepted a number.
     fn no_number(&self, state: &State) -> LockError {
         let reasons = state.candidate.unnumbered_reasons(self.now());
         self.shared.no_quorum(Some(self.key()), self.failures(reasons))

@@ -1,4 +1,4 @@
-//! A lock that is held: what its body and the watchdog ask of it, and passing it on.
+//! Held lock: the operations of its body and of the watchdog, and passing it on.
 
 use super::present::{News, Present};
 use super::state::State;
@@ -19,8 +19,8 @@ use std::time::Duration;
 use tracing::Span;
 
 impl Acquisition {
-    /// A call of that site has the lock from now on, with options of its own, and with a `span` if anybody wants to see it.
-    /// Returns for how long it is counted on as things are.
+    /// Gives the lock to a call of that site, with its own options, and with a `span` if spans are enabled. Returns the
+    /// time for which the call can rely on the lock at present.
     pub(crate) fn begin(&self, options: HoldOptions, site: SiteId, span: Option<Span>, now: Instant) -> Duration {
         let mut state = self.state();
         let counted_for = state.candidate.begin(options, now);
@@ -32,27 +32,27 @@ impl Acquisition {
         counted_for
     }
 
-    /// How many are woken when the lock is lost.
+    /// Returns the number of watchers of a loss.
     #[cfg(test)]
     pub(crate) fn watcher_count(&self) -> usize {
         self.state().watchers.count()
     }
 
-    /// Wakes those who rely on the lock, to look again.
+    /// Wakes the watchers of the lock, to check it again.
     pub(crate) fn call_watchers(&self) {
         self.state().watchers.call();
     }
 
-    /// Wakes those who rely on what that `member` has of the lock, and no others.
+    /// Wakes the watchers of that `member`, and no others.
     pub(crate) fn call_watchers_of(&self, member: u32) {
         self.state().watchers.call_those_of(member);
     }
 
-    /// How much longer the lock is provably ours, for the present call.
+    /// Returns the time for which the lock is still provably ours, for the present call.
     pub(crate) fn validity(&self) -> Duration {
         let mut state = self.state();
         let validity = |state: &State| {
-            // The time is read after the answers: it may only err towards a shorter validity.
+            // The time is read after the answers: an error may only shorten the validity.
             state.candidate.held_until().map_or(Duration::ZERO, |end| end.since(self.now()))
         };
         match validity(&state) {
@@ -60,48 +60,48 @@ impl Acquisition {
                 state.take_in(self.shared.clock);
                 validity(&state)
             }
-            // The answers to the extensions of claims may end it, and have woken whoever waited for the lock.
+            // Answers to the extensions of claims may end the lock, and have woken the task that waited for the lock.
             _ if state.candidate.claimed_until().is_some() => {
                 state.take_in(self.shared.clock);
                 validity(&state)
             }
-            // Other answers that came since can only add to it, and matter when it is used up.
+            // Other new answers can only extend it, and matter when it is used up.
             proven => proven,
         }
     }
 
-    /// Whether it would not be held for as long without claims, the extensions of which are on their way.
+    /// Returns `true` if the lock would end earlier without claims, whose extensions are in flight.
     pub(crate) fn stands_on_claims(&self) -> bool {
         self.state().candidate.stands_on_claims_until(self.now()).is_some()
     }
 
-    /// For how long the lock can be left alone as things are.
+    /// Returns the time for which the lock needs no check at present.
     pub(crate) fn counted_for(&self, now: Instant) -> Duration {
         self.state().candidate.counted_for(now)
     }
 
-    /// How much longer the lock is held, if it is or was.
+    /// Returns the remaining time of the lock, if it is or was held.
     pub(crate) fn lease_left(&self) -> Option<Duration> {
         let is_holding = self.state().candidate.phase() == Phase::Holding;
         is_holding.then(|| self.validity())
     }
 
-    /// Whether the lock was held and its lease has run out. Those who rely on the lock may have to be woken when no mutex is
-    /// held any more.
+    /// Returns `true` if the lock was held and its lease has ended. The returned calls must be woken after every mutex
+    /// is free.
     pub(crate) fn is_over(&self) -> (bool, Calls) {
         let mut state = self.lock();
         if state.candidate.is_over(self.now()) {
-            // An answer that is here may have made the lease longer.
+            // An arrived answer may have extended the lease.
             state.take_in(self.shared.clock);
         }
         (state.candidate.is_over(self.now()), state.watchers.called())
     }
 
-    /// Whether the next call in this process, which has `wanted` the lock, may go on with the token. Then those who rely on
-    /// the lock are to be woken, which have it no more, when no mutex is held any more.
+    /// Tries to hand the token to the next call of this process, which has `wanted` the lock. On success, returns the
+    /// users of the lock to wake after every mutex is free, because they do not have it any longer.
     pub(crate) fn pass(&self, wanted: Wanted) -> Option<Calls> {
         let mut state = self.lock();
-        // The calls in line wait for whoever has the lock, and a token that asks does not.
+        // The local calls wait for the holder, and an asking token does not.
         let waits = state.candidate.phase() != Phase::Waiting || !self.token().asks();
         let now = self.now();
         let before = (state.candidate.held_since(), state.candidate.has_ended(now));
@@ -113,8 +113,8 @@ impl Acquisition {
         })
     }
 
-    /// Another call of this process goes on without the token, because the lease has run out. Those who rely on the lock are
-    /// to be woken when no mutex is held any more.
+    /// Ends the lock for another call of this process that continues without the token, because the lease has ended.
+    /// The returned users of the lock must be woken after every mutex is free.
     pub(crate) fn supersede(&self) -> Calls {
         let (mut state, now) = (self.lock(), self.now());
         let lost = self.end_present(&mut state, "released", now);
@@ -128,8 +128,8 @@ impl Acquisition {
         state.watchers.called().with(lost).ending(companion)
     }
 
-    /// What `see` makes of the lock when the answers that are here were taken in, and of whether somebody wants to know when it is
-    /// lost.
+    /// Processes the arrived answers. Returns the result of `see` for the lock; its second argument is `true` if a
+    /// caller watches for the loss.
     pub(crate) fn look<S>(&self, see: impl FnOnce(&Candidate, bool) -> S) -> S {
         let mut state = self.state();
         state.take_in(self.shared.clock);
@@ -137,12 +137,13 @@ impl Acquisition {
         see(&state.candidate, is_watched)
     }
 
-    /// Asks for what is due, for so long before the time as is `early` for a ttl, without waiting for the answers. A lock that is lost
-    /// is made known instead. Returns for how long the answers are to be looked for: a node that is silent for longer is asked again
-    /// in its turn. And what there is to tell, which is told when it is dropped: not before the next lock is renewed.
+    /// Sends what is due, up to the time `early` in advance for the ttl, without waiting for the answers. If the lock
+    /// is lost, announces that instead. Returns the time for which the answers are examined: a node that is silent for
+    /// longer is asked again later. Also returns the events, which are logged when they are dropped: not before the
+    /// next lock is renewed.
     ///
-    /// A lock whose leases are started anew is held for long, so that its holder is to hear when somebody breaks it. One that only
-    /// asks because there is a new connection is not.
+    /// The holder of a lock that is renewed listens for break messages, because it holds the lock for long. A question
+    /// after a new connection is not such a renewal.
     pub(crate) fn renew(&self, now: Instant, early: fn(Duration) -> Duration) -> (Duration, Option<Box<News>>) {
         let mut state = self.state();
         state.take_in(self.shared.clock);
@@ -157,26 +158,26 @@ impl Acquisition {
             self.note_loss(&mut state, now)
         };
         drop(state);
-        // Under no mutex, because others are woken by it.
+        // Under no mutex, because this wakes other tasks.
         if is_held_for_long {
             self.shared.listen();
         }
         (wait, news)
     }
 
-    /// For how long the answers to a renewal matter. Whoever breaks the lock waits for them.
+    /// Returns the time for which the answers to a renewal matter. A process that breaks the lock waits for them.
     fn answers_matter_for(&self, state: &State) -> Duration {
         let timeout = state.candidate.answers_matter_for(self.node_timeout_of(state));
         if state.candidate.is_revoked() { STOPPING.max(timeout) } else { timeout }
     }
 
-    /// The state with the answers that are here, while this process listens if votes are lacking that are to be won back: who gives
-    /// way publishes it, and takes a process that does not listen for one that is gone.
+    /// Returns the state after the arrived answers were processed. If votes are missing, the process also starts to
+    /// listen. A waiter that yields publishes that, and a process that does not listen looks absent.
     fn heard(&self) -> StateGuard<'_> {
         let mut state = self.state();
         state.take_in(self.shared.clock);
         if state.candidate.lacks_votes() {
-            // Under no mutex, because others are woken by it.
+            // Under no mutex, because this wakes other tasks.
             drop(state);
             self.shared.listen();
             state = self.state();
@@ -185,18 +186,18 @@ impl Acquisition {
         state
     }
 
-    /// Takes in the answers to a renewal. What `see` makes of the lock then; and what there is to tell, as for
+    /// Processes the answers to a renewal. Returns the result of `see` for the lock, and the events, like
     /// [`renew`](Self::renew).
     pub(crate) fn hear<S>(&self, see: impl FnOnce(&Candidate, Instant) -> S) -> (S, Option<Box<News>>) {
         let mut state = self.heard();
-        // Not before the answers were taken in: what they make due is due by now.
+        // Read after the answers were processed, because actions that they cause are due now.
         let now = self.now();
         let is_over = state.candidate.is_over(now);
         let lost = if is_over { self.note_loss(&mut state, now) } else { None };
         if is_over {
             state.watchers.call();
         }
-        // A node that has just said that it does not have the lock is asked for it soon, and the others at once.
+        // A node that has just denied the lock is asked for it soon, and the others at once.
         if state.candidate.look(now, now, false) == Look::Due {
             let (candidate, mut sender) = state.parts(&self.shared, &self.subject, now);
             candidate.renew(now, now, |out| sender.send(out));
@@ -205,41 +206,41 @@ impl Acquisition {
         (see(&state.candidate, now), lost)
     }
 
-    /// There is a new connection to node number `index`. A holder asks there soon.
+    /// Handles a new connection to node number `index`, where a holder soon asks.
     pub(crate) fn connected(&self, index: usize) {
         let mut state = self.state();
-        // What the connection before owed is answered, and must not keep the node from being asked.
+        // Answers that the old connection owed have failed now, and must not block the next question.
         state.take_in(self.shared.clock);
         if self.is_served_anew(index, &mut state) {
             state.candidate.connected(index, self.now());
         }
     }
 
-    /// Whether the new connection to node number `index` is one for these names: a node that has parts has many, and makes a new
-    /// one whenever any of them is restarted.
+    /// Returns `true` if the new connection to node number `index` concerns these names. A cluster node has many
+    /// connections, and replaces one whenever a member is restarted.
     fn is_served_anew(&self, index: usize, state: &mut State) -> bool {
         let parts = self.shared.nodes.get(index).filter(|node| node.node().has_parts());
         parts.is_none_or(|node| state.candidate.is_served_anew(index, node.epoch(self.subject.route())))
     }
 
-    /// The clock of node number `index` went ahead by at most `step`.
+    /// Records that the clock of node number `index` went ahead by at most `step`.
     pub(crate) fn clock_stepped(&self, index: usize, step: Duration) {
         self.state().clock_stepped(index, step, self.shared.clock);
     }
 
-    /// How much longer the lock is held, after having seen to it that `waker` is woken when it is lost, or when that `member` gives its
-    /// part back.
+    /// Registers `waker` for the loss of the lock, or for the release of that `member`'s share. Returns the remaining
+    /// time of the lock.
     pub(crate) fn watch(&self, watcher: &mut Option<u32>, member: u32, waker: &Waker) -> Duration {
         self.state().watchers.watch(watcher, member, waker);
         self.validity()
     }
 
-    /// Whoever watches as `watcher` does not want to know any more.
+    /// Removes the registration `watcher`.
     pub(crate) fn forget_watcher(&self, watcher: u32) {
         self.state().watchers.forget(watcher);
     }
 
-    /// The error for a lock that is not held any more, for whoever has noticed that.
+    /// Returns the error for a lost lock, for the caller that has noticed the loss.
     pub(crate) fn lost(&self) -> LockError {
         let (mut state, now) = (self.state(), self.now());
         let (error, news) = (self.lost_by(&state), self.note_loss(&mut state, now));
@@ -248,13 +249,13 @@ impl Acquisition {
         error
     }
 
-    /// The error for a lock that was given back before.
+    /// Returns the error for a lock that was released before.
     pub(crate) fn released(&self) -> LockError {
         self.loss(&self.state(), LossCause::Released)
     }
 
-    /// The error for a nested call that had the lock as well, from `since` to `until`, or for the call that has the turn. The
-    /// nodes say why if there is no other `cause`.
+    /// Returns the error for a call that had the lock from `since` to `until`: a nested call, or the call with the
+    /// turn. Without a `cause`, the error contains the cause that the nodes show.
     pub(crate) fn lost_between(&self, since: Option<Instant>, until: Instant, cause: Option<LossCause>) -> LockError {
         let state = self.state();
         let mut error = self.lost_by(&state);
@@ -265,12 +266,12 @@ impl Acquisition {
         error
     }
 
-    /// The error for a lock that is not held any more, by what is known of it now.
+    /// Returns the error for a lost lock, from the present knowledge.
     pub(super) fn lost_by(&self, state: &State) -> LockError {
         self.loss(state, self.cause(state, self.now()))
     }
 
-    /// Why the lock is not held any more.
+    /// Returns the cause of the loss.
     pub(super) fn cause(&self, state: &State, now: Instant) -> LossCause {
         match state.candidate.loss(now) {
             Loss::Released => LossCause::Released,
@@ -282,7 +283,7 @@ impl Acquisition {
         }
     }
 
-    /// A body goes on although its lock is lost: nobody is told that but the log.
+    /// Reports a body that continues after the loss of its lock, in the log and in a counter.
     pub(crate) fn outlived(&self) {
         self.shared.outlived.fetch_add(1, Ordering::Relaxed);
         events::outlived(self.shared.told(self.key()));

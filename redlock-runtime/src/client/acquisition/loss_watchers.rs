@@ -1,20 +1,22 @@
-//! Who wants to know when a lock is lost, or one part of it.
+//! Watchers that are woken when a lock, or one share of it, is lost.
 //!
-//! A token that several calls have is watched for each of them: by its body, by whoever else waits for its loss, and by the nested
-//! calls in it. What befalls the token concerns all, and a member that gives its part back only those who watch for that one.
+//! A token that several calls share is watched for each of them: by its body, by other tasks that wait for its loss,
+//! and by the nested calls in it. An event of the token concerns all watchers. A member that leaves its share concerns
+//! only the watchers of that member.
 
 use super::present::News;
 use std::any::Any;
 use std::mem;
 use std::task::Waker;
 
-/// Stands for whoever has a token alone, where others have the numbers of their parts: those begin with 1.
+/// Member number of a token that is not shared; numbers of members begin with 1.
 pub(crate) const NO_MEMBER: u32 = 0;
 
-/// One waker for each watcher, which keeps its number.
+/// Wakers of the watchers. Each watcher keeps its number.
 #[derive(Debug, Default)]
 pub(super) struct LossWatchers {
-    /// By their numbers, the smallest first: readers of a process are many, and each looks for its own under the mutex of the state.
+    /// Sorted by number, because a process may have many readers, and each searches for its own under the mutex of the
+    /// state.
     all: Vec<Watcher>,
     next: u32,
     called: Called,
@@ -23,13 +25,13 @@ pub(super) struct LossWatchers {
 #[derive(Debug)]
 struct Watcher {
     number: u32,
-    /// For which member it watches.
+    /// Member that is watched.
     member: u32,
     waker: Waker,
 }
 
-/// Who is to be woken when the mutex of the state is free again: nobody, all, or those who watch for the member with that number. It
-/// is one number because every lock that is held has it.
+/// Watchers to wake after the mutex of the state is free: none, all, or those of the member with this number. It is one
+/// number because every held lock has this field.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 struct Called(u32);
 
@@ -37,7 +39,7 @@ impl Called {
     const NOBODY: Self = Self(u32::MAX);
     const ALL: Self = Self(u32::MAX - 1);
 
-    /// Those of that `member`, or more.
+    /// Returns at least the watchers of that `member`.
     const fn of(member: u32) -> Self {
         if member < Self::ALL.0 { Self(member) } else { Self::ALL }
     }
@@ -50,7 +52,7 @@ impl Default for Called {
 }
 
 impl LossWatchers {
-    /// Wakes `waker` from now on, in place of the one that this watcher for that `member` had before.
+    /// Registers `waker`. It replaces the earlier waker of this watcher for that `member`.
     pub(super) fn watch(&mut self, number: &mut Option<u32>, member: u32, waker: &Waker) {
         let number = *number.get_or_insert_with(|| {
             self.next += 1;
@@ -58,12 +60,12 @@ impl LossWatchers {
         });
         match self.place(number) {
             Ok(place) => self.all.get_mut(place).into_iter().for_each(|watcher| watcher.waker.clone_from(waker)),
-            // Who was called before comes back with a number that is smaller than others.
+            // A watcher that was woken before returns with a number that is smaller than others.
             Err(place) => self.all.insert(place, Watcher { number, member, waker: waker.clone() }),
         }
     }
 
-    /// Where the watcher with this number is, or would be.
+    /// Returns the index of the watcher with this number, or its insertion point.
     fn place(&self, number: u32) -> Result<usize, usize> {
         self.all.binary_search_by_key(&number, |watcher| watcher.number)
     }
@@ -77,30 +79,30 @@ impl LossWatchers {
         self.all.is_empty()
     }
 
-    /// The watcher with this number does not want to know any more.
+    /// Removes the watcher with this number.
     pub(super) fn forget(&mut self, number: u32) {
         if let Ok(place) = self.place(number) {
             self.all.remove(place);
         }
     }
 
-    /// All of them are to be woken, each once.
+    /// Marks all watchers as called, each once.
     pub(super) const fn call(&mut self) {
         self.called = Called::ALL;
     }
 
-    /// Those who watch for that `member` are to be woken, each once.
+    /// Marks the watchers of that `member` as called, each once.
     pub(super) fn call_those_of(&mut self, member: u32) {
         let those = Called::of(member);
         self.called = if [Called::NOBODY, those].contains(&self.called) { those } else { Called::ALL };
     }
 
-    /// Whether anybody is to be woken.
+    /// Returns `true` if any watcher must be woken.
     pub(super) fn is_called(&self) -> bool {
         self.called != Called::NOBODY
     }
 
-    /// Those who are to be woken now.
+    /// Removes and returns the called watchers.
     pub(super) fn called(&mut self) -> Calls {
         let watchers = match mem::take(&mut self.called) {
             Called::NOBODY => Vec::new(),
@@ -111,11 +113,11 @@ impl LossWatchers {
     }
 }
 
-/// What the calls know that have a token one after the other, and the token does not.
+/// Data that passes with a token from call to call, and whose type the token does not know.
 pub(super) type Companion = Box<dyn Any + Send>;
 
-/// Wakes those who were called when it is dropped, and tells what there is to tell: outside of every mutex, because whoever is
-/// woken or told may run at once, in the same thread, and look at the lock.
+/// Called watchers and events. On drop, it wakes the watchers and logs the events. That must happen outside of every
+/// mutex: a woken task or a subscriber may run at once, in the same thread, and examine the lock.
 #[derive(Debug, Default)]
 #[must_use = "those who were called are woken when this is dropped"]
 pub(crate) struct Calls {
@@ -125,13 +127,13 @@ pub(crate) struct Calls {
 }
 
 impl Calls {
-    /// The same, and what ends with the token.
+    /// Adds the companion that ends with the token.
     pub(super) fn ending(mut self, companion: Option<Companion>) -> Self {
         self.companion = companion;
         self
     }
 
-    /// The same, and `news` as well.
+    /// Adds `news`.
     pub(super) fn with(mut self, news: Option<Box<News>>) -> Self {
         self.news = news;
         self
@@ -191,7 +193,7 @@ mod tests {
         assert_eq!(watchers.called().len(), 0);
         watchers.call_those_of(NO_MEMBER);
         assert_eq!((watchers.called().len(), watchers.count()), (1, 2));
-        // Of two at once, all: that is rare, and nobody is forgotten.
+        // Calls for two members at once wake all: that is rare, and no watcher is forgotten.
         watchers.watch(&mut numbers[0], 1, Waker::noop());
         watchers.watch(&mut numbers[3], NO_MEMBER, Waker::noop());
         watchers.call_those_of(1);
@@ -201,7 +203,7 @@ mod tests {
         watchers.call();
         watchers.call_those_of(2);
         assert_eq!(watchers.called().len(), 1, "who calls all means all");
-        // Numbers begin again after four billion members.
+        // Numbers start again after four billion members.
         watchers.watch(&mut numbers[0], u32::MAX, Waker::noop());
         watchers.call_those_of(u32::MAX);
         assert_eq!(watchers.called().len(), 1);

@@ -1,15 +1,15 @@
-//! Sharing a lock from now on that the call had alone.
+//! Downgrade of an exclusive lock to a shared one.
 
 use super::Acquisition;
 use crate::protocol::candidate::Phase;
 
 impl Acquisition {
-    /// Others may share the lock from now on. The call has it as one of them before the first node hears of it; a node that
-    /// cannot be asked now is told when it can. `false` when there is nothing to share, or the call has that `turn` no more.
-    /// Before anybody can share it, it is noted.
+    /// Downgrades the lock. The call becomes a reader before the first node is informed; a node that cannot be asked
+    /// now is informed later. Returns `false` if the lock is not exclusive, or the call does not have that `turn`.
+    /// `note` is called before any other call can share the lock.
     pub(crate) fn lower(&self, turn: u32, note: impl FnOnce()) -> bool {
         let (mut state, now) = (self.state(), self.now());
-        // Asked under the mutex: the token passes to another call under it, and never when it is lowered.
+        // Checked under the mutex: the token passes to another call under it, and never after a downgrade.
         if self.turn() != turn {
             return false;
         }

@@ -1,8 +1,8 @@
 //! One acquisition: a [`Candidate`] with nodes, a clock, and tasks that wait for it.
 //!
-//! What is decided about a token is decided in `protocol/candidate`. Here are the parts that it has none of: commands are
-//! sent, answers awaited, timers set, and those woken who wait or rely on the lock. An acquisition knows how the line is called that
-//! it stands in, and nothing else of it.
+//! `protocol/candidate` makes all decisions about a token. This module does the rest: it sends commands, awaits
+//! answers, sets timers, and wakes the tasks that wait for the lock or rely on it. An acquisition knows the name of its
+//! local queue, and nothing else of that queue.
 
 mod confirmed_release;
 mod entrance;
@@ -54,17 +54,17 @@ use std::sync::atomic::AtomicU32;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
-/// A token, and what the nodes have said about it.
+/// Token, and the reports of the nodes about it.
 ///
-/// The task that waits with it, the holder of the lock and the wake-ups from the nodes share it. Dropped, it has released
-/// the token at whatever point that was.
+/// The task that waits with it, the holder of the lock and the wake-ups from the nodes share it. On drop, it releases
+/// the token in whatever state it is.
 pub(crate) struct Acquisition {
     shared: Arc<Shared>,
     subject: Arc<Subject>,
     state: Mutex<State>,
-    /// The number of the call that has the token now.
+    /// Number of the present turn.
     turn: AtomicU32,
-    /// It stands in a line of its own, although its key has one.
+    /// Set if it has its own local queue, apart from the queue of its key.
     stands_beside: bool,
 }
 
@@ -83,29 +83,29 @@ impl Acquisition {
         }
     }
 
-    /// A new token of this process for `key`, which wants it alone.
+    /// Creates a new token of this process that wants `key` exclusively.
     pub(crate) fn of_key(shared: &Arc<Shared>, key: &LockKey, ttl: Duration, now: Instant) -> Self {
         Self::new(shared, Subject::new(key.clone(), shared.new_token()), ttl, now)
     }
 
-    /// A new token of this process for all of `parts` in this `mode`, which stands in a line of its own.
+    /// Creates a new token of this process for all of `parts` in this `mode`, with its own local queue.
     pub(crate) fn of_parts(shared: &Arc<Shared>, (parts, mode): (&Parts, Mode), ttl: Duration, now: Instant) -> Self {
         Self::new(shared, Subject::of(parts, shared.new_token()).of_mode(mode), ttl, now)
     }
 
-    /// The same with another token.
+    /// Creates an acquisition of the same names with another token.
     fn with_token(&self, token: OwnerToken, ttl: Duration) -> Self {
         let mut other = Self::new(&self.shared, self.subject.under(token), ttl, self.now());
         other.stands_beside = self.stands_beside;
         other
     }
 
-    /// The next token of this process for the same key, at the end of the queues.
+    /// Creates the next token of this process for the same key, at the end of the queues.
     pub(crate) fn successor(&self, ttl: Duration) -> Self {
         self.with_token(self.shared.new_token(), ttl)
     }
 
-    /// Another token with the same place in the queues.
+    /// Creates another token with the same place in the queues.
     pub(crate) fn again(&self) -> Self {
         let is_dead = self.shared.rules.apply(Rule::ReleasedTokensAreDead);
         let again = |token: &OwnerToken| if token.asks() { token.asking() } else { token.again() };
@@ -113,24 +113,24 @@ impl Acquisition {
         self.with_token(token, self.ttl())
     }
 
-    /// The next token of this process for the same key, for a call that only wants to know whether a body runs.
+    /// Creates the next token of this process for the same key, for a call that only asks if a body runs.
     pub(crate) fn asking(&self) -> Self {
         let token = self.shared.new_token().asking();
         self.with_token(token, self.ttl())
     }
 
-    /// Whether the lock is for the present call alone, or shared with others.
+    /// Returns the present mode of the lock: exclusive or shared.
     pub(crate) fn mode(&self) -> Mode {
         if self.lock().candidate.is_lowered() { Mode::Shared } else { self.subject.mode }
     }
 
-    /// Whether it is one of the permits of its key that is wanted.
+    /// Returns `true` if it wants a permit of its key.
     pub(crate) fn is_permit(&self) -> bool {
         self.subject.mode.is_permit()
     }
 
-    /// What the line is called in which the token stands: as its key, or in one of its own, for a lock that others share, several names,
-    /// and whoever comes back to a turnstile.
+    /// Returns the name of the token's local queue: the name of its key, or a separate name. It has a separate queue if
+    /// the lock is shared, has several names, or is a turnstile to which a permit returns.
     pub(crate) fn line(&self) -> Cow<'_, str> {
         let is_of_key = self.subject.is_plain() && !self.stands_beside;
         if is_of_key { self.key().name().into() } else { line_of(self.token()).into() }
@@ -140,24 +140,24 @@ impl Acquisition {
         &self.subject.key
     }
 
-    /// Each of the keys that were asked for.
+    /// Returns each of the requested keys.
     pub(crate) fn keys(&self) -> impl Iterator<Item = &LockKey> {
         let several = self.subject.parts.as_deref();
         let single = several.is_none().then(|| self.key());
         single.into_iter().chain(several.into_iter().flat_map(Parts::keys))
     }
 
-    /// Whether one of the names that were asked for is called `name` in Redis.
+    /// Returns `true` if one of the requested names is called `name` in Redis.
     pub(crate) fn concerns(&self, name: &str) -> bool {
         self.subject.concerns(name)
     }
 
-    /// The names at the nodes.
+    /// Returns the names at the nodes.
     pub(crate) fn names(&self) -> impl Iterator<Item = &str> {
         self.subject.wanted().map(|(key, _)| key.name())
     }
 
-    /// What the lock is, as far as it is still alone what it was.
+    /// Returns the parts of the lock in their present classes.
     pub(crate) fn parts(&self) -> Parts {
         let parts = self.subject.parts.as_deref().cloned();
         match parts {
@@ -179,17 +179,18 @@ impl Acquisition {
         self.lock().candidate.terms().ttl
     }
 
-    /// How long a node is waited for: no less than by a call that begins now, for which those that are left may be further away.
+    /// Returns the time to wait for a node: at least that of a call that begins now, because the remaining nodes may be
+    /// further away.
     pub(crate) fn node_timeout(&self) -> Duration {
         self.node_timeout_of(&self.lock())
     }
 
-    /// How long an extension or a release waits for nodes that do not answer: as long as a call that acquires a lock.
+    /// Returns the time that an extension or a release waits for nodes that do not answer: that of an acquisition.
     pub(crate) fn patience(&self) -> Duration {
         self.node_timeout().max(LONGEST_SILENCE)
     }
 
-    /// The same, for whoever has the state.
+    /// Returns the time to wait for a node, for a caller that has locked the state.
     fn node_timeout_of(&self, state: &State) -> Duration {
         let LeaseTerms { ttl, node_timeout, .. } = *state.candidate.terms();
         node_timeout.max(self.shared.node_timeout(ttl))
@@ -199,8 +200,8 @@ impl Acquisition {
         self.shared.clock.now()
     }
 
-    /// Node number `index` has something to say about the token. `false` when the token was released, and nobody here has
-    /// any use for it.
+    /// Handles a notification about the token from node number `index`. Returns `false` if the token was released, and
+    /// no call needs it.
     pub(crate) fn notice(&self, index: usize, notice: Notice) -> bool {
         let proven = self.proven(index, notice);
         let now = self.now();
@@ -210,7 +211,7 @@ impl Acquisition {
         }
         match notice {
             Notice::Free => state.candidate.may_be_free(index, now),
-            // One name is none of those that were asked for together: it is had with the others, or not at all.
+            // A single name of a request for several names is useless: it is acquired with the others, or not at all.
             Notice::Granted | Notice::Claimed(_) | Notice::Proven(_) if self.subject.has_several() => {
                 state.candidate.may_be_free(index, now);
             }
@@ -220,29 +221,29 @@ impl Acquisition {
                 self.asked(&mut state, index, by);
             }
             Notice::Contended { by } => state.candidate.contended(index, by < *self.token(), now),
-            // A call that waits does so for whoever has a body, and not for what anybody says who may publish.
+            // A waiting call waits for holders with a body, and does not rely on messages that anyone may publish.
             Notice::Busy if self.token().asks() => state.candidate.busy(),
-            // And no call has the token that a broken lock stands under.
+            // A token that has the place of a broken lock has no call.
             Notice::Busy | Notice::Stopped => {}
             Notice::Freed => state.rare().is_freed = true,
             Notice::Wanted { by } => state.candidate.wanted(index, by, now),
             Notice::Revoked { by } => {
                 state.revoked(index, by, now);
-                // Also when the token has no vote that could be broken, as far as it knows: a claim may be on its way.
+                // Even if the token has no vote that could be broken, as far as it knows: a claim may be on its way.
                 self.shared.revocations.revoked(*self.token(), by);
                 state.rare().says_that_it_ends = true;
             }
         }
-        // At once: the task that waits has a way to go until it runs.
+        // At once, because the waiting task runs only later.
         let has_sent = self.send_next(&mut state, now);
-        // Most of what comes before the last vote changes nothing for the task: it would only go to sleep again.
+        // Most notifications before the last vote change nothing for the task: it would only sleep again.
         let sleeper = if has_sent || notice == Notice::Freed { state.sleeper.take() } else { state.due_sleeper(now) };
         drop(state);
         sleeper.into_iter().for_each(Sleeper::wake);
         true
     }
 
-    /// The claim that node number `index` proves by a notice. A node that abstains proves nothing.
+    /// Returns the claim that node number `index` proves by a notification. A node that abstains proves nothing.
     fn proven(&self, index: usize, notice: Notice) -> Option<ProvenClaim> {
         let Notice::Proven(claim) = notice else { return None };
         let counts_always = !self.shared.rules.apply(Rule::AbstentionVoidsProof);
@@ -250,62 +251,62 @@ impl Acquisition {
         self.shared.nodes.get(index).filter(counts).map(|_| claim)
     }
 
-    /// Sends what the nodes should be asked next. Whether anything was.
+    /// Sends the next commands to the nodes. Returns `true` if there were any.
     fn send_next(&self, state: &mut State, now: Instant) -> bool {
         let (candidate, mut sender) = state.parts(&self.shared, &self.subject, now);
         candidate.leave_tainted(now, |index, last| sender.release(index, last));
         candidate.next_commands(now, |index| self.is_ready(index), |out| sender.send(out))
     }
 
-    /// Whether node number `index` can be asked for a place in the queue.
+    /// Returns `true` if node number `index` can be asked for a place in the queue.
     fn is_ready(&self, index: usize) -> bool {
         self.shared.nodes.get(index).is_some_and(|node| node.is_ready_to_queue(self.subject.route()))
     }
 
-    /// Whether enough nodes answer.
+    /// Returns `true` if enough nodes answer.
     pub(crate) fn is_heard(&self) -> bool {
         self.state().candidate.is_heard(self.now())
     }
 
-    /// Whether so many nodes refuse that only somebody who mends it can help.
+    /// Returns `true` if too many nodes refuse permanently; only an operator can help.
     pub(crate) fn is_refused(&self) -> bool {
         self.state().candidate.is_refused()
     }
 
-    /// Returns `true` if nothing but answers that have not come yet keeps the token from a quorum.
+    /// Returns `true` if only outstanding answers keep the token from a quorum.
     pub(crate) fn lacks_answers(&self) -> bool {
         self.state().candidate.lacks_answers()
     }
 
-    /// The error when too few nodes answered.
+    /// Returns the error for the case that too few nodes answered.
     pub(crate) fn failure(&self) -> LockError {
         self.no_quorum(&self.state())
     }
 
-    /// The error when too few nodes count, by what is known of them now.
+    /// Returns the error for the case that too few nodes count, from the present knowledge.
     fn no_quorum(&self, state: &State) -> LockError {
         self.shared.no_quorum(Some(self.key()), self.failures(state.candidate.reasons(self.now())))
     }
 
-    /// The causes for an error: for each node why it does not count, if it does not.
+    /// Returns the causes for an error: for each node the reason that it does not count, if it does not.
     fn failures(&self, reasons: impl Iterator<Item = Option<NodeError>>) -> Box<[NodeFailure]> {
         let failures = self.shared.nodes.iter().zip(reasons);
         failures.filter_map(|(node, error)| Some(NodeFailure { node: node.label().into(), error: error? })).collect()
     }
 
-    /// The state. Those who rely on the lock are woken when it is free again, if they are to be.
+    /// Locks the state. The called watchers of the lock are woken when it is unlocked.
     fn state(&self) -> StateGuard<'_> {
         StateGuard::new(self.lock())
     }
 
-    /// The state, for whoever wakes others later because he has another mutex as well.
+    /// Locks the state for a caller that wakes watchers later, because it has locked another mutex as well.
     fn lock(&self) -> MutexGuard<'_, State> {
-        // A panic under this mutex leaves no half-made change that matters: every field is valid by itself.
+        // A panic under this mutex leaves no harmful half-made change: every field is valid by itself.
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
-/// Whoever lets go of a token, at whatever point, has released it.
+/// A dropped token is released, in whatever state it is.
 impl Drop for Acquisition {
     fn drop(&mut self) {
         self.release();

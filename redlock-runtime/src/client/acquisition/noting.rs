@@ -1,7 +1,7 @@
-//! What is counted of the call that has a lock, and what is told when it ends, loses the lock or is about to.
+//! Metrics and events of the present call: when it ends, loses the lock or is about to lose it.
 //!
-//! A token goes from call to call, and each of them ends once: it gives the lock back, passes it on, leaves it, or another
-//! call supersedes it. A loss is told once, by whoever notices it first: the body, the guard, the watchdog, or the end.
+//! A token passes from call to call, and each of them ends once: it releases the lock, passes it on, detaches it, or is
+//! superseded. A loss is logged once, by the first that notices it: the body, the guard, the watchdog, or the end.
 
 use super::Acquisition;
 use super::present::{News, Present, What};
@@ -15,14 +15,14 @@ use std::sync::Arc;
 use std::time::Duration;
 use tracing::Span;
 
-/// A lock whose lease is renewed, and of which less than this part of the `ttl` is left, is at risk.
+/// Divisor of the `ttl`: a renewed lock with less than this part of its lease left is at risk.
 const AT_RISK: u32 = 5;
 
-/// For so long, locks at risk are counted and not told. Smaller, and an outage of the servers is told for each lock that a process
-/// has; larger, and it is known later.
+/// Time for which further locks at risk are counted and not logged. Smaller: an outage of the servers is logged for
+/// each lock of a process. Larger: it is logged later.
 const QUIET: Duration = Duration::from_secs(1);
 
-/// What this process has of a lock.
+/// Present hold of a lock by this process.
 pub(crate) struct Holding {
     pub(crate) site: SiteId,
     pub(crate) held_for: Duration,
@@ -30,13 +30,14 @@ pub(crate) struct Holding {
 }
 
 impl Acquisition {
-    /// The call that has the lock has it no more. Before the token ends, since that hides a loss.
+    /// Records that the present call does not have the lock any longer. Called before the token ends, because that
+    /// hides a loss.
     pub(super) fn end_present(&self, state: &mut State, outcome: &'static str, now: Instant) -> Option<Box<News>> {
         let present = state.present.as_ref()?;
         let (site, is_slow) = (present.site, !present.is_lost && !present.is_of_members);
         // A body that has used up its time may not have noticed.
         if state.candidate.is_over(now) {
-            // An answer that is here may have made the lease longer.
+            // An arrived answer may have extended the lease.
             state.take_in(self.shared.clock);
         }
         let lost = self.note_loss(state, now);
@@ -46,8 +47,9 @@ impl Acquisition {
         self.count_present(state, (nanos(held), outcome), news)
     }
 
-    /// The same for a call that has had the lock `since` then, when the lease is proven and another call has it by now. A call
-    /// whose time `is_used_up` was to be done before. None is slow: a token is passed on for one `ttl` in all.
+    /// Records the end of a call that has had the lock `since` then, when the lease is proven and another call already
+    /// has the turn. If its time `is_used_up`, it should have been done before. Such a call is never slow: a token is
+    /// passed on for one `ttl` in total.
     pub(super) fn pass_present(
         &self,
         state: &mut State,
@@ -58,8 +60,8 @@ impl Acquisition {
         self.count_present(state, (now.nanos_since(since), "released"), lost)
     }
 
-    /// Counts the end of the call that has had the lock for so long, of which it may be news that it has `lost` it. How it ends
-    /// is told where somebody sees its span.
+    /// Counts the end of the present call after `nanos`. `lost` is the event of a loss, if there was one. The outcome
+    /// is recorded in the span of the call, if there is a span.
     fn count_present(
         &self,
         state: &mut State,
@@ -76,7 +78,7 @@ impl Acquisition {
         Some(news)
     }
 
-    /// Notes that the lock is lost, if it is and that was not noted before.
+    /// Records a loss of the lock, if it is lost and that was not recorded before.
     pub(super) fn note_loss(&self, state: &mut State, now: Instant) -> Option<Box<News>> {
         let is_news = state.present.as_ref().is_some_and(Present::is_to_be_told) && state.candidate.is_over(now);
         if !is_news {
@@ -86,7 +88,7 @@ impl Acquisition {
         self.lose_present(state, cause, held)
     }
 
-    /// The call that has the lock has lost it, after having `held` it for so long.
+    /// Records that the present call has lost the lock, after it had `held` it for that time.
     fn lose_present(&self, state: &mut State, cause: LossCause, held: Duration) -> Option<Box<News>> {
         let present = state.present.as_mut().filter(|present| present.is_to_be_told())?;
         present.is_lost = true;
@@ -104,13 +106,13 @@ impl Acquisition {
         Some(self.news(site, Some(What::Lost { cause, held })))
     }
 
-    /// Notes that a lease runs out that is renewed, if it does and that was not noted before.
+    /// Records that a renewed lease is about to end, if that was not recorded before.
     pub(super) fn note_risk(&self, state: &mut State, now: Instant) -> Option<Box<News>> {
         let left = state.candidate.renewed_until()?.since(now);
         let ttl = state.candidate.terms().ttl;
         let present = state.present.as_mut()?;
         let was_at_risk = present.is_at_risk;
-        // A lease that is just renewed is none at risk, however short it is: it comes back when the answers are here.
+        // A lease that was just renewed is not at risk, however short it is: the answers will restore it.
         present.is_at_risk = left < ttl / AT_RISK || was_at_risk && left < ttl / 2;
         let is_news = present.is_at_risk && !was_at_risk;
         let site = present.site;
@@ -132,17 +134,17 @@ impl Acquisition {
         })
     }
 
-    /// The span of the call that has that turn, if anybody wants to see it.
+    /// Returns the span of the call that has that turn, if spans are enabled.
     pub(crate) fn span(&self, turn: u32) -> Option<Arc<Span>> {
         let state = self.state();
         if self.turn() == turn { state.span() } else { None }
     }
 
-    /// What the call that has the lock now has of it, if one has; of several, [`holdings`](Self::holdings) tells.
+    /// Returns the present hold of the lock, if a call has it. For shared tokens, use [`holdings`](Self::holdings).
     pub(crate) fn holding(&self) -> Option<Holding> {
         let (state, now) = (self.state(), self.now());
         let present = state.present.as_ref()?;
-        // Of a lock that the nodes have taken away, nothing is proven any more.
+        // If the nodes have taken the lock away, nothing is proven any longer.
         let remaining = state.candidate.held_until().map_or(Duration::ZERO, |end| end.since(now));
         Some(Holding { site: present.site, held_for: now.since(state.candidate.held_since()), remaining })
     }

@@ -1,4 +1,4 @@
-//! Entering with a permit, while another token of this process stands in the turnstile.
+//! Entering with a permit, while another token of this process owns the turnstile.
 
 use super::state::Sleeper;
 use super::{Acquisition, Calls};
@@ -14,14 +14,14 @@ use std::pin::pin;
 use std::task::Poll;
 
 impl Acquisition {
-    /// Asks every node for a permit and for those who have one, while `turnstile` is this process's.
+    /// Asks every node for a permit and for the permit holders, while `turnstile` belongs to this process.
     pub(crate) fn ask_for_permit(&self, turnstile: &Self) {
         turnstile.state().rare().is_freed = false;
         self.send_enter(turnstile);
     }
 
-    /// All permits are taken: the entries that some nodes have given become as short as the lease of the turnstile, and so do those that
-    /// are asked for from now on. A process that dies while it waits keeps others out by nothing else than its turnstile.
+    /// Handles taken permits: from now on, and also for existing entries, the entries of this token last no longer than
+    /// the lease of the turnstile. A process that dies while it waits then blocks others only with its turnstile.
     pub(crate) fn enter_briefly(&self, turnstile: &Self) {
         let is_new = {
             let mut state = self.state();
@@ -29,12 +29,13 @@ impl Acquisition {
             state.candidate.enter_briefly()
         };
         if is_new {
-            // No call waits for the answers to this question, so a permit that was released since the last one still counts as news.
+            // No call waits for the answers to this question, so a permit that was released since the last one is still
+            // news.
             self.send_enter(turnstile);
         }
     }
 
-    /// The token `share` of this process is none of those that count against the permit.
+    /// Excludes the token `share` of this process from the counted permits.
     pub(crate) fn is_beside(&self, share: OwnerToken) {
         self.state().candidate.is_beside(share);
     }
@@ -53,11 +54,11 @@ impl Acquisition {
         candidate.enter(*turnstile.token(), now, stands, |out| sender.send(out));
     }
 
-    /// Waits for what the nodes say of that, no longer than a node timeout, nor than a part of the turn, nor than the `limit` of a call
-    /// that waits; who does not wait has none. Where the token is admitted, it has its permit from here on.
+    /// Waits for the answers to that, for at most a node timeout, a part of the turn, and the `limit` of a waiting
+    /// call; a call that does not wait has no limit. If the token is admitted, it has its permit from here on.
     pub(crate) async fn enter(&self, turnstile: &Self, permits: u32, limit: Option<Instant>, waits: bool) -> Entering {
         let patience = self.state().candidate.patience_at_turnstile();
-        // Where it has to give way, it looks once more, unless the call is over by then.
+        // If the token has to give way, it waits once more, unless the call is over by that time.
         let looks = if waits { PATIENCE_BEHIND } else { 1 };
         for _ in 0..looks {
             let entered = poll_fn(|cx| {
@@ -70,7 +71,7 @@ impl Acquisition {
             let rest = limit.map_or(patience, |limit| limit.since(self.now()).min(patience));
             let entering = match timeout(rest, entered).await {
                 Ok(entering) => entering,
-                // Those who have not answered by now are late.
+                // Nodes without an answer are late now.
                 Err(_) => self.entered(turnstile, permits),
             };
             if entering != Entering::Open {
@@ -80,7 +81,7 @@ impl Acquisition {
         Entering::Unanswered
     }
 
-    /// Asks every node for a whole lease in place of the brief one by which the token was admitted, and waits for no answer.
+    /// Requests a whole lease from every node in place of the brief one of the admission, and waits for no answer.
     pub(crate) fn extend_claims(&self) {
         let (mut state, now) = (self.state(), self.now());
         state.take_in(self.shared.clock);
@@ -88,7 +89,7 @@ impl Acquisition {
         candidate.extend(None, now, |out| sender.send(out));
     }
 
-    /// Takes in the answers to the extensions of claims: a body may have ended before they came.
+    /// Processes the answers to the extensions of claims, because a body may have ended before they arrived.
     pub(crate) fn take_in_extensions(&self) {
         let mut state = self.state();
         if state.candidate.claimed_until().is_some() {
@@ -96,8 +97,8 @@ impl Acquisition {
         }
     }
 
-    /// Tells those who have permits, as the nodes have named them, that somebody waits for one: a token that its process does not know any
-    /// more is given back then.
+    /// Notifies the permit holders that the nodes have reported that a call waits for a permit. A token that its
+    /// process does not know any longer is then released.
     pub(crate) fn ask_after_others(&self) {
         if !self.shared.rules.apply(Rule::PermitsAreAskedAfter) {
             return;
@@ -110,10 +111,10 @@ impl Acquisition {
         }
     }
 
-    /// How far the token has come, which begins to hold when it is admitted. Whoever else has a permit is counted at the same moment,
-    /// so that none is passed on by what was counted before.
+    /// Returns the progress of the token, which begins to hold when it is admitted. The other permit holders are
+    /// recorded at the same moment, so that no permit is passed on with older counts.
     fn entered(&self, turnstile: &Self, permits: u32) -> Entering {
-        // Read first: what the nodes say counts only while the turnstile is ours.
+        // Read first, because the replies count only while the turnstile is ours.
         let is_ours = turnstile.stands_there() || !self.shared.rules.apply(Rule::RollsEndWithTheTurnstile);
         let (mut gate, mut state, now) = (turnstile.lock(), self.lock(), self.now());
         match state.candidate.entering(permits, now) {
@@ -131,8 +132,9 @@ impl Acquisition {
         }
     }
 
-    /// Whether the next call of this process may have the permit, which has `wanted` one when so many may have a permit at a time and
-    /// so many are `counted`. Then those who rely on it are to be woken, which have it no more, when no mutex is held any more.
+    /// Tries to hand the permit to the next call of this process, which wants one of `permits`, when these are
+    /// `counted`. On success, returns the users of the permit to wake after every mutex is free, because they do not
+    /// have it any longer.
     pub(crate) fn pass_permit(&self, wanted: Wanted, permits: u32, counted: &Counted) -> Option<Calls> {
         let mut state = self.lock();
         let now = self.now();
@@ -145,8 +147,9 @@ impl Acquisition {
         })
     }
 
-    /// What `pass` makes of those who have permits, as the calls have counted them that stand in the turnstile with this token: until it
-    /// is done, nobody else comes in. `None` when they are not known, and when others could come to the turnstile unheard.
+    /// Calls `pass` with the permit holders that were counted under the turnstile with this token; until it returns, no
+    /// other call enters. Returns `None` if they are not known, or if new waiters for the turnstile would not be
+    /// noticed.
     pub(crate) fn while_counted<T>(&self, pass: impl FnOnce(&Counted) -> Option<T>) -> Option<T> {
         let hears_others = self.hears_others();
         let (mut state, now) = (self.lock(), self.now());
@@ -161,31 +164,32 @@ impl Acquisition {
         pass(&counted)
     }
 
-    /// The next call of this process that has the token finds that with it. Should none have it, that ends after the token.
+    /// Stores data for the next call of this process with the token. If there is none, the data is dropped after the
+    /// token.
     pub(crate) fn accompany(&self, companion: impl Any + Send) {
         let before = self.state().rare().companion.replace(Box::new(companion));
         drop(before);
     }
 
-    /// What the call before has left with the token.
+    /// Returns the data that the previous call has left with the token.
     pub(crate) fn companion<C: Any>(&self) -> Option<C> {
         let companion = self.state().take_companion()?;
         companion.downcast().ok().map(|companion| *companion)
     }
 
-    /// Whether the token provably has its lock.
+    /// Returns `true` if the token provably has its lock.
     pub(crate) fn stands_there(&self) -> bool {
         self.lease_left().is_some_and(|left| !left.is_zero())
     }
 
-    /// Waits until somebody gives a permit back, or until then, and no longer than until the manager is shut down. The token is that
-    /// which stands in the turnstile.
+    /// Waits until a permit is given back, until the time `until`, or until the manager is shut down. Called on the
+    /// token of the turnstile.
     pub(crate) async fn until_freed(&self, until: Instant) {
         let changed = &self.shared.changed;
         let mut change = pin!(changed.notified());
         let mut timer = pin!(sleep(until.since(self.now())));
         poll_fn(|cx| {
-            // Before the look, so that nothing that nodes in memory say after it is missed.
+            // Before the check, so that no later message of an in-memory node is missed.
             while change.as_mut().poll(cx).is_ready() {
                 change.set(changed.notified());
             }

@@ -1,4 +1,4 @@
-//! The call that has a lock now, and what there is to tell of it.
+//! Present call of a lock, and its events.
 
 use crate::error::LossCause;
 use crate::lock::{LockKey, Mode};
@@ -8,15 +8,15 @@ use std::sync::Arc;
 use std::time::Duration;
 use tracing::Span;
 
-/// The call that has a lock now.
+/// Present call of a lock.
 #[derive(Debug)]
 pub(super) struct Present {
     pub(super) site: SiteId,
-    /// Whether it was told that the lock is lost.
+    /// Set after the loss of the lock was logged.
     pub(super) is_lost: bool,
-    /// Whether it was told that the lease runs out.
+    /// Set after the approaching end of the lease was logged.
     pub(super) is_at_risk: bool,
-    /// Whether it stands for several, each of which counts and tells for itself what becomes of it.
+    /// Set if it represents several calls, each of which has its own metrics and events.
     pub(super) is_of_members: bool,
 }
 
@@ -25,18 +25,18 @@ impl Present {
         Self { site, is_lost: false, is_at_risk: false, is_of_members: false }
     }
 
-    /// That of a lock which several calls have by one token, the first of them at that site.
+    /// Creates the entry of a lock that several calls share, the first of them at that site.
     pub(super) const fn of_members(site: SiteId) -> Self {
         Self { is_of_members: true, ..Self::new(site) }
     }
 
-    /// Whether a loss of the lock would still have to be told.
+    /// Returns `true` if a loss of the lock would still have to be logged.
     pub(super) const fn is_to_be_told(&self) -> bool {
         !self.is_lost && !self.is_of_members
     }
 }
 
-/// Something to tell. It is told when this is dropped, so that is done when no mutex is held any more.
+/// Event to log. It is logged on drop, so it must be dropped after every mutex is free.
 #[derive(Debug)]
 #[must_use = "it is told when this is dropped"]
 pub(crate) struct News {
@@ -46,7 +46,7 @@ pub(crate) struct News {
     pub(super) template: Option<&'static str>,
     pub(super) line: (&'static str, u32),
     pub(super) what: Option<What>,
-    /// The span that has ended, and how.
+    /// Span that has ended, with its outcome.
     pub(super) span: Option<(Arc<Span>, &'static str)>,
 }
 

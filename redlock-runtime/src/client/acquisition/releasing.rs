@@ -1,4 +1,4 @@
-//! Releasing a token at every node that may know it; the steps are in `protocol/candidate/ending`.
+//! Release of a token at every node that may know it; `protocol/candidate/ending` describes the steps.
 
 use super::present::News;
 use super::state::{Sender, Sleeper, State, as_asked};
@@ -10,7 +10,8 @@ use crate::protocol::last_command::LastCommand;
 use std::sync::Arc;
 
 impl Acquisition {
-    /// Gives the lock back, or the place in the queues; the answers are seen to in the background. Later calls do nothing.
+    /// Releases the lock, or the place in the queues. The answers are processed in the background. Later calls do
+    /// nothing.
     pub(crate) fn release(&self) {
         let mut state = self.state();
         let companion = state.take_companion();
@@ -19,12 +20,12 @@ impl Acquisition {
         drop(state);
         drop(news);
         self.follow_up(ended);
-        // Under no mutex, and after this token: what nodes were asked for behind it is refused by those that come to it later than to
-        // this release.
+        // Under no mutex, and after this token. A node that executes this release first refuses the permit request that
+        // was sent behind the turnstile request.
         drop(companion);
     }
 
-    /// Gives the lock back; the answers can be waited for.
+    /// Releases the lock. The caller can wait for the answers.
     pub(crate) fn release_confirmed(&self) -> ConfirmedRelease {
         let mut state = self.state();
         let lost = self.lost_by(&state);
@@ -42,7 +43,8 @@ impl Acquisition {
         confirmed
     }
 
-    /// Leaves the queues of the nodes, if the token stands there; and gives back what no call has, but one that comes back for votes.
+    /// Leaves the queues of the nodes, if the token waits there. Also releases the turnstile token of a permit that
+    /// returns for votes, because no call has it.
     pub(crate) fn leave_queues(&self) {
         let mut state = self.state();
         let phase = state.candidate.phase();
@@ -75,24 +77,24 @@ impl Acquisition {
         news
     }
 
-    /// What is to be done under no mutex, because others are woken by it: whoever breaks the lock hears that its body has stopped;
-    /// and what was cut off and is executed late can be heard of.
+    /// Performs the steps that must be done under no mutex, because they wake other tasks. A process that breaks the
+    /// lock is notified that the body has stopped. After a cut command, the process listens for its late effects.
     fn follow_up(&self, Ended { says_so, was_cut }: Ended) {
         if was_cut {
             self.shared.listen();
         }
         let by = if says_so { self.shared.revocations.ended(self.token()) } else { Vec::new() };
         for by in by {
-            // Whoever breaks it knows one of the names.
+            // The breaking process knows one of the names.
             for (key, _) in self.subject.wanted() {
                 self.shared.tell_stopped(&Subject::new(key.clone(), by));
             }
         }
     }
 
-    /// Leaves the lock with the nodes that have it, for another worker.
+    /// Leaves the lock at the nodes that have it, for another worker.
     ///
-    /// Whoever waits for the lock until then is announced here, which must not release it.
+    /// Notifications about waiters still arrive here, and must not release it.
     pub(crate) fn detach(&self) {
         let (mut state, now) = (self.state(), self.now());
         let news = self.end_present(&mut state, "detached", now);
@@ -107,9 +109,9 @@ impl Acquisition {
     }
 }
 
-/// What a token leaves to do that has ended.
+/// Remaining steps for a token that has ended.
 struct Ended {
-    /// Whether somebody may want to hear of it.
+    /// Set if a breaking process may wait for the end.
     says_so: bool,
     was_cut: bool,
 }
@@ -120,7 +122,7 @@ impl Ended {
     }
 }
 
-/// The way of a release that nobody waits for.
+/// Sends a release for whose answer no caller waits.
 fn in_background(sender: &mut Sender<'_>, index: usize, last: LastCommand) {
     sender.release(index, last);
 }

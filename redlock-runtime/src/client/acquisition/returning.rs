@@ -1,4 +1,4 @@
-//! A permit whose token comes back to the turnstile, for the votes that it lacks.
+//! Permit whose token returns to the turnstile for its missing votes.
 
 use super::{Acquisition, NO_MEMBER};
 use crate::client::timers::timeout;
@@ -9,8 +9,8 @@ use std::pin::pin;
 use std::task::Poll;
 
 impl Acquisition {
-    /// Whether it is a permit that lacks votes which nodes may give, and nobody stands in the turnstile for them yet: then somebody does
-    /// from now on, until [`has_come_back`](Self::has_come_back).
+    /// Returns `true` if the permit lacks votes that nodes may give, and no task handles that yet. From now on, the
+    /// caller handles it, until [`has_come_back`](Self::has_come_back).
     pub(crate) fn comes_back(&self) -> bool {
         let mut state = self.state();
         if self.shared.is_closed() || !state.candidate.comes_back(self.now()) {
@@ -23,8 +23,9 @@ impl Acquisition {
         self.state().rare().comes_back = false;
     }
 
-    /// A new token for the turnstile, in a line of its own: those of this process who count the others there would not see the votes that
-    /// are given to it by theirs. It stands there before all who came after the permit, since nobody else gets what it asks for.
+    /// Creates a new token for the turnstile, with its own local queue. Calls of this process that count permits under
+    /// their own token would not see votes given under theirs. The new token is queued ahead of all requests after the
+    /// permit, because it takes no permit from them.
     pub(crate) fn way_back(&self) -> Self {
         let subject = Subject::new(self.key().turnstile(), self.token().again());
         let mut way = Self::new(&self.shared, subject, turn(self.ttl()), self.now());
@@ -32,15 +33,16 @@ impl Acquisition {
         way
     }
 
-    /// Asks the nodes for the votes that it lacks, while `turnstile` is its own, and hears what they say. Those that have voted are asked
-    /// before, and a quorum of them has to confirm it while `turnstile` is its own: somebody may have taken away what it counts on, and
-    /// others may have come in since. Where too few do, it is tried again after the next renewal.
+    /// Asks the nodes for the missing votes under `turnstile`, and waits for the answers. The present voters are asked
+    /// first, and a quorum of them has to confirm the permit under `turnstile`. Otherwise, a vote may have been taken
+    /// away, and other calls may have entered since. If too few confirm it, the attempt is repeated after the next
+    /// renewal.
     pub(crate) async fn ask_for_votes(&self, turnstile: &Self) {
         let patience = self.lock().candidate.patience_at_turnstile();
         // The body may wait for answers as well, and an answer wakes one task.
         let Ok(_alone) = timeout(patience, self.alone()).await else { return };
         self.ask_voters();
-        // Others wait for the turnstile: it is not theirs while a node is silent that changes nothing.
+        // Other calls wait for the turnstile, and must not wait for a silent node whose answer changes nothing.
         let is_confirmed = |permit: &Candidate| permit.voters_have_confirmed() || permit.is_answered();
         self.while_held(self.until_heard(patience, is_confirmed)).await;
         if turnstile.stands_there() && self.is_confirmed() {
@@ -49,7 +51,7 @@ impl Acquisition {
         }
     }
 
-    /// Whether votes are still lacking, and a quorum has confirmed the others.
+    /// Returns `true` if votes are still missing, and a quorum has confirmed the others.
     fn is_confirmed(&self) -> bool {
         let (mut state, now) = (self.state(), self.now());
         state.take_in(self.shared.clock);
@@ -63,7 +65,7 @@ impl Acquisition {
         candidate.ask_voters(now, |out| sender.send(out));
     }
 
-    /// What `work` comes to, unless nobody has the lock any more before that.
+    /// Returns the result of `work`, or `None` if the lock ends before.
     pub(crate) async fn while_held<T>(&self, work: impl Future<Output = T>) -> Option<T> {
         let (mut work, mut watcher) = (pin!(work), Watcher { acquisition: self, number: None });
         poll_fn(|cx| {
@@ -76,7 +78,7 @@ impl Acquisition {
     }
 }
 
-/// Whoever wants to know when the lock is lost. Dropped, it does not want to know any more.
+/// Watcher of a loss, which is removed on drop.
 struct Watcher<'a> {
     acquisition: &'a Acquisition,
     number: Option<u32>,

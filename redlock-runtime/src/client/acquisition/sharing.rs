@@ -1,4 +1,4 @@
-//! How calls of one process get and leave the lock that they have by one token: its [members](super::members).
+//! Joining and leaving of calls that share a lock under one token: its [members](super::members).
 
 use super::members::{Member, TokenEnd};
 use super::noting::Holding;
@@ -12,8 +12,7 @@ use crate::time::clock::Instant;
 use std::time::Duration;
 
 impl Acquisition {
-    /// The call that has obtained the lock is the first of those that have it by this token, and others may join. Returns its
-    /// number.
+    /// Makes the call that has acquired the lock the first member; others may join. Returns its number.
     pub(crate) fn open(&self, site: SiteId, now: Instant) -> u32 {
         let mut state = self.state();
         state.candidate.begin(HoldOptions { renew: true, ..HoldOptions::UNTIL_BEGUN }, now);
@@ -24,12 +23,12 @@ impl Acquisition {
         number
     }
 
-    /// Admits one more call, which has `wanted` the lock, if it may join those that have it and whoever wants to have it alone will be
-    /// heard. Others may have to be woken when no mutex is held any more.
+    /// Admits one more call, which has `wanted` the lock, if it may join the members and a waiting writer would be
+    /// noticed. The returned calls must be woken after every mutex is free.
     pub(crate) fn join(&self, wanted: Wanted, now: Instant) -> (Option<u32>, Calls) {
         let mut state = self.lock();
         if state.candidate.claimed_until().is_some() || !state.candidate.is_passable(now) {
-            // The answer that makes the lease longer may be here.
+            // An answer that extends the lease may have arrived.
             state.take_in(self.shared.clock);
         }
         let are_any = state.members().is_some_and(|members| !members.is_empty());
@@ -39,20 +38,20 @@ impl Acquisition {
         (number, state.watchers.called())
     }
 
-    /// Takes in the answers that are here, for whoever asks what is known of the nodes while another call waits for them.
+    /// Processes the arrived answers, for a caller that examines the nodes while another call waits for them.
     pub(crate) fn look_for_answers(&self) {
         self.state().take_in(self.shared.clock);
     }
 
-    /// Admits a call that has waited for the lock together with the first. `None` when all have left.
+    /// Admits a call that has waited for the lock together with the first. Returns `None` if all have left.
     pub(crate) fn admit(&self, now: Instant) -> Option<u32> {
         let mut state = self.lock();
         let must_end = now.after(state.candidate.terms().ttl);
         state.members().filter(|members| !members.is_empty()).map(|members| members.admit(must_end))
     }
 
-    /// The member with that number goes on from `now`, and is done by `must_end`, if by any time. Returns for how long the lock
-    /// is counted on, if it is to be looked at sooner than before.
+    /// Begins the use of the lock by the member with that number at `now`, until `must_end` at the latest. If the lock
+    /// needs an earlier check than before, returns the time for which it needs none.
     pub(crate) fn begin_member(
         &self,
         number: u32,
@@ -68,7 +67,7 @@ impl Acquisition {
         Some(state.candidate.counted_for(now))
     }
 
-    /// The member with that number leaves. Whether it was the last, so that the token is to be given back.
+    /// Removes the member with that number. Returns `true` if it was the last, so that the token must be released.
     pub(crate) fn part(&self, number: u32) -> bool {
         let mut state = self.state();
         let Some(members) = state.members() else { return false };
@@ -82,10 +81,10 @@ impl Acquisition {
         is_last || !self.shared.rules.apply(Rule::TheLastOneReleases)
     }
 
-    /// What each member has of the lock; `None` for a lock that is one call's.
+    /// Returns the hold of each member; `None` for a lock that is not shared.
     pub(crate) fn holdings(&self) -> Option<Vec<Holding>> {
         let (mut state, now) = (self.state(), self.now());
-        // Of a lock that the nodes have taken away, nothing is proven any more.
+        // If the nodes have taken the lock away, nothing is proven any longer.
         let proven = state.candidate.held_until().map_or(Duration::ZERO, |end| end.since(now));
         let holding = |member: &Member| {
             let (site, since) = member.begun?;

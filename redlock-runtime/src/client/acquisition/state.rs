@@ -1,4 +1,4 @@
-//! A candidate with the answers that it waits for, and those who wait for it.
+//! Candidate with its outstanding answers, and the tasks that wait for it.
 
 use super::entrance::Entrance;
 use super::loss_watchers::{Companion, LossWatchers};
@@ -22,61 +22,61 @@ use tracing::Span;
 
 pub(super) struct State {
     pub(super) candidate: Candidate,
-    /// The call that has the lock, if one has.
+    /// Call that has the lock, if there is one.
     pub(super) present: Option<Present>,
-    /// The answers that are still to come, for each node in the order of its commands.
+    /// Outstanding answers, for each node in the order of its commands.
     answers: Box<[Queue<Pending>]>,
-    /// Those who want to know when the lock is lost.
+    /// Watchers of a loss of the lock.
     pub(super) watchers: LossWatchers,
-    /// The task to wake when a wake-up came from a node that it has not foreseen.
+    /// Task to wake when an unforeseen wake-up of a node arrives.
     pub(super) sleeper: Option<Sleeper>,
-    /// Held while somebody waits for the answers to an extension.
+    /// Locked while a caller waits for the answers to an extension.
     extending: Option<Arc<Mutex<()>>>,
     rare: Option<Box<Rare>>,
 }
 
-/// What few locks ever have. Boxed: there are many locks.
+/// Data that few locks have. Boxed: there are many locks.
 #[derive(Default)]
 pub(super) struct Rare {
     /// Admits calls in the body of the present call to views of the lock, one at a time.
     pub(super) views: Option<Arc<Entrance>>,
-    /// The turn that ended after the lock was lost, with the cause, if others relied on that turn.
+    /// Turn that ended after the lock was lost, with the cause, if others relied on that turn.
     pub(super) lost_turn: Option<(u32, LossCause)>,
-    /// The calls that have the lock together, if several may.
+    /// Calls that share the lock, if several may.
     pub(super) members: Option<Members>,
-    /// Who has asked last whether a body runs.
+    /// Token that was the last to ask if a body runs.
     pub(super) asker: Option<Asker>,
-    /// The span of the present call, if anybody wants to see it.
+    /// Span of the present call, if spans are enabled.
     pub(super) span: Option<Arc<Span>>,
-    /// What has become of releases while they were sent.
+    /// Outcomes of releases that are logged after the mutex is free.
     pub(super) untold: Vec<Untold>,
-    /// Whether somebody may want to hear when the token ends, because it breaks the lock.
+    /// Set if a breaking process may wait for the end of the token.
     pub(super) says_that_it_ends: bool,
-    /// The token that stands in the place of this one, by the last notification that the lock is broken.
+    /// Token that has the place of this one, according to the last break message.
     pub(super) revoked_by: Option<OwnerToken>,
-    /// Whether somebody has given a permit back since it was asked who has one.
+    /// Set if a permit was given back since the last question.
     pub(super) is_freed: bool,
-    /// Whether it stands in the turnstile once more, for votes that its permit lacks.
+    /// Set while the permit returns to the turnstile for its missing votes.
     pub(super) comes_back: bool,
-    /// Those who have permits, as the calls have counted them that stood in a turnstile with the token.
+    /// Permit holders that were counted under the turnstile with this token.
     pub(super) counted: Option<Counted>,
-    /// What goes with the token from call to call, and ends after it.
+    /// Data that passes with the token from call to call, and is dropped after it.
     pub(super) companion: Option<Companion>,
 }
 
-/// A token whose call does not wait, and wants to know whether the lock is idle.
+/// Token whose call does not wait, and asks if the lock is idle.
 pub(super) struct Asker {
     pub(super) token: OwnerToken,
-    /// The number of the node by which it has asked.
+    /// Number of the node through which it has asked.
     pub(super) index: usize,
-    /// Whether it was told that a body runs.
+    /// Set after it was told that a body runs.
     pub(super) is_told: bool,
 }
 
-/// A task that waits with a token.
+/// Task that waits with a token.
 pub(super) struct Sleeper {
     pub(super) waker: Waker,
-    /// When it goes on by itself.
+    /// Time at which it continues by itself.
     pub(super) until: Instant,
 }
 
@@ -86,16 +86,16 @@ impl Sleeper {
     }
 }
 
-/// Sends what a candidate wants to be sent at `now`, and keeps the answers for it.
+/// Sender of a candidate's commands at `now`, which keeps their answers.
 pub(super) struct Sender<'a> {
     shared: &'a Shared,
     subject: &'a Arc<Subject>,
-    /// As what the nodes are asked for the lock.
+    /// Mode of the commands.
     mode: Mode,
     answers: &'a mut [Queue<Pending>],
     rare: &'a mut Option<Box<Rare>>,
     now: Instant,
-    /// The same for all commands that are sent together.
+    /// Ballot of all commands that are sent together.
     ballot: Option<Ballot>,
 }
 
@@ -113,18 +113,18 @@ impl State {
         }
     }
 
-    /// Held while somebody waits for the answers to an extension. Made when it is asked for: most locks are extended by the
-    /// watchdog alone, which waits for nothing.
+    /// Returns the mutex for callers that wait for the answers to an extension. It is created on demand, because most
+    /// locks are only extended by the watchdog, which does not wait.
     pub(super) fn extending(&mut self) -> Arc<Mutex<()>> {
         Arc::clone(self.extending.get_or_insert_default())
     }
 
-    /// What few locks ever have; made when it is asked for.
+    /// Returns the rarely used data, and creates it on demand.
     pub(super) fn rare(&mut self) -> &mut Rare {
         self.rare.get_or_insert_default()
     }
 
-    /// The calls that have the lock together, if several may.
+    /// Returns the calls that share the lock, if several may.
     pub(super) fn members(&mut self) -> Option<&mut Members> {
         self.rare.as_mut()?.members.as_mut()
     }
@@ -133,7 +133,7 @@ impl State {
         self.rare.as_mut()?.asker.as_mut()
     }
 
-    /// The span of the present call, if anybody wants to see it.
+    /// Returns the span of the present call, if spans are enabled.
     pub(super) fn span(&self) -> Option<Arc<Span>> {
         self.rare.as_ref()?.span.clone()
     }
@@ -142,7 +142,7 @@ impl State {
         self.rare.as_mut()?.span.take()
     }
 
-    /// What admits calls to views of the lock, for those that are there by now and no others.
+    /// Removes and returns the entrance to views of the lock, with its present users and no later ones.
     pub(super) fn take_views(&mut self) -> Option<Arc<Entrance>> {
         self.rare.as_mut()?.views.take()
     }
@@ -153,33 +153,33 @@ impl State {
         (*lost == turn).then(|| cause.clone())
     }
 
-    /// What goes with the token from call to call, if anything does.
+    /// Removes and returns the data that passes with the token from call to call.
     pub(super) fn take_companion(&mut self) -> Option<Companion> {
         self.rare.as_mut()?.companion.take()
     }
 
-    /// Whether there is anything that few locks ever have.
+    /// Returns `true` if the rarely used data exists.
     pub(super) const fn has_rare(&self) -> bool {
         self.rare.is_some()
     }
 
-    /// Whether somebody may want to hear when the token ends, because it breaks the lock.
+    /// Returns `true` if a breaking process may wait for the end of the token.
     pub(super) fn says_that_it_ends(&self) -> bool {
         self.rare.as_ref().is_some_and(|rare| rare.says_that_it_ends)
     }
 
-    /// The token of the breaker, if the lock is said to be broken.
+    /// Returns the token of the breaking process, if a break was announced.
     pub(super) fn revoked_by(&self) -> Option<OwnerToken> {
         self.rare.as_ref()?.revoked_by
     }
 
-    /// What is to be told when the mutex is free, if anything is.
+    /// Removes and returns the outcomes to log after the mutex is free.
     pub(super) fn take_untold(&mut self) -> Option<Vec<Untold>> {
         let untold = &mut self.rare.as_mut()?.untold;
         if untold.is_empty() { None } else { Some(std::mem::take(untold)) }
     }
 
-    /// The candidate, and what sends for it.
+    /// Returns the candidate, and its sender.
     pub(super) fn parts<'a>(
         &'a mut self,
         shared: &'a Shared,
@@ -191,21 +191,21 @@ impl State {
         (candidate, Sender { shared, subject, mode, answers, rare, now, ballot: None })
     }
 
-    /// The task that waits, if it has something to do before it goes on by itself.
+    /// Returns the waiting task, if it has an action due before it continues by itself.
     pub(super) fn due_sleeper(&mut self, now: Instant) -> Option<Sleeper> {
         let Self { candidate, sleeper, .. } = self;
         sleeper.take_if(|sleeper| candidate.has_event_before(sleeper.until, now))
     }
 
-    /// Takes in the answers that are here.
+    /// Processes the arrived answers.
     ///
-    /// Without asking to be woken: whoever waits for an answer is not forgotten. And without tokio's cooperative budget,
-    /// by which a task that looks at many answers is told that they are not here yet.
+    /// It registers no waker, so a task that waits for an answer is not forgotten. It also bypasses tokio's cooperative
+    /// budget, under which a task that polls many answers sees them as missing.
     pub(super) fn take_in(&mut self, clock: Clock) {
         self.take_in_all(clock, Pending::try_answer);
     }
 
-    /// The same, and the task of `cx` is woken for the next one.
+    /// Processes the arrived answers, and registers the task of `cx` for the next one.
     pub(super) fn poll(&mut self, cx: &mut Context<'_>, clock: Clock) {
         self.take_in_all(clock, |pending| match pending.poll_answer(cx) {
             Poll::Ready(answer) => Some(answer),
@@ -213,7 +213,7 @@ impl State {
         });
     }
 
-    /// Takes in the answers that `answer` gets out of what is still to come.
+    /// Processes the answers that `answer` gets from the outstanding ones.
     fn take_in_all(&mut self, clock: Clock, mut answer: impl FnMut(&mut Pending) -> Option<Answer>) {
         let counted_on = if self.watchers.is_empty() { None } else { self.candidate.held_until() };
         let mut is_any = false;
@@ -226,18 +226,19 @@ impl State {
         }
         if is_any {
             self.candidate.note_proof();
-            // A node that says "not yours" leaves the older leases of others, or none: bodies have set their timers.
+            // A node that denies the lock may shorten it to older leases of others, or end it: bodies have set their
+            // timers.
             self.call_if_shorter_than(counted_on);
         }
     }
 
-    /// The answer to a command that has gone out to node number `index` will come in this way.
+    /// Registers the answer to a command that was sent to node number `index`.
     #[cfg(test)]
     pub(super) fn expect(&mut self, index: usize, answer: Pending) {
         self.answers[index].push(answer);
     }
 
-    /// The clock of node number `index` went ahead by at most `step`.
+    /// Records that the clock of node number `index` went ahead by at most `step`.
     pub(super) fn clock_stepped(&mut self, index: usize, step: Duration, clock: Clock) {
         let counted_on = self.candidate.held_until();
         self.take_in(clock);
@@ -245,7 +246,7 @@ impl State {
         self.call_if_shorter_than(counted_on);
     }
 
-    /// A notification by node number `index` says that the lock is broken and that the token `by` is stored in its place.
+    /// Handles a break message from node number `index`: the token `by` has the place of this one.
     pub(super) fn revoked(&mut self, index: usize, by: OwnerToken, now: Instant) {
         let counted_on = self.candidate.held_until();
         self.rare().revoked_by = Some(by);
@@ -253,7 +254,7 @@ impl State {
         self.call_if_shorter_than(counted_on);
     }
 
-    /// Wakes those who rely on the lock, if it is held for less time than was `counted_on`.
+    /// Wakes the watchers of the lock, if it is held for less time than was `counted_on`.
     fn call_if_shorter_than(&mut self, counted_on: Option<Instant>) {
         if counted_on.is_some() && self.candidate.held_until() < counted_on {
             self.watchers.call();
@@ -261,18 +262,18 @@ impl State {
     }
 }
 
-/// The same `subject`, as one of those who share the lock if that is so by now.
+/// Returns `subject` in the present mode, which may be a downgraded one.
 pub(super) fn as_asked(subject: Arc<Subject>, mode: Mode) -> Arc<Subject> {
     if subject.mode == mode { subject } else { subject.lowered() }
 }
 
 impl Sender<'_> {
-    /// The same ballot is proposed as was before, if one was.
+    /// Proposes the given ballot again, if there is one.
     pub(super) const fn propose(&mut self, ballot: Option<Ballot>) {
         self.ballot = ballot;
     }
 
-    /// The ballot that was proposed, if one was drawn.
+    /// Returns the ballot that was proposed, if one was drawn.
     pub(super) const fn proposed(&self) -> Option<Ballot> {
         self.ballot
     }
@@ -287,7 +288,7 @@ impl Sender<'_> {
         }
     }
 
-    /// The ballot that is proposed; `None` when there are no larger ones, and nodes say nothing of a number then.
+    /// Returns the ballot to propose; `None` if there are no larger ones, in which case nodes reply without a number.
     fn ballot(&mut self, fence: Fence) -> Option<Ballot> {
         match fence {
             Fence::Known(number) => Some(Ballot::known(number)),
@@ -299,7 +300,7 @@ impl Sender<'_> {
         }
     }
 
-    /// Sends the last command to node number `index`, to be settled in the background.
+    /// Sends the last command to node number `index`. Its answer is processed in the background.
     pub(super) fn release(&mut self, index: usize, last: LastCommand) {
         self.forget_answers(index);
         let subject = as_asked(Arc::clone(self.subject), self.mode);
@@ -309,8 +310,7 @@ impl Sender<'_> {
         }
     }
 
-    /// The answers of a node that are still to come are dropped before its last command is sent; see
-    /// `protocol/candidate/ending`.
+    /// Discards the outstanding answers of a node before its last command is sent; see `protocol/candidate/ending`.
     pub(super) fn forget_answers(&mut self, index: usize) {
         if let Some(answers) = self.answers.get_mut(index) {
             answers.clear();

@@ -1,4 +1,4 @@
-//! The state of an acquisition, under its mutex.
+//! Guard of the locked state of an acquisition.
 
 use super::loss_watchers::Calls;
 use super::state::State;
@@ -6,10 +6,10 @@ use crate::observe::held_back::Untold;
 use std::ops::{Deref, DerefMut};
 use std::sync::MutexGuard;
 
-/// Wakes those who watch the lock when the mutex is free again, and tells what became of releases.
+/// Locked state. On drop, it first unlocks the mutex, then wakes the called watchers and logs the outcomes of releases.
 pub(super) struct StateGuard<'a> {
-    // Fields are dropped in this order: first the mutex is free, then those who were called are woken. Mostly there are none, and
-    // that is looked at in every step of every call.
+    // Fields are dropped in this order: the mutex is unlocked before the watchers are woken. There are rarely any, and
+    // every step of every call checks that.
     state: MutexGuard<'a, State>,
     calls: Option<Calls>,
     untold: Option<Vec<Untold>>,

@@ -1,4 +1,4 @@
-//! What the driver adds to a candidate: answers that come when they come, and those who are woken.
+//! Tests of the driver of a candidate: arriving answers, and woken tasks.
 
 use super::state::{Sleeper, State};
 use super::{Acquisition, NO_MEMBER};
@@ -26,7 +26,7 @@ const GRANTED: Answer = Ok(Reply::Granted { smaller: false, number: None });
 const QUEUED: Answer = Ok(Reply::Queued { left: None, rank: 0 });
 const EXTENDED: Answer = Ok(Reply::Extended { waiters: 0, number: None });
 
-/// A held lock whose nodes answer when the test says so, in virtual time.
+/// Held lock whose nodes answer when the test decides it, in virtual time.
 struct Scene {
     state: State,
     clock: Clock,
@@ -52,7 +52,7 @@ impl Scene {
         scene
     }
 
-    /// A token that waits for three nodes, whose task goes on by itself after `sleep`.
+    /// Creates a token that waits for three nodes, whose task continues by itself after `sleep`.
     fn waiting(sleep: Duration) -> Self {
         let mut scene = Self::new(3);
         let now = scene.clock.now();
@@ -64,7 +64,7 @@ impl Scene {
         scene
     }
 
-    /// A node hands the lock over, as a claim. Whether the task that waits is to be woken.
+    /// Hands the lock over from a node, as a claim. Returns `true` if the waiting task must be woken.
     fn claimed(&mut self, node: usize) -> bool {
         let now = self.clock.now();
         self.state.candidate.claimed(node, None, now);
@@ -86,7 +86,7 @@ impl Scene {
         }
     }
 
-    /// The answer to the oldest command that has none is here; nobody has looked yet.
+    /// Delivers the answer to the oldest unanswered command; it was not processed yet.
     fn answer(&mut self, node: usize, answer: Answer) {
         self.unanswered[node].pop_front().unwrap().send(answer).unwrap();
     }
@@ -102,7 +102,7 @@ impl Scene {
 
 #[tokio::test(start_paused = true)]
 async fn one_task_takes_in_any_number_of_answers() {
-    // Tokio would let it have 128 of them before it has to make room for other tasks.
+    // Tokio would return 128 of them before the task has to yield to other tasks.
     for _ in 0..1000 {
         let mut scene = Scene::holding(1);
         scene.extend();
@@ -135,7 +135,7 @@ async fn a_step_counts_for_the_answers_that_are_here_and_not_for_those_to_come()
     let before = scene.valid_until().unwrap();
     scene.watch();
     scene.extend();
-    // It has come, and nobody has looked.
+    // The answer has arrived, and was not processed.
     scene.answer(0, EXTENDED);
     advance(Duration::from_millis(1)).await;
     scene.extend();
@@ -149,7 +149,7 @@ async fn a_step_counts_for_the_answers_that_are_here_and_not_for_those_to_come()
 
 #[tokio::test(start_paused = true)]
 async fn a_task_that_waits_is_woken_only_by_what_it_has_not_foreseen() {
-    // One claim of three is asked about 900 ms later, and nothing else follows from it.
+    // One of three claims causes a question about 900 ms later, and nothing else.
     assert!(Scene::waiting(Duration::from_secs(2)).claimed(0), "it would sleep for longer than that");
     let mut scene = Scene::waiting(Duration::from_millis(500));
     assert!(!scene.claimed(0), "it goes on in time by itself");
@@ -172,8 +172,8 @@ async fn a_node_that_abstains_proves_no_claim() {
     }
 }
 
-/// What becomes of a try that asks one of three nodes first, when that is the fate of commands there, and the nodes that were asked in
-/// their order. Others have the lock at the first node, or nobody has it.
+/// Runs a try that asks one of three nodes first, with this fate of commands there. Returns the outcome, and the asked
+/// nodes in order. Either another manager has the lock at the first node, or the lock is free.
 async fn one_first(fate: Fate, is_taken: bool) -> (Verdict, String) {
     let (clock, asked) = (Clock::tokio(), Arc::new(Mutex::new(String::new())));
     let nodes = ["0", "1", "2"].map(|name| {
@@ -209,7 +209,7 @@ async fn a_try_that_asks_one_node_first_asks_the_others_unless_that_one_refuses(
     }
 }
 
-/// What it grants would not count, and all others had to be asked for each try.
+/// Its grant would not count, and all others would have to be asked for each try.
 #[tokio::test(start_paused = true)]
 async fn a_node_that_abstains_is_not_asked_first() {
     let (clock, asked) = (Clock::tokio(), Arc::new(Mutex::new(String::new())));
@@ -276,7 +276,7 @@ async fn shutdown_ends_the_wait_for_a_fencing_number() {
     assert_eq!(clock.now(), begun, "it has waited for no timer");
 }
 
-/// Its guard may be on its way out on another thread, and the token at the next call of the line, which wants the lock alone.
+/// Its guard may be dropped on another thread, while the next local call has the token, and wants the lock exclusively.
 #[tokio::test(start_paused = true)]
 async fn only_the_call_that_has_the_turn_shares_the_lock_with_others() {
     let node = HookedNode::new(Clock::tokio(), |_| Fate::Answered);
@@ -292,8 +292,8 @@ async fn only_the_call_that_has_the_turn_shares_the_lock_with_others() {
     assert!(!ours.lower(turn, || {}), "once");
 }
 
-/// Ten thousand held locks are to cost at most 1 KiB each on three nodes; `benches/held` measures it, with the names of the
-/// keys and the line.
+/// Ten thousand held locks should take at most 1 KiB each on three nodes; `benches/held` measures it, with the names of
+/// the keys and the local queue.
 #[test]
 fn a_held_lock_is_light() {
     let of_each_node = Candidate::BYTES_PER_NODE + size_of::<Queue<Pending>>();

@@ -1,4 +1,4 @@
-//! A call takes up the acquisition that it finds, and tries to get the lock at once.
+//! Resuming an acquisition for a call, and trying to get the lock at once.
 
 use super::Acquisition;
 use super::state::Sender;
@@ -20,40 +20,41 @@ use std::pin::pin;
 use std::task::Poll;
 use std::time::Duration;
 
-/// The node that is asked first has so large a part of the time of a try for its answer: a half, which is two round trips or more. At
-/// 4, a healthy one that is far away is not waited for; at 1, no time is left for the others.
+/// Part of the time of a try in which the first node must answer: a half, which is at least two round trips. At 4: a
+/// healthy but distant node is not waited for. At 1: no time is left for the others.
 const FIRST_ANSWERS_IN: u32 = 2;
 
-/// What a call finds when its turn has come.
+/// State of an acquisition at the beginning of a call's turn.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum TakenUp {
     /// No node has been asked yet.
     Fresh,
-    /// The token stands in the queues.
+    /// The token waits in the queues.
     Waiting,
     /// The lock was passed on. `is_passable`: enough of the lease is left for a whole body.
     Held { is_passable: bool },
-    /// Another call of this process has gone on without it.
+    /// Another call of this process has taken over.
     Superseded,
     /// The manager was shut down, and the token was released.
     Ended,
 }
 
-/// What has a key that a try has found taken.
+/// Content of a key that a try has found taken.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Occupied {
-    /// So many nodes have data there that nobody will ever give it back.
+    /// Too many nodes have data there, which is never released.
     Data,
-    /// Others have it, with so much left of their lease as far as is known.
+    /// Other tokens own the key. `left` is the rest of their lease, as far as it is known.
     Lock { left: Option<Duration> },
 }
 
 impl Acquisition {
-    /// A call acts for the token from now on, and has `wanted` the lock.
+    /// Resumes the acquisition for a call that has `wanted` the lock.
     pub(crate) fn take_up(&self, wanted: Wanted) -> TakenUp {
         let mut state = self.state();
         if state.candidate.claimed_until().is_some() {
-            // The call before has begun by claims, and may have ended before the answers to their extensions were taken in.
+            // The previous call has begun on claims, and may have ended before the answers to their extensions were
+            // processed.
             state.take_in(self.shared.clock);
         }
         state.candidate.want_number(wanted.is_fenced);
@@ -68,15 +69,15 @@ impl Acquisition {
         }
     }
 
-    /// Whether what is left of the lease is worth having.
+    /// Returns `true` if the rest of the lease is useful.
     pub(crate) fn is_useful(&self) -> bool {
         self.state().candidate.is_won(self.now())
     }
 
-    /// Finds out what has the key, when a try has found it taken: a plain `SET` tells neither whether that is data nor how long
-    /// a lease lasts.
+    /// Finds the content of a key that a try has found taken. The reply to a plain `SET` shows neither data nor the
+    /// rest of a lease.
     ///
-    /// For a key that was a lock lately the question is spared, and what the nodes have told then is good enough.
+    /// If the key was known to be a lock recently, no question is needed, and the earlier reply is used.
     pub(crate) async fn find_occupant(&self) -> Occupied {
         if self.subject.has_several() {
             return self.find_data().await;
@@ -87,9 +88,9 @@ impl Acquisition {
         }
         let asked = self.shared.nodes.iter().map(|node| node.node().occupant_of(self.key())).collect();
         let needed = self.shared.quorum.needed;
-        // As many as are needed for a lock are too many for a refusal.
+        // If a quorum of nodes has no data, there are too few others for a refusal.
         let answers = gather(asked, self.node_timeout(), |answers| without_data(answers) >= needed).await;
-        // A vote that is here and was not taken in would make what its node has said of no use.
+        // A vote that has arrived must be processed first, because it would overwrite the findings.
         self.state().take_in(self.shared.clock);
         for (index, occupant) in answers.iter().enumerate() {
             if let Some(occupant) = occupant {
@@ -105,7 +106,7 @@ impl Acquisition {
         Occupied::Lock { left }
     }
 
-    /// The same of several names: which of them is taken, nobody has said, but under any of them may be data.
+    /// Finds data under any of several names. The nodes have not reported which name is taken.
     async fn find_data(&self) -> Occupied {
         let asked = self.shared.nodes.iter().map(|node| {
             let asked: Vec<_> = self.subject.wanted().map(|(key, _)| node.node().occupant_of(key)).collect();
@@ -124,7 +125,7 @@ impl Acquisition {
             answers.iter().flatten().filter(|occupant| **occupant != Occupant::Data).count() >= needed
         };
         let answers = gather(asked.collect(), self.node_timeout(), is_known).await;
-        // As for one name.
+        // See `find_occupant`.
         self.state().take_in(self.shared.clock);
         for (index, occupant) in answers.iter().enumerate() {
             if let Some(occupant) = occupant {
@@ -134,13 +135,13 @@ impl Acquisition {
         if self.is_refused() { Occupied::Data } else { Occupied::Lock { left: self.taken_for() } }
     }
 
-    /// How much is left of the lease of whoever else has the lock, as far as is known: another call of this process, or the
-    /// owners of which the nodes have told.
+    /// Returns the rest of the present owner's lease, as far as it is known: of another call of this process, or of the
+    /// owners that the nodes have reported.
     pub(crate) fn taken_for(&self) -> Option<Duration> {
         let now = self.now();
         let free_from = || self.state().candidate.free_from(now);
         let left = self.lease_left().or_else(|| free_from().map(|at| at.since(now)));
-        // What is over says nothing of whoever has the lock now.
+        // An expired lease shows nothing about the present owner.
         left.filter(|left| !left.is_zero())
     }
 
@@ -175,8 +176,8 @@ impl Acquisition {
         holder(&answers)
     }
 
-    /// Asks every node for the lock at once, and waits for the votes, no longer than `patience` and not for a node that
-    /// cannot change the outcome.
+    /// Asks every node for the lock at once, and waits for the votes, for at most `patience`. It never waits for a node
+    /// that cannot change the outcome.
     pub(crate) async fn try_at_once(&self, now: Instant, patience: Duration) -> Verdict {
         self.send_try(now);
         self.tried(patience).await
@@ -187,7 +188,7 @@ impl Acquisition {
         self.send_at(now, None, |candidate, sender| candidate.try_at_once(now, |out| sender.send(out)));
     }
 
-    /// Sends what is to be asked together, with the ballot that was proposed before. Returns the one that is.
+    /// Sends commands together, with the ballot that was proposed before. Returns the proposed ballot.
     fn send_at(
         &self,
         now: Instant,
@@ -202,10 +203,10 @@ impl Acquisition {
         sender.proposed()
     }
 
-    /// Asks one node for the lock, and the others only if that one does not refuse it. Those who want the same names meet there, and
-    /// not at each node, where some would get these and some those. It all takes no longer than `patience`.
+    /// Asks one node for the lock, and the others only if that node does not refuse it. Competing calls for the same
+    /// names meet at this node. At all nodes, they would split the votes. The whole try takes at most `patience`.
     ///
-    /// A node that takes longer than a part of that is not waited for.
+    /// If the node takes longer than a part of that, the call does not wait for it.
     pub(crate) async fn try_one_first(&self, patience: Duration) -> Verdict {
         let begun = self.now();
         let Some(first) = self.first_node() else { return self.try_at_once(begun, patience).await };
@@ -224,8 +225,8 @@ impl Acquisition {
         self.tried(patience.saturating_sub(now.since(begun))).await
     }
 
-    /// The node that is asked first: the same for all processes that have the same nodes, in whatever order they name them, as
-    /// long as they can ask it.
+    /// Returns the node that is asked first. It is the same for all processes with the same nodes, in any order, as
+    /// long as they can reach it.
     fn first_node(&self) -> Option<usize> {
         let can_vote = |node: &NodeHandle| {
             node.node().status_of(self.subject.route()) == Status::Up && node.node().abstains_for().is_none()
@@ -244,9 +245,9 @@ impl Acquisition {
         }
     }
 
-    /// What comes of a try, by what the nodes have said of it within `patience`.
+    /// Returns the outcome of a try, from the answers within `patience`.
     ///
-    /// A manager that closes ends the wait, which may be longer for silent nodes than a shutdown should.
+    /// A closing manager ends the wait, because silent nodes would delay the shutdown.
     async fn verdict(&self, of: impl Fn(&Candidate) -> Verdict, patience: Duration) -> Option<Verdict> {
         let mut closed = pin!(wait_until(&self.shared.changed, || self.shared.is_closed()));
         let votes = poll_fn(|cx| {
@@ -262,12 +263,12 @@ impl Acquisition {
     }
 }
 
-/// How many nodes have said that the key holds no data.
+/// Returns the number of nodes where the key contains no data.
 fn without_data(answers: &[Option<Occupant>]) -> usize {
     answers.iter().flatten().filter(|occupant| matches!(occupant, Occupant::Nobody | Occupant::Lock(_))).count()
 }
 
-/// The token that is `named` so many times as are `needed`.
+/// Returns the token that `named` contains at least `needed` times.
 fn agreed<'a>(named: &(impl Iterator<Item = &'a OwnerToken> + Clone), needed: usize) -> Option<OwnerToken> {
     named.clone().find(|token| named.clone().filter(|other| other == token).count() >= needed).copied()
 }

@@ -1,7 +1,7 @@
-//! The calls that have a token one after the other, and what the calls in the body of the present one may see of it.
+//! Turns of the calls that have a token one after the other, and their visibility for nested calls.
 //!
-//! Each has another *turn*, by number. A turn ends before the token may be another call's: so what is read of the token first,
-//! and belongs to the turn after that, is that call's.
+//! Each call has another *turn*, by number. A turn ends before another call can have the token. If a reader first reads
+//! data of the token, and then finds the turn unchanged, the data belongs to that call.
 
 use super::{Acquisition, Entrance};
 use crate::error::LossCause;
@@ -11,17 +11,17 @@ use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
 impl Acquisition {
-    /// The number of the present turn.
+    /// Returns the number of the present turn.
     pub(crate) fn turn(&self) -> u32 {
         self.turn.load(Ordering::Acquire)
     }
 
-    /// The turn with that number ends; `false` when it had ended before. Calls in its body that have a view of the lock, or
-    /// wait for one, are woken.
+    /// Ends the turn with that number. Returns `false` if it had ended before. Nested calls that have a view of the
+    /// lock, or wait for one, are woken.
     pub(crate) fn end_turn(&self, turn: u32) -> bool {
         let next = turn.wrapping_add(1);
         let ends = self.turn.compare_exchange(turn, next, Ordering::AcqRel, Ordering::Relaxed).is_ok();
-        // Under no mutex: who is woken may run at once, and look at the lock.
+        // Under no mutex, because a woken task may run at once and examine the lock.
         let views = if ends { self.take_views(turn) } else { None };
         if let Some(views) = views {
             views.close();
@@ -30,8 +30,8 @@ impl Acquisition {
         ends
     }
 
-    /// Takes the entrance of the turn that has just ended, if there is one. Nested calls and tasks rely on that turn: a loss is
-    /// recorded for them here, because the end of the token hides it.
+    /// Takes the entrance of the turn that has just ended, if there is one. Nested calls and tasks rely on that turn: a
+    /// loss is recorded for them here, because the end of the token hides it.
     fn take_views(&self, turn: u32) -> Option<Arc<Entrance>> {
         let mut state = self.lock();
         let views = state.take_views()?;
@@ -48,21 +48,21 @@ impl Acquisition {
         self.lock().loss_of_turn(turn)
     }
 
-    /// What admits one call at a time to a view of the lock; `None` when that turn has ended.
+    /// Returns the entrance to views of the lock; `None` if that turn has ended.
     pub(crate) fn views(&self, turn: u32) -> Option<Arc<Entrance>> {
-        // Asked under the mutex: whoever ends the turn takes the views away under it, after that.
+        // Checked under the mutex: the end of the turn takes the entrance away under it, afterwards.
         let mut state = self.lock();
         let is_present = self.turn() == turn;
         is_present.then(|| Arc::clone(state.rare().views.get_or_insert_with(|| Arc::new(Entrance::new()))))
     }
 
-    /// The fencing token of the call that has that turn, if it is fenced and has the turn still.
+    /// Returns the fencing token of the call with that turn, if it is fenced and its turn has not ended.
     pub(crate) fn fencing_token(&self, turn: u32) -> Option<FencingToken> {
         let token = self.lock().candidate.present_token();
         token.filter(|_| self.turn() == turn)
     }
 
-    /// The key stays taken until then at least, whatever the call has asked for that has that turn, if it has it still.
+    /// Keeps the key taken until `end` at least, if that turn has not ended.
     pub(crate) fn keep_until(&self, turn: u32, end: Instant) {
         let mut state = self.lock();
         if self.turn() == turn {
@@ -70,7 +70,7 @@ impl Acquisition {
         }
     }
 
-    /// The key of a window is free again when the call ends that has that turn, if it has it still.
+    /// Frees the key of a window at the end of that turn, if it has not ended.
     pub(crate) fn reopen_window(&self, turn: u32) {
         let mut state = self.lock();
         if self.turn() == turn {

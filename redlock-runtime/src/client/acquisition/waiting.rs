@@ -1,4 +1,4 @@
-//! Waiting for a lock that others hold: in the queues of the nodes, until a majority is ours.
+//! Waiting for a lock that other tokens hold: in the queues of the nodes, until a majority is ours.
 
 use super::Acquisition;
 use super::state::Sleeper;
@@ -16,10 +16,11 @@ impl Acquisition {
         self.state().candidate.phase() == Phase::Waiting
     }
 
-    /// Stands in the queues until the lock is ours, or until `limit`; without one, also through a silence of the nodes.
+    /// Waits in the queues until the lock is ours, or until `limit`. Without a limit, it also waits through a silence
+    /// of the nodes.
     ///
     /// # Cancel safety
-    /// The place in the queues is kept; another call can go on with it.
+    /// The place in the queues is kept; another call can continue with it.
     pub(crate) async fn wait(&self, limit: Option<Instant>) -> Waited {
         self.shared.listen();
         let begun = self.now();
@@ -27,7 +28,7 @@ impl Acquisition {
         let changed = &self.shared.changed;
         let (mut change, mut timer) = (pin!(changed.notified()), pin!(sleep(Duration::ZERO)));
         let waited = poll_fn(|cx| {
-            // Before the look at the connections, so that no change after it is missed.
+            // Before the connections are examined, so that no later change is missed.
             while change.as_mut().poll(cx).is_ready() {
                 change.set(changed.notified());
             }
@@ -37,7 +38,7 @@ impl Acquisition {
                     Ok(next) => next,
                     Err(waited) => return Poll::Ready(waited),
                 };
-                // What was sent may have made nodes say something, also to this token, which has a sleeper then.
+                // The sent commands may have caused messages, even for this token, which has a registered sleeper now.
                 self.shared.nodes.iter().for_each(|node| node.node().deliver());
                 timer.as_mut().reset(tokio::time::Instant::now() + next.since(self.now()));
                 if timer.as_mut().poll(cx).is_pending() {
@@ -50,21 +51,21 @@ impl Acquisition {
         waited
     }
 
-    /// Hears what the nodes say to what they were asked last, if so many refuse that nothing comes of it: whoever has refused that need
-    /// not be told that it is given back, which he would refuse as well, however often.
+    /// Waits for the outstanding answers if too many nodes refuse. A node that has refused a command does not need a
+    /// release, which it would refuse as well.
     pub(crate) async fn hear_refusals(&self, patience: Duration) {
         if self.is_refused() {
             self.until_answered(patience).await;
         }
     }
 
-    /// Waits until the nodes have answered everything that they were asked about the token, no longer than `patience`, and not in a
-    /// manager that closes. What is not answered by then is given back like anything else that is on its way.
+    /// Waits until the nodes have answered all commands about the token, for at most `patience`, and not after the
+    /// manager has closed. An unanswered command is followed by a release, like any other.
     pub(crate) async fn until_answered(&self, patience: Duration) {
         self.until_heard(patience, Candidate::is_answered).await;
     }
 
-    /// The same, until what they have answered `is_enough`.
+    /// Waits in the same way until the answers satisfy `is_enough`.
     pub(super) async fn until_heard(&self, patience: Duration, is_enough: impl Fn(&Candidate) -> bool) {
         let mut closed = pin!(wait_until(&self.shared.changed, || self.shared.is_closed()));
         let answered = poll_fn(|cx| {
@@ -77,7 +78,7 @@ impl Acquisition {
         let _ = timeout(patience, answered).await;
     }
 
-    /// Begins to wait, unless it does already: at once, or after a rest where the call has time for that.
+    /// Begins to wait, unless it has begun before: at once, or after a pause if the call has time for it.
     fn begin_to_wait(&self, limit: Option<Instant>) {
         let now = self.now();
         let rest = self.shared.hot_keys.rest(self.key(), now);
@@ -85,8 +86,8 @@ impl Acquisition {
         self.state().candidate.wait(now.after(if has_time { rest } else { Duration::ZERO }));
     }
 
-    /// Notes that others want the lock, so that the next call does not try to take it at once. Where locks linger, the others
-    /// may only have left it idle.
+    /// Records that other tokens want the lock, so that the next call does not try to take it at once. If locks linger,
+    /// the others may only have left it idle.
     fn heat(&self, begun: Instant) {
         let (now, hot_keys) = (self.now(), &self.shared.hot_keys);
         let (is_contended, lingers) = {
@@ -101,11 +102,11 @@ impl Acquisition {
         }
     }
 
-    /// Takes in what has come and sends what it calls for, as far as it goes without waiting. Returns when to come back at
-    /// the latest.
+    /// Processes all events and sends the resulting commands, as far as that is possible without waiting. Returns the
+    /// time of the next check at the latest.
     ///
     /// # Errors
-    /// How the wait has ended.
+    /// End of the wait.
     fn advance(&self, limit: Option<Instant>, cx: &mut Context<'_>) -> Result<Instant, Waited> {
         let mut state = self.state();
         loop {
@@ -119,7 +120,7 @@ impl Acquisition {
                 return Err(Waited::Closed);
             }
             state.candidate.tick(now);
-            // A node in memory has answered by now, and the others have our waker.
+            // An in-memory node has answered already, and the others have our waker.
             if !self.send_next(&mut state, now) {
                 let until = state.candidate.wait_until(limit, now)?;
                 state.sleeper = Some(Sleeper { waker: cx.waker().clone(), until });

@@ -1,4 +1,4 @@
-//! Who is woken when one of several calls with one token gives its part of the lock back.
+//! Tests of the tasks that are woken when one of several calls with one token leaves its share.
 
 use crate::{LockError, LockGuard, LockManager, LockRequest, LossCause};
 use std::future::Future;
@@ -8,7 +8,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::task::{Context, Poll, Wake};
 use std::time::Duration;
 
-/// Counts how often whoever waits is woken.
+/// Counts the wake-ups of a waiting task.
 #[derive(Default)]
 struct Woken(AtomicUsize);
 
@@ -34,7 +34,7 @@ async fn readers<const N: usize>(manager: &LockManager) -> [LockGuard; N] {
     all
 }
 
-/// Somebody who waits for the loss of a lock, and is polled only by the test.
+/// Task that waits for the loss of a lock, and is polled only by the test.
 struct Waiting<'g> {
     lost: Pin<Box<dyn Future<Output = LockError> + 'g>>,
     woken: Arc<Woken>,
@@ -85,7 +85,7 @@ async fn those_who_wait_in_the_body_of_a_member_are_woken_with_it() {
     let nested = ours.scope(manager.acquire(reader().reentrant())).await.unwrap();
     let inner = nested.scope(manager.acquire(reader().reentrant())).await.unwrap();
     let (mut first, mut second, other) = (Waiting::on(&nested), Waiting::on(&inner), Waiting::on(&theirs));
-    // One more waits for its turn behind the nested call.
+    // Another call waits behind the nested call.
     let woken = Arc::<Woken>::default();
     let mut behind = pin!(ours.scope(manager.acquire(reader().reentrant())));
     assert!(behind.as_mut().poll(&mut Context::from_waker(&Arc::clone(&woken).into())).is_pending());
@@ -116,7 +116,7 @@ async fn all_are_woken_when_the_token_is_lost() {
 async fn a_body_that_has_inherited_a_part_does_not_keep_it() {
     let manager = LockManager::in_memory();
     let [guard] = readers::<1>(&manager).await;
-    // A task that goes on after its caller.
+    // A task that continues after its caller.
     let inherited = guard.inherit();
     drop(guard);
     assert!(manager.held_locks().is_empty());
@@ -134,7 +134,7 @@ async fn the_end_of_a_member_ends_the_scopes_of_its_tasks_and_no_others() {
     let mut waiting = Waiting::on(&theirs);
     tokio::task::yield_now().await;
     drop(ours);
-    // Before the lease could end: the task is woken.
+    // Before the end of the lease: the task is woken.
     let ended = tokio::time::timeout(Duration::from_secs(1), our_task).await.expect("it is woken").unwrap();
     assert!(matches!(ended, Err(LockError::Lost { cause: LossCause::Released, .. })), "{ended:?}");
     assert!(!their_task.is_finished() && waiting.poll().is_pending() && waiting.count() == 0);

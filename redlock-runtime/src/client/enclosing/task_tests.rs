@@ -1,5 +1,5 @@
-//! Other tasks that are polled inside of a body, on its thread. Defect 21 of peers: reentrancy by thread, which takes them for
-//! callers.
+//! Tests of other tasks that are polled inside of a body, on its thread. Defect 21 of peers: reentrancy by thread,
+//! which mistakes them for calls of the body.
 
 use crate::private::hold;
 use crate::{Inherited, LockError, LockGuard, LockManager, LockRequest};
@@ -18,7 +18,7 @@ fn request() -> LockRequest {
     LockRequest::new("order:7").wait(WAIT)
 }
 
-/// Whether a reentrant call that is made here enters.
+/// Returns `true` if a reentrant call here enters.
 async fn enters(manager: LockManager) -> bool {
     let body = async |_: &LockGuard| {
         yield_now().await;
@@ -31,27 +31,27 @@ async fn enters(manager: LockManager) -> bool {
     }
 }
 
-/// The same for one that does not wait, since others may be at work with the lock.
+/// Returns `true` if such a call enters without waiting, because other calls may use the lock.
 async fn enters_at_once(manager: LockManager) -> bool {
     manager.try_acquire(request().reentrant()).await.is_ok()
 }
 
-/// Whether a call that is made here is told that it would wait for its caller.
+/// Returns `true` if a call here is refused because it would wait for its caller.
 async fn is_called(manager: LockManager) -> bool {
     let error = manager.acquire(request().wait(Duration::from_millis(1))).await.unwrap_err();
     matches!(error, LockError::WouldDeadlock { .. })
 }
 
-/// A synchronous library that drives its own tasks in whoever calls it.
+/// Synchronous library that drives its own tasks inside its caller.
 fn library() -> Runtime {
     Builder::new_current_thread().enable_all().build().unwrap()
 }
 
 type Asking = Pin<Box<dyn Future<Output = bool> + Send>>;
-/// What a body does with the lock, and what is handed to its tasks.
+/// Use of the lock in a body, with the handle for its tasks.
 type Asks = fn(LockManager, Inherited) -> Asking;
 
-/// The answer where the body is that of a task, and where it is polled by a `block_on`.
+/// Answers for a body in a task, and for a body that is polled by a `block_on`.
 async fn answers(asks: Asks) -> [bool; 2] {
     let body = || async move {
         let manager = LockManager::in_memory();

@@ -1,4 +1,4 @@
-//! What one call has of a lock, as the calls in its body see it.
+//! Ownership of a lock by one call, as nested calls in its body see it.
 
 mod told;
 
@@ -22,45 +22,47 @@ use std::task::Waker;
 use std::time::Duration;
 use tracing::Span;
 
-/// What one call has of a lock, from when it is obtained to when it is given back, left to another worker or lost. The token
-/// may go on after that, with another call.
+/// Ownership of a lock by one call, from its acquisition to its release, detachment or loss. The token may continue
+/// after that, with another call.
 ///
-/// One is made at every poll of a body. For a call that has the turn, it is no more than the token with the number of the turn.
+/// One is created at every poll of a body. It is cheap: the `Turn` of a call only contains the token with the number of
+/// the turn.
 #[derive(Clone)]
 pub(crate) enum Tenure {
     Turn { acquisition: Arc<Acquisition>, turn: u32, place: Place },
     View(Arc<ViewTenure>),
 }
 
-/// That of a nested call; or of one that shares its token with other calls of the process, and then it is in that of all of them.
+/// Ownership of a nested call, or of a member. The enclosing ownership of a member is that of all members.
 pub(crate) struct ViewTenure {
     enclosing: Tenure,
     admission: Admission,
     place: Place,
     since: Instant,
     must_end: Option<Instant>,
-    /// The end of the view, with the cause if the lock was lost before that.
+    /// End of the view, with the cause if the lock was lost before that.
     ended: OnceLock<(Instant, Option<LossCause>)>,
-    /// As [`Views::OfTurn`], for the calls in its body.
+    /// Entrance for the calls in its body, like [`Views::OfTurn`].
     views: Entrance,
-    /// By which site it is counted, and its span if anybody wants to see it.
+    /// Site for which it is counted, and its span if spans are enabled.
     observed: OnceLock<(SiteId, Mutex<Option<Arc<Span>>>)>,
-    /// Whether it was told that it is lost.
+    /// Set after its loss was logged.
     is_lost: AtomicBool,
-    /// Where a test reads what becomes of the call.
+    /// Log of the call, for a test.
     #[cfg(feature = "testing")]
     page: OnceLock<Box<crate::stats::Page>>,
 }
 
-/// As what a call has its view of a lock.
+/// Reason that a call may use the lock.
 pub(super) enum Admission {
-    /// It is a nested one, was admitted there and gives its place back.
+    /// Nested call, which was admitted by this entrance and leaves it at its end.
     Nested(Views),
-    /// It is one of several calls that have the lock by one token, and leaves when its guard is dropped.
+    /// Member: one of several calls with one token. It leaves when its guard is dropped.
     Member(Member),
 }
 
-/// Admits one call at a time to a view of a tenure. Two that do not enclose each other are two bodies that want to be alone.
+/// Entrance that admits one call at a time to a view of an ownership. Two calls that do not enclose each other are two
+/// bodies that must not run together.
 pub(super) enum Views {
     OfTurn(Arc<Entrance>),
     OfView(Arc<ViewTenure>),
@@ -78,7 +80,7 @@ impl Deref for Views {
 }
 
 impl Tenure {
-    /// That of a call which was admitted at `since`, nested or beside others.
+    /// Creates the ownership of a call that was admitted at `since`, as a nested call or as a member.
     pub(super) fn of_view(
         enclosing: Self,
         admission: Admission,
@@ -101,7 +103,7 @@ impl Tenure {
         }))
     }
 
-    /// The token, and the number of the turn that this is of or in.
+    /// Returns the token, and the number of the turn to which this belongs.
     fn turn(&self) -> (&Acquisition, u32) {
         match self {
             Self::Turn { acquisition, turn, .. } => (acquisition, *turn),
@@ -117,17 +119,18 @@ impl Tenure {
         self.acquisition().key()
     }
 
-    /// What is locked, and as what.
+    /// Returns the locked names, with their classes.
     pub(crate) fn parts(&self) -> Parts {
         self.acquisition().parts()
     }
 
-    /// Whether no other body has a lock of the same keys at the same moment: a part of it is not shared, and it is no permit.
+    /// Returns `true` if no other body can hold the same keys at the same time. At least one part is exclusive, and it
+    /// is not a permit.
     pub(crate) fn is_alone(&self) -> bool {
         !self.acquisition().mode().is_permit() && self.parts().iter().any(|part| part.class == Class::Exclusive)
     }
 
-    /// Where the lock was asked for.
+    /// Returns the source location of the request.
     pub(crate) fn place(&self) -> Place {
         match self {
             Self::Turn { place, .. } => *place,
@@ -135,24 +138,25 @@ impl Tenure {
         }
     }
 
-    /// What all locks of its manager share.
+    /// Returns the state that all locks of its manager share.
     pub(crate) fn shared(&self) -> &Shared {
         self.acquisition().shared()
     }
 
-    /// The fencing token of the call that has the turn, if it is fenced and has the turn still: that of all its views.
+    /// Returns the fencing token of the call with the turn, if it is fenced and its turn has not ended. All its views
+    /// have the same token.
     pub(crate) fn fencing_token(&self) -> Option<FencingToken> {
         let (acquisition, turn) = self.turn();
         acquisition.fencing_token(turn)
     }
 
-    /// The key stays taken until then at least, if the call that has the turn has it still.
+    /// Keeps the key taken until `end` at least, if the turn has not ended.
     pub(crate) fn keep_until(&self, end: Instant) {
         let (acquisition, turn) = self.turn();
         acquisition.keep_until(turn, end);
     }
 
-    /// What admits calls to views of this; `None` when it has ended.
+    /// Returns the entrance to views of this ownership; `None` if it has ended.
     pub(super) fn views(&self) -> Option<Views> {
         match self {
             Self::Turn { acquisition, turn, .. } => acquisition.views(*turn).map(Views::OfTurn),
@@ -160,26 +164,27 @@ impl Tenure {
         }
     }
 
-    /// Prepares the tenure for a task that inherits the lock: its end wakes the watchers, even if no nested call is inside.
+    /// Prepares the ownership for a task that inherits the lock: its end wakes the watchers, even if no nested call is
+    /// inside.
     pub(crate) fn for_a_task(self) -> Self {
-        // A tenure that has ended needs no wake-up.
+        // An ownership that has ended needs no wake-up.
         if let Some(views) = self.views() {
             views.expect_watchers();
         }
         self
     }
 
-    /// Where the call was made that has a view of this, or the last one that had.
+    /// Returns the source location of the call that has a view of this ownership, or of the last call that had one.
     pub(crate) fn admitted(&self) -> Option<Place> {
         self.views()?.admitted()
     }
 
-    /// Whether it is part of the lock of a call that encloses it.
+    /// Returns `true` if it is a view of the lock of an enclosing call.
     pub(crate) fn is_view(&self) -> bool {
         matches!(self, Self::View(view) if matches!(view.admission, Admission::Nested(_)))
     }
 
-    /// The part of the call in a lock that several have by one token, if that is what it has.
+    /// Returns the share of the call, if several calls have the lock under one token.
     pub(super) fn member(&self) -> Option<&Member> {
         match &self.view()?.admission {
             Admission::Nested(_) => None,
@@ -187,22 +192,22 @@ impl Tenure {
         }
     }
 
-    /// The number of the member whose part of the lock this is, or is in.
+    /// Returns the number of the member to whose share this belongs.
     fn member_number(&self) -> u32 {
         self.outwards().find_map(Self::member).map_or(NO_MEMBER, Member::number)
     }
 
-    /// Wakes `waker` when the call has the lock no more, in place of the one that this `watcher` had before.
+    /// Registers `waker` for the loss of the lock. It replaces the earlier waker of this `watcher`.
     pub(crate) fn watch(&self, watcher: &mut Option<u32>, waker: &Waker) {
         self.acquisition().watch(watcher, self.member_number(), waker);
     }
 
-    /// Wakes those who watch this; and those who watch what other calls have of the lock, unless they have it as other members.
+    /// Wakes the watchers of this ownership and of other calls with the lock, except other members.
     pub(super) fn call_watchers(&self) {
         self.acquisition().call_watchers_of(self.member_number());
     }
 
-    /// Whether the call has given the lock back by itself.
+    /// Returns `true` if the call itself has released the lock.
     pub(crate) fn is_released(&self) -> bool {
         match self {
             Self::Turn { acquisition, turn, .. } => acquisition.turn() != *turn,
@@ -210,22 +215,22 @@ impl Tenure {
         }
     }
 
-    /// Whether the call has the lock, and can prove it.
+    /// Returns `true` if the call holds the lock, and can prove it.
     pub(crate) fn is_held(&self) -> bool {
         !self.remaining().is_zero()
     }
 
-    /// How much longer the call provably has the lock.
+    /// Returns the time for which the call provably still holds the lock.
     pub(crate) fn remaining(&self) -> Duration {
         let proven = self.acquisition().validity();
-        // After that: what is proven of the token is the call's only if the call has it still.
+        // Checked afterwards: the proof of the token belongs to the call only if its turn has not ended.
         if self.has_ended() {
             return Duration::ZERO;
         }
         self.must_end().map_or(proven, |end| proven.min(end.since(self.shared().clock.now())))
     }
 
-    /// Why the call does not have the lock.
+    /// Returns the reason that the call does not have the lock.
     pub(crate) fn loss(&self) -> LockError {
         let (now, must_end) = (self.shared().clock.now(), self.must_end());
         let used_up = || must_end.filter(|end| *end <= now).map(|_| LossCause::MaxHold);
@@ -235,12 +240,13 @@ impl Tenure {
         self.acquisition().lost_between(self.view().map(|view| view.since), until, cause)
     }
 
-    /// Whether this call or one that encloses it, in whose lock it is, has given the lock back.
+    /// Returns `true` if this call, or an enclosing call whose lock it uses, has released the lock.
     fn has_ended(&self) -> bool {
         self.outwards().any(Self::is_released)
     }
 
-    /// Returns the cause of the innermost call that has ended: a loss before its end, or its release. `None` if none has ended.
+    /// Returns the cause of the innermost call that has ended: a loss before its end, or its release. `None` if none
+    /// has ended.
     fn cause_of_end(&self) -> Option<LossCause> {
         let lost = match self.outwards().find(|tenure| tenure.is_released())? {
             Self::Turn { acquisition, turn, .. } => acquisition.loss_of_turn(*turn),
@@ -249,7 +255,8 @@ impl Tenure {
         Some(lost.unwrap_or(LossCause::Released))
     }
 
-    /// When the call must be done, or one that encloses it. Of whoever has the turn, the acquisition knows.
+    /// Returns the time by which the call, or an enclosing one, must be done. The limit of a call with the turn is
+    /// known to the acquisition.
     fn must_end(&self) -> Option<Instant> {
         self.outwards().filter_map(|tenure| tenure.view()?.must_end).min()
     }
@@ -265,12 +272,12 @@ impl Tenure {
         }
     }
 
-    /// A view ends: its call has the lock no more. `false` when it had ended before. Those who have the lock by way of that call,
-    /// or wait to, are woken.
+    /// Ends a view: its call does not have the lock any longer. Returns `false` if it had ended before. Calls that use
+    /// the lock through that call, or wait to, are woken.
     pub(super) fn end_view(&self) -> bool {
         let Some(view) = self.view() else { return false };
-        // Before it has ended, since that hides a loss. Mostly nobody else has noticed it: a body that is lost with the lock of its
-        // caller is dropped, and not polled.
+        // Before the end, because that hides a loss. The loss was rarely noticed before: if a body is lost with the
+        // lock of its caller, it is dropped and not polled.
         let loss = (!self.is_released() && !self.is_held()).then(|| self.loss());
         if let Some(error) = &loss {
             self.tell_loss(error);
@@ -279,10 +286,10 @@ impl Tenure {
         if view.ended.set((now, cause)).is_err() {
             return false;
         }
-        // Before the next call has the lock.
+        // Before the next call gets the lock.
         #[cfg(feature = "testing")]
         view.note(if self.is_view() { crate::stats::LogEvent::Left {} } else { crate::stats::LogEvent::Ended {} });
-        // Otherwise nobody has a view of it or waits for one, and nobody will.
+        // Otherwise, no call has a view of it or waits for one, and none ever will.
         if view.views.close() {
             self.call_watchers();
         }

@@ -1,5 +1,5 @@
-//! Calls in the bodies of others. Defect 21 of peers: reentrancy by thread or by task, which takes strangers for callers and
-//! callers for strangers.
+//! Tests of calls in the bodies of other calls. Defect 21 of peers: reentrancy by thread or by task, which mistakes
+//! unrelated calls for callers, and callers for unrelated calls.
 
 use crate::private::{hold, hold_through};
 use crate::{HeldLock, LockError, LockGuard, LockManager, LockRequest, LossCause, Wait};
@@ -19,7 +19,7 @@ fn request() -> LockRequest {
     LockRequest::new(KEY).ttl(Duration::from_secs(10)).wait(WAIT)
 }
 
-/// What has become of a call.
+/// Outcome of a call.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Became {
     Entered,
@@ -43,14 +43,14 @@ fn became<T>(outcome: Result<T, LockError>) -> Became {
     }
 }
 
-/// What becomes of a call for `request` that is made here, and whether it was told at once.
+/// Makes a call for `request`. Returns its outcome, and `true` if it was immediate.
 async fn call(manager: &LockManager, request: LockRequest) -> (Became, bool) {
     let started = Instant::now();
     let outcome = became(manager.acquire(request).await);
     (outcome, started.elapsed().is_zero())
 }
 
-/// The same in a body that has `outer`, and may see its guard.
+/// Makes a call in a body that has `outer`, and may see its guard.
 async fn call_in_body(
     manager: &LockManager,
     outer: LockRequest,
@@ -69,7 +69,8 @@ async fn call_in_body(
 async fn what_becomes_of_a_call_in_the_body_of_another() {
     let window = || LockRequest::new("report").once_per(Duration::from_secs(900));
     let other = || LockRequest::new("order:8");
-    // What the body holds, whether it sees the guard, and what the call wants; what becomes of it, and whether at once.
+    // Lock of the body, whether it sees the guard, and request of the call; then the outcome, and whether it is
+    // immediate.
     let table = [
         (request(), false, request(), (WouldDeadlock, true)),
         (request(), false, request().wait(Wait::Forever), (WouldDeadlock, true)),
@@ -95,7 +96,7 @@ async fn one_body_that_cannot_give_its_lock_back_is_enough() {
         tokio::time::timeout(10 * WAIT, waiting).await.expect("it does not wait")
     };
     let guard = manager.acquire(request()).await.unwrap();
-    // Whatever stands between: a scope of the guard, or a reentrant call that sees a guard of its own.
+    // Through a scope of the guard, or a reentrant call that sees its own guard.
     assert_eq!(hold(&guard, guard.scope(forever())).await.unwrap(), (WouldDeadlock, true));
     assert_eq!(guard.scope(hold(&guard, forever())).await.unwrap(), (WouldDeadlock, true));
     let middle = async |_: &LockGuard| Ok::<_, LockError>(forever().await);
@@ -143,7 +144,7 @@ async fn a_lock_of_one_further_out_is_in_the_way_as_well() {
 
 #[tokio::test(start_paused = true)]
 async fn two_branches_do_not_see_each_other() {
-    // With the task as the owner, the second would be told that it waits for itself.
+    // If the task were the owner, the second branch would be refused as a deadlock.
     let manager = LockManager::in_memory();
     let branch = async || {
         let body = async |_: &LockGuard| {
@@ -170,7 +171,7 @@ async fn a_task_that_a_body_spawns_waits_for_it() {
 
 #[tokio::test(start_paused = true)]
 async fn a_task_that_shares_the_thread_waits() {
-    // With the thread as the owner, it would enter.
+    // If the thread were the owner, it would enter.
     let manager = LockManager::in_memory();
     let mut body = pin!(manager.with_lock(request(), async |_| pending::<Result<(), LockError>>().await));
     assert!(poll_fn(|cx| Poll::Ready(body.as_mut().poll(cx).is_pending())).await);
@@ -200,7 +201,7 @@ fn a_body_takes_its_locks_along_to_another_thread() {
         became(hold(&guard, nested).await.unwrap())
     });
     assert!(polled(&mut body).is_pending());
-    // What is left on the thread that polled it first is nothing.
+    // No frame is left on the thread that polled it first.
     let mut stranger: Pin<Box<dyn Future<Output = Became> + Send>> =
         Box::pin(async move { became(manager.acquire(request()).await) });
     assert!(polled(&mut stranger).is_pending());
@@ -218,7 +219,7 @@ async fn a_body_that_panics_leaves_no_frame() {
         Poll::Ready(polled.is_err())
     });
     assert!(panicked.await);
-    // The lock is held still, and whoever wants it waits for nobody that waits for him.
+    // The lock is still held, and a waiting call does not wait for a body that waits for it.
     assert_eq!(call(&manager, request()).await, (TimedOut, false));
 }
 
@@ -252,11 +253,11 @@ async fn who_stands_in_line_is_told_when_its_caller_has_the_lock_again() {
         let call_request = if is_reentrant { call_request.reentrant() } else { call_request };
         let manager = LockManager::in_memory();
         let guard = manager.acquire(request().without_renewal()).await.unwrap();
-        // It would succeed to a lock that is over, but nobody polls it.
+        // This call would supersede the lock that is over, but it is not polled.
         let mut first = pin!(manager.acquire(request()));
         assert!(poll_fn(|cx| Poll::Ready(first.as_mut().poll(cx).is_pending())).await);
         let body = hold_through(&guard, async {
-            // The lease is over, and the key is still there.
+            // The lease is over, and the key still exists.
             advance(Duration::from_millis(9950)).await;
             assert!(!guard.is_held());
             let mut waiting = pin!(call(&manager, call_request));
@@ -297,13 +298,13 @@ async fn the_scope_of_a_guard_is_a_body_that_sees_it() {
     let guard = manager.acquire(request()).await.unwrap();
     assert_eq!(guard.scope(call(&manager, request().reentrant())).await, (Entered, true));
     assert_eq!(guard.scope(call(&manager, request())).await, (TimedOut, false));
-    // And nothing is seen outside.
+    // Outside, no frame is seen.
     assert_eq!(call(&manager, request().reentrant()).await, (TimedOut, false));
 }
 
 #[tokio::test(start_paused = true)]
 async fn a_task_that_was_handed_the_lock_enters_it_and_no_other_does() {
-    // Redisson #5221 and #6878: the owner is a thread, so that whoever works on another one waits for itself.
+    // Redisson #5221 and #6878: the owner is a thread, so a call on another thread waits for its own caller.
     let manager = LockManager::in_memory();
     let guard = manager.acquire(request()).await.unwrap();
     let task = |lock: Option<crate::Inherited>| {
@@ -317,7 +318,7 @@ async fn a_task_that_was_handed_the_lock_enters_it_and_no_other_does() {
     assert_eq!(task(Some(guard.inherit())).await.unwrap(), (Entered, true));
     let shown = format!("{:?}", guard.inherit());
     assert!(shown.contains(KEY), "{shown}");
-    // A view is handed on like the lock itself.
+    // A view is inherited like the lock itself.
     let nested = async |_: &LockGuard| {
         let view = manager.acquire(request().reentrant()).await?;
         Ok::<_, LockError>(task(Some(view.inherit())).await.unwrap())
@@ -326,7 +327,7 @@ async fn a_task_that_was_handed_the_lock_enters_it_and_no_other_does() {
     assert_eq!(manager.with_lock(request(), nested).await.unwrap(), (Entered, true));
 }
 
-/// What becomes of a guard; it is returned if it is still there.
+/// Ends a guard; returns it if it still exists.
 type Ends = fn(LockGuard) -> Option<LockGuard>;
 
 #[tokio::test(start_paused = true)]
@@ -379,7 +380,7 @@ async fn the_scope_of_a_lock_that_has_ended_does_not_begin() {
 
 #[tokio::test(start_paused = true)]
 async fn a_task_that_works_under_a_lock_which_ends_is_stopped() {
-    // Without a word to the nodes, when the lock stays here.
+    // Without a command to the nodes, when the lock stays here.
     let manager = LockManager::builder().linger(10 * WAIT).in_memory().unwrap();
     for _ in 0..5 {
         let guard = manager.acquire(request()).await.unwrap();

@@ -1,4 +1,5 @@
-//! A nested call's part in the lock of a call that encloses it; and that of a call in a lock that several have by one token.
+//! Share of a nested call in the lock of an enclosing call, or of a call in a lock that several calls hold under one
+//! token.
 
 use super::tenure::{Admission, Tenure, Views};
 use crate::client::acquisition::{Acquisition, ConfirmedRelease};
@@ -9,19 +10,19 @@ use crate::stats::SiteId;
 use crate::time::clock::Instant;
 use std::time::Duration;
 
-/// A nested call's part in the lock of a call that encloses it: without a lease of its own, and lost with the lock. Dropped,
-/// it ends, and the lock stays where it is.
+/// Share of a nested call in the lock of an enclosing call. It has no lease, and is lost with the lock. On drop, it
+/// ends, and the lock stays held.
 ///
-/// That of one of several calls with one token is the same, except that the last one of them gives the lock back.
+/// The share of one of several calls with one token is similar, but the last one releases the lock.
 pub(crate) struct View {
     tenure: Tenure,
 }
 
 impl View {
-    /// Enters the lock of `enclosing` at once, for the `longest` time from `now` on.
+    /// Enters the lock of `enclosing` at once, for at most the `longest` time from `now` on.
     ///
     /// # Errors
-    /// `enclosing` when another call has a view of it, or when it has ended.
+    /// `enclosing`, if another call has a view of it, or if it has ended.
     pub(crate) fn try_enter(
         enclosing: Tenure,
         place: Place,
@@ -34,7 +35,7 @@ impl View {
         }
     }
 
-    /// Enters behind those that came before; `None` when the call that encloses all of them has the lock no more.
+    /// Enters after the calls before it. Returns `None` if the enclosing call does not have the lock any longer.
     ///
     /// # Cancel safety
     /// The place is given up.
@@ -50,7 +51,8 @@ impl View {
         Self { tenure: Tenure::of_view(enclosing, Admission::Nested(by), place, now, must_end) }
     }
 
-    /// That of one of several calls which have the lock by one token, for the `longest` time from `now` on. It counts by `site`.
+    /// Creates the share of one of several calls with one token, for at most the `longest` time from `now` on. It is
+    /// counted for `site`.
     pub(crate) fn of_member(
         member: Member,
         (place, site): (Place, SiteId),
@@ -59,7 +61,7 @@ impl View {
     ) -> Self {
         let must_end = longest.map(|longest| now.after(longest));
         member.begin(site, must_end, now);
-        // What all members have of the lock.
+        // The lock as all members have it.
         let (acquisition, turn) = member.shared();
         let enclosing = Tenure::Turn { acquisition, turn, place };
         Self { tenure: Tenure::of_view(enclosing, Admission::Member(member), place, now, must_end) }
@@ -73,33 +75,35 @@ impl View {
         self.tenure.acquisition()
     }
 
-    /// Ends the view while its guard is there; the next call that waits for one has its turn. There are answers to wait for only
-    /// when the lock is given back by it.
+    /// Ends the view while its guard still exists, and lets the next waiting call in. Returns the pending answers if
+    /// this releases the lock.
     pub(crate) fn give_back(&self) -> Option<ConfirmedRelease> {
         if self.tenure.end_view() {
-            // Those who wait for the loss of the view are watchers of the lock. None is left when the guard is dropped.
+            // Tasks that wait for the loss of the view are watchers of the lock. When the guard is dropped, none is
+            // left.
             self.tenure.call_watchers();
         }
         self.tenure.member()?.leave_confirmed()
     }
 
-    /// Why the call has lost the lock; not when its own time is over, while others have it by the same token.
+    /// Returns the reason that the call has lost the lock. The end of its own time is not a loss while other calls have
+    /// the lock under the same token.
     pub(crate) fn loss_of_lock(&self) -> Option<LockError> {
         let has_it = self.is_released() || self.tenure.member().is_some() && !self.acquisition().validity().is_zero();
         (!has_it && !self.tenure.is_held()).then(|| self.loss())
     }
 
-    /// Whether it was ended, and not lost.
+    /// Returns `true` if the view was ended, and not lost.
     pub(crate) fn is_released(&self) -> bool {
         self.tenure.is_released()
     }
 
-    /// How much longer the lock is provably held.
+    /// Returns the time for which the lock is still provably held.
     pub(crate) fn remaining(&self) -> Duration {
         if self.is_released() { Duration::ZERO } else { self.tenure.remaining() }
     }
 
-    /// Why it is not held.
+    /// Returns the reason that the lock is not held.
     pub(crate) fn loss(&self) -> LockError {
         self.tenure.loss()
     }
@@ -108,7 +112,7 @@ impl View {
 impl Drop for View {
     fn drop(&mut self) {
         self.tenure.end_view();
-        // When the view has ended. What bodies have seen of it may be there for longer.
+        // After the view has ended. Tasks that have seen its body may keep the view for longer.
         self.tenure.member().into_iter().for_each(Member::leave);
     }
 }

@@ -1,5 +1,5 @@
-//! Nested calls that enter the lock of their caller. Defect 21 of peers: the shorter lease of an inner lock cuts the outer one
-//! short, and the inner release ends the renewal of the outer lock.
+//! Tests of nested calls that enter the lock of their caller. Defect 21 of peers: the shorter lease of an inner lock
+//! shortens the outer one, and its release ends the renewal of the outer lock.
 
 use super::View;
 use crate::private::{Settings, Site, acquire as acquire_settings, hold, hold_through, locked};
@@ -67,7 +67,7 @@ async fn without_a_caller_that_has_the_lock_a_reentrant_call_is_like_any_other()
 
 #[tokio::test(start_paused = true)]
 async fn an_inner_ttl_ends_nothing() {
-    // Redisson #1110 and #3484: the lease of the outer lock became that of the inner one.
+    // Redisson #1110 and #3484: the outer lock got the lease of the inner one.
     let manager = LockManager::in_memory();
     let short = inner().ttl(SECOND).without_renewal();
     let body = async |guard: &LockGuard| {
@@ -94,7 +94,7 @@ async fn a_longest_hold_of_a_nested_call_is_its_own() {
         let error = manager.with_lock(inner().max_hold(SECOND), never_ends).await.unwrap_err();
         assert_eq!(lost(&error), (SECOND, &LossCause::MaxHold));
         assert!(started.elapsed() < SECOND * 2);
-        // Also of a call in it.
+        // The same for a call inside it.
         let nested = async |_: &LockGuard| manager.with_lock(inner(), never_ends).await;
         let error = manager.with_lock(inner().max_hold(SECOND), nested).await.unwrap_err();
         assert_eq!(lost(&error).1, &LossCause::MaxHold);
@@ -126,7 +126,7 @@ async fn a_body_that_outlives_the_longest_hold_of_its_view_does_not_wait_for_its
             deepest.scope(manager.acquire(inner())).await
         });
         told(deeper.await.unwrap_err());
-        // What was given back is in nobody's way.
+        // A released view blocks no other call.
         view.release().await.unwrap_err();
         drop(view.scope(manager.acquire(inner())).await?);
         guard.ensure_held()
@@ -137,7 +137,7 @@ async fn a_body_that_outlives_the_longest_hold_of_its_view_does_not_wait_for_its
 #[tokio::test(start_paused = true)]
 async fn what_is_lost_outside_is_lost_inside_for_the_same_cause() {
     let manager = LockManager::in_memory();
-    // The options of the outer call, and why it loses the lock.
+    // Options of the outer call, and the cause of its loss.
     let table = [(outer().without_renewal(), LossCause::Expired), (outer().max_hold(SECOND), LossCause::MaxHold)];
     for (request, expected) in table {
         let guard = manager.acquire(request).await.unwrap();
@@ -189,7 +189,7 @@ async fn two_nested_calls_take_turns_unless_one_encloses_the_other() {
         first.and(second).and(third)
     };
     manager.with_lock(outer(), side_by_side).await.unwrap();
-    // In the body of a nested call as well, and beside it.
+    // The same in the body of a nested call, and beside it.
     let deeper = async |_: &LockGuard| {
         let (nested, beside) = tokio::join!(manager.with_lock(inner(), side_by_side), pay());
         nested.and(beside)
@@ -251,7 +251,7 @@ async fn who_gives_up_in_front_of_a_nested_call_leaves_its_place() {
 async fn the_number_of_a_nested_call_is_that_of_its_caller() {
     let manager = LockManager::builder().linger(2 * SECOND).in_memory().unwrap();
     let mut before = None;
-    // Often enough that the lock stays here, and its number goes on.
+    // Often enough for the lock to become idle, and for its number to continue.
     for _ in 0..6 {
         let nested = async || manager.acquire(inner().fencing()).await.map(|guard| guard.fencing_token());
         let fenced = async |guard: &crate::FencedGuard| {
@@ -263,7 +263,7 @@ async fn the_number_of_a_nested_call_is_that_of_its_caller() {
         let number = manager.with_lock(outer().fencing(), fenced).await.unwrap();
         assert!(before < Some(number));
         before = Some(number);
-        // Not that of a call before, when this one is not fenced.
+        // Not the token of an earlier call, if this call is not fenced.
         let plain = async |_: &LockGuard| nested().await;
         let error = manager.with_lock(outer(), plain).await.unwrap_err();
         assert!(matches!(error, LockError::Configuration { .. }), "{error}");
@@ -275,7 +275,7 @@ async fn the_number_of_a_nested_call_is_that_of_its_caller() {
 #[tokio::test(start_paused = true)]
 async fn a_least_hold_of_a_nested_call_becomes_one_of_the_lock() {
     let manager = LockManager::builder().linger(SECOND).in_memory().unwrap();
-    // What the outer and the inner call want, and for how long the key is taken.
+    // Requests of the outer and the inner call, and the time for which the key stays taken.
     let table = [(None, Some(4), 4), (Some(6), Some(4), 6), (Some(4), Some(6), 6), (Some(4), None, 4)];
     for (of_outer, of_inner, expected) in table {
         let with = |request: LockRequest, least: Option<u32>| match least {
@@ -364,7 +364,7 @@ async fn nested_calls_that_have_waited_leave_no_watchers_behind() {
             let view = manager.acquire(inner()).await?;
             hold_through(&view, sleep(SECOND)).await?;
             assert!(timeout(SECOND / 2, view.lost()).await.is_err());
-            // Behind the view, and dropped.
+            // Queued behind the view, and dropped.
             assert!(timeout(SECOND / 2, manager.acquire(inner())).await.is_err());
             drop(view);
             assert!(timeout(SECOND / 2, manager.with_lock(inner(), rests)).await.is_err());
@@ -406,7 +406,7 @@ async fn a_guard_that_was_given_back_shows_no_lock_of_somebody_else() {
         tokio::task::yield_now().await;
         guard.release().await
     };
-    // Nobody has looked at it before.
+    // It was not examined before.
     let (heir, released) = tokio::join!(manager.acquire(outer()), gives_back);
     let heir = released.and(heir).unwrap();
     let error = guard.scope(manager.acquire(inner())).await.unwrap_err();
@@ -451,7 +451,7 @@ async fn who_waits_for_the_loss_of_a_view_is_told_of_its_release() {
     let manager = LockManager::in_memory();
     let body = async |_: &LockGuard| {
         let view = Arc::new(manager.acquire(inner()).await?);
-        // In tasks of their own: nothing but a wake-up has them look at the view again.
+        // Separate tasks examine the view again only after a wake-up.
         let loss = tokio::spawn({
             let view = Arc::clone(&view);
             async move { view.lost().await }

@@ -1,4 +1,4 @@
-//! What is said in the log of nested calls that wait for each other.
+//! Tests of the warnings about nested calls that wait for each other.
 
 use crate::{LockError, LockGuard, LockManager, LockRequest};
 use redlock_tests::{Warnings, subscribe};
@@ -21,7 +21,7 @@ async fn a_nested_call_that_waits_for_a_guard_of_its_own_body_names_both_lines()
         let (line, view) = (line!(), manager.acquire(inner()).await?);
         let error = manager.acquire(inner()).await.unwrap_err();
         assert!(matches!(error, LockError::TimedOut { .. }), "{error}");
-        // In a scope, what waits is a call of the view.
+        // In a scope, the waiting call is a call of the view.
         view.scope(manager.acquire(inner())).await.map(drop)?;
         Ok::<_, LockError>(line)
     };

@@ -4,7 +4,7 @@
 //! |---|---|
 //! | *absent*: no entry | a call enters, with a new token |
 //! | *taken*: one call has the turn | the turn ends: to *taken* by the first waiting call, with the same or a new token; or to *absent* |
-//! | *over*: taken, but the lease has ended | the first waiting call, or the next one to enter, supersedes it: to *taken*, with a new token |
+//! | *over*: taken, but the lease has ended | the first waiting or next entering call supersedes it: to *taken*, with a new token |
 //! | *idle*: the lock is held without a call, see [`idle`](super::idle) | a call enters: to *taken*; or the lock is released: to *ending* |
 //! | *ending*: the releases of an idle lock are being sent | they are sent: to *absent*; or a call enters: to *taken* with a new token |
 //!

@@ -1,18 +1,19 @@
-//! The orders in which kinds of locks were taken, as a graph: from what was held to what was asked for.
+//! Graph of the orders in which kinds of locks were acquired: from a held lock to the requested lock.
 //!
-//! 1. A new order that a way through the others leads back from is a contradiction: with one task on each step of that way, all
-//!    of them could wait for each other.
-//! 2. Each order keeps the *gates* that all who took it were in: keys that were held before either lock. Two orders with the
-//!    same gate are never taken at the same moment, so a way that has two of them is none. The exception is not seen: two
-//!    branches of the one body that is in the gate. Such a body may as well take both orders one after the other, which hurts
-//!    nobody and looks the same here; and no contradiction is to be made up.
-//! 3. Two locks of one kind are taken in ascending or descending order of their keys, letter by letter and by numbers. It is a
-//!    contradiction when both directions were seen in both ways of comparing: who sorts in one way keeps to it. A line that
-//!    takes locks by hand may take any; those of its keys are compared that differ in numbers only.
-//! 4. What was reported once is not reported again.
+//! 1. A new order is a contradiction if a path of earlier orders leads back from it: with one task on each step of that
+//!    path, all of them could wait for each other.
+//! 2. Each order keeps its *gates*: keys that all calls with this order held before either lock. Two orders with a
+//!    common gate never occur at the same time, so a path with two of them does not count. One exception is missed: two
+//!    branches of a single body that holds the gate. Such a body may also run both orders one after the other, which is
+//!    harmless and looks identical here, and the check must not report false contradictions.
+//! 3. Two locks of one kind are acquired in ascending or descending order of their keys, by letters and by numbers.
+//!    They are a contradiction if both directions occurred in both comparisons: a program that sorts in one way
+//!    satisfies that one. A source line that acquires different locks may use any order; its keys are compared only if
+//!    they differ in their numbers alone.
+//! 4. A reported contradiction is not reported again.
 //!
-//! Source: the lock dependency checker of the Linux kernel, `Documentation/locking/lockdep-design.rst`, which knows classes of
-//! locks and steps between them.
+//! Source: the lock dependency checker of the Linux kernel, `Documentation/locking/lockdep-design.rst`, which has
+//! classes of locks and steps between them.
 
 use super::key_order::{both_ways, differ_in_numbers_only};
 use crate::error::OrderStep;
@@ -21,20 +22,20 @@ use std::collections::{BTreeMap, HashMap, VecDeque};
 use std::panic::Location;
 use std::sync::Arc;
 
-/// How many lines of calls written by hand are told apart. Fewer, and large programs are looked at in part; more, and a program
-/// that makes such lines without end, as by a macro, has a graph without end.
+/// Number of source lines of direct calls that are distinguished. Smaller: large programs are only checked in part.
+/// Larger: a program that generates such lines without limit, for example by a macro, has a graph without limit.
 const MOST_CALLS: usize = 4096;
 
-/// What counts as one kind of lock.
+/// Kind of a lock.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub(super) enum Kind {
-    /// The text of a template, with empty placeholders.
+    /// Text of a template, with empty placeholders.
     Template(Box<str>),
     Call(&'static Location<'static>),
 }
 
 impl Kind {
-    /// That of a template: `order:{id}` and `order:{order_id}` are one.
+    /// Returns the kind of a template: `order:{id}` and `order:{order_id}` are equal.
     pub(super) fn of_template(template: &str) -> Self {
         let (mut text, mut is_inside) = (String::new(), false);
         for c in template.chars() {
@@ -48,31 +49,31 @@ impl Kind {
     }
 }
 
-/// A lock in a step.
+/// Lock in a step.
 pub(super) struct Taken<'a> {
     pub(super) kind: Kind,
     pub(super) name: &'a str,
 }
 
-/// The keys that were held before a step.
+/// Keys that were held before a step.
 pub(super) type Gates = Vec<Arc<str>>;
 
-/// An order that was seen.
+/// Order that has occurred.
 #[derive(Clone, Debug)]
 struct Order {
     step: OrderStep,
-    /// What all who took it were in.
+    /// Gates that all its calls had in common.
     gates: Gates,
     is_reported: bool,
 }
 
 impl Order {
-    /// Whether both are never taken at the same moment.
+    /// Returns `true` if both orders never occur at the same time.
     fn excludes(&self, other: &Self) -> bool {
         self.gates.iter().any(|gate| other.gates.contains(gate))
     }
 
-    /// What is known after the same order was seen once more; `None` when that is nothing new.
+    /// Combines the order with another occurrence; `None` if nothing changes.
     fn and(&self, other: &Self) -> Option<Self> {
         let is_known = self.is_reported || self.gates.iter().all(|gate| other.gates.contains(gate));
         let gates = || self.gates.iter().filter(|gate| other.gates.contains(gate)).cloned().collect();
@@ -80,7 +81,7 @@ impl Order {
     }
 }
 
-/// Two locks of one kind: the orders that were seen by each way of comparing, ascending and descending.
+/// Orders of two locks of one kind: for each comparison, the ascending and the descending one.
 #[derive(Clone, Debug, Default)]
 struct OfOneKind([[Option<Order>; 2]; 2]);
 
@@ -88,14 +89,14 @@ struct OfOneKind([[Option<Order>; 2]; 2]);
 pub(super) struct Graph {
     kinds: HashMap<Kind, usize>,
     calls: usize,
-    /// By what was held, and what was asked for then.
+    /// Orders by the kind of the held lock, and the kind of the requested one.
     orders: BTreeMap<usize, BTreeMap<usize, Order>>,
     of_one_kind: HashMap<usize, OfOneKind>,
 }
 
 impl Graph {
-    /// `asked` was asked for while `held` was held, in these `gates`. Returns the steps that contradict that, if any do. They are
-    /// not returned again if the order `is_noted`.
+    /// Records that `asked` was requested while `held` was held, in these `gates`. Returns the contradicting steps, if
+    /// there are any. They are not returned again if the order `is_noted`.
     pub(super) fn look(
         &mut self,
         held: &Taken<'_>,
@@ -120,7 +121,7 @@ impl Graph {
         back
     }
 
-    /// The number of a kind; `None` for one call too many.
+    /// Returns the number of a kind; `None` if there are too many calls.
     fn number(&mut self, kind: &Kind) -> Option<usize> {
         if let Some(number) = self.kinds.get(kind) {
             return Some(*number);
@@ -133,9 +134,9 @@ impl Graph {
         Some(number)
     }
 
-    /// The shortest way through the orders from one kind to another, on which tasks could wait for each other and for one that
-    /// takes `order`. A longer one is not looked for when two steps of that one exclude each other: a contradiction may be
-    /// missed, and none is made up.
+    /// Returns the shortest path of orders from one kind to another, on which tasks could wait for each other and for a
+    /// task with `order`. If two steps of that path exclude each other, no longer path is searched: a contradiction may
+    /// be missed, and a false one is never reported.
     fn way(&self, from: usize, to: usize, order: &Order) -> Option<Vec<OrderStep>> {
         let (mut came_by, mut next) = (BTreeMap::new(), VecDeque::from([from]));
         while let Some(kind) = next.pop_front() {
@@ -152,7 +153,7 @@ impl Graph {
         None
     }
 
-    /// The steps of a way, unless two of them exclude each other.
+    /// Returns the steps of a path, unless two of them exclude each other.
     fn steps(&self, from: usize, to: usize, came_by: &BTreeMap<usize, usize>) -> Option<Vec<OrderStep>> {
         let (mut way, mut at) = (Vec::new(), to);
         while at != from {
@@ -166,7 +167,7 @@ impl Graph {
         is_possible.then(|| way.iter().map(|order| order.step).collect())
     }
 
-    /// Two locks of one kind, which compare like that.
+    /// Checks two locks of one kind, whose keys compare like this.
     fn look_at_one_kind(
         &mut self,
         kind: usize,

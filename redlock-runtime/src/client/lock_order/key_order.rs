@@ -1,14 +1,14 @@
-//! Which of two keys comes first, in the two ways in which programs bring them into an order.
+//! Comparison of two keys, in the two ways in which programs sort keys.
 
 use std::cmp::Ordering;
 
-/// Letter by letter, and by the numbers in the text: `order:9` comes after `order:10` by letters, and before it by numbers. Who
-/// keeps to one of the two keeps to an order.
+/// Returns the order by letters and the order by the numbers in the text. `order:9` comes after `order:10` by letters,
+/// and before it by numbers. A program that sorts in one of the two ways has a consistent order.
 pub(super) fn both_ways(one: &str, other: &str) -> [Ordering; 2] {
     [one.cmp(other), by_numbers(one, other)]
 }
 
-/// Whether two keys are the same but for the numbers in them.
+/// Returns `true` if two keys differ only in the numbers in them.
 pub(super) fn differ_in_numbers_only(one: &str, other: &str) -> bool {
     let letters = |key: &'_ str| key.chars().filter(|c| !c.is_ascii_digit()).collect::<String>();
     letters(one) == letters(other)
@@ -36,7 +36,7 @@ fn by_numbers(one: &str, other: &str) -> Ordering {
     }
 }
 
-/// The digits with which a text begins.
+/// Returns the digits at the beginning of a text.
 fn digits(text: &str) -> &str {
     let end = text.find(|c: char| !c.is_ascii_digit()).unwrap_or(text.len());
     text.get(..end).unwrap_or_default()

@@ -1,4 +1,4 @@
-//! Whether locks are taken in one order everywhere: what each call adds to the [`Graph`] of a manager.
+//! Check that locks are acquired in a consistent order: each call adds to the [`Graph`] of a manager.
 
 mod graph;
 mod key_order;
@@ -9,15 +9,15 @@ use crate::lock::LockKey;
 use crate::request::Place;
 use std::sync::{Mutex, PoisonError};
 
-/// The orders in which the locks of a manager were taken.
+/// Orders in which the locks of a manager were acquired.
 #[derive(Debug, Default)]
 pub(crate) struct LockOrder(Mutex<Graph>);
 
-/// A lock, and where it was asked for.
+/// Lock with the source location of its request.
 pub(crate) struct Asked {
     pub(crate) key: LockKey,
     pub(crate) place: Place,
-    /// Whether two bodies of it never run at the same moment.
+    /// Set if two bodies under the lock never run at the same time.
     pub(crate) is_alone: bool,
 }
 
@@ -32,18 +32,18 @@ impl Asked {
 }
 
 impl LockOrder {
-    /// A lock is asked for in the bodies of calls that have the `held` ones, the outermost first. Returns one of those that was
-    /// taken in another order before; a call that is refused for that is not to be `kept` in mind.
+    /// Records a request for a lock in bodies that have the `held` locks, the outermost first. Returns one of those
+    /// that was acquired in another order before. A call that is refused because of that is not `kept`.
     pub(crate) fn contradiction(&self, held: &[Asked], asked: &Asked, is_kept: bool) -> Option<HeldLock> {
-        // No code that can panic runs under this mutex.
+        // Code under this mutex cannot panic.
         let mut graph = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        // All steps are looked at before one is noted: a call that is refused has taken no lock in any order.
+        // All steps are checked before one is recorded: a refused call has acquired no lock in any order.
         let refused = (!is_kept).then(|| look(&mut graph, held, asked, false)).flatten();
         refused.or_else(|| look(&mut graph, held, asked, true))
     }
 }
 
-/// The first of the `held` locks whose step to the one that is asked for contradicts others.
+/// Returns the first of the `held` locks whose step to the requested one contradicts earlier steps.
 fn look(graph: &mut Graph, held: &[Asked], asked: &Asked, is_noted: bool) -> Option<HeldLock> {
     let mut contradiction = None;
     for (outer, lock) in held.iter().enumerate() {
@@ -97,7 +97,7 @@ mod tests {
         let place = Place::Call(std::panic::Location::caller());
         let order = LockOrder::default();
         let is_refused = |held, asked| order.contradiction(&[lock(place, held)], &lock(place, asked), false).is_some();
-        // One line that takes all locks of a program.
+        // One line that acquires all locks of a program.
         assert!(!is_refused("order:7", "stock:7") && !is_refused("stock:8", "order:8"));
         assert!(!is_refused("order:7", "order:8"));
         assert!(is_refused("order:8", "order:7"));

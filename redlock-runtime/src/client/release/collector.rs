@@ -1,4 +1,5 @@
-//! Takes the answers to the releases of one node that nobody else takes, and sends again what was swallowed.
+//! Background task for the releases of one node: it takes answers that no caller waits for, and repeats unacknowledged
+//! releases.
 
 use super::pending_release::PendingRelease;
 use super::release_ledger::ReleaseLedger;
@@ -10,11 +11,11 @@ use std::time::Duration;
 use tokio::sync::mpsc;
 use tokio::time::{sleep, timeout};
 
-/// Before a release is sent again the first time. Smaller, a broken connection is not seen as broken yet; larger, the next
-/// owner waits for longer.
+/// Pause before a release is repeated for the first time. Smaller: a broken connection is not detected yet. Larger: the
+/// next owner waits for longer.
 const FIRST_PAUSE: Duration = Duration::from_millis(5);
-/// The pauses double up to this. Smaller, a hot loop against a busy server; larger, a server that is well again keeps the
-/// key for longer.
+/// Longest pause; the pauses double up to it. Smaller: a busy loop against a busy server. Larger: the key stays taken
+/// for longer after the server has recovered.
 const LONGEST_PAUSE: Duration = Duration::from_secs(1);
 
 pub(crate) struct Collector {
@@ -22,7 +23,7 @@ pub(crate) struct Collector {
     clock: Clock,
     ledger: Arc<ReleaseLedger>,
     queue: mpsc::UnboundedReceiver<PendingRelease>,
-    /// Taken out of the queue already, in the order of the sends.
+    /// Releases that were taken from the queue, in the order of sending.
     waiting: VecDeque<PendingRelease>,
 }
 
@@ -36,11 +37,11 @@ impl Collector {
         Self { node, clock, ledger, queue, waiting: VecDeque::new() }
     }
 
-    /// Runs until the manager and its last guard are gone, and everything is answered.
+    /// Runs until the manager and its last guard are dropped, and everything is answered.
     pub(crate) async fn run(mut self) {
         while let Some(release) = self.next().await {
             if self.ledger.has_parts {
-                // What one part does not answer holds up nothing of the others.
+                // A missing answer of one part must not delay the others.
                 tokio::spawn(self.of_one().follow_up_alone(release));
             } else {
                 self.follow_up(release).await;
@@ -48,7 +49,7 @@ impl Collector {
         }
     }
 
-    /// For one release that is followed up by itself.
+    /// Creates a collector for one release that is completed separately.
     fn of_one(&self) -> Self {
         let (_, none) = mpsc::unbounded_channel();
         Self::new(Arc::clone(&self.node), self.clock, Arc::clone(&self.ledger), none)
@@ -58,7 +59,7 @@ impl Collector {
         self.follow_up(release).await;
     }
 
-    /// The release that was sent first of those that are not settled.
+    /// Returns the oldest release that is not settled.
     async fn next(&mut self) -> Option<PendingRelease> {
         match self.waiting.pop_front() {
             Some(release) => Some(release),
@@ -66,7 +67,7 @@ impl Collector {
         }
     }
 
-    /// Waits for the answer, and sends `release` again until there is one or the key has expired.
+    /// Waits for the answer, and repeats `release` until it is answered or the key has expired.
     async fn follow_up(&mut self, mut release: PendingRelease) {
         let mut pause = FIRST_PAUSE;
         loop {
@@ -80,7 +81,7 @@ impl Collector {
             if release.is_settled_by(&answer) || left.is_zero() {
                 return release.settle(&answer);
             }
-            // Time for the connection to be seen as broken, and for a busy server to get on.
+            // Time to detect a broken connection, and for a busy server to recover.
             let later = async {
                 sleep(pause).await;
                 self.node.up_for(release.key()).await;
@@ -94,7 +95,8 @@ impl Collector {
         }
     }
 
-    /// What befell one release befell those behind it: sends them again at once, not one per round trip.
+    /// Repeats the releases behind a failed one at once, because they probably failed with it; otherwise, each would
+    /// cost a round trip.
     fn repeat_the_others(&mut self) {
         while let Ok(release) = self.queue.try_recv() {
             self.waiting.push_back(release);
@@ -119,7 +121,7 @@ mod tests {
     use crate::time::token_clock::TokenTime;
     use tokio::runtime::Handle;
 
-    /// A part that answers nothing, and a connection of another one that breaks with a release on it.
+    /// One part answers nothing, and a connection of another part breaks with a release on it.
     #[tokio::test(start_paused = true)]
     async fn what_one_part_owes_holds_up_no_release_at_another_one() {
         let (clock, (sent, mut sends)) = (Clock::tokio(), mpsc::unbounded_channel());

@@ -1,9 +1,9 @@
-//! Tokens of which a node will have nothing more to say as soon as it has answered their release.
+//! Tokens about which a node sends no further messages after it has answered their release.
 //!
-//! What the node says of a token that nobody here has is answered by a release, since its process or its call is gone, or its
-//! release went astray. But a message may also have been on its way already when the token was released: another release would
-//! find nothing. While the first one is not answered, and everything that was sent about the token before has its place before
-//! it in the order of the connection, whatever the message tells of is over with it.
+//! A message about an unknown token is answered by a release, because its process or its call is gone, or its release
+//! was lost. But the message may have been in flight when the token was released; then another release would find
+//! nothing. Such a message is obsolete on two conditions: the first release is unanswered, and all commands about the
+//! token precede it in the order of the connection.
 
 use crate::lock::OwnerToken;
 use std::collections::HashSet;
@@ -13,24 +13,24 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 pub(crate) struct LeavingTokens(Mutex<HashSet<OwnerToken>>);
 
 impl LeavingTokens {
-    /// The release of `token` is about to be sent.
+    /// Records that the release of `token` is about to be sent.
     pub(super) fn begin(&self, token: OwnerToken) {
         self.tokens().insert(token);
     }
 
-    /// The release of `token` is answered, or is to be sent again: that one may be executed before what was cut off with the
-    /// first.
+    /// Records that the release of `token` is answered, or will be sent again. The repeated release may be executed
+    /// before a command that was cut off with the first one.
     pub(super) fn end(&self, token: &OwnerToken) {
         self.tokens().remove(token);
     }
 
-    /// Whether what the node says of `token` is over soon.
+    /// Returns `true` if messages about `token` are obsolete.
     pub(crate) fn contains(&self, token: &OwnerToken) -> bool {
         self.tokens().contains(token)
     }
 
     fn tokens(&self) -> MutexGuard<'_, HashSet<OwnerToken>> {
-        // No code that can panic runs under this mutex.
+        // Code under this mutex cannot panic.
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }

@@ -1,10 +1,10 @@
-//! Releases on their way: every last command about a token is kept until its node has settled it.
+//! Pending releases: every last command about a token is kept until its node has settled it.
 //!
-//! `Drop` can send a release but cannot wait for the answer. The answer still matters: a server may have lost its scripts,
-//! and a connection may break with the release on it. So each node has a [`collector`](self::collector) that takes over
-//! what the first answer has not settled, and a [`ReleaseLedger`] that counts what the node owes.
+//! `Drop` can send a release but cannot wait for the answer. The answer still matters: a server may have lost its
+//! scripts, and a connection may break with the release on it. So each node has a [`collector`](self::collector) for
+//! releases that the first answer has not settled, and a [`ReleaseLedger`] that counts unanswered commands.
 //!
-//! What an answer settles is decided in `protocol::last_command`; here is only who sends, waits and counts.
+//! `protocol::last_command` decides if an answer settles a release; this module sends, waits and counts.
 
 mod collector;
 mod leaving_tokens;

@@ -1,10 +1,10 @@
-//! How many releases a node owes answers to, and for how long it has answered none: counted without a lock.
+//! Number of unanswered releases of a node, and the time since which it has answered none, without a mutex.
 //!
-//! 1. Who is the first to owe sets the time, and who answers the last one takes it away. Both may happen at the same moment, so that
-//!    the time is gone although something is owed: whoever owes next sets it then.
-//! 2. The other way round, a time may stay behind when nothing is owed: it counts only together with the number.
+//! 1. The first unanswered release sets the time, and the last answer clears it. If both happen at the same moment, the
+//!    time may be cleared although a release is unanswered: the next release sets it in that case.
+//! 2. Conversely, a time may remain when nothing is unanswered: it is valid only together with the number.
 //!
-//! `tests/handshakes` goes through the orders of these steps, with this very file.
+//! `tests/handshakes` checks all orders of these steps, with this very file.
 
 #[cfg(loom)]
 use loom::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
@@ -14,7 +14,7 @@ use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 #[derive(Debug)]
 pub(crate) struct Owed {
     count: AtomicUsize,
-    /// In milliseconds of the clock; 0 when there is none.
+    /// Time in milliseconds of the clock; 0 if there is none.
     since: AtomicU64,
 }
 
@@ -23,7 +23,7 @@ impl Owed {
         Self { count: AtomicUsize::new(0), since: AtomicU64::new(0) }
     }
 
-    /// One more, from `now` on, which is not 0.
+    /// Adds an unanswered release at `now`, which is not 0.
     pub(crate) fn owes(&self, now: u64) {
         let is_first = self.count.fetch_add(1, Ordering::Relaxed) == 0;
         if is_first || self.since.load(Ordering::Relaxed) == 0 {
@@ -31,13 +31,13 @@ impl Owed {
         }
     }
 
-    /// One of them was answered.
+    /// Records an answer.
     pub(crate) fn heard(&self, now: u64) {
         let is_last = self.count.fetch_sub(1, Ordering::Relaxed) == 1;
         self.since.store(if is_last { 0 } else { now }, Ordering::Relaxed);
     }
 
-    /// Since when none was answered; 0 when nothing is owed.
+    /// Returns the time since which no release was answered; 0 if nothing is unanswered.
     pub(crate) fn since(&self) -> u64 {
         if self.count.load(Ordering::Relaxed) > 0 { self.since.load(Ordering::Relaxed) } else { 0 }
     }

@@ -1,4 +1,4 @@
-//! One last command that was sent and is not settled.
+//! Last command about a token that was sent and is not settled.
 
 use super::release_ledger::ReleaseLedger;
 use crate::error::NodeError;
@@ -12,7 +12,7 @@ use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use tokio::sync::mpsc;
 
-/// A last command that was sent. It counts as unanswered until it is dropped.
+/// Last command that was sent. It counts as unanswered until it is dropped.
 #[derive(Debug)]
 pub(crate) struct PendingRelease {
     ledger: Arc<ReleaseLedger>,
@@ -20,25 +20,25 @@ pub(crate) struct PendingRelease {
     last: LastCommand,
     pub(crate) answer: Pending,
     is_settled: bool,
-    /// Whether the node was known to hold the lock for the token. Otherwise nothing may have been there to give back.
+    /// Set if the node was known to hold the lock for the token. Otherwise, there may have been nothing to release.
     was_held: bool,
-    /// Whether nobody but its connection looks after it.
+    /// Set if only its connection tracks it.
     is_owed: bool,
 }
 
-/// Where a collector takes releases from that their first answers have not settled.
+/// Queue of a collector for releases that their first answers have not settled.
 pub(crate) type CollectorQueue = mpsc::UnboundedSender<PendingRelease>;
 
 impl PendingRelease {
-    /// Sends `last` to `node`. The answer can be waited for.
+    /// Sends `last` to `node`. The caller can wait for the answer.
     pub(crate) fn send(node: &dyn Node, ledger: &Arc<ReleaseLedger>, subject: Arc<Subject>, last: LastCommand) -> Self {
         let mut release = Self::new(ledger, subject, last);
         release.answer = node.send(release.command());
         release
     }
 
-    /// Sends `last` to `node`, whose connection sees to the answer as long as that settles it: a task for each node would
-    /// be woken for each release. What it does not settle goes to the collector.
+    /// Sends `last` to `node`. Its connection handles the first answer, because a task for each node would be woken for
+    /// each release. If that answer does not settle the release, it goes to the collector.
     pub(crate) fn send_in_background(
         node: &dyn Node,
         ledger: &Arc<ReleaseLedger>,
@@ -55,7 +55,7 @@ impl PendingRelease {
 
     fn new(ledger: &Arc<ReleaseLedger>, subject: Arc<Subject>, mut last: LastCommand) -> Self {
         ledger.begin(&last);
-        // What was sent to one part before may be executed behind the release at another one.
+        // A command that was sent to one part before may be executed behind the release at another part.
         last.ends_messages &= !ledger.has_parts;
         if last.ends_messages {
             ledger.leaving.begin(subject.token);
@@ -76,7 +76,7 @@ impl PendingRelease {
         &self.subject.key
     }
 
-    /// Tells something of the node and the key, when whoever has sent the release has no mutex any more.
+    /// Logs an event with the node and the key, after the sender of the release has unlocked its mutexes.
     fn tell(&self, tell: impl FnOnce(&str, ToldKey<'_>) + Send + 'static) {
         let (ledger, subject) = (Arc::clone(&self.ledger), Arc::clone(&self.subject));
         held_back::tell(move || {
@@ -94,12 +94,12 @@ impl PendingRelease {
         self.last.matters_until
     }
 
-    /// Sees to it that the release is settled, by way of the collector's `queue` where its answer is not here yet.
+    /// Completes the release in the background. If its answer has not arrived, it goes to the `queue` of the collector.
     pub(crate) fn follow_up(mut self, queue: Option<&CollectorQueue>) {
         match (self.answer.try_answer(), queue) {
             (Some(answer), queue) => self.answered(answer, queue),
             (None, Some(queue)) => {
-                // A collector that is gone is accounted for by the drop.
+                // If the collector is gone, dropping the release records that.
                 let _ = queue.send(self);
             }
             // A node without a queue has answered.
@@ -107,21 +107,22 @@ impl PendingRelease {
         }
     }
 
-    /// The first answer is here.
+    /// Handles the first answer.
     fn answered(mut self, answer: Answer, queue: Option<&CollectorQueue>) {
         self.note_heard();
         match queue {
             // A node that answers at once has no queue to leave.
             Some(queue) if self.last.settled_by(&answer) != Settlement::Settled => {
                 self.answer = Pending::answered(answer);
-                // A collector that is gone is accounted for by the drop.
+                // If the collector is gone, dropping the release records that.
                 let _ = queue.send(self);
             }
             _ => self.settle(&answer),
         }
     }
 
-    /// Sends the release that has to follow `answer` at once, if any. Returns `true` if there is a further answer to wait for.
+    /// Sends the release that has to follow `answer` at once, if any. Returns `true` if there is a further answer to
+    /// wait for.
     pub(super) fn is_followed_after(&mut self, answer: &Answer, node: &dyn Node) -> bool {
         match self.last.settled_by(answer) {
             Settlement::LeavesQueue => self.last.leave_queue(),
@@ -137,7 +138,7 @@ impl PendingRelease {
         self.last.settled_by(answer) == Settlement::Settled
     }
 
-    /// Sends the release once more, after an answer that left it open.
+    /// Sends the release again, after an answer that left it open.
     pub(crate) fn send_again(&mut self, node: &dyn Node, now: Instant) {
         self.ledger.sent_again.fetch_add(1, Ordering::Relaxed);
         self.leave();
@@ -148,8 +149,8 @@ impl PendingRelease {
         self.answer = node.send(self.command());
     }
 
-    /// Whether an answer is here that leaves the release open; it is taken out then. A conclusive one stays, for whoever
-    /// settles the release.
+    /// Returns `true` if an answer has arrived that leaves the release open, and removes it. A conclusive answer stays
+    /// for the code that settles the release.
     pub(super) fn is_open_by_now(&mut self) -> bool {
         match self.answer.try_answer() {
             Some(answer) if self.is_settled_by(&answer) => {
@@ -160,7 +161,7 @@ impl PendingRelease {
         }
     }
 
-    /// Nothing more is to be done, by what the `answer` says or because the key has expired.
+    /// Ends the release, because of its `answer` or because the key has expired.
     pub(super) fn settle(mut self, answer: &Answer) {
         self.is_settled = true;
         match answer {
@@ -168,28 +169,28 @@ impl PendingRelease {
                 self.ledger.not_owner.fetch_add(1, Ordering::Relaxed);
                 self.tell(events::released_late);
             }
-            // It was executed.
+            // The release was executed.
             Ok(_) | Err(NodeError::RecentlyRestarted(_)) => {}
             Err(_) if self.last.is_stray => {}
             Err(error) => self.count_as_abandoned(&error.to_string()),
         }
     }
 
-    /// Nobody knows whether it was executed, and nobody will find out.
+    /// Counts and logs a release whose outcome is unknown and can no longer be determined.
     fn count_as_abandoned(&self, reason: &str) {
         self.ledger.abandoned.fetch_add(1, Ordering::Relaxed);
         let (reason, was_held) = (reason.to_owned(), self.was_held);
         self.tell(move |node, key| events::release_abandoned(node, key, reason, was_held));
     }
 
-    /// Messages about the token that come from now on are answered.
+    /// Ends the suppression of releases for messages about the token.
     fn leave(&mut self) {
         if std::mem::take(&mut self.last.ends_messages) {
             self.ledger.leaving.end(&self.subject.token);
         }
     }
 
-    /// The connection has answered, if nobody else looks after the answer.
+    /// Records an answer of the connection, if only the connection tracks the release.
     fn note_heard(&mut self) {
         if std::mem::take(&mut self.is_owed) {
             self.ledger.heard();
@@ -223,7 +224,7 @@ mod tests {
     use tracing::span::{Attributes, Id, Record};
     use tracing::{Event, Level, Metadata, Subscriber};
 
-    /// Keeps the names and levels of events.
+    /// Subscriber that records the names and levels of events.
     #[derive(Clone, Default)]
     struct Keeper(Arc<Mutex<Vec<(&'static str, Level)>>>);
 
@@ -269,7 +270,7 @@ mod tests {
         assert_eq!(*told, [("release_abandoned", Level::WARN), ("release_abandoned", Level::DEBUG)]);
     }
 
-    /// Keeps the keys of events.
+    /// Visitor that records the keys of events.
     #[derive(Clone, Default)]
     struct Keys(Arc<Mutex<Vec<String>>>);
 

@@ -1,4 +1,4 @@
-//! What became of the releases sent to one node, and what the node owes.
+//! Outcomes of the releases to one node, and its unanswered commands.
 
 use super::leaving_tokens::LeavingTokens;
 use super::owed::Owed;
@@ -13,41 +13,42 @@ use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 use tokio::sync::Notify;
 
-/// A node that leaves a release or a renewal unanswered for this long is asked nothing more until it answers. Smaller, a short pause of
-/// a server costs its vote; larger, calls go on waiting for a node that is gone, and the renewals of many locks take memory
-/// that it never answers.
+/// Time without an answer to a release or a renewal after which a node is asked nothing further until it answers.
+/// Smaller: a short pause of a server costs its vote. Larger: calls keep waiting for a node that is gone, and
+/// unanswered renewals of many locks take memory.
 const STALLED_AFTER: Duration = Duration::from_secs(1);
-/// An overdue node is asked for so much longer, in case it was this process that stood still. Smaller, a process that was
-/// suspended refuses nodes that are well; larger, a frozen node costs its node timeout for longer.
+/// Further time for an overdue node, in case this process was paused. Smaller: a process that was suspended refuses
+/// healthy nodes. Larger: a frozen node costs its node timeout for longer.
 const SECOND_CHANCE: Duration = Duration::from_millis(50);
-/// More unanswered releases than this, and the node is asked nothing more until it answers. Smaller, a burst of releases
-/// refuses a node that is well; larger, a frozen node costs more memory before `STALLED_AFTER` is over.
+/// Number of unanswered releases above which the node is asked nothing further until it answers. Smaller: a burst of
+/// releases refuses a healthy node. Larger: a frozen node costs more memory before `STALLED_AFTER` is over.
 const MOST_UNANSWERED: usize = 50_000;
 
-/// What became of the releases sent to one node.
+/// Ledger of the releases to one node.
 #[derive(Debug)]
 pub(crate) struct ReleaseLedger {
-    /// The node, as it is called.
+    /// Name of the node.
     pub(super) label: Box<str>,
     clock: Clock,
-    /// Whether the node has parts that answer for themselves, or this is one of them.
+    /// Set if the node is a cluster whose parts answer independently, or if this is one part.
     pub(super) has_parts: bool,
     unanswered: AtomicUsize,
-    /// Those of `unanswered` that answer messages about unknown tokens.
+    /// Number of unanswered releases that answer messages about unknown tokens.
     strays: AtomicUsize,
-    /// Those that nobody but their connection looks after.
+    /// Unanswered releases that only their connection tracks.
     owed: Owed,
-    /// Since when the collector has been waiting for an answer, in milliseconds of the clock; 0 while it does not.
+    /// Time since which the collector has been waiting for an answer, in milliseconds of the clock; 0 while it does
+    /// not.
     waiting_since: AtomicU64,
-    /// Since when the renewal has been unanswered that is watched, likewise: one stands for all that go out after it.
+    /// Time since which the watched renewal has been unanswered, in the same unit. It represents all later renewals.
     renewing_since: AtomicU64,
-    /// Since when an answer has been known to be overdue, likewise.
+    /// Time since which an answer has been known to be overdue, in the same unit.
     overdue_since: AtomicU64,
-    /// The time, in milliseconds of the clock, after which no unanswered release can matter any more.
+    /// Time, in milliseconds of the clock, after which no unanswered release can matter.
     matters_until: AtomicU64,
     answered: Notify,
     pub(crate) leaving: LeavingTokens,
-    /// How keys are shown in events. Not set: as they are.
+    /// Form of keys in events. If it is not set, keys are shown unchanged.
     pub(crate) redaction: OnceLock<Redaction>,
     pub(crate) not_owner: AtomicU64,
     pub(crate) sent_again: AtomicU64,
@@ -79,12 +80,12 @@ impl ReleaseLedger {
         }
     }
 
-    /// The same, of a node that has parts which answer for themselves.
+    /// Creates the ledger of a cluster, whose parts answer independently.
     pub(crate) fn of_parts(label: &str, clock: Clock) -> Self {
         Self { has_parts: true, ..Self::new(label, clock) }
     }
 
-    /// A new one for a part of the node.
+    /// Creates the ledger of one part of the node.
     pub(crate) fn of_part(&self) -> Self {
         let redaction = self.redaction.clone();
         Self { redaction, ..Self::of_parts(&self.label, self.clock) }
@@ -110,32 +111,32 @@ impl ReleaseLedger {
         }
     }
 
-    /// A release was sent that nobody but its connection looks after.
+    /// Records that a release was sent that only its connection tracks.
     pub(super) fn owes(&self) {
         self.owed.owes(self.now());
     }
 
-    /// One of those was answered.
+    /// Records that such a release was answered.
     pub(super) fn heard(&self) {
         self.owed.heard(self.now());
         self.overdue_since.store(0, Ordering::Relaxed);
-        // The renewal that is watched may have gone on to another member of a cluster.
+        // The watched renewal may have moved to another member of a cluster.
         self.renewing_since.store(0, Ordering::Relaxed);
     }
 
-    /// The collector waits for an answer from now on, or for one more.
+    /// Records that the collector waits for an answer, or for another one.
     pub(super) fn waits(&self) {
         let _before = self.waiting_since.compare_exchange(0, self.now(), Ordering::Relaxed, Ordering::Relaxed);
     }
 
-    /// It has got the answer.
+    /// Records that the collector has got the answer.
     pub(super) fn waits_no_more(&self) {
         self.waiting_since.store(0, Ordering::Relaxed);
         self.overdue_since.store(0, Ordering::Relaxed);
     }
 
-    /// A renewal is about to be sent: what is returned is to be dropped when it is answered, or will not be. `None` when another
-    /// one is watched.
+    /// Watches a renewal that is about to be sent. The returned value must be dropped when it is answered, or never
+    /// will be. Returns `None` if another renewal is watched.
     pub(crate) fn watch_renewal(self: &Arc<Self>) -> Option<WatchedRenewal> {
         if self.renewing_since.load(Ordering::Relaxed) != 0 {
             return None;
@@ -145,12 +146,12 @@ impl ReleaseLedger {
         is_first.then(|| WatchedRenewal { ledger: Arc::clone(self), since })
     }
 
-    /// Never 0, which stands for no time at all.
+    /// Returns the present time, which is never 0, because 0 means that there is no time.
     fn now(&self) -> u64 {
         self.clock.now().millis().max(1)
     }
 
-    /// Why nothing more is asked of the node, if so.
+    /// Returns the reason that no further command is sent to the node, if there is one.
     pub(crate) fn refusal(&self, now: Instant) -> Option<NodeError> {
         let for_how_long = |since: u64| match since {
             0 => Duration::ZERO,
@@ -165,16 +166,16 @@ impl ReleaseLedger {
         is_refused.then_some(NodeError::Stalled(waited))
     }
 
-    /// Whether an answer was overdue already some time ago, and what has been asked since has changed nothing.
+    /// Returns `true` if an answer was already overdue some time ago, and later commands have not changed that.
     ///
-    /// When it was this process that stood still, everything is overdue that was on its way: the answers are here, and
-    /// nobody has looked yet.
+    /// If this process was paused, every command in flight is overdue: the answers have arrived, and were not processed
+    /// yet.
     fn is_overdue_still(&self, overdue_for: Duration) -> bool {
         let _first = self.overdue_since.compare_exchange(0, self.now(), Ordering::Relaxed, Ordering::Relaxed);
         overdue_for >= SECOND_CHANCE
     }
 
-    /// Waits until every release is answered. `false` when some were not before they ceased to matter.
+    /// Waits until every release is answered. Returns `false` if some were not answered before they ceased to matter.
     pub(crate) async fn drained(&self) -> bool {
         let abandoned = self.abandoned.load(Ordering::Relaxed);
         let limit = Instant::from_origin(Duration::from_millis(self.matters_until.load(Ordering::Relaxed)));
@@ -184,7 +185,7 @@ impl ReleaseLedger {
     }
 }
 
-/// A renewal whose answer shows whether the node is well; dropped with it.
+/// Watched renewal, whose answer shows that the node is healthy; dropped with the answer.
 pub(crate) struct WatchedRenewal {
     ledger: Arc<ReleaseLedger>,
     since: u64,

@@ -1,10 +1,11 @@
-//! The watchdog: one task per manager that prolongs the leases of all held locks, and tells bodies of lost ones.
+//! Watchdog: one task per manager that renews the leases of all held locks, and wakes the bodies of lost ones.
 //!
-//! It is woken for a group of locks at a time, and what is due goes to each node as one pipeline. Nobody waits for an
-//! answer here, so that a silent node delays no other lock and no other node. When which lock is looked at is decided in
-//! [`schedule`]; when a lock is due, in `protocol/candidate/renewal`.
+//! It is woken for a group of locks at a time, and sends all due commands to each node as one pipeline. It never waits
+//! for an answer, so that a silent node delays no other lock and no other node. [`schedule`] decides when each lock is
+//! checked, and `protocol/candidate/renewal` when a lock is due.
 //!
-//! What becomes of renewals is seen in [`renewals`]. It knows only what it watches ([`Watched`]), and not how that keeps its locks.
+//! [`renewals`] examines the answers to renewals. The watchdog knows only the interface [`Watched`], and not how its
+//! locks are stored.
 
 mod next_look;
 mod renewals;
@@ -29,13 +30,13 @@ use tokio::runtime::Handle;
 use tokio::sync::Notify;
 use tokio::task::AbortHandle;
 
-/// The longest sleep while anything is held. Smaller, needless wake-ups; larger, a lock that nobody has announced is
-/// renewed late.
+/// Longest sleep while any lock is held. Smaller: needless wake-ups. Larger: a lock that was not announced is renewed
+/// late.
 const LONGEST_SLEEP: Duration = Duration::from_secs(1);
-/// The shortest sleep between two looks at what is held. Smaller, a hot loop; larger, very short leases are renewed late.
+/// Shortest sleep between two checks. Smaller: a busy loop. Larger: very short leases are renewed late.
 const SHORTEST_SLEEP: Duration = Duration::from_millis(5);
-/// How often nothing was held before the task rests. Fewer, the next lock has to wake it; more, needless wake-ups of a
-/// process that is idle.
+/// Number of checks without a held lock before the task rests. Smaller: the next lock has to wake it. Larger: needless
+/// wake-ups of an idle process.
 const IDLE_LOOKS: u32 = 3;
 
 pub(crate) struct Watchdog {
@@ -47,12 +48,12 @@ pub(crate) struct Watchdog {
 }
 
 impl Watchdog {
-    /// On `runtime`, or on that of the first call that holds a lock.
+    /// Creates a watchdog that runs on `runtime`, or on the runtime of the first call that holds a lock.
     pub(crate) fn new(clock: Clock, runtime: Option<Handle>) -> Self {
         Self { clock, runtime, next_look: NextLook::none(), wake: Notify::const_new(), task: Mutex::new(None) }
     }
 
-    /// Sees to it that the task looks at what is `watched` `within` that time from `now`.
+    /// Makes the task check the `watched` locks `within` that time from `now`.
     pub(crate) fn look_within(
         self: &Arc<Self>,
         watched: impl FnOnce() -> Weak<dyn Watched>,
@@ -60,14 +61,14 @@ impl Watchdog {
         now: Instant,
     ) {
         let at = now.after(within).millis();
-        // Without a task, nobody would look then; and whoever asks for a later look, and could start one, would not.
+        // Without a task, this check would not happen; and a later caller, which could start a task, would rely on it.
         if self.next_look.is_after(at) && self.is_running(watched) {
             self.next_look.bring_forward(at);
             self.wake.notify_one();
         }
     }
 
-    /// Ends the task: nothing is held any more, and nothing will be.
+    /// Ends the task: no lock is held, and none will be.
     pub(crate) fn end(&self) {
         if let Some(task) = &*self.task() {
             task.abort();
@@ -75,11 +76,11 @@ impl Watchdog {
     }
 
     fn task(&self) -> MutexGuard<'_, Option<AbortHandle>> {
-        // No code that can panic runs under this mutex.
+        // Code under this mutex cannot panic.
         self.task.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Whether the task runs, which is started where it does not. A runtime that has ended has taken its tasks with it.
+    /// Returns `true` if the task runs, and starts it if necessary. The end of a runtime ends its tasks.
     fn is_running(self: &Arc<Self>, watched: impl FnOnce() -> Weak<dyn Watched>) -> bool {
         let mut task = self.task();
         if task.as_ref().is_some_and(|task| !task.is_finished()) {
@@ -97,13 +98,13 @@ impl fmt::Debug for Watchdog {
     }
 }
 
-/// Runs as long as what is watched lives, which the manager and each of its guards see to.
+/// Runs as long as the watched owner lives, which the manager and each of its guards keep alive.
 async fn run(watched: Weak<dyn Watched>, rest: Rest) {
     let watchdog = &rest.0;
     let (mut timer, mut memory) = (Timer::new(watchdog.clock), Memory::default());
     while let Some(watched) = watched.upgrade() {
         let next = memory.look(watchdog, &watched);
-        // Not while it sleeps: the last guard must be able to end it.
+        // Not during the sleep, so that the last guard can end the owner.
         drop(watched);
         match next {
             Some(next) => timer.sleep_until(next, &watchdog.wake).await,
@@ -112,7 +113,7 @@ async fn run(watched: Weak<dyn Watched>, rest: Rest) {
     }
 }
 
-/// Whatever ends the task, the next lock has to start another one.
+/// On drop, clears the plan: however the task ends, the next lock has to start another one.
 struct Rest(Arc<Watchdog>);
 
 impl Drop for Rest {
@@ -121,21 +122,21 @@ impl Drop for Rest {
     }
 }
 
-/// What the task knows from one look to the next.
+/// State of the task between two checks.
 #[derive(Default)]
 struct Memory {
     renewals: Renewals,
-    /// Empty. Its room is used again: to make it anew would tidy up the allocator with every look.
+    /// Empty buffer that is reused. A new one for each check would make the allocator tidy up each time.
     due: Vec<Due>,
     idle_looks: u32,
 }
 
 impl Memory {
-    /// Renews what is due. Returns when to look again; `None` to rest until something is held.
+    /// Renews the due locks. Returns the time of the next check; `None` to rest until a lock is held.
     fn look(&mut self, watchdog: &Watchdog, watched: &Arc<dyn Watched>) -> Option<Instant> {
         let now = watchdog.clock.now();
         self.renewals.take_answers(now, watched);
-        // Whoever takes a lock while we look wakes us, whether or not we have passed by already.
+        // A lock that is acquired during the check wakes the task, whether or not the check has passed it already.
         watchdog.next_look.forget();
         let next = watched.look(now, &mut self.due);
         self.renewals.send(self.due.drain(..), now, watched.rules());
@@ -143,7 +144,8 @@ impl Memory {
         self.plan(watchdog, now, next.into_iter().chain(self.renewals.look_at()).min())
     }
 
-    /// Sleeps on for a while when nothing is held: the next lock would only wake it again.
+    /// Plans the next check. If no lock is held, the task sleeps for a while before it rests, because the next lock
+    /// would only wake it again.
     fn plan(&mut self, watchdog: &Watchdog, now: Instant, next: Option<Instant>) -> Option<Instant> {
         self.idle_looks = if next.is_some() { 0 } else { self.idle_looks + 1 };
         let longest = now.after(LONGEST_SLEEP);

@@ -1,6 +1,6 @@
-//! The renewals that were sent, until their answers have come or are looked for no longer.
+//! Renewals that were sent, until their answers have arrived or are no longer examined.
 //!
-//! A lock that is not ours any more should be known at once, and not at its next renewal.
+//! The loss of a lock should be noticed at once, not at the next renewal.
 
 use super::schedule::{self, Due};
 use super::watched::Watched;
@@ -10,40 +10,41 @@ use crate::time::clock::Instant;
 use std::sync::Arc;
 use std::time::Duration;
 
-/// When to look for the answers to a renewal: after this time, then at intervals that double, and at the end when enough of
-/// them have come. Smaller than a round trip, a look for nothing; larger, a lock that is lost is known later.
+/// Time of the first examination of the answers to a renewal. The intervals then double, up to the last examination
+/// when enough of them have arrived. Smaller than a round trip: a useless examination. Larger: a lost lock is noticed
+/// later.
 const FIRST_ANSWERS: Duration = Duration::from_millis(2);
-/// So much later for each lock that is renewed together with others, as long as a server takes for it. Smaller, a look for
-/// nothing at each of many locks; larger, as above.
+/// Additional time for each lock that is renewed together with others, about the time of a server for it. Smaller:
+/// useless examinations of many locks. Larger: a lost lock is noticed later.
 const ANSWERED_AFTER: Duration = Duration::from_micros(20);
 
-/// Those whose answers have not been seen.
+/// Renewals whose answers were not seen.
 #[derive(Default)]
 pub(super) struct Renewals {
     open: Vec<Renewed>,
-    /// When to look for the first of the answers.
+    /// Time of the first examination of any answers.
     look_at: Option<Instant>,
 }
 
-/// A lock that was renewed.
+/// Lock that was renewed.
 struct Renewed {
     acquisition: Arc<Acquisition>,
     asked: Instant,
-    /// When to look for the answers next.
+    /// Time of the next examination of its answers.
     look_at: Instant,
-    /// Until when to look for them.
+    /// Time of the last examination of its answers.
     until: Instant,
-    /// When the lock is looked at in any case.
+    /// Time of the next regular check of the lock.
     planned: Instant,
 }
 
 impl Renewals {
-    /// When to look for answers, if any are to come.
+    /// Returns the time of the next examination of answers, if any are outstanding.
     pub(super) const fn look_at(&self) -> Option<Instant> {
         self.look_at
     }
 
-    /// Renews what is `due`, and looks for the answers from now on.
+    /// Renews the `due` locks, and examines their answers from now on.
     pub(super) fn send(&mut self, due: impl ExactSizeIterator<Item = Due>, now: Instant, rules: Rules) {
         let mut all_news = Vec::new();
         let look_at = now.after(first_answers(due.len()));
@@ -57,11 +58,11 @@ impl Renewals {
                 self.look_at = Some(self.look_at.map_or(look_at, |at| at.min(look_at)));
             }
         }
-        // Told when all of them are on their way: whoever is told may take a while.
+        // After all renewals were sent, because a subscriber of the events may take a while.
         drop(all_news);
     }
 
-    /// Takes in the answers for which it is time to look.
+    /// Processes the answers that must be examined now.
     pub(super) fn take_answers(&mut self, now: Instant, watched: &Arc<dyn Watched>) {
         if self.look_at.is_some_and(|at| at <= now) {
             let mut all_news = Vec::new();
@@ -72,18 +73,19 @@ impl Renewals {
     }
 }
 
-/// After what time to look for the first answers when so many `locks` are renewed together.
+/// Returns the time of the first examination after the renewal of this number of `locks`.
 fn first_answers(locks: usize) -> Duration {
     FIRST_ANSWERS + ANSWERED_AFTER * u32::try_from(locks).unwrap_or(u32::MAX)
 }
 
 impl Renewed {
-    /// Takes in the answers that are here. Whether to look for others later. What there is to tell comes to `all_news`.
+    /// Processes the arrived answers, and adds events to `all_news`. Returns `true` if further answers must be examined
+    /// later.
     fn is_open(&mut self, now: Instant, watched: &Arc<dyn Watched>, all_news: &mut impl Extend<Box<News>>) -> bool {
         let asked = self.asked;
         let (heard, news) = self.acquisition.hear(|candidate, now| schedule::heard(candidate, asked, now));
         all_news.extend(news);
-        // A vote may be lacking only since one of the answers has come.
+        // One of the answers may have removed a vote.
         self.until = self.until.max(asked.after(heard.matter_for));
         let is_open = heard.is_awaited && now < self.until;
         if is_open {
@@ -95,7 +97,7 @@ impl Renewed {
         is_open
     }
 
-    /// The answers are here, or looked for no longer; as things are, the lock has to be looked at by `next`.
+    /// Ends the examination. The lock needs a check at `next`, according to the answers.
     fn end(&self, next: Option<Instant>, watched: &Arc<dyn Watched>) {
         if let Some(sooner) = next.filter(|next| *next < self.planned) {
             watched.look_by(&self.acquisition, sooner);

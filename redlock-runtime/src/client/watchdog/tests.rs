@@ -1,4 +1,4 @@
-//! Locks that are held for long, on a clock that stands still.
+//! Tests of long holds, with virtual time.
 
 use crate::client::hooked_node::{Fate, HookedNode};
 use crate::client::local_queue::LocalQueue;
@@ -26,7 +26,7 @@ async fn locks_of_every_ttl_are_held_for_as_long_as_their_guards_live() {
     let mut guards = Vec::new();
     for millis in [50, 200, 1000, 30_000, 3_600_000] {
         guards.push(hold(&manager, Duration::from_millis(millis)).await);
-        // A short lease that comes when the watchdog has planned a long sleep.
+        // A short lease begins after the watchdog has planned a long sleep.
         sleep(TTL).await;
     }
     sleep(10 * TTL).await;
@@ -61,7 +61,7 @@ async fn a_body_of_ten_seconds_runs_on_leases_of_200_ms() {
 
 #[tokio::test(start_paused = true)]
 async fn a_short_lease_behind_a_long_one_is_renewed() {
-    // What was planned for the holder before must not hold for its successor.
+    // The plan for one holder must not apply to the next.
     let manager = LockManager::in_memory();
     for (first, second) in [(TTL, TTL / 15), (TTL, TTL)] {
         let key = format!("order:{second:?}");
@@ -92,7 +92,7 @@ async fn it_wakes_up_after_a_rest() {
     }
 }
 
-/// A manager whose only node notes when it is asked for new leases, and answers only when `answers` says so.
+/// Creates a manager whose only node records the requests for new leases, and answers only if `answers` returns `true`.
 fn noting(answers: impl Fn(usize) -> bool + Send + Sync + 'static) -> (LockManager, Arc<Mutex<Vec<Duration>>>) {
     let (renewed, clock) = (Arc::new(Mutex::new(Vec::new())), Clock::tokio());
     let (noted, begun) = (Arc::clone(&renewed), clock.now());
@@ -120,14 +120,14 @@ async fn renewals_that_are_due_soon_go_out_together() {
     let renewals = moments.len();
     assert!((30 * 250..40 * 250).contains(&renewals), "each after a third of its lease: {renewals}");
     moments.dedup();
-    // At least a 64th of the ttl is between two of them, in ten and a quarter ttls.
+    // Two renewals are at least a 64th of the ttl apart, in ten and a quarter ttls.
     assert!(moments.len() <= 658, "{} times for {renewals} renewals", moments.len());
     assert!(guards.iter().all(LockGuard::is_held));
 }
 
 #[tokio::test(start_paused = true)]
 async fn a_renewal_that_has_failed_is_repeated_after_a_third_of_what_is_left() {
-    // The first one is cut off: the lock is not left alone until it would be due if it had been granted.
+    // The first renewal is cut off: the next check must be earlier than after a granted one.
     let (manager, renewed) = noting(|renewal| renewal > 1);
     let guard = hold(&manager, TTL).await;
     sleep(TTL).await;

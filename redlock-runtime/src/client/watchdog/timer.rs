@@ -53,7 +53,7 @@ mod boot {
     pub(super) struct BootTimer(AsyncFd<OwnedFd>);
 
     impl BootTimer {
-        // What replaces it is unsafe, because of descriptors that change under its hands; an owned one does not.
+        // The replacement is unsafe, because descriptors may change while it uses them; an owned descriptor does not.
         #[allow(deprecated, reason = "sound for an owned descriptor")]
         pub(super) fn new() -> io::Result<Self> {
             let timer = timerfd_create(TimerfdClockId::Boottime, TimerfdFlags::NONBLOCK | TimerfdFlags::CLOEXEC)?;

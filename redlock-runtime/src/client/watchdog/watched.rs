@@ -1,4 +1,4 @@
-//! What the watchdog knows of whoever keeps the locks.
+//! Interface of the watchdog to the owner of the locks.
 
 use super::schedule::Due;
 use crate::client::acquisition::Acquisition;
@@ -6,19 +6,19 @@ use crate::protocol::rules::Rules;
 use crate::time::clock::Instant;
 use std::sync::Arc;
 
-/// What a watchdog looks after.
+/// Owner of the locks that a watchdog renews.
 pub(crate) trait Watched: Send + Sync {
-    /// Puts what is due by `now` to `due`, and with it what is due soon: so that renewals go out together. Returns when to look
-    /// again, if anything is held or wanted.
+    /// Adds the locks that are due by `now` to `due`, together with those due soon, so that renewals are sent together.
+    /// Returns the time of the next check, if any lock is held or wanted.
     fn look(&self, now: Instant, due: &mut Vec<Due>) -> Option<Instant>;
 
-    /// The lock of `acquisition` is to be looked at by then: its renewal was not what it was expected to be. Before a look, for
-    /// which nobody has to be woken.
+    /// Schedules a check of the lock of `acquisition`, because its renewal had an unexpected outcome. It is called
+    /// before a regular check, so it wakes no task.
     fn look_by(&self, acquisition: &Acquisition, at: Instant);
 
-    /// Which rules apply.
+    /// Returns the rules that apply.
     fn rules(&self) -> Rules;
 
-    /// What the nodes say to the renewal of one of its permits is looked for no longer.
+    /// Ends the examination of the answers to the renewal of a permit.
     fn answered(self: Arc<Self>, permit: &Arc<Acquisition>);
 }

@@ -5,7 +5,7 @@ use std::fmt;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
 
-/// Returns where clients reach the server that announces this host and port.
+/// Returns the address at which clients reach the server that announces this host and port.
 type Function = dyn Fn(&str, u16) -> (String, u16) + Send + Sync;
 
 /// Maps announced addresses to reachable ones. By default, they are the same.
@@ -13,9 +13,9 @@ type Function = dyn Fn(&str, u16) -> (String, u16) + Send + Sync;
 pub(super) enum AddressMap {
     #[default]
     Identity,
-    /// From the parameters of a URL.
+    /// A table from the parameters of a URL.
     Table(Vec<Entry>),
-    /// From the program.
+    /// A function of the program.
     Function(Arc<Function>),
 }
 
@@ -40,7 +40,7 @@ impl AddressMap {
         let address = |text| host_and_port(text).map_err(|_| WRONG);
         let entry = Entry { announced: address(announced)?, reachable: address(reachable)? };
         if entry.announced.1.is_none() && entry.reachable.1.is_some() {
-            // All servers of the host would be one.
+            // All servers of the host would have one address.
             return Err(WRONG);
         }
         match self {
@@ -55,7 +55,8 @@ impl AddressMap {
         if matches!(self, Self::Identity) { other } else { self }
     }
 
-    /// Returns where clients reach the server that announces `host` and `port`. A function that panics changes nothing.
+    /// Returns the address at which clients reach the server that announces `host` and `port`. If the function panics, the address stays
+    /// unchanged.
     pub(super) fn reachable(&self, host: &str, port: u16) -> (String, u16) {
         let mapped = match self {
             Self::Identity => None,

@@ -1,4 +1,4 @@
-//! Pauses between attempts to connect: short at the begin of an outage, then longer and longer. A refusal that no retry can fix causes the
+//! Pauses between attempts to connect: short at the start of an outage, then longer and longer. A refusal that no retry can fix causes the
 //! longest pause at once.
 
 use crate::error::NodeError;

@@ -126,7 +126,7 @@ impl Batch {
 }
 
 impl SentFor {
-    /// A single extension has been sent like any other command.
+    /// Wraps the extensions of one command. A single extension has been sent like any other command.
     fn extensions(questions: Vec<Question>) -> Self {
         match <[Question; 1]>::try_from(questions) {
             Ok([alone]) => Self::One(Asked::Question(alone), 1),

@@ -86,7 +86,7 @@ pub(super) async fn greet(
     progress: &Progress,
 ) -> Result<(Connection, ProtocolVersion), Failure> {
     let opened = reach(endpoint, progress).await.map_err(Failure::Known)?;
-    // Not earlier: no credentials are requested that no server would accept.
+    // Only after the socket is open: the program is not asked for credentials while the server is unreachable.
     progress.goes_on(Step::Credentials);
     let login = endpoint.login().await.map_err(Failure::Known)?;
     progress.goes_on(Step::Login);

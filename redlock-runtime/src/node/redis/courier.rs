@@ -152,7 +152,7 @@ impl Future for Courier {
             // The driver has panicked on another thread, for example on a runtime without sockets. It must not be polled again.
             return Poll::Ready(());
         }
-        // New commands are then sent together after this reply. They do not wait one behind the other.
+        // While a batch waits for replicas, new commands gather, and are sent together after it. They do not wait one behind the other.
         let waits = self.batches.iter().any(Batch::waits_for_replicas);
         let room = mem::take(&mut self.room);
         let gathered = if waits { room } else { self.live.outbox.take(cx, room) };

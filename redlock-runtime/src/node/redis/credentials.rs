@@ -75,7 +75,7 @@ type Ask = Box<dyn Fn() -> BoxFuture<'static, Asked> + Send + Sync>;
 /// Result of a call, after it has returned.
 type Said = Option<Result<Credentials, NodeError>>;
 
-/// Call-back of the program. One call runs at a time, and all connections that wait meanwhile share its result.
+/// Call-back of the program. One call runs at a time, and all connections that wait during the call share its result.
 pub(super) struct Program {
     ask: Ask,
     /// Running call, if any.
@@ -116,8 +116,8 @@ impl CredentialsSource {
 impl Program {
     /// Calls the call-back, or waits for the result of the running call.
     ///
-    /// The call-back can block, panic or depend on the runtime of the program. So it runs on that runtime, in its own task, which ends when
-    /// no connection waits for it any more. A blocked task does not end then, and no second task is started.
+    /// The call-back can block, panic or depend on the runtime of the program. It therefore runs on that runtime, in a separate task. The
+    /// task ends when no connection waits for it any more. A blocked task does not end then, and no second task is started.
     ///
     /// # Errors
     /// If all connections that waited for the result are gone, and the task is still running.
@@ -165,7 +165,7 @@ impl Drop for Asking {
     }
 }
 
-/// Result of a call.
+/// Waits for the result of a call.
 async fn answer(mut said: watch::Receiver<Said>) -> Result<Credentials, NodeError> {
     let ended = || NodeError::Unreachable(ENDED.into());
     let said = said.wait_for(Option::is_some).await.map_err(|_| ended())?;
@@ -177,7 +177,7 @@ const PANICKED: &str = "the call-back for the credentials panicked";
 const ENDED: &str = "the runtime that the manager was built on has ended, so the call-back for the credentials cannot \
                      run";
 
-/// Error of the call-back with its causes.
+/// Formats the error of the call-back with its causes.
 fn no_credentials(error: &dyn std::error::Error) -> Box<str> {
     let causes = std::iter::successors(error.source(), |error| error.source());
     let causes = causes.fold(String::new(), |causes, cause| format!("{causes}: {cause}"));

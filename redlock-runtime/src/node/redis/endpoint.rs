@@ -25,8 +25,8 @@ const CONNECT_TIMEOUT: Duration = Duration::from_secs(2);
 /// for the server.
 const LOGIN_PER_CONNECTION: f64 = 0.75;
 
-/// How long after a login wrong credentials are treated as being changed, if they are requested or read anew each time. Too small: waiting
-/// calls fail while a password is changed. Too large: a wrong password looks like an outage for longer.
+/// Time after a login in which wrong credentials are treated as being changed, if they are requested or read for each connection. Too
+/// small: waiting calls fail while a password is changed. Too large: a wrong password looks like an outage for longer.
 const CHANGING: Duration = Duration::from_secs(30);
 
 /// One server and its login. `Debug` shows only the address.

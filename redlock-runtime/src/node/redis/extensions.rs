@@ -3,15 +3,15 @@
 //! The watchdog renews many locks at a time, and no caller waits for them. Adjacent renewals in the order of a connection are therefore
 //! sent as one script call, which executes `extend_alone.lua` for each lock.
 //!
-//! 1. Only renewals of one ttl are combined, and none at a member of a cluster, where their slots differ. Extensions of a waiting caller,
-//!    or of a lock with known waiters, are sent separately.
+//! 1. Only renewals with an equal ttl are combined, and none at a member of a cluster, where their slots differ. Extensions of a waiting
+//!    caller, or of a lock with known waiters, are sent separately.
 //! 2. The script skips a lock that others wait for, or that we do not hold. Such a lock is then extended by a separate command. If the
 //!    server has not executed the script, this happens for each lock.
 //! 3. A separate extension may then come behind commands that were sent later. It is safe for the reasons in `lost_script`, where the
 //!    server has lost the script. It never creates a lock. It is not sent if no caller waits for its reply any more, because the last
 //!    command of its token may already have been sent. It makes no lease shorter, because a longer extension may have been sent.
-//! 4. A server may refuse the script permanently, because some of the keys are forbidden or not at this server. It gets no further one on
-//!    this connection.
+//! 4. A server may refuse the script permanently, because some of the keys are forbidden or not at this server. It gets no further call of
+//!    this script on this connection.
 
 use super::answer::refused;
 use super::lost_script::is_script_lost;

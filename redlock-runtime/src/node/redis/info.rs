@@ -83,8 +83,8 @@ impl Info {
         self.number("cluster_enabled") == Some(1)
     }
 
-    /// Returns `true` if the server writes every command to disk before it answers, and has no replicas. A promoted replica has lost the
-    /// writes that its master had not passed on, and a server with replicas may be replaced by one of them.
+    /// Returns `true` if the server writes every command to disk before it answers, has no replicas, and was not one. A promoted replica
+    /// has lost the writes that its master had not passed on, and a server with replicas may be replaced by one of them.
     fn is_durable(&self, settings: &HashMap<String, String>) -> bool {
         let was_replica = self.field("master_replid2").is_none_or(|id| id.contains(|digit| digit != '0'));
         let stands_alone = !was_replica && self.number("connected_slaves").is_none_or(|replicas| replicas == 0);

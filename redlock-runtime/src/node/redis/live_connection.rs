@@ -341,7 +341,7 @@ impl LiveConnection {
         self.scripts.extend_many.is_loaded()
     }
 
-    /// The scripts to call.
+    /// Returns the scripts to call.
     fn scripts(&self) -> &Scripts {
         let counting = if self.pattern_subscribers() > 0 { self.scripts_with_patterns.get() } else { None };
         counting.map_or(&self.scripts, |scripts| &**scripts)

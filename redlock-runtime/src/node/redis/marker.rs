@@ -8,8 +8,8 @@ use std::time::Duration;
 
 const SCRIPT: &str = include_str!("lua/marker.lua");
 
-/// Maximum number of receipts that a server keeps. Too few: a process whose receipt is gone does not count a durable server after a restart
-/// for up to the longest lease. Too many: memory of the server, about 100 bytes for each.
+/// Maximum number of receipts that a server keeps. Too small: a process whose receipt is gone ignores the votes of a durable server after a
+/// restart, for up to the longest lease. Too large: memory of the server, about 100 bytes for each.
 const MAX_RECEIPTS: u32 = 10_000;
 
 /// Reads the marker of the namespace, and replaces the receipt `last` of the manager by a new one.
@@ -22,8 +22,8 @@ pub(super) fn read_marker(namespace: &str, manager: ManagerId, last: Option<u64>
     command
 }
 
-/// The reply to [`read_marker`] with `last`; `None` for an error, for example if the user may not use the keys or the server has no memory
-/// left.
+/// Reads the reply to [`read_marker`] with `last`. Returns `None` for an error, for example if the user may not use the keys or the server
+/// has no memory left.
 pub(super) fn marker(reply: Value, last: Option<u64>) -> Option<Marker> {
     let (id, age, receipt, found): (String, i64, u64, bool) =
         redis::from_redis_value(reply.extract_error().ok()?).ok()?;

@@ -1,19 +1,20 @@
-//! Packs a script: from the text for people to the shorter text for the server.
+//! Packs a script: converts the readable text to the shorter text for the server.
 //!
-//! Before a user has logged in, a server accepts at most 16 KiB in one text. It closes the connection on a longer text, and the error about a
-//! wrong password would be lost.
+//! Before a user has logged in, a server accepts at most 16 KiB in one text. It closes the connection on a longer text, and the error about
+//! a wrong password would be lost.
 
-/// Symbols beside which Lua needs no space. Dots and minus signs are not among them: `1 ..` is not `1..`, and two minus signs begin a comment.
+/// Symbols beside which Lua needs no space. Dots and minus signs are not among them: `1 ..` is not `1..`, and two minus signs begin a
+/// comment.
 const SYMBOLS: [char; 11] = ['=', ',', '(', ')', '{', '}', '<', '>', '~', '+', '*'];
 
 /// The two functions of Redis. A long script names each of them once, which is also faster.
 const FUNCTIONS: [(&str, &str); 2] = [("redis.call(", "call("), ("redis.pcall(", "pcall(")];
 const NAMES: &str = "local call,pcall=redis.call,redis.pcall\n";
 
-/// Number of calls from which on naming the functions makes a script shorter.
+/// Minimum number of calls for which naming the functions makes a script shorter.
 const MANY_CALLS: usize = 8;
 
-/// Returns `parts` without comments, indentation, and the spaces and line breaks that mean nothing.
+/// Returns `parts` without comments, indentation, and meaningless spaces and line breaks.
 pub(super) fn packed(parts: &str) -> String {
     let is_code = |line: &&str| !line.starts_with("--") && !line.is_empty();
     let mut source = String::with_capacity(parts.len());

@@ -1,4 +1,4 @@
-//! The parameters of a node's URL: what operators set without touching the program.
+//! The parameters of a node's URL: settings that operators can change without the program.
 
 use super::credentials::CredentialsSource;
 use super::node_config::Access;
@@ -6,10 +6,10 @@ use super::node_config::Access;
 use super::tls_settings::Pem;
 use std::time::Duration;
 
-/// The settings in the parameters of a URL, which are names and values.
+/// Reads the settings in the parameters of a URL, which are names and values.
 ///
 /// # Errors
-/// What is wrong, after "the URL of a node"; nothing of the URL is repeated.
+/// The fault, as a continuation of "the URL of a node". No part of the URL is repeated.
 pub(super) fn read(parameters: &[(String, String)]) -> Result<Access, &'static str> {
     let mut access = Access::default();
     for (name, value) in parameters {

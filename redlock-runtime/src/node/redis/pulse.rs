@@ -22,8 +22,8 @@ const LONGEST_PAUSE: Duration = Duration::from_millis(40);
 const LONGEST_PAUSE_WHEN_LATE: Duration = Duration::from_millis(640);
 /// Number of checks without a command after which a reply is late by about a second.
 const LATE_LOOKS: u32 = 25;
-/// How long a host has to be polled after it was woken. Too small: a busy host, or one with too little CPU time, is taken for a blocked
-/// one. Too large: all commands wait longer for a blocked host.
+/// Time in which a host has to be polled after it was woken. Too small: a busy host, or one with too little CPU time, is taken for a
+/// blocked one. Too large: all commands wait longer for a blocked host.
 const PATIENCE: Duration = Duration::from_millis(20);
 /// Number of idle checks before the checks end. Too small: the next command has to request a check. Too large: needless wake-ups of an idle
 /// process. Notifications for waiters need no check: a waiter asks every second.

@@ -1,4 +1,4 @@
-//! What bytes can be read from and written to, whatever is below.
+//! A stream of bytes in both directions, over any transport.
 
 use tokio::io::{AsyncRead, AsyncWrite};
 

@@ -47,15 +47,15 @@ pub(super) async fn supervise(endpoint: Arc<Endpoint>, supervised: Supervised, m
                     Some(error) => error,
                     None => driving.await,
                 };
-                // An answer that is too long has the same effect on a connection that listens. That costs one connection.
+                // A reply that is too long has the same effect on a connection for wake-ups. The wrong guess costs one connection.
                 if listener.is_listening() && cut(&control).is_some() {
                     connections.listen_apart();
                 }
-                // Until now, whatever was changed meanwhile.
+                // The login was valid until now, even if it was changed in the meantime.
                 endpoint.logged_in();
                 connections.server.disconnected();
                 if live.is_left() {
-                    // Not before the connection has ended: no answer of this server comes after it.
+                    // Only after the end of the connection: no reply of this server comes later.
                     connections.server.was_left();
                     connections.left();
                 }
@@ -74,7 +74,7 @@ pub(super) async fn supervise(endpoint: Arc<Endpoint>, supervised: Supervised, m
     }
 }
 
-/// Polls `other`, which never ends, for as long as `future` runs.
+/// Polls `other`, which never ends, as long as `future` runs.
 async fn beside<T>(future: impl Future<Output = T>, other: impl Future<Output = Infallible>) -> T {
     let (mut future, mut other) = (pin!(future), pin!(other));
     poll_fn(|cx| {
@@ -84,7 +84,7 @@ async fn beside<T>(future: impl Future<Output = T>, other: impl Future<Output = 
     .await
 }
 
-/// Says in the log why there is no connection to `node`.
+/// Logs the reason why there is no connection to `node`.
 fn complain(node: &str, error: &NodeError, complaints: &mut Complaints) {
     let Some(times) = complaints.times(&error.to_string()) else { return };
     match error {
@@ -93,7 +93,7 @@ fn complain(node: &str, error: &NodeError, complaints: &mut Complaints) {
     }
 }
 
-/// What the callers see of a supervisor. When it ends, whatever the reason, so does the node.
+/// The connections of a supervisor, as the callers see them. When the supervisor ends for any reason, so does the node.
 pub(super) struct Supervised(pub(super) Arc<Connections>);
 
 impl Drop for Supervised {

@@ -1,4 +1,4 @@
-//! TLS through rustls, trusting what the operating system trusts unless somebody says otherwise.
+//! TLS through rustls. By default, it trusts the authorities of the operating system.
 
 use super::own_authorities::OwnAuthorities;
 use super::stream::Stream;
@@ -22,7 +22,7 @@ pub(super) async fn client<S: Stream>(host: &str, settings: &TlsSettings, stream
     TlsConnector::from(Arc::new(configuration)).connect(name, stream).await
 }
 
-/// Made anew for each connection, so that renewed certificates are used without a restart.
+/// Creates the configuration, for each connection again, so that renewed certificates are used without a restart.
 fn configuration(settings: &TlsSettings) -> io::Result<ClientConfig> {
     let provider = tls_provider::find().ok_or_else(|| io::Error::other("rustls has no cryptography provider"))?;
     let builder = ClientConfig::builder_with_provider(Arc::clone(&provider));
@@ -40,7 +40,7 @@ fn configuration(settings: &TlsSettings) -> io::Result<ClientConfig> {
     }
 }
 
-/// The authorities that the operating system trusts.
+/// Returns the authorities that the operating system trusts.
 fn system_roots() -> io::Result<RootCertStore> {
     let mut roots = RootCertStore::empty();
     let found = rustls_native_certs::load_native_certs();

@@ -9,8 +9,8 @@ use std::fmt;
 pub struct Capabilities {
     /// `true` if the node accepts the scripts of this library. Without them, no lock works.
     pub scripts: bool,
-    /// `true` if the node stores the scripts. Otherwise each command carries the text of its script: some proxies do not forward `SCRIPT
-    /// LOAD`.
+    /// `true` if the node stores the scripts. Otherwise each command carries the text of its script: some proxies do not forward
+    /// `SCRIPT LOAD`.
     pub stores_scripts: bool,
     /// `true` if the node speaks RESP3, so that one connection serves commands and wake-ups.
     pub resp3: bool,

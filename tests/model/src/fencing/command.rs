@@ -1,18 +1,18 @@
-//! What a client sends to a node, as one code.
+//! Commands of a client to a node, each as one code.
 
-/// Ballots are no larger than this.
+/// Largest ballot.
 pub(super) const MOST: u8 = 4;
 
-/// One command on its way.
+/// One command in transit.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Sent {
-    /// Take the node if it is free; the ballot is proposed whether or not it was.
+    /// Takes the node if it is free. Proposes the ballot in any case.
     Take(u8),
-    /// Take the node if it is free or ours, and propose the ballot then.
+    /// Takes the node if it is free or ours, and then proposes the ballot.
     Ask(u8),
-    /// The same without a ballot.
+    /// Takes the node if it is free or ours, without a ballot.
     AskPlainly,
-    /// Give the node back.
+    /// Releases the node.
     Give,
 }
 
@@ -35,7 +35,7 @@ impl Sent {
         }
     }
 
-    /// The ballot that is proposed, and whether only by the owner.
+    /// Returns the proposed ballot, and if only the owner proposes it.
     pub(super) const fn ballot(self) -> Option<(u8, bool)> {
         match self {
             Self::Take(ballot) => Some((ballot, false)),

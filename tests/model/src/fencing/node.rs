@@ -1,16 +1,16 @@
-//! The register of a node, on plain data, as the runtime's `protocol/node_state/registers.rs` and the scripts have it.
+//! The register of a node, on plain data. It equals the runtime's `protocol/node_state/registers.rs` and the scripts.
 //!
 //! The search runs this machine, and a test of the runtime compares it with that file for every small register.
 
 use super::Variant;
 use crate::rule::Rule;
 
-/// The largest ballot that a node has accepted; 0 for none.
+/// Largest ballot that a node has accepted, 0 for none.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Register(pub u8);
 
 impl Register {
-    /// Takes in `ballot`. Whether it was accepted.
+    /// Stores `ballot` if it is acceptable. Returns `true` if it was accepted.
     pub fn propose(&mut self, ballot: u8, variant: Variant) -> bool {
         let is_accepted = match variant {
             Variant::Overwrites => true,
@@ -23,7 +23,7 @@ impl Register {
         is_accepted
     }
 
-    /// Raises the register to `number` if it is lower. That accepts nothing.
+    /// Raises the register to `number` if it is lower. This is not an acceptance.
     pub fn raise(&mut self, number: u8) {
         self.0 = self.0.max(number);
     }

@@ -1,20 +1,20 @@
-//! One state for all that differ in nothing that matters.
+//! Representative of all states whose differences have no effect.
 
 use super::scenario::Scenario;
 use super::state::{Column, Link, Phase, State};
 
 pub(crate) fn canonical(scenario: &Scenario, mut state: State) -> State {
-    // A rule that is off may give such a release an effect.
+    // Without a rule, such a release may have an effect.
     if scenario.without.is_none() {
         let phases = state.phases;
         state.columns[..scenario.working_nodes()].iter_mut().for_each(|column| drop_needless_releases(&phases, column));
     }
-    // A frozen node is not like the others.
+    // A frozen node is not interchangeable with the others.
     state.columns[..scenario.working_nodes()].sort_unstable();
     state
 }
 
-/// A `RELEASE` of a token that is nowhere at its node any more, nor can come back, changes nothing whenever it arrives.
+/// Removes each `RELEASE` of a token that has no entry at its node, and cannot get one: it has no effect at any time.
 fn drop_needless_releases(phases: &[Phase], column: &mut Column) {
     let node = column.node;
     for ((token, link), phase) in column.links.iter_mut().enumerate().zip(phases) {

@@ -62,7 +62,7 @@ impl Model for Scenario {
 }
 
 impl Scenario {
-    /// All tokens have sent their first commands; a later start is one with slower commands.
+    /// Returns the state in which all tokens have sent their first commands. Slower commands cover a later start.
     fn started(&self, fast: usize) -> State {
         let bounds = State {
             crashes: self.crashes,

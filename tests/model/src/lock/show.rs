@@ -1,4 +1,4 @@
-//! A state in a few words, for traces.
+//! Short description of a state, for traces.
 
 use super::message::{Command, Reply};
 use super::scenario::Scenario;

@@ -1,16 +1,16 @@
-//! What the sources say of rules, cases and promises.
+//! Rules, cases and promises, as read from the sources.
 
 use crate::page::workspace;
 use std::fs;
 use std::path::Path;
 
-/// A variant of an enum, with what is said of it.
+/// A variant of an enum, with its documentation.
 pub(super) struct Variant {
     pub(super) name: String,
     pub(super) words: String,
 }
 
-/// A rule that the simulation does without, the circumstances, and which promises may be found broken then.
+/// A case of the simulation: the rule that is switched off, the circumstances, and the promises that may be broken then.
 pub(super) struct Case {
     pub(super) rule: String,
     pub(super) circumstances: String,
@@ -21,7 +21,7 @@ fn source(name: &str) -> String {
     fs::read_to_string(workspace().join("redlock-runtime/src").join(name)).unwrap()
 }
 
-/// The variants of the enum that begins with `head` in the file called `name`.
+/// Returns the variants of the enum that begins with `head` in the file called `name`.
 pub(super) fn variants(name: &str, head: &str) -> Vec<Variant> {
     let source = source(name);
     let (_, rest) = source.split_once(head).unwrap_or_else(|| panic!("{name} has no `{head}`"));
@@ -37,7 +37,7 @@ pub(super) fn variants(name: &str, head: &str) -> Vec<Variant> {
     variants
 }
 
-/// The cases of the simulation, in their order.
+/// Returns the cases of the simulation, in their order.
 pub(super) fn cases() -> Vec<Case> {
     let source = source("simulation/mutations.rs");
     let (_, rest) = source.split_once("const CASES:").unwrap();
@@ -53,7 +53,7 @@ fn case(row: &str) -> Case {
     Case { rule: rule.to_owned(), circumstances: circumstances.rsplit("::").next().unwrap().to_owned(), promises }
 }
 
-/// The tests beside the code of the protocol that do without `rule`, as paths below `redlock-runtime/src`.
+/// Returns the unit tests of the protocol that switch `rule` off, as paths below `redlock-runtime/src`.
 pub(super) fn tests_without(rule: &str) -> Vec<String> {
     let mut found = Vec::new();
     let folder = workspace().join("redlock-runtime/src");
@@ -74,7 +74,7 @@ fn look(root: &Path, path: &Path, needle: &str, found: &mut Vec<String>) {
     }
 }
 
-/// The rows of a table whose cells stand between tabs, without the first one.
+/// Returns the rows of a table with tabs between its cells, without the first row.
 pub(super) fn rows(name: &str) -> Vec<Vec<String>> {
     let text = fs::read_to_string(workspace().join(name)).unwrap_or_else(|error| panic!("{name}: {error}"));
     text.lines().skip(1).map(|line| line.split('\t').map(ToOwned::to_owned).collect()).collect()

@@ -7,14 +7,14 @@ pub(super) struct Sentence {
 }
 
 impl Sentence {
-    /// Its words in lower case, without punctuation.
+    /// Returns its words in lower case, without punctuation.
     pub(super) fn words(&self) -> Vec<String> {
         let plain = |word: &str| word.trim_matches(|c: char| !c.is_alphanumeric()).to_lowercase();
         self.text.split_whitespace().map(plain).filter(|word| !word.is_empty()).collect()
     }
 }
 
-/// Which part of a line is prose.
+/// Kind of a file, which decides the prose in a line.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(super) enum Kind {
     Markdown,
@@ -23,7 +23,7 @@ pub(super) enum Kind {
 }
 
 impl Kind {
-    /// The kind of a file, by its extension.
+    /// Returns the kind of a file, by its extension.
     pub(super) fn of(name: &str) -> Option<Self> {
         match name.rsplit('.').next()? {
             "md" => Some(Self::Markdown),
@@ -34,7 +34,7 @@ impl Kind {
         }
     }
 
-    /// The prose of a line; `None` for code.
+    /// Returns the prose of a line, or `None` for code.
     fn prose(self, line: &str) -> Option<&str> {
         let line = line.trim();
         let Self::Code(markers) = self else { return Some(line) };
@@ -45,7 +45,7 @@ impl Kind {
     }
 }
 
-/// All sentences of four words and more. A cell of a table is a paragraph.
+/// Returns all sentences of four words and more. A cell of a table is a paragraph.
 pub(super) fn sentences(text: &str, kind: Kind) -> Vec<Sentence> {
     let mut found = Vec::new();
     let mut paragraph = (0, String::new());
@@ -87,13 +87,13 @@ pub(super) fn sentences(text: &str, kind: Kind) -> Vec<Sentence> {
     found
 }
 
-/// The text of an item of a numbered list.
+/// Returns the text of an item of a numbered list.
 fn numbered(line: &str) -> Option<&str> {
     let (number, text) = line.split_once(". ")?;
     (!number.is_empty() && number.bytes().all(|byte| byte.is_ascii_digit())).then_some(text)
 }
 
-/// The sentences of a paragraph, with code and the targets of links replaced.
+/// Returns the sentences of a paragraph, with code and the targets of links replaced.
 fn split(paragraph: &str) -> Vec<String> {
     let words: Vec<_> = without_code(paragraph).split_whitespace().map(str::to_owned).collect();
     let mut sentences = vec![Vec::new()];
@@ -108,7 +108,7 @@ fn split(paragraph: &str) -> Vec<String> {
     sentences.into_iter().filter(|words| words.len() >= 4).map(|words| words.join(" ")).collect()
 }
 
-/// The paragraph with `X` in the place of code, and without the targets of links.
+/// Returns the paragraph with `X` in the place of code, and without the targets of links.
 fn without_code(paragraph: &str) -> String {
     let mut plain = String::new();
     for (at, part) in paragraph.split('`').enumerate() {
@@ -125,7 +125,7 @@ fn without_code(paragraph: &str) -> String {
     text.replace(['[', ']'], "")
 }
 
-/// The first lines of the docs of Rust items, with their numbers.
+/// Returns the first lines of the docs of Rust items, with their numbers.
 pub(super) fn heads(text: &str) -> impl Iterator<Item = (usize, &str)> {
     let lines = (1..).zip(text.lines().map(str::trim));
     let before = std::iter::once("").chain(text.lines().map(str::trim));

@@ -1,10 +1,10 @@
-//! A cluster node that lies: a map that would make a process connect to any number of hosts, with its login.
+//! A lying cluster node: its slot map would make a process connect to any number of hosts, and send its login there.
 
 use crate::support::{builder, causes};
 use redlock_runtime::LockManager;
 use redlock_tests::{FakeServer, PATIENCE, eventually};
 
-/// The entry of `CLUSTER SLOTS` for a master at `port` that has the slots from `first` to `last`.
+/// Returns the entry of `CLUSTER SLOTS` for a master at `port` that has the slots from `first` to `last`.
 fn shard(first: usize, last: usize, port: usize) -> String {
     format!("*3\r\n:{first}\r\n:{last}\r\n*3\r\n$9\r\n127.0.0.1\r\n:{port}\r\n$40\r\n{port:040}\r\n")
 }
@@ -17,7 +17,7 @@ fn bulk(text: &str) -> String {
     format!("${}\r\n{text}\r\n", text.len())
 }
 
-/// Answers as a master does, but for what depends on the cluster or takes a lock.
+/// Answers as a master does, except for commands about the cluster or about locks.
 fn answer_of_master(command: &str) -> String {
     match command.split_once(' ').unwrap_or((command, "")) {
         ("HELLO", _) => "-ERR unknown command 'HELLO'\r\n".to_owned(),

@@ -1,4 +1,4 @@
-//! Every way out gives the lock back, at whichever master it is; also of a call that is dropped.
+//! Every exit releases the lock, at any master and even if a call is dropped.
 
 use super::{assert_nothing_left, connected, keys};
 use crate::support::polled;
@@ -24,13 +24,13 @@ struct Scene {
 }
 
 impl Scene {
-    /// Without this the tests could pass by never locking anything.
+    /// Checks that the lock is held. Otherwise, the tests could pass without locking anything.
     async fn enter(&self) {
         assert!(self.cluster.contents().await.contains_key(&self.key));
         self.entered.notify_one();
     }
 
-    /// A call whose body never ends.
+    /// Calls a body that never ends.
     async fn stuck(self) -> Result<Infallible, LockError> {
         let body = async |_: &LockGuard| {
             self.enter().await;
@@ -147,7 +147,7 @@ async fn every_way_out_leaves_nothing_at_any_master() {
     }
 }
 
-/// Polls an acquisition once, twice, and so on until it is done; before each, `prepare` is called.
+/// Polls an acquisition once, twice, and so on until it is done. Calls `prepare` before each.
 async fn drop_at_every_poll(cluster: &Cluster, key: &str, prepare: impl AsyncFn(usize)) {
     for polls in 1..MOST_POLLS {
         let manager = connected(cluster).await;
@@ -176,7 +176,7 @@ async fn dropped_at_every_poll_after_the_slot_has_moved_leaves_nothing() {
     let cluster = Cluster::start(3, 0).await;
     let key = cluster.key_on(0, "order").await;
     let slot = cluster.slot(&key).await;
-    // The manager does not know yet, so that the acquisition and its release are redirected.
+    // The manager does not know the move, so the acquisition and its release are redirected.
     drop_at_every_poll(&cluster, &key, async |polls| cluster.move_slot(slot, polls % 3).await).await;
 }
 

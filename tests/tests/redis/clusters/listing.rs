@@ -1,4 +1,4 @@
-//! What people are told of a cluster of which a part is silent.
+//! Inspection of a cluster with a silent part.
 
 use super::{connected, keys};
 use redlock_runtime::admin::{InspectOptions, ListOptions};

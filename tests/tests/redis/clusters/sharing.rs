@@ -9,10 +9,10 @@ use std::sync::atomic::Ordering;
 use std::time::Duration;
 use tokio::time::sleep;
 
-/// Short, so that a share which is not renewed is gone soon.
+/// Short, so that a share which is not renewed expires soon.
 const TTL: Duration = Duration::from_secs(2);
 
-/// How many bodies run between two moves.
+/// Number of bodies that run between two moves.
 const BODIES: usize = 50;
 
 fn waiting(manager: &LockManager, request: LockRequest) -> crate::waiters::Waiting {
@@ -75,7 +75,7 @@ async fn readers_and_writers_go_on_while_slots_move() {
     let managers = [connected(&cluster).await, connected(&cluster).await];
     let keys = keys(&cluster, "config").await;
     let load = Load::mostly_shared(&managers, &keys);
-    // There and back again.
+    // Moves there and back.
     for round in 0..2 {
         for key in &keys {
             load.witness.more(BODIES).await;

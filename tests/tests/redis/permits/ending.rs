@@ -10,7 +10,7 @@ use tokio::time::sleep;
 
 #[tokio::test]
 async fn a_call_that_is_dropped_at_any_await_leaves_nothing() {
-    // Curator 315 and 462: a call that was cancelled kept its place, and nobody ever entered again.
+    // Curator 315 and 462: a cancelled call kept its place, and no further call was admitted.
     for size in [1, 3] {
         let nodes = Nodes::start(size).await;
         let manager = manager(&nodes).await;

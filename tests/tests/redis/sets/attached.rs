@@ -1,4 +1,4 @@
-//! Several keys that one worker leaves and another one takes up.
+//! Several keys that one worker detaches and another one attaches.
 
 use super::{all, place};
 use crate::waiters::{assert_all_gone, managers};

@@ -1,4 +1,4 @@
-//! A call for several keys that is dropped at any point leaves nothing behind: no key, no queue, no reservation (defect 24 of peers,
+//! A call for several keys that is dropped at any point leaves no key, no queue and no reservation (defect 24 of peers,
 //! Redisson #4456).
 
 use super::place;
@@ -38,7 +38,7 @@ async fn dropped_at_every_poll_leaves_nothing() {
 
 #[tokio::test]
 async fn dropped_at_every_poll_of_a_wait_leaves_the_holder_alone() {
-    // Through the tries before the queues, each of which is polled for its answer and for its pause, and into them.
+    // Covers the tries before the queues, with a poll for each answer and each pause, and the entry into the queues.
     const POLLS: usize = 30;
     for size in SIZES {
         for (held, request) in [("b", &requests()[0]), ("/{A}/C", &requests()[2])] {

@@ -1,4 +1,4 @@
-//! Several keys in a cluster: in one slot together, and otherwise not at all.
+//! Several keys in a cluster: they must be in one slot.
 
 use crate::support::builder;
 use crate::waiters::{obtained, waiting};

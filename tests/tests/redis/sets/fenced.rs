@@ -1,4 +1,4 @@
-//! Fencing tokens of several keys, and of places in a tree: one for all of them, in the order of the owners.
+//! Fencing tokens of several keys, and of paths of a tree: one token for all of them, in the order of the holders.
 
 use super::{all, brief, place};
 use crate::fencing::{assert_only_registers_left, token_of};
@@ -15,7 +15,7 @@ use tokio::task::JoinSet;
 struct Resources(Arc<Mutex<HashMap<String, FencingToken>>>);
 
 impl Resources {
-    /// A write to all of these, under this token.
+    /// Writes to all of these resources with one token.
     fn write(&self, names: &[&str], token: FencingToken) {
         let mut seen = self.0.lock().unwrap();
         for name in names {
@@ -66,7 +66,7 @@ async fn numbers_rise_with_those_above_and_below() {
                 write(&resources, manager, &["D", "E"], LockRequest::all(moved).wait(PATIENCE)).await;
             }
         }
-        // All places of a tree have one register.
+        // All paths of a tree have one register.
         for node in nodes.iter() {
             let registers: Vec<String> = node.inspect().command(&["KEYS", "redlock:f:{*"]).await;
             assert_eq!(registers.len(), 1, "{registers:?}");
@@ -101,7 +101,7 @@ async fn numbers_rise_for_calls_that_want_them_in_any_order_at_once() {
     }
 }
 
-/// Whoever holds tells its number to a server that comes back without its data.
+/// The holder sends its number to a server that comes back without its data.
 #[tokio::test]
 async fn servers_that_lose_their_data_one_after_the_other_lose_no_order() {
     let nodes = Nodes::start(3).await;

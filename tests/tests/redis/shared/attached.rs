@@ -1,4 +1,4 @@
-//! Shares that one worker leaves and another one takes up.
+//! Shares that one worker detaches and another one attaches.
 
 use super::{KEY, TTL, brief, reader, writer};
 use crate::support::{acquired_everywhere, assert_nothing_left, holders, manager};
@@ -69,7 +69,7 @@ async fn what_was_a_writer_is_taken_up_as_a_reader() {
     let [ours, theirs] = managers(&nodes, 2).await.try_into().unwrap();
     let held = acquired_everywhere(&ours, &nodes, KEY).await;
     held.downgrade();
-    // So that the nodes know.
+    // After this, the nodes know the downgrade.
     held.extend().await.unwrap();
     let left = held.detach();
     assert_eq!(left.mode(), Mode::Shared);
@@ -85,7 +85,7 @@ async fn what_was_a_writer_is_taken_up_as_a_reader() {
 
 #[tokio::test]
 async fn what_was_just_downgraded_is_taken_up_as_a_reader() {
-    // Whether or not the nodes have heard of it by then.
+    // The nodes may not have received the downgrade yet.
     for size in [1, 3] {
         let nodes = Nodes::start(size).await;
         let [ours, theirs] = managers(&nodes, 2).await.try_into().unwrap();

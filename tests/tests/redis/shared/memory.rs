@@ -1,4 +1,4 @@
-//! The same with a node inside of the process.
+//! Shared locks on the node in memory.
 
 use super::{KEY, reader, writer};
 use redlock_runtime::{LockError, LockGuard, LockManager, LockRequest, LossCause, Mode};
@@ -12,7 +12,7 @@ fn waiting(manager: &LockManager, request: LockRequest) -> crate::waiters::Waiti
     crate::waiters::waiting(manager, request.wait(10 * TTL))
 }
 
-/// Lets everybody go on who can.
+/// Lets all tasks run that can.
 async fn settle() {
     for _ in 0..50 {
         yield_now().await;

@@ -1,6 +1,6 @@
 //! A cluster of three masters with a replica each, behind proxies.
 //!
-//! Each lease is confirmed by the only replica of its master ([`CONFIRMED`]), so that a failover keeps all leases. A failover begins only
+//! The only replica of a master confirms each lease ([`CONFIRMED`]), so a failover keeps all leases. A failover begins only
 //! when the replica has all the data.
 
 use super::dice::Dice;
@@ -19,7 +19,7 @@ const MASTERS: usize = 3;
 pub(super) struct Clustered {
     cluster: Cluster,
     network: Arc<Network>,
-    /// The number of the present master of each share of the slots.
+    /// Number of the present master of each share of the slots.
     masters: [usize; MASTERS],
     observer: LockManager,
 }
@@ -74,7 +74,7 @@ impl Clustered {
         }
     }
 
-    /// The member comes back with its data.
+    /// Restarts the member with its data.
     async fn restart(&self, member: &RedisServer, dice: &mut Dice) -> &'static str {
         member.kill();
         sleep(pause(dice)).await;
@@ -83,7 +83,7 @@ impl Clustered {
         "restarted"
     }
 
-    /// The replica takes over, while the master lives or after it was killed.
+    /// Makes the replica take over, while the master lives or after it was killed.
     async fn fail_over(&mut self, share: usize, is_killed: bool, dice: &mut Dice) -> &'static str {
         let master = self.masters[share];
         self.cluster.recover().await;
@@ -101,7 +101,7 @@ impl Clustered {
     }
 }
 
-/// The other member with the slots of this one.
+/// Returns the other member with the slots of this one.
 const fn replica(master: usize) -> usize {
     (master + MASTERS) % (2 * MASTERS)
 }

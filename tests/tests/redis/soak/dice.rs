@@ -1,6 +1,6 @@
-//! Numbers that a seed decides.
+//! Random numbers from a seed.
 
-/// Source: Steele, Lea, Flood, "Fast Splittable Pseudorandom Number Generators", 2014 (`SplitMix64`).
+/// Generator of random numbers. Source: Steele, Lea, Flood, "Fast Splittable Pseudorandom Number Generators", 2014 (`SplitMix64`).
 #[derive(Clone, Debug)]
 pub(super) struct Dice(u64);
 

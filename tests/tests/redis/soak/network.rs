@@ -1,6 +1,7 @@
 //! The network between the processes and their servers: a proxy in front of each cluster member, Sentinel and watched server.
 //!
-//! Servers announce their own addresses. The parameter `map` of the URL maps each announced address to its proxy, so that all traffic of the
+//! Servers announce their own addresses. The parameter `map` of the URL maps each announced address to its proxy, so that all traffic of
+//! the
 //! processes goes through proxies. The first proxy is reached by its IP address, and the other ones by a host name.
 
 use super::dice::Dice;
@@ -10,12 +11,13 @@ use std::ffi::OsString;
 use std::time::Duration;
 use tokio::time::{sleep, timeout};
 
-/// Longest wait for a lookup while lookups are slow or fail. Too short: the fault is over before a process connects. Too long: fewer faults.
+/// Longest wait for a lookup while lookups are slow or fail. Too short: the fault is over before a process connects. Too long: fewer
+/// faults.
 const LOOKUP: Duration = Duration::from_secs(5);
 const LOOK_EVERY: Duration = Duration::from_millis(10);
 
 pub(super) struct Network {
-    /// The port that each server announces, and its proxy.
+    /// Announced port of each server, and its proxy.
     proxies: Vec<(u16, Proxy)>,
     names: NameService,
 }
@@ -91,7 +93,7 @@ impl Network {
     }
 }
 
-/// Delivers nothing, or requests alone, for a while. Then everything arrives late, or the connections are reset, or they are forgotten.
+/// Delivers nothing, or only requests, for a while. Then everything arrives late, or the connections are reset, or they are forgotten.
 async fn silence(proxies: &[&Proxy], dice: &mut Dice) -> &'static str {
     let loses_replies = dice.below(3) == 0;
     let all = |order: fn(&Proxy)| proxies.iter().for_each(|proxy| order(proxy));

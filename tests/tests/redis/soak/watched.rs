@@ -1,6 +1,6 @@
 //! A master with a replica, watched by three Sentinels. Servers and Sentinels are behind proxies.
 //!
-//! Each lease is confirmed by the only replica ([`CONFIRMED`]), so that a failover keeps all leases.
+//! The only replica confirms each lease ([`CONFIRMED`]), so a failover keeps all leases.
 
 use super::dice::Dice;
 use super::network::Network;
@@ -14,8 +14,9 @@ use std::sync::Arc;
 use std::time::Duration;
 use tokio::time::{sleep, timeout};
 
-/// Time for a failover, which the Sentinels give up if they know no replica in sync. Too short: fewer failovers. Too long: a failover that was
-/// given up takes the time of others.
+/// Time for a failover. The Sentinels give up a failover if they know no replica in sync. Too short: fewer failovers. Too long: an
+/// abandoned
+/// failover takes the time of other faults.
 const FAILOVER: Duration = Duration::from_secs(30);
 const SENTINELS: [usize; 3] = [0, 1, 2];
 

@@ -28,7 +28,7 @@ const LOOK_EVERY: Duration = Duration::from_millis(50);
 struct Worker {
     number: usize,
     process: Child,
-    /// Number of the list of servers that it uses.
+    /// Number of its list of servers.
     list: usize,
 }
 
@@ -48,7 +48,7 @@ pub(super) struct Workers {
     pub(super) slowest: Duration,
 }
 
-/// The locks that a process obtains from some moment on.
+/// Locks that a process obtains from some moment on.
 struct Progress {
     process: usize,
     file: String,
@@ -114,7 +114,7 @@ impl Workers {
         format!("{}/{number}", self.told.file)
     }
 
-    /// The lines of all processes so far. A process that has just started may have no file yet.
+    /// Returns the lines of all processes so far. A process that has just started may have no file yet.
     pub(super) fn history(&self) -> History {
         let mut history = History::default();
         (1..=self.started).filter_map(|number| fs::read_to_string(self.file(number)).ok()).for_each(|text| {
@@ -179,7 +179,7 @@ impl Workers {
         self.slowest = self.slowest.max(start.elapsed());
     }
 
-    /// Ends all processes in good order.
+    /// Ends all processes gracefully.
     pub(super) async fn end(&mut self) {
         for worker in std::mem::take(&mut self.running) {
             self.end_one(worker).await;
@@ -195,7 +195,7 @@ impl Workers {
     }
 }
 
-/// The text of `file` from this byte on.
+/// Returns the text of `file` from this byte on.
 fn text_from(file: &str, begin: u64) -> String {
     let mut text = String::new();
     if let Ok(mut file) = File::open(file) {

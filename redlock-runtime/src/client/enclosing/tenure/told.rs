@@ -1,4 +1,4 @@
-//! What is counted and told of a call that has its view of a lock: when it loses it, and when it ends.
+//! Metrics and events of a call with a view of a lock: its loss, and its end.
 
 use super::{Tenure, ViewTenure};
 use crate::error::LockError;
@@ -10,7 +10,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use tracing::Span;
 
 impl Tenure {
-    /// A call that was no nested one has held the lock until `now`: for longer than the lease, if so.
+    /// Logs a member that has held the lock until `now` for longer than the lease.
     pub(super) fn tell_if_slow(&self, view: &ViewTenure, now: Instant) {
         let (held, ttl) = (now.since(view.since), self.acquisition().ttl());
         if held <= ttl || view.is_lost.load(Ordering::Acquire) {
@@ -21,31 +21,31 @@ impl Tenure {
         }
     }
 
-    /// The lock as it is called in what is told of a call at a site that is `known`.
+    /// Returns the name of the lock in events of a call at a `known` site.
     fn named<'t>(&'t self, known: &Known) -> Named<'t> {
         let (file, line) = known.line();
         let (key, mode) = (self.shared().told(self.key()), self.acquisition().mode());
         Named { key, mode, template: known.template(), file, line }
     }
 
-    /// A view is counted by that site, and has this span if anybody wants to see it. Returns since when it has the lock.
+    /// Sets the site for which a view is counted, and its span if spans are enabled. Returns the start of the view.
     pub(crate) fn observe_view(&self, site: SiteId, span: Option<Span>) -> Option<Instant> {
         let view = self.view()?;
-        // Only the call that has made the view does this, once.
+        // Only the call that has created the view does this, once.
         let _ = view.observed.set((site, Mutex::new(span.map(Arc::new))));
         Some(view.since)
     }
 
-    /// What becomes of the call with this view is noted there from now on.
+    /// Records the later events of the call with this view in the log of a test.
     #[cfg(feature = "testing")]
     pub(crate) fn note_in(&self, page: crate::stats::Page) {
         if let Some(view) = self.view() {
-            // Only the call that has made the view does this, once.
+            // Only the call that has created the view does this, once.
             let _ = view.page.set(Box::new(page));
         }
     }
 
-    /// The span of the call while it has the lock, if anybody wants to see it.
+    /// Returns the span of the held lock, if spans are enabled.
     pub(crate) fn span(&self) -> Option<Arc<Span>> {
         match self {
             _ if !spans::are_wanted() => None,
@@ -54,7 +54,7 @@ impl Tenure {
         }
     }
 
-    /// The call with this view has noticed that it is lost, by `error`.
+    /// Records that the call with this view has noticed its loss by `error`.
     pub(crate) fn tell_loss(&self, error: &LockError) {
         let LockError::Lost { cause, held_for, .. } = error else { return };
         let Some(view) = self.view().filter(|_| !self.is_released()) else { return };
@@ -68,7 +68,7 @@ impl Tenure {
 }
 
 impl ViewTenure {
-    /// Notes what has become of the call, where a test reads it.
+    /// Records an event of the call, for a test.
     #[cfg(feature = "testing")]
     pub(super) fn note(&self, event: crate::stats::LogEvent) {
         if let Some(page) = self.page.get() {
@@ -76,14 +76,14 @@ impl ViewTenure {
         }
     }
 
-    /// Its span, until it ends.
+    /// Returns its span, until it ends.
     pub(super) fn span(&self) -> Option<MutexGuard<'_, Option<Arc<Span>>>> {
         let (_, span) = self.observed.get()?;
-        // No code that can panic runs under this mutex.
+        // Code under this mutex cannot panic.
         Some(span.lock().unwrap_or_else(PoisonError::into_inner))
     }
 
-    /// What is known of the site of the call.
+    /// Returns the data about the site of the call.
     pub(super) fn known(&self) -> Option<&Known> {
         let (site, _) = self.observed.get()?;
         self.enclosing.shared().sites.get(*site)

@@ -10,8 +10,8 @@ fn lock(name: &str) -> Taken<'_> {
     Taken { kind: Kind::of_template(template), name }
 }
 
-/// The lines of the steps that contradict each of `orders`, which are kept: what was held and what was asked for, behind the
-/// gates with a blank between them.
+/// Returns for each of `orders`, which are all recorded, the lines of the contradicting steps. An order is the gates,
+/// the held lock and the requested one, separated by blanks.
 fn contradicted(orders: &[&str]) -> Vec<Option<Vec<u32>>> {
     let mut graph = Graph::default();
     let added = (1..).zip(orders).map(|(line, order)| {
@@ -26,7 +26,7 @@ fn contradicted(orders: &[&str]) -> Vec<Option<Vec<u32>>> {
 
 #[test]
 fn what_contradicts_what() {
-    // The orders in which locks are taken, one after the other, and for the last one the numbers of those that contradict it.
+    // Orders of acquisition, one after the other, and the numbers of the steps that contradict the last one.
     let table: [(&[&str], Option<&[u32]>); 18] = [
         (&["a b"], None),
         (&["a b", "b a"], Some(&[1])),
@@ -35,7 +35,7 @@ fn what_contradicts_what() {
         (&["a b", "c d", "b c", "d a"], Some(&[1, 3, 2])),
         (&["a b", "b a", "b a"], None),
         (&["a b", "b a", "a b"], None),
-        // In the same third lock.
+        // With a common third lock.
         (&["g a b", "g b a"], None),
         (&["g a b", "h b a"], Some(&[1])),
         (&["g a b", "h g b a"], None),

@@ -13,8 +13,8 @@ pub(crate) struct MemberAddress {
 }
 
 impl MemberAddress {
-    /// Creates an address. A member that does not know or hide its own address reports an empty host or a question mark. It is at the host
-    /// that `answered`.
+    /// Creates an address. A member that does not know its address, or hides it, reports an empty host or a question mark. Its host is then
+    /// the `answered` one.
     pub(crate) fn new(host: &str, port: u16, answered: &str) -> Self {
         let host = if matches!(host, "" | "?") { answered } else { host };
         Self { host: host.into(), port }

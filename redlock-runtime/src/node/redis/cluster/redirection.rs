@@ -13,10 +13,11 @@
 //!    fails with an error that says this. Two members can each redirect it to the other one until an operator repairs the cluster. The
 //!    limit ends such a loop after a few round trips.
 //! 2. A command that was refused with `TRYAGAIN` is sent once more to the member that has the slot. This is the member that refused the
-//!    command, or the one it redirected to, even if the map names another one. The command now names only the lock ([`Form::Alone`]): its
-//!    script uses the key of the lock in place of the queue, and finds no queue there. Holders can therefore renew and release while a slot
-//!    moves, which may take minutes, and waiters are served by their timers. No queue is created at the new member while one remains at the
-//!    old one: the two queues could never be merged. After a release, a separate command removes its token from the queue.
+//!    command, or the member that had sent it there with `ASK`, even if the map names another one. The command now names only the lock
+//!    ([`Form::Alone`]): its script uses the key of the lock in place of the queue, and finds no queue there. Holders can therefore renew
+//!    and release while a slot moves, which may take minutes, and waiters are served by their timers. No queue is created at the new member
+//!    while one remains at the old one: the two queues could never be merged. After a release, a separate command removes its token from
+//!    the queue.
 //! 3. If no caller waits for the reply any longer, the command is not sent again, unless it is the last one about its token. This is
 //!    checked under the mutex of the outbox that the command enters, as in `lost_script`, and for the same reason: the last command about
 //!    the token may already be queued. An acquisition behind it would take the lock for good. A renewal would undo the early expiry of the
@@ -24,7 +25,7 @@
 //!
 //! **No release is overtaken by an acquisition.** Let A take the lock for a token, and R be its release. The reply to A is dropped before R
 //! is sent (`Verb::Acquire`). Only A can do harm after R: all other commands change nothing for a token without a lock, including `Yield`.
-//! The claim holds for any targets of A and R, for any map, and however often the slot moves:
+//! This holds for any targets of A and R, for any map, and however often the slot moves:
 //!
 //! - *Both are queued at one member.* If A was queued first, it is executed first or refused there. If R was first, A is redirected after
 //!   R. Rule 3 has then seen that no caller waits, and A is not queued.

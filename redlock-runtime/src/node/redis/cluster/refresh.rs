@@ -43,7 +43,7 @@ const GOOD_FOR: Duration = if cfg!(test) { Duration::from_secs(90) } else { Dura
 /// redirected for longer.
 const LEAST_PAUSE: Duration = Duration::from_millis(50);
 
-/// How long a connected member has to answer. Too small: a busy member is skipped. Too large: a frozen member delays the new map.
+/// Time limit for the reply of a connected member. Too small: a busy member is skipped. Too large: a frozen member delays the new map.
 const PATIENCE: Duration = Duration::from_millis(250);
 
 /// Error text for a server that is not a cluster.

@@ -7,7 +7,7 @@
 //! 1. A token contacts another member only after a redirection, or with a new map. Both are recorded here in advance. A redirection is
 //!    recorded once more when the command was executed. Other clients end the lock there only by breaking it. The manager is then notified
 //!    (`revoked`), and this is recorded as well.
-//! 2. A claim that a message proves lasts at most [`CLAIM`] from its begin. A claim that has ended at another member began before that end.
+//! 2. A claim that a message proves lasts at most [`CLAIM`] from its start. A claim that has ended at another member began before that end.
 //!    Nothing is therefore proven for [`CLAIM`] after any of these events: every such claim is over then.
 //! 3. Only the member that has the slot in the map proves anything. Another one may have lost the slot in a failover without knowing. A
 //!    member without separate channels proves nothing, either.
@@ -37,7 +37,7 @@ impl Settled {
         self.from.fetch_max(from, Ordering::AcqRel);
     }
 
-    /// Returns `true` if all claims are over that may have ended at another member after their announcement.
+    /// Returns `true` if all claims are over that may have ended at another member than the announcing one.
     pub(super) fn is_settled(&self) -> bool {
         let now: Instant = self.clock.now();
         now.millis() >= self.from.load(Ordering::Acquire)

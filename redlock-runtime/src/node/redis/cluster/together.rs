@@ -1,10 +1,10 @@
-//! Several futures that run at the same time.
+//! Concurrent execution of several futures.
 
 use crate::node::BoxFuture;
 use std::future::poll_fn;
 use std::task::Poll;
 
-/// The outputs of all `futures`, which run at the same time.
+/// Runs all `futures` concurrently, and returns their outputs.
 pub(super) async fn all<T>(mut futures: Vec<BoxFuture<'_, T>>) -> Vec<T> {
     let mut outputs: Vec<Option<T>> = futures.iter().map(|_| None).collect();
     poll_fn(|cx| {

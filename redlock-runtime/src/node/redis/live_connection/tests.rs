@@ -1,4 +1,4 @@
-//! What goes out with a ballot, and what is believed of the answers.
+//! Tests of the commands that are sent with a ballot, and of the evaluation of their replies.
 
 use super::*;
 use crate::lock::OwnerToken;
@@ -12,7 +12,7 @@ use crate::time::token_clock::TokenTime;
 use std::convert::Infallible;
 use std::task::{Context, Waker};
 
-/// A connection to a member.
+/// Returns a connection to a member.
 pub(in crate::node::redis) fn live() -> LiveConnection {
     let environment = Environment::of_lone_node(ManagerId::numbered(7), Clock::Boot);
     let server = Arc::new(ServerFacts::new("member", Arc::clone(&environment.servers)));
@@ -20,7 +20,7 @@ pub(in crate::node::redis) fn live() -> LiveConnection {
     LiveConnection::new(scripts, true, Abstention::default(), server, environment)
 }
 
-/// Sends a `SET`, with a ballot if there is one, and returns what goes out for it.
+/// Sends a `SET`, with a ballot if `is_fenced`, and returns the commands that are sent for it.
 fn sent(live: &LiveConnection, is_fenced: bool) -> Vec<Asked> {
     let token = OwnerToken::new(ManagerId::numbered(7), TokenTime::new(1, 0));
     let fence = live.environment.servers.ballots.draw(7).filter(|_| is_fenced);

@@ -1,12 +1,16 @@
 -- Takes the lock if it is free and no earlier token waits. Otherwise joins the queue.
+--
 -- KEYS[1] the lock   KEYS[2] its queue   ARGV[1] the token   ARGV[2] the ttl   ARGV[3] the lifetime of a claim, in ms
--- ARGV[4] `holds` if the token holds the lock by enough other nodes: it comes before all waiters, because none of them can get the lock,
--- and the holder at this node is notified of that
--- {1, smaller}      granted; smaller is 1 if the token held the lock before, and a smaller token waits
--- {0, left, rank}   held by another token for `left` ms (-1: without end), behind `rank` other waiters
--- {-1}              the key holds data, which is never released
--- {0, ..} ends with the time of the server as `@seconds.microseconds`, only `@` for a user who may not run TIME. Then every reply ends with
--- the time of the newest token, if it is newer than this one.
+--
+-- ARGV[4] `holds` if the token holds the lock by enough other nodes. It then comes before all waiters, because none of them can get the
+-- lock. The holder at this node is notified of that.
+--
+-- - `{1, smaller}`: granted; smaller is 1 if the token held the lock before, and a smaller token waits
+-- - `{0, left, rank}`: held by another token for `left` ms (-1: without end), behind `rank` other waiters
+-- - `{-1}`: the key holds data, which is never released
+--
+-- The reply `{0, ..}` ends with the time of the server as `@seconds.microseconds`, only `@` for a user who may not run TIME. Finally, every
+-- reply ends with the time of the newest token, if it is newer than this one.
 local holder = find_holder()
 local is_second = last and is_before(waiter(0), token)
 local holds = ARGV[4] == 'holds'

@@ -1,7 +1,10 @@
 -- Restarts a lease; never creates a lock.
+--
 -- KEYS[1] the lock   KEYS[2] its queue   ARGV[1] the token   ARGV[2] the ttl in ms
--- {n}    extended, and n tokens wait
--- {-1}   the token does not hold the lock
+--
+-- - `{n}`: extended, and n tokens wait
+-- - `{-1}`: the token does not hold the lock
+--
 -- Every reply ends with the time of the server as `@seconds.microseconds`, only `@` for a user who may not run TIME. The time of the newest
 -- token follows, if it is newer than this one.
 local holder, is_marked = find_holder()

@@ -1,8 +1,11 @@
 -- Reads a lock and its queue without changing them. It is not part of the protocol, and not loaded in advance.
+--
 -- KEYS[1] the lock   KEYS[2] its queue   ARGV[1] the maximum number of bytes of a value in the reply   ARGV[2] the maximum number of tokens
 -- in the reply
 -- ARGV[3] the score of a share that would have ended in 1970
+--
 -- {value, pttl, waiting, waiters, holders}
+--
 -- The value is nil if there is none, 1 for a sorted set, and 0 for any other type. `waiters` are the waiting tokens, and `holders` the
 -- tokens that share the lock: one list for each class of readers.lua. `waiting` is the number of waiters. It is -1 if the queue cannot be
 -- read, because another program uses its key or the user lacks the permission. Values are cut to a maximum length, because the key of a

@@ -1,4 +1,5 @@
 -- The part of permit_release.lua that notifies the holder of the turnstile. The rest of the release follows, as for any share.
+--
 -- KEYS[3] the turnstile
 local turn = share_of(token) and redis.pcall('GET', KEYS[3])
 if type(turn) == 'string' then

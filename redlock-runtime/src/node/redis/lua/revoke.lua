@@ -1,8 +1,10 @@
 -- Replaces the token of a holder whose lock is broken, and notifies this holder. The key expires when it would have: the previous holder
 -- may rely on the lock until its lease ends.
+--
 -- KEYS[1] the lock   KEYS[2] its queue   ARGV[1] the token   ARGV[2] the token whose lock is broken
--- {left, told}   the token has the place of the holder for `left` ms; `told` processes have received the notification
--- {-1}           neither of the tokens holds the lock, or the key does not expire
+--
+-- - `{left, told}`: the token has the place of the holder for `left` ms; `told` processes have received the notification
+-- - `{-1}`: neither of the tokens holds the lock, or the key does not expire
 local from = ARGV[2]
 if type(value) == 'table' then
   if not string.find(value.err, 'WRONGTYPE', 1, true) then

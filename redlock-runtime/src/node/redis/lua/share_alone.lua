@@ -1,5 +1,5 @@
--- The start of the scripts that take a share, for a lock without waiters that is free or held by readers.
--- {1, 0} as in acquire.lua
+-- The start of the scripts that take a share, for a lock without waiters that is free or held by readers. Returns {1, 0} as in acquire.lua.
+--
 -- Renewals need ZSCORE and ZCOUNT. A user without these commands is refused by the rest of the script, before anything is written.
 local may_go_on = type(redis.pcall('ZSCORE', lock, token)) ~= 'table' and redis.pcall('ZCOUNT', queue, '-inf', '+inf') == 0
 local last = may_go_on and redis.pcall('ZRANGE', lock, -1, -1, 'WITHSCORES')

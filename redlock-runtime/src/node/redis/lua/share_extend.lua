@@ -1,10 +1,13 @@
 -- Restarts the lease of a share or of several keys; never creates one. A key that the token holds exclusively, and wants to share, is
 -- shared from now on.
+--
 -- KEYS[1] the lock   KEYS[2] its queue   and so on   ARGV[1] the token   ARGV[2] the ttl   ARGV[3] the lifetime of a claim, in ms
 -- ARGV[4] the token that the share was left with, whose place this one takes; empty for none
 -- ARGV[5] 'late' if the command arrives after commands that were sent after it: it then makes no lease shorter, as in late.lua
--- {n}    extended, and n conflicting tokens wait
--- {-1}   the token does not hold the share, or not all of the keys
+--
+-- - `{n}`: extended, and n conflicting tokens wait
+-- - `{-1}`: the token does not hold the share, or not all of the keys
+--
 -- Every reply ends with the time of the server as `@seconds.microseconds`, and the time of the newest token, if it is newer.
 local from = ARGV[4]
 -- Returns true if a token holds the key in the wanted class or in one that covers it.

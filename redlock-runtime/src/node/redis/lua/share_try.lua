@@ -1,7 +1,10 @@
 -- Takes a share of the lock, or several keys, unless a holder or an earlier waiter conflicts. It never waits.
+--
 -- KEYS[1] the lock   KEYS[2] its queue   and so on   ARGV[1] the token   ARGV[2] the ttl   ARGV[3] the lifetime of a claim, in ms
--- {1} or {1, 0}   granted
--- {0}             taken
+--
+-- - `{1}` or `{1, 0}`: granted
+-- - `{0}`: taken
+--
 -- Every reply ends with the time of the newest token, if it is newer than this one.
 for _ = 1, MOST_STEPS do
   any(function()

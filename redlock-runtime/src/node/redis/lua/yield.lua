@@ -1,9 +1,12 @@
 -- Hands the lock to a smaller token, if one waits, and joins the queue.
+--
 -- KEYS[1] the lock   KEYS[2] its queue   ARGV[1] the token   ARGV[2] the lifetime of a claim, in ms
 -- ARGV[3] a token that comes first if it waits, even if it is not the smallest; empty for none
--- {1}         kept, with an unchanged expiry
--- {0, left}   another token holds the lock, for `left` ms
--- {-1}        the token does not hold the lock
+--
+-- - `{1}`: kept, with an unchanged expiry
+-- - `{0, left}`: another token holds the lock, for `left` ms
+-- - `{-1}`: the token does not hold the lock
+--
 -- Every reply ends with the time of the newest token, if it is newer than this one.
 local holder = find_holder()
 if holder ~= token then

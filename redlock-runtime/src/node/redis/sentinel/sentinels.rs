@@ -23,8 +23,8 @@ use tokio::sync::Notify;
 use tokio::task::JoinSet;
 use tokio::time::{Instant, timeout_at};
 
-/// How long to wait for the other Sentinels when more than half have answered. Too small: the old answer of an isolated Sentinel is used
-/// while the others are slow. Too large: a dead Sentinel delays each connection for longer.
+/// Time limit for the other Sentinels after more than half have answered. Too small: the old answer of an isolated Sentinel is used while
+/// the others are slow. Too large: a dead Sentinel delays each connection for longer.
 const PATIENCE: Duration = Duration::from_millis(250);
 
 /// Share of the time for a connection that the Sentinels have. Too small: distant Sentinels time out. Too large: no time is left for the
@@ -67,13 +67,13 @@ impl Sentinels {
         &self.0.service
     }
 
-    /// One of them.
+    /// Returns one of the Sentinels.
     #[cfg(test)]
     pub(super) fn first(&self) -> &Endpoint {
         &self.0.first
     }
 
-    /// The voters.
+    /// Returns the voters.
     pub(super) fn addresses(&self) -> BTreeSet<MemberAddress> {
         self.0.addresses()
     }

@@ -8,12 +8,12 @@ use crate::node::redis::endpoint::{Endpoint, parse};
 use crate::node::redis::url::{Kind, is_of_kind};
 use std::sync::Arc;
 
-/// Whether the URL of `node` names Sentinels, as `redis+sentinel://host/name` does.
+/// Returns `true` if the URL of `node` names Sentinels, such as `redis+sentinel://host/name`.
 pub(crate) fn is_watched(node: &NodeConfig) -> bool {
     is_of_kind(&node.url, Kind::Sentinel)
 }
 
-/// The node in the URL, and the Sentinels that say where it is. No message repeats the URL, because it may hold a password.
+/// Returns the node in the URL, and the Sentinels that locate it. No message repeats the URL, because it may contain a password.
 ///
 /// # Errors
 /// [`LockError::Configuration`] saying which node's URL is wrong, and what to write. `position` counts from 1.

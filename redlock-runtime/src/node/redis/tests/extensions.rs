@@ -1,4 +1,4 @@
-//! Leases that are started anew together.
+//! Tests of combined renewals.
 
 use super::{Peer, RELEASE, TTL};
 use crate::error::NodeError;
@@ -13,7 +13,7 @@ use tokio::time::timeout;
 const RENEW: Verb = Verb::Renew { ttl: TTL };
 const EXTENDED: Answer = Ok(Reply::Extended { waiters: 0, number: None });
 
-/// Sends the same about several keys before anything goes out.
+/// Queues one command for several keys before any of them is sent.
 fn sent<const N: usize>(peer: &Peer, verb: Verb, keys: [&str; N], token: OwnerToken) -> [Pending; N] {
     keys.map(|key| {
         let subject = Arc::new(Subject::new(key.into(), token));
@@ -21,7 +21,7 @@ fn sent<const N: usize>(peer: &Peer, verb: Verb, keys: [&str; N], token: OwnerTo
     })
 }
 
-/// Does that, and waits for the answers.
+/// Queues these commands, and waits for the replies.
 async fn ask_all<const N: usize>(peer: &Peer, verb: Verb, keys: [&str; N], token: OwnerToken) -> [Answer; N] {
     let mut answers = Vec::new();
     for answer in sent(peer, verb, keys, token) {
@@ -138,7 +138,7 @@ async fn one_that_was_left_alone_is_not_sent_when_nobody_waits_for_it() {
     let [a, waited_for] = sent(&peer, RENEW, keys, token);
     drop(waited_for);
     assert_eq!(timeout(PATIENCE, a).await.unwrap(), EXTENDED);
-    // Whatever was put into the order with the answers is executed before this.
+    // All commands that were queued with the replies are executed before this.
     assert_eq!(ask_all(&peer, RENEW, ["a"], token).await, [EXTENDED]);
     assert_eq!(calls(&server).await - before, 1 + 1);
 }

@@ -120,7 +120,7 @@ async fn both_protocols() -> [(&'static str, RedisServer); 2] {
     [("RESP3", RedisServer::start().await), ("RESP2", resp2)]
 }
 
-/// Hands a lock off, with a wake-up for each of the two.
+/// Hands a lock off, with a wake-up for each of the two. Returns the notice that the second one receives.
 async fn pass_on(holder: &mut Peer, waiter: &mut Peer) -> Notice {
     let (first, second) = (holder.token(), waiter.token());
     assert_eq!(holder.ask(ACQUIRE, first).await, GRANTED);

@@ -55,7 +55,7 @@ fn error(line: &str) -> RedisError {
     value(line).extract_error().unwrap_err()
 }
 
-/// An answer that is an error.
+/// Returns a reply that is an error.
 fn value(line: &str) -> Value {
     redis::parse_redis_value(format!("-{line}\r\n").as_bytes()).unwrap()
 }

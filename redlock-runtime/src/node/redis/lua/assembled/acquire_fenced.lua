@@ -170,8 +170,8 @@ end
 -- - 3: something below the key is shared;
 -- - 7: the key is reserved, which is not a hold.
 --
--- In the queue, the score of a token is its class. 4 is added if the class is 0 or 1 and the token wants other keys as well. For each
--- such token the queue has a second member: the token followed by `#`. The score of this member is 4398046511104 plus the time at which the token
+-- In the queue, the score of a token is its class. 4 is added if the class is 0 or 1 and the token wants other keys as well. Beside a
+-- token, the queue can have a second member: the token followed by `#`. The score of this member is 4398046511104 plus the time at which the token
 -- last asked: a frozen process blocks others only for a limited time. The member with the score 8796093022208 is the first waiter that must still
 -- be notified that the key is free. It is followed by `>` and the scores of the waiters concerned.
 --
@@ -832,14 +832,18 @@ local function left_of_holder()
   return looks > 0 and redis.call('PTTL', lock) or 0
 end
 -- Takes the lock if it is free and no earlier token waits. Otherwise joins the queue.
+--
 -- KEYS[1] the lock   KEYS[2] its queue   ARGV[1] the token   ARGV[2] the ttl   ARGV[3] the lifetime of a claim, in ms
--- ARGV[4] `holds` if the token holds the lock by enough other nodes: it comes before all waiters, because none of them can get the lock,
--- and the holder at this node is notified of that
--- {1, smaller}      granted; smaller is 1 if the token held the lock before, and a smaller token waits
--- {0, left, rank}   held by another token for `left` ms (-1: without end), behind `rank` other waiters
--- {-1}              the key holds data, which is never released
--- {0, ..} ends with the time of the server as `@seconds.microseconds`, only `@` for a user who may not run TIME. Then every reply ends with
--- the time of the newest token, if it is newer than this one.
+--
+-- ARGV[4] `holds` if the token holds the lock by enough other nodes. It then comes before all waiters, because none of them can get the
+-- lock. The holder at this node is notified of that.
+--
+-- - `{1, smaller}`: granted; smaller is 1 if the token held the lock before, and a smaller token waits
+-- - `{0, left, rank}`: held by another token for `left` ms (-1: without end), behind `rank` other waiters
+-- - `{-1}`: the key holds data, which is never released
+--
+-- The reply `{0, ..}` ends with the time of the server as `@seconds.microseconds`, only `@` for a user who may not run TIME. Finally, every
+-- reply ends with the time of the newest token, if it is newer than this one.
 local holder = find_holder()
 local is_second = last and is_before(waiter(0), token)
 local holds = ARGV[4] == 'holds'
@@ -877,9 +881,9 @@ end
 local time = '@' .. table.concat(redis.pcall('TIME'), '.')
 return {0, left_of_holder(), looks > 0 and redis.call('ZRANK', queue, token) or 0, time, newest(holder, last)}
 end)()
--- The end of acquire.lua for fenced locks: adds the answer to the ballot to the reply of a grant.
+-- The end of acquire.lua for fenced locks: adds the answer to the ballot to the reply of a grant, which becomes {1, smaller, ballot}.
+--
 -- KEYS[3] the register   ARGV[#ARGV] the ballot
--- {1, smaller, ballot}   and so on
 if answer[1] == 1 then
   table.insert(answer, 3, fence(KEYS[3], ARGV[#ARGV]))
 end

@@ -10,6 +10,7 @@ local lock, queue, token = KEYS[1], KEYS[2], ARGV[1]
 local value = redis.pcall('GET', lock)
 -- The part of an extension that may arrive after commands which were sent after it. One of these commands may have set a longer lease, and
 -- the client relies on that lease. The lease therefore never becomes shorter.
+--
 -- ARGV[2] the ttl in ms   ARGV[3], or ARGV[4] of adopt.lua: 'late' if the command arrives after later ones
 if ARGV[3] == 'late' or ARGV[4] == 'late' then
   local left = redis.pcall('PTTL', lock)
@@ -18,7 +19,9 @@ if ARGV[3] == 'late' or ARGV[4] == 'late' then
   end
 end
 -- The start of extend.lua, for a lock that another token left behind: this token takes its place.
+--
 -- ARGV[3] the token that the lock was left with
+--
 -- If the lock could not be read, `value` is a table and equals no text: the script continues, and lock.lua handles the error. A mark after
 -- the other token stays after this one, because the same tokens wait.
 if value == ARGV[3] or value == ARGV[3] .. '+' then
@@ -135,9 +138,12 @@ local function newest(holder, last)
   end
 end
 -- Restarts a lease; never creates a lock.
+--
 -- KEYS[1] the lock   KEYS[2] its queue   ARGV[1] the token   ARGV[2] the ttl in ms
--- {n}    extended, and n tokens wait
--- {-1}   the token does not hold the lock
+--
+-- - `{n}`: extended, and n tokens wait
+-- - `{-1}`: the token does not hold the lock
+--
 -- Every reply ends with the time of the server as `@seconds.microseconds`, only `@` for a user who may not run TIME. The time of the newest
 -- token follows, if it is newer than this one.
 local holder, is_marked = find_holder()

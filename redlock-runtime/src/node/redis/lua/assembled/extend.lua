@@ -10,6 +10,7 @@ local lock, queue, token = KEYS[1], KEYS[2], ARGV[1]
 local value = redis.pcall('GET', lock)
 -- The part of an extension that may arrive after commands which were sent after it. One of these commands may have set a longer lease, and
 -- the client relies on that lease. The lease therefore never becomes shorter.
+--
 -- ARGV[2] the ttl in ms   ARGV[3], or ARGV[4] of adopt.lua: 'late' if the command arrives after later ones
 if ARGV[3] == 'late' or ARGV[4] == 'late' then
   local left = redis.pcall('PTTL', lock)
@@ -125,9 +126,12 @@ local function newest(holder, last)
   end
 end
 -- Restarts a lease; never creates a lock.
+--
 -- KEYS[1] the lock   KEYS[2] its queue   ARGV[1] the token   ARGV[2] the ttl in ms
--- {n}    extended, and n tokens wait
--- {-1}   the token does not hold the lock
+--
+-- - `{n}`: extended, and n tokens wait
+-- - `{-1}`: the token does not hold the lock
+--
 -- Every reply ends with the time of the server as `@seconds.microseconds`, only `@` for a user who may not run TIME. The time of the newest
 -- token follows, if it is newer than this one.
 local holder, is_marked = find_holder()

@@ -43,8 +43,8 @@ local function entered()
   return {1, left, others}
 end
 if ARGV[6] ~= 'late' and (function()
--- The start of the scripts that take a share, for a lock without waiters that is free or held by readers.
--- {1, 0} as in acquire.lua
+-- The start of the scripts that take a share, for a lock without waiters that is free or held by readers. Returns {1, 0} as in acquire.lua.
+--
 -- Renewals need ZSCORE and ZCOUNT. A user without these commands is refused by the rest of the script, before anything is written.
 local may_go_on = type(redis.pcall('ZSCORE', lock, token)) ~= 'table' and redis.pcall('ZCOUNT', queue, '-inf', '+inf') == 0
 local last = may_go_on and redis.pcall('ZRANGE', lock, -1, -1, 'WITHSCORES')
@@ -198,8 +198,8 @@ end
 -- - 3: something below the key is shared;
 -- - 7: the key is reserved, which is not a hold.
 --
--- In the queue, the score of a token is its class. 4 is added if the class is 0 or 1 and the token wants other keys as well. For each
--- such token the queue has a second member: the token followed by `#`. The score of this member is 4398046511104 plus the time at which the token
+-- In the queue, the score of a token is its class. 4 is added if the class is 0 or 1 and the token wants other keys as well. Beside a
+-- token, the queue can have a second member: the token followed by `#`. The score of this member is 4398046511104 plus the time at which the token
 -- last asked: a frozen process blocks others only for a limited time. The member with the score 8796093022208 is the first waiter that must still
 -- be notified that the key is free. It is followed by `>` and the scores of the waiters concerned.
 --
@@ -686,13 +686,18 @@ local function passes_over()
   return has_passed
 end
 -- Takes a permit for a token that holds the turnstile, or restarts the lease of its permit, and returns the other holders. It never waits.
+--
 -- KEYS[1] the lock   KEYS[2] its queue   KEYS[3] its turnstile
 -- ARGV[1] the token   ARGV[2] the ttl   ARGV[3] the lifetime of a claim, in ms   ARGV[4] the token that holds the turnstile
--- ARGV[5] the new remaining time of the turnstile, in ms   ARGV[6] 'late' if the command arrives after commands that were sent after it: it
--- then grants no new permit, and makes no permit shorter, as in late.lua
--- {1, left, others}   granted; the first permit of the others ends after `left` ms (-1: there are no others)
--- {0}                 the lock is held exclusively, or an earlier waiter wants it exclusively
--- {-1}                another token holds the turnstile
+-- ARGV[5] the new remaining time of the turnstile, in ms
+--
+-- ARGV[6] 'late' if the command arrives after commands that were sent after it. It then grants no new permit, and makes no permit shorter,
+-- as in late.lua.
+--
+-- - `{1, left, others}`: granted; the first permit of the others ends after `left` ms (-1: none)
+-- - `{0}`: the lock is held exclusively, or an earlier waiter wants it exclusively
+-- - `{-1}`: another token holds the turnstile
+--
 -- Every reply ends with the time of the newest token, if it is newer than this one.
 local is_in, ends = share_of(token)
 if ARGV[6] == 'late' and not is_in then

@@ -171,8 +171,8 @@ end
 -- - 3: something below the key is shared;
 -- - 7: the key is reserved, which is not a hold.
 --
--- In the queue, the score of a token is its class. 4 is added if the class is 0 or 1 and the token wants other keys as well. For each
--- such token the queue has a second member: the token followed by `#`. The score of this member is 4398046511104 plus the time at which the token
+-- In the queue, the score of a token is its class. 4 is added if the class is 0 or 1 and the token wants other keys as well. Beside a
+-- token, the queue can have a second member: the token followed by `#`. The score of this member is 4398046511104 plus the time at which the token
 -- last asked: a frozen process blocks others only for a limited time. The member with the score 8796093022208 is the first waiter that must still
 -- be notified that the key is free. It is followed by `>` and the scores of the waiters concerned.
 --
@@ -770,10 +770,13 @@ local function left_of_holder()
   return looks > 0 and redis.call('PTTL', lock) or 0
 end
 -- Leaves the queue, and hands the lock off if the token holds it.
+--
 -- KEYS[1] the lock   KEYS[2] its queue   ARGV[1] the token   ARGV[2] the lifetime of a claim, in ms
--- 1 or {1}     released (1 comes from release_alone.lua)
--- {-1}         the token does not hold the lock
--- {2} or {-2}  like {1} or {-1}, and the command is unfinished, see gone.lua: a further release finds the next waiter
+--
+-- - `1` or `{1}`: released (1 comes from release_alone.lua)
+-- - `{-1}`: the token does not hold the lock
+-- - `{2}` or `{-2}`: like {1} or {-1}, and the command is unfinished, see gone.lua: a further release finds the next waiter
+--
 -- Every array ends with the time of the newest token, if it is newer than this one.
 local holder = find_holder()
 if last then

@@ -28,7 +28,9 @@ local least, place = 1, 2
 local answer = (function()
 -- The start of the scripts that take several keys, if none of the keys has a waiter. Each key is free, or is held only for something below
 -- it and wanted by this token for something below it as well.
--- {1} or {1, 0} as in share_try.lua and acquire_among.lua, depending on `place`, the position of the number
+--
+-- Returns {1} as in share_try.lua or {1, 0} as in acquire_among.lua, depending on `place`, the position of the number.
+--
 -- Renewals and releases need these commands. A user without them is refused by the rest of the script, before anything is written.
 local clock, lefts, leasts = redis.pcall('TIME'), {}, {}
 local is_free = not clock.err and type(redis.pcall('ZSCORE', KEYS[1], token)) ~= 'table'
@@ -211,8 +213,8 @@ end
 -- - 3: something below the key is shared;
 -- - 7: the key is reserved, which is not a hold.
 --
--- In the queue, the score of a token is its class. 4 is added if the class is 0 or 1 and the token wants other keys as well. For each
--- such token the queue has a second member: the token followed by `#`. The score of this member is 4398046511104 plus the time at which the token
+-- In the queue, the score of a token is its class. 4 is added if the class is 0 or 1 and the token wants other keys as well. Beside a
+-- token, the queue can have a second member: the token followed by `#`. The score of this member is 4398046511104 plus the time at which the token
 -- last asked: a frozen process blocks others only for a limited time. The member with the score 8796093022208 is the first waiter that must still
 -- be notified that the key is free. It is followed by `>` and the scores of the waiters concerned.
 --
@@ -711,9 +713,12 @@ for at = 2, #wanted do
 end
 
 -- Takes a share of the lock, or several keys, unless a holder or an earlier waiter conflicts. It never waits.
+--
 -- KEYS[1] the lock   KEYS[2] its queue   and so on   ARGV[1] the token   ARGV[2] the ttl   ARGV[3] the lifetime of a claim, in ms
--- {1} or {1, 0}   granted
--- {0}             taken
+--
+-- - `{1}` or `{1, 0}`: granted
+-- - `{0}`: taken
+--
 -- Every reply ends with the time of the newest token, if it is newer than this one.
 for _ = 1, 64 do
   any(function()
@@ -735,7 +740,9 @@ return {0, seen()}
 end)()
 -- The end of the scripts for several keys: adds the answer of the registers to the reply, if the token holds the keys. All registers must
 -- accept the ballot; otherwise the largest number is returned.
+--
 -- KEYS, after those of the locks: the registers   ARGV[#ARGV - 1] the ballot
+--
 -- A reply that begins with `least` or more means that the token holds the keys. `place` is the position of the number in the reply.
 if #KEYS > 2 * #wanted and answer[1] and answer[1] >= least then
   local ballot, all = ARGV[#ARGV - 1], nil

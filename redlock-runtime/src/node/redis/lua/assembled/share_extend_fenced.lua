@@ -216,8 +216,8 @@ end
 -- - 3: something below the key is shared;
 -- - 7: the key is reserved, which is not a hold.
 --
--- In the queue, the score of a token is its class. 4 is added if the class is 0 or 1 and the token wants other keys as well. For each
--- such token the queue has a second member: the token followed by `#`. The score of this member is 4398046511104 plus the time at which the token
+-- In the queue, the score of a token is its class. 4 is added if the class is 0 or 1 and the token wants other keys as well. Beside a
+-- token, the queue can have a second member: the token followed by `#`. The score of this member is 4398046511104 plus the time at which the token
 -- last asked: a frozen process blocks others only for a limited time. The member with the score 8796093022208 is the first waiter that must still
 -- be notified that the key is free. It is followed by `>` and the scores of the waiters concerned.
 --
@@ -705,11 +705,14 @@ local function passes_over()
 end
 -- Restarts the lease of a share or of several keys; never creates one. A key that the token holds exclusively, and wants to share, is
 -- shared from now on.
+--
 -- KEYS[1] the lock   KEYS[2] its queue   and so on   ARGV[1] the token   ARGV[2] the ttl   ARGV[3] the lifetime of a claim, in ms
 -- ARGV[4] the token that the share was left with, whose place this one takes; empty for none
 -- ARGV[5] 'late' if the command arrives after commands that were sent after it: it then makes no lease shorter, as in late.lua
--- {n}    extended, and n conflicting tokens wait
--- {-1}   the token does not hold the share, or not all of the keys
+--
+-- - `{n}`: extended, and n conflicting tokens wait
+-- - `{-1}`: the token does not hold the share, or not all of the keys
+--
 -- Every reply ends with the time of the server as `@seconds.microseconds`, and the time of the newest token, if it is newer.
 local from = ARGV[4]
 -- Returns true if a token holds the key in the wanted class or in one that covers it.
@@ -750,9 +753,9 @@ any(function()
 end)
 return {waiters, time, seen()}
 end)()
--- The end of extend.lua for fenced locks: adds the answer to the ballot to the reply of an extension.
+-- The end of extend.lua for fenced locks: adds the answer to the ballot to the reply of an extension, which becomes {n, ballot}.
+--
 -- KEYS[3] the register   ARGV[#ARGV] the ballot
--- {n, ballot}   and so on
 if answer[1] and answer[1] >= 0 then
   table.insert(answer, 2, fence(KEYS[3], ARGV[#ARGV]))
 end

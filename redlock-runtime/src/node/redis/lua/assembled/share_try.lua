@@ -19,8 +19,8 @@ end
 local function are_readers(last)
   return are_ours(last) and tonumber(last[2]) < 2 * 4398046511104
 end
--- The start of the scripts that take a share, for a lock without waiters that is free or held by readers.
--- {1, 0} as in acquire.lua
+-- The start of the scripts that take a share, for a lock without waiters that is free or held by readers. Returns {1, 0} as in acquire.lua.
+--
 -- Renewals need ZSCORE and ZCOUNT. A user without these commands is refused by the rest of the script, before anything is written.
 local may_go_on = type(redis.pcall('ZSCORE', lock, token)) ~= 'table' and redis.pcall('ZCOUNT', queue, '-inf', '+inf') == 0
 local last = may_go_on and redis.pcall('ZRANGE', lock, -1, -1, 'WITHSCORES')
@@ -171,8 +171,8 @@ end
 -- - 3: something below the key is shared;
 -- - 7: the key is reserved, which is not a hold.
 --
--- In the queue, the score of a token is its class. 4 is added if the class is 0 or 1 and the token wants other keys as well. For each
--- such token the queue has a second member: the token followed by `#`. The score of this member is 4398046511104 plus the time at which the token
+-- In the queue, the score of a token is its class. 4 is added if the class is 0 or 1 and the token wants other keys as well. Beside a
+-- token, the queue can have a second member: the token followed by `#`. The score of this member is 4398046511104 plus the time at which the token
 -- last asked: a frozen process blocks others only for a limited time. The member with the score 8796093022208 is the first waiter that must still
 -- be notified that the key is free. It is followed by `>` and the scores of the waiters concerned.
 --
@@ -659,9 +659,12 @@ local function passes_over()
   return has_passed
 end
 -- Takes a share of the lock, or several keys, unless a holder or an earlier waiter conflicts. It never waits.
+--
 -- KEYS[1] the lock   KEYS[2] its queue   and so on   ARGV[1] the token   ARGV[2] the ttl   ARGV[3] the lifetime of a claim, in ms
--- {1} or {1, 0}   granted
--- {0}             taken
+--
+-- - `{1}` or `{1, 0}`: granted
+-- - `{0}`: taken
+--
 -- Every reply ends with the time of the newest token, if it is newer than this one.
 for _ = 1, 64 do
   any(function()

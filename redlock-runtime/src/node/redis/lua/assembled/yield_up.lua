@@ -131,8 +131,8 @@ end
 -- - 3: something below the key is shared;
 -- - 7: the key is reserved, which is not a hold.
 --
--- In the queue, the score of a token is its class. 4 is added if the class is 0 or 1 and the token wants other keys as well. For each
--- such token the queue has a second member: the token followed by `#`. The score of this member is 4398046511104 plus the time at which the token
+-- In the queue, the score of a token is its class. 4 is added if the class is 0 or 1 and the token wants other keys as well. Beside a
+-- token, the queue can have a second member: the token followed by `#`. The score of this member is 4398046511104 plus the time at which the token
 -- last asked: a frozen process blocks others only for a limited time. The member with the score 8796093022208 is the first waiter that must still
 -- be notified that the key is free. It is followed by `>` and the scores of the waiters concerned.
 --
@@ -766,11 +766,14 @@ local function left_of_holder()
   return looks > 0 and redis.call('PTTL', lock) or 0
 end
 -- Hands the lock to a smaller token, if one waits, and joins the queue.
+--
 -- KEYS[1] the lock   KEYS[2] its queue   ARGV[1] the token   ARGV[2] the lifetime of a claim, in ms
 -- ARGV[3] a token that comes first if it waits, even if it is not the smallest; empty for none
--- {1}         kept, with an unchanged expiry
--- {0, left}   another token holds the lock, for `left` ms
--- {-1}        the token does not hold the lock
+--
+-- - `{1}`: kept, with an unchanged expiry
+-- - `{0, left}`: another token holds the lock, for `left` ms
+-- - `{-1}`: the token does not hold the lock
+--
 -- Every reply ends with the time of the newest token, if it is newer than this one.
 local holder = find_holder()
 if holder ~= token then
