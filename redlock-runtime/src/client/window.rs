@@ -26,7 +26,7 @@ const PATIENCE: Duration = Duration::from_secs(1);
 /// Acquires a lock, in the present window if the request has windows.
 ///
 /// # Cancel safety
-/// That of [`acquire_key`]: the questions before it leave nothing behind.
+/// Like [`acquire_key`]: the questions before it leave nothing behind.
 pub(crate) async fn acquire(local: &Arc<LocalQueue>, request: &AcquireRequest) -> Result<Obtained, LockError> {
     match request.windows {
         None => acquire_key(local, request, None).await,

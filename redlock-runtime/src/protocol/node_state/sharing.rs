@@ -10,7 +10,7 @@
 //! 5. If only a waiter blocks a request at a name, the request pings that waiter. Its process may be gone, and it would
 //!    block the name as long as others own something that it wants. A silent waiter is passed over as well, because its
 //!    process may be frozen.
-//! 6. A waiter for several names reserves those that it could have, so that a plain `SET` does not take them.
+//! 6. A waiter for several names reserves the names that it could have, so that a plain `SET` does not take them.
 //! 7. Many tokens may wait below a folder. Each notified waiter notifies the next ones.
 //! 8. A holder that has downgraded its lock is treated as a reader, and never owns it exclusively again.
 
