@@ -433,6 +433,7 @@ impl<'c> Call<'c> {
                     return Ok(turn);
                 }
                 Waited::Superseded => return Err(Setback::Superseded),
+                // Another token takes the same place in the queues.
                 Waited::LostMajority => {
                     turn.change(acquisition.again())?;
                     turn.acquisition().take_up(self.wanted);

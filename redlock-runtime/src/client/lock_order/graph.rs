@@ -177,6 +177,7 @@ impl Graph {
     ) -> Option<Vec<OrderStep>> {
         let mut seen = self.of_one_kind.get(&kind).cloned().unwrap_or_default();
         let mut opposites = Vec::new();
+        // For each comparison, record the direction, and collect an opposite one that may run at the same time.
         for (directions, compared) in seen.0.iter_mut().zip(compared) {
             let [ascending, descending] = directions;
             let (same, opposite) =
@@ -186,6 +187,7 @@ impl Graph {
             let is_reported = same.as_ref().is_some_and(|same| same.is_reported);
             opposites.extend(opposite.clone().filter(|other| !is_reported && !other.excludes(order)));
         }
+        // A program that sorts in one way has no opposite direction in that comparison.
         let contradicts = opposites.len() == compared.len();
         if contradicts {
             seen.0.iter_mut().flatten().flatten().for_each(|order| order.is_reported = true);
