@@ -9,8 +9,9 @@
 //! 2. *Proof of a roll.* From the moment of asking on, the token owns the turnstile at that node for its lease, so that
 //!    no other call gets a permit there. The roll is valid while that is certain.
 //! 3. *Admission.* Let `r` rolls count, at least `q`. Every provable permit is in at least `r + 1 - q` of them. The
-//!    reason: any `q` of the rolls are a quorum, and two quorums share a node that has forgotten nothing. The token is
-//!    admitted when these rolls show fewer than `n` other permits, and its own votes suffice.
+//!    reason: any `q` of the rolls come from a quorum of nodes, and two quorums share a node that has forgotten
+//!    nothing. So fewer than `q` rolls lack the permit. The token is admitted when these rolls show fewer than `n`
+//!    other permits, and its own votes suffice.
 //! 4. *Afterwards*, the token leaves the turnstile and extends the permit like a share. It wins missing votes back only
 //!    under the turnstile, because calls that have already counted would not see a vote given outside of it. The call
 //!    uses another turnstile token than the calls of this process that count, which would not see the vote either.
