@@ -266,8 +266,8 @@ impl<'c> Call<'c> {
         Obtained { share: Share::Turn(turn), fencing_token, place: self.place }
     }
 
-    /// Returns `true` if the call does not use the local queue of its key, because other calls may have the key at the
-    /// same time, or because it wants several keys.
+    /// Returns `true` if the call does not use the local queue of its key. Either other calls may have the key at the
+    /// same time, or the call wants several keys.
     fn stands_beside(&self) -> bool {
         self.mode.is_shared() || !self.parts.is_single()
     }
@@ -433,6 +433,7 @@ impl<'c> Call<'c> {
                     return Ok(turn);
                 }
                 Waited::Superseded => return Err(Setback::Superseded),
+                // Another token takes the same place in the queues.
                 Waited::LostMajority => {
                     turn.change(acquisition.again())?;
                     turn.acquisition().take_up(self.wanted);

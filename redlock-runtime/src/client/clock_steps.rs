@@ -1,5 +1,5 @@
-//! Shortens leases that end earlier than granted: the clock of a server was set forward, or the process left the server
-//! because its name leads to another one.
+//! Shortens leases that end earlier than granted. Either the clock of a server was set forward, or the process left the
+//! server because its name leads to another one.
 
 use crate::client::local_queue::LocalQueue;
 use crate::node::LeaseCut;

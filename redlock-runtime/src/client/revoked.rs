@@ -27,7 +27,7 @@ pub(crate) fn revoked(local: &Arc<LocalQueue>, index: usize, subject: &Subject, 
 }
 
 /// Handles a token of this process that is in no local queue, or has ended. It has no running body, which is reported
-/// at once. There are two exceptions, whose end is reported later: the body of a superseded token may still run, and a
+/// at once. There are two exceptions, whose end is reported later. The body of a superseded token may still run. A
 /// placeholder keeps a lock for a holder that may still run. Returns `true` if this process knows the token.
 fn is_dead(shared: &Shared, Subject { key, token, .. }: &Subject, by: OwnerToken) -> bool {
     if !token.is_of(shared.id) {

@@ -1,8 +1,8 @@
 //! Timers for callers on any executor.
 //!
-//! A timer of tokio's belongs to the runtime in whose context it is made, and without one it panics. But the futures of this library can be
-//! polled by any executor, such as `futures::executor::block_on`. Timers that are made there belong to the library's thread. It is
-//! started if it does not run, and runs on from then on.
+//! A tokio timer belongs to the runtime in whose context it is created, and panics without a runtime. But the futures
+//! of this library can be polled by any executor, such as `futures::executor::block_on`. Timers of such callers belong
+//! to the library's thread, which is started on demand and never stops.
 
 use crate::node::BackgroundThread;
 use std::sync::{Arc, OnceLock};

@@ -26,7 +26,7 @@ const PATIENCE: Duration = Duration::from_secs(1);
 /// Acquires a lock, in the present window if the request has windows.
 ///
 /// # Cancel safety
-/// That of [`acquire_key`]: the questions before it leave nothing behind.
+/// Like [`acquire_key`]: the questions before it leave nothing behind.
 pub(crate) async fn acquire(local: &Arc<LocalQueue>, request: &AcquireRequest) -> Result<Obtained, LockError> {
     match request.windows {
         None => acquire_key(local, request, None).await,
@@ -50,6 +50,7 @@ async fn acquire_window(
     // Read before the nodes are asked, so that it is not later than their times.
     let begun = shared.clock.now();
     let named = || named(shared, (&key, Mode::Exclusive), place, label);
+    // The nodes determine the window, so that all processes agree on it.
     let time = match time(shared, &key).await {
         Ok(time) => time,
         Err(error) => {
@@ -64,6 +65,7 @@ async fn acquire_window(
         events::window_skipped(named(), window.index, window.ends_in);
         LockError::WindowTaken { key: key.clone(), window: window.index, ends_in: window.ends_in }
     };
+    // The key of the window stays taken after the body, until no clock can be in this window.
     request.what = What::Key(key.in_window(window.index));
     request.wait = Some(wait(request.wait, window));
     request.hold.window_rest = Some(window.rest());

@@ -32,12 +32,14 @@ impl Call<'_> {
 
     /// Takes the lock if it is free at enough nodes. A waiting call continues in their queues.
     pub(super) async fn try_at_once(&self, mut turn: LocalTurn, now: Instant) -> Result<LocalTurn, Setback> {
+        // A call that does not wait has only this try.
         if !self.waits() {
             return self.try_until_answered(turn).await;
         }
         if let Some(frame) = self.shares_with_a_caller() {
             return self.try_beside(turn, &frame).await;
         }
+        // Try at the nodes. A call for a turnstile sends its permit request right behind.
         let comes_late = self.comes_late();
         let verdict;
         if self.wants_several() {
@@ -54,6 +56,7 @@ impl Call<'_> {
             self.way.goes(Path::Fast);
             return Ok(turn);
         }
+        // A refusal of the permit request follows right behind a refusal of the turnstile.
         if let Some(permit) = self.permit_behind_turnstile() {
             permit.hear_refusals(&turn, self.patience()).await;
         }

@@ -5,9 +5,9 @@
 //! | covers the same lock, and the call is reentrant | the call enters as a [`View`], without a command, after other views |
 //! | was handed to this task and has ended, and the call is reentrant | [`LockError::Lost`] |
 //! | is a view that has ended before its body, and the call is reentrant | [`LockError::Lost`] |
-//! | is shared by both, or both want places below it | a share for the call; it never waits for a writer, who waits for its caller |
-//! | as before, and the call wants other names too | a warning, and the call waits: a writer of the common names may come in |
-//! | as before, and a waiter for the common names is in between | [`LockError::WouldDeadlock`], at once |
+//! | is shared by both, or both want places below it | a share for the call; it never waits for a writer, which may wait for its caller |
+//! | is shared, and the call wants other names too | a warning, and the call waits: a writer of the common names may come in |
+//! | is shared, and a waiter for the common names is in between | [`LockError::WouldDeadlock`], at once |
 //! | covers only a part of the call's names | [`LockError::WouldDeadlock`], reentrant or not |
 //! | is of a place below the wanted one | [`LockError::WouldDeadlock`], reentrant or not |
 //! | is shared, and the call wants it exclusively | [`LockError::WouldDeadlock`], reentrant or not |

@@ -171,7 +171,7 @@ impl Call<'_> {
     }
 
     /// Returns the call for the turnstile. A call that does not wait for permits still waits for calls that pass
-    /// through, for about the time of their questions; a call that stays longer waits for a permit itself. The time
+    /// through, for about the time of their questions. A call that stays longer waits for a permit itself. The time
     /// counts from now, because the call may have waited for its first connections.
     fn of_turnstile(&self) -> Call<'_> {
         let ttl = turn(self.wanted.ttl);

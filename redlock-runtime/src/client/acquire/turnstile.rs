@@ -114,17 +114,20 @@ impl Call<'_> {
             if self.shared().is_closed() {
                 return Err(Left::Failed(LockError::Closed));
             }
+            // Ask the nodes, unless another call passes its permit on first.
             let entering = match self.unless_passed(place, self.ask(stay, share.take())).await {
                 Came::Ours(entering) => entering,
                 Came::Passed(passed) => return Ok(Came::Passed(passed)),
             };
             let now = self.now();
             self.ask_after_others(stay, entering, now);
+            // The call is admitted.
             if entering == Entering::Admitted
                 && let Some(Entrant { permit, .. }) = stay.entrant.take()
             {
                 return self.extend_claims(permit).await.map(Came::Ours);
             }
+            // Otherwise, plan the next question, and stop if the time limit is over.
             let pause = if entering == Entering::Unanswered { AFTER_FAILURE } else { POLL }.min(self.question_pause());
             stay.has_stayed |= matches!(entering, Entering::Full { .. });
             stay.set_rest(match entering {
@@ -132,9 +135,11 @@ impl Call<'_> {
                 _ => None,
             });
             self.may_stay(stay, entering, now)?;
+            // While it waits, its entries must not last longer than the turnstile.
             if let (Entering::Full { .. }, Some(Entrant { permit, .. })) = (entering, &stay.entrant) {
                 permit.acquisition().enter_briefly(stay.turnstile.acquisition());
             }
+            // A writer goes first: wait for it as a reader, then ask at once.
             if entering == Entering::Behind {
                 self.give_way(stay)?;
                 match self.unless_passed(place, self.wait_as_reader(stay)).await {
@@ -143,6 +148,7 @@ impl Call<'_> {
                 }
                 continue;
             }
+            // Keep the turnstile, and wait until a permit is given back or the pause is over.
             if !self.keep_turnstile(stay.turnstile).await {
                 return Err(Left::TurnLost);
             }

@@ -55,7 +55,7 @@ impl Acquisition {
     }
 
     /// Waits for the answers to that, for at most a node timeout, a part of the turn, and the `limit` of a waiting
-    /// call; a call that does not wait has no limit. If the token is admitted, it has its permit from here on.
+    /// call. A call that does not wait has no limit. If the token is admitted, it has its permit from here on.
     pub(crate) async fn enter(&self, turnstile: &Self, permits: u32, limit: Option<Instant>, waits: bool) -> Entering {
         let patience = self.state().candidate.patience_at_turnstile();
         // If the token has to give way, it waits once more, unless the call is over by that time.

@@ -115,7 +115,9 @@ impl LocalQueue {
     ) -> Option<(LocalTurn, Option<Arc<Acquisition>>)> {
         let left = shard.entries.get(key.name())?;
         let (until, acquisition) = (left.idle_until(), Arc::clone(left.acquisition()));
+        // The token decides if the call can use the idle lock unchanged.
         let is_retaken = until.is_some() && acquisition.retake(wanted, now);
+        // The lock is not idle any longer: reused, wanted by other processes, or useless to the call.
         if let Some(until) = until {
             shard.idle.remove(key.shared_name(), until);
             if is_retaken {
@@ -131,6 +133,7 @@ impl LocalQueue {
             entry.take();
             return Some((LocalTurn::new(self, acquisition), None));
         }
+        // The old token is released by the caller, before the new one asks any node.
         let own = first();
         entry.take_with(Arc::clone(&own));
         Some((LocalTurn::new(self, own), Some(acquisition)))

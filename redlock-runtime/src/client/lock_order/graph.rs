@@ -1,11 +1,11 @@
 //! Graph of the orders in which kinds of locks were acquired: from a held lock to the requested lock.
 //!
-//! 1. A new order is a contradiction if a path of earlier orders leads back from it: with one task on each step of that
+//! 1. A new order is a contradiction if a path of earlier orders leads back from it. With one task on each step of that
 //!    path, all of them could wait for each other.
 //! 2. Each order keeps its *gates*: keys that all calls with this order held before either lock. Two orders with a
 //!    common gate never occur at the same time, so a path with two of them does not count. One exception is missed: two
 //!    branches of a single body that holds the gate. Such a body may also run both orders one after the other, which is
-//!    harmless and looks identical here, and the check must not report false contradictions.
+//!    harmless and looks identical here. The check must not report false contradictions.
 //! 3. Two locks of one kind are acquired in ascending or descending order of their keys, by letters and by numbers.
 //!    They are a contradiction if both directions occurred in both comparisons: a program that sorts in one way
 //!    satisfies that one. A source line that acquires different locks may use any order; its keys are compared only if
@@ -177,6 +177,7 @@ impl Graph {
     ) -> Option<Vec<OrderStep>> {
         let mut seen = self.of_one_kind.get(&kind).cloned().unwrap_or_default();
         let mut opposites = Vec::new();
+        // For each comparison, record the direction, and collect an opposite one that may run at the same time.
         for (directions, compared) in seen.0.iter_mut().zip(compared) {
             let [ascending, descending] = directions;
             let (same, opposite) =
@@ -186,6 +187,7 @@ impl Graph {
             let is_reported = same.as_ref().is_some_and(|same| same.is_reported);
             opposites.extend(opposite.clone().filter(|other| !is_reported && !other.excludes(order)));
         }
+        // A program that sorts in one way has no opposite direction in that comparison.
         let contradicts = opposites.len() == compared.len();
         if contradicts {
             seen.0.iter_mut().flatten().flatten().for_each(|order| order.is_reported = true);

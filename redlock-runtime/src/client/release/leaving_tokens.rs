@@ -2,8 +2,8 @@
 //!
 //! A message about an unknown token is answered by a release, because its process or its call is gone, or its release
 //! was lost. But the message may have been in flight when the token was released; then another release would find
-//! nothing. Such a message is obsolete on two conditions: the first release is unanswered, and all commands about the
-//! token precede it in the order of the connection.
+//! nothing. Such a message is obsolete if the first release is unanswered, and all commands about the token precede it
+//! in the order of the connection.
 
 use crate::lock::OwnerToken;
 use std::collections::HashSet;

@@ -7,7 +7,7 @@
 //!    the answers show otherwise, it is checked earlier: after an eighth, while an answer is late.
 //! 4. When a lock is due, all locks that are due within a 64th of their ttl are renewed with it, because wake-ups cost
 //!    most. No other lock is read: of many locks, hardly any is in a cache.
-//! 5. At most 512 locks are renewed at once. A crowd, such as all locks of a process that ask a node with a new
+//! 5. A check stops when 512 locks are due. A crowd, such as all locks of a process that ask a node with a new
 //!    connection, must delay neither this process nor the nodes. The rest is checked 5 ms later, the most urgent first.
 
 use crate::client::acquisition::Acquisition;
@@ -22,8 +22,8 @@ const LOOKS_PER_TTL: u32 = 8;
 /// Divisor of the ttl that gives the time by which a lock may be renewed early, together with others. Smaller: more
 /// locks are renewed in one burst. Larger: more wake-ups.
 const TOGETHER_PER_TTL: u32 = 64;
-/// Maximum number of locks that are renewed together. Smaller: more wake-ups, and the last of many locks are renewed
-/// late. Larger: a burst delays this process and the nodes.
+/// Number of due locks at which a check stops. Smaller: more wake-ups, and the last of many locks are renewed late.
+/// Larger: a burst delays this process and the nodes.
 const MANY: usize = 512;
 
 /// Lock that is due.

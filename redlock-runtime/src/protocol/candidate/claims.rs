@@ -5,8 +5,8 @@
 //!
 //! 1. The announcement contains the start and the length of the claim. The node converts the start to the earliest
 //!    possible local time (`node/server_clock`). If it cannot, the claim is only a vote.
-//! 2. A claim counts for its own length, which the previous owner has chosen. It never counts for longer than `CLAIM`,
-//!    nor than our `ttl`, nor than an unanswered command may set the key to expire.
+//! 2. A claim counts for its own length, which the previous owner has chosen. It never counts beyond `CLAIM`, beyond
+//!    our `ttl`, or beyond the expiry that an unanswered command may set.
 //! 3. A yield in flight voids a claim, and so does a taint, just like a lease.
 //! 4. The extensions are sent before the body begins, with or without a proof. Their replies turn the claims into
 //!    leases, or remove the nodes and thereby stop the body.

@@ -6,7 +6,7 @@
 //!    release, or an extension while a `min_hold` is not over. It follows all other commands about the token on the
 //!    same connection.
 //! 4. Outstanding answers of these nodes are useless, and must be discarded *before* the last command is sent. If a
-//!    server has lost its scripts, a command is sent again as long as a caller waits for its answer, and would be
+//!    server has lost its scripts, a command is sent again as long as a caller waits for its answer. It would be
 //!    executed after the last command.
 
 use super::voter::Voter;

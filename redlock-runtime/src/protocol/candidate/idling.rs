@@ -8,8 +8,8 @@
 //!    because a dropped call leaves nothing behind.
 //! 2. No other process is known to wait for it. Otherwise, new waiters, which must be noticed while the lock is idle,
 //!    could not be told apart from the old ones.
-//! 3. It stays idle for its time, but never longer than the next call could use it: until a quarter of the `ttl` before
-//!    the lease ends, and for one `ttl` in total. It is not renewed meanwhile.
+//! 3. It stays idle for its time, but never longer than the next call could use it. The limits are a quarter of the
+//!    `ttl` before the end of the lease, and one `ttl` in total. It is not renewed meanwhile.
 //!
 //! All of this is checked again when a call arrives: other processes may want the lock now, and the clock of a server
 //! may have been set forward. This check saves a round trip and is not needed for safety. The next holder examines the

@@ -8,8 +8,8 @@
 //! 1. **Create it** with [`Candidate::new`], from the present connections to the nodes, in [`Phase::Trying`]. A call
 //!    that acts for it requests a fencing number with [`want_number`](Candidate::want_number).
 //! 2. **Commands go out** through a function that the driver passes in. It is called once for each command, with the
-//!    number of the node and the command, which must enter the queue of the node's connection at once. These methods
-//!    send: [`try_at_once`](Candidate::try_at_once), [`next_commands`](Candidate::next_commands),
+//!    number of the node. The command must enter the queue of the node's connection at once. These methods send:
+//!    [`try_at_once`](Candidate::try_at_once), [`next_commands`](Candidate::next_commands),
 //!    [`extend`](Candidate::extend), [`renew`](Candidate::renew) and
 //!    [`begin_fencing_round`](Candidate::begin_fencing_round). Three methods send the last command to a node:
 //!    [`leave_tainted`](Candidate::leave_tainted), [`last_commands`](Candidate::last_commands) and
@@ -63,12 +63,12 @@
 //! # Why it is safe
 //!
 //! 1. *A lease end that counts belongs to the owner.* A node's lease end is counted from before the command was sent,
-//!    with the drift subtracted ([`lease`]), and only for replies that the token owns the lock there. So the key
-//!    outlives the lease. A claim has a lease end only if the start of its expiry is proven ([`claims`]).
+//!    with the drift subtracted ([`lease`]). It counts only if the reply confirms that the token owns the lock there.
+//!    So the key outlives the lease. A claim has a lease end only if the start of its expiry is proven ([`claims`]).
 //! 2. *Only our own yield or release moves a node away before that.* This candidate sends both. From the yield on,
 //!    earlier grants do not count ([`voter`]); a yield whose answer was cut off taints its node permanently. After the
 //!    release, the phase is [`Phase::Ended`], and nothing counts at all. A process that breaks the lock replaces its
-//!    token with another one, which stays until the key would have expired, or until this token is dead.
+//!    token with another one. That one stays until the key would have expired, or until this token is dead.
 //! 3. *The lock is held while enough lease ends are in the future* ([`valid_until`](Candidate::valid_until)): two
 //!    quorums share a node, and that node has one owner.
 //! 4. *A released token is never used again.* No transition leaves [`Phase::Ended`]; a call that continues takes

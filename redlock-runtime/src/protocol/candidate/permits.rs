@@ -8,13 +8,14 @@
 //!    turnstile. The permit is a vote and a lease like any other.
 //! 2. *Proof of a roll.* From the moment of asking on, the token owns the turnstile at that node for its lease, so that
 //!    no other call gets a permit there. The roll is valid while that is certain.
-//! 3. *Admission.* Let `r` rolls count, at least `q`. Every provable permit is in at least `r + 1 - q` of them: any `q`
-//!    of the rolls are a quorum, and two quorums share a node that has forgotten nothing. The token is admitted when
-//!    these rolls show fewer than `n` other permits, and its own votes suffice.
+//! 3. *Admission.* Let `r` rolls count, at least `q`. Every provable permit is in at least `r + 1 - q` of them. The
+//!    reason: any `q` of the rolls come from a quorum of nodes, and two quorums share a node that has forgotten
+//!    nothing. So fewer than `q` rolls lack the permit. The token is admitted when these rolls show fewer than `n`
+//!    other permits, and its own votes suffice.
 //! 4. *Afterwards*, the token leaves the turnstile and extends the permit like a share. It wins missing votes back only
 //!    under the turnstile, because calls that have already counted would not see a vote given outside of it. The call
 //!    uses another turnstile token than the calls of this process that count, which would not see the vote either.
-//!    First, a quorum must have confirmed the permit since that token owns the turnstile: other calls have not counted
+//!    First, a quorum must have confirmed the permit since that token owns the turnstile. Other calls have not counted
 //!    a permit that was taken away in the meantime.
 //! 5. *A lost permit stays lost.* If a permit was not proven for a moment, a call that entered in that moment did not
 //!    count it. No later answer revives it. An extension counts only while the lease is running that the node gave
@@ -24,7 +25,7 @@
 //!
 //! - At that admission, `g` could prove its permit at a quorum, because of 5.
 //! - Take a node of that quorum of which `h` has a roll, and which has not forgotten the permit. There the permit of
-//!   `g` is older than the roll: it was given under the turnstile, which `h` has owned since the roll, and an extension
+//!   `g` is older than the roll. It was given under the turnstile, which `h` has owned since the roll, and an extension
 //!   never gives it anew.
 //! - So `g` is in as many rolls as 3 requires, and `h` has counted it.
 //! - A permit that `g` has won back there since the roll does not matter. At that time `h` was already admitted,

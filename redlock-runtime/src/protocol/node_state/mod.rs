@@ -91,6 +91,7 @@ impl NodeState {
             subject.numbered_slots().iter().for_each(|slot| self.registers.raise(*slot, number));
             return (Reply::Raised, None);
         }
+        // Expired entries are removed first.
         for (key, _) in subject.wanted() {
             self.expire(key.name(), now);
         }
@@ -107,9 +108,11 @@ impl NodeState {
             gone: Gone::default(),
             publish,
         };
+        // An adoption replaces the token before the latest token is read.
         execution.adopt(command.verb, other.as_deref());
         let seen = execution.seen(command.verb);
         let other = other.as_deref().copied();
+        // The general case runs first, and leaves simple commands to the exclusive case.
         let shared = if execution.concerns_readers() { execution.share(command.verb, other) } else { None };
         let reply = shared.unwrap_or_else(|| execution.run(command.verb, other));
         let reply = execution.fenced(command.verb, reply, command.fence);
@@ -179,11 +182,13 @@ impl Execution<'_> {
     fn acquire(&mut self, ttl: Duration, claim: Duration, holds: bool) -> Reply {
         let first = self.queue().and_then(Queue::first);
         match self.owner() {
+            // The token owns the lock already: its lease restarts.
             Some(owner) if owner == self.token => {
                 self.own(self.token, ttl, self.is_marked());
                 self.leave_queue();
                 Reply::Granted { smaller: first.is_some_and(|first| first < self.token), number: None }
             }
+            // Another token owns the lock: this one waits, marks the value, and notifies the owner.
             Some(owner) => {
                 let is_new = self.join_queue();
                 if self.applies(Rule::WaitersMarkTheHolder) {
@@ -195,11 +200,13 @@ impl Execution<'_> {
                 }
                 self.queued()
             }
+            // The lock is free, and no earlier token waits.
             None if holds || first.is_none_or(|first| self.token <= first) => {
                 self.leave_queue();
                 self.own(self.token, ttl, self.is_waited_for());
                 Reply::Granted { smaller: false, number: None }
             }
+            // The lock is free, but belongs to the earliest present waiter.
             None => {
                 self.join_queue();
                 match self.hand_over(claim, Some(ttl)) {

@@ -48,11 +48,14 @@ impl Execution<'_> {
         let mut kept_out = [false; Line::ALL.len()];
         let (mut has_own, mut has_shared, mut steps) = (false, false, 0);
         loop {
+            // An exclusive owner ends the admission.
             if self.owner().is_some() || has_shared && !self.applies(Rule::ReadersTogether) {
                 break;
             }
+            // The earliest waiter of all examined lines is next.
             let looked_at = self.looked_at(&freed, untold, kept_out);
             let Some((next, line)) = self.next_waiter(&passed, looked_at) else { break };
+            // At the limit of one command, the rest is left to the next command.
             if steps == self.state.limits.steps || self.is_unfinished() {
                 self.tell_later(next, looked_at);
                 break;
@@ -62,6 +65,7 @@ impl Execution<'_> {
                 self.strike(next);
                 continue;
             }
+            // A conflicting holder or an earlier conflicting waiter is an obstacle.
             let is_taken = self.is_taken_from(next, line.class) && self.applies(Rule::HoldersAreLeftAlone);
             let is_kept_out = is_taken || self.is_behind(next, line.class);
             let step = if is_kept_out {
@@ -76,6 +80,7 @@ impl Execution<'_> {
                 has_shared |= line.class == Class::Shared;
                 Step::In
             } else {
+                // Any other waiter for one name gets it as a claim, if its process listens.
                 let is_heard = self.give_to(next, line.class, claim);
                 steps += usize::from(is_heard);
                 has_shared |= is_heard && line.class == Class::Shared;
@@ -84,6 +89,7 @@ impl Execution<'_> {
             match step {
                 Step::In => {}
                 Step::Gone => {
+                    // An absent waiter may have been the obstacle for others, as if its class had freed the name.
                     self.strike_gone(next, line);
                     freed.push(line.class);
                     for (other, kept_out) in Line::ALL.iter().zip(&mut kept_out) {
@@ -94,6 +100,7 @@ impl Execution<'_> {
                 Step::Passed if line.class == Class::Exclusive => break,
                 Step::Passed if is_kept_out => set(&mut kept_out, line, true),
                 Step::Passed => {
+                    // A notified waiter keeps its place; the search in its line continues behind it.
                     steps += 1;
                     set(&mut passed, line, Bound::Excluded(next));
                 }

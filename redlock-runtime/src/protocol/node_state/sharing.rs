@@ -10,7 +10,7 @@
 //! 5. If only a waiter blocks a request at a name, the request pings that waiter. Its process may be gone, and it would
 //!    block the name as long as others own something that it wants. A silent waiter is passed over as well, because its
 //!    process may be frozen.
-//! 6. A waiter for several names reserves those that it could have, so that a plain `SET` does not take them.
+//! 6. A waiter for several names reserves the names that it could have, so that a plain `SET` does not take them.
 //! 7. Many tokens may wait below a folder. Each notified waiter notifies the next ones.
 //! 8. A holder that has downgraded its lock is treated as a reader, and never owns it exclusively again.
 
@@ -134,11 +134,13 @@ impl<'a> Execution<'a> {
     }
 
     fn acquire_among(&mut self, ttl: Duration, claim: Duration, holds: bool) -> Reply {
+        // The token owns all parts already: their leases restart.
         if !self.any(|part| !part.holds()) {
             let smaller = self.any(|part| part.is_behind_others());
             self.take_all(ttl, claim);
             return Reply::Granted { smaller, number: None };
         }
+        // Neither a holder nor an earlier waiter is in conflict: the token takes all parts.
         if !self.is_blocked(holds) {
             self.take_all(ttl, claim);
             return Reply::Granted { smaller: false, number: None };
@@ -151,16 +153,19 @@ impl<'a> Execution<'a> {
                 part.drop_hold_of(part.token);
             }
         });
+        // It joins the queue of every name, and notifies the conflicting holders.
         self.each(|part| {
             let is_new = part.join_among();
             part.tell_holders(holds, is_new);
         });
+        // The waiters behind the dropped parts may enter now.
         let mut freed = freed.into_iter();
         self.each(|part| {
             if let Some(freed) = freed.next().flatten() {
                 part.promote(claim, None, Some(freed));
             }
         });
+        // The token enters as soon as the absent and silent waiters ahead of it were passed over.
         for _ in 0..MOST_STEPS {
             if self.comes_in(ttl, claim, holds) {
                 return Reply::Granted { smaller: false, number: None };
@@ -168,6 +173,7 @@ impl<'a> Execution<'a> {
                 break;
             }
         }
+        // The names that it could have are reserved until it gets all of them.
         if self.has_several && self.applies(Rule::FreeNamesAreReserved) {
             self.each(|part| {
                 if !part.is_held_against() && !part.is_behind_others() {
@@ -232,14 +238,17 @@ impl<'a> Execution<'a> {
         if self.any(|part| !part.covers_part(part.token)) {
             return Reply::NotOwner;
         }
+        // A named token counts only if it waits at one of the parts.
         let waits = |part: &Self| to.is_some_and(|to| part.queue().is_some_and(|queue| queue.line_of(to).is_some()));
         let to = to.filter(|_| self.any(|part| waits(part)));
         if to.is_none() && !self.any(|part| part.is_behind_others()) {
             return Reply::Kept;
         }
+        // The token keeps the rest of its lease if nothing else takes the names.
         let mut left: Option<Duration> = None;
         self.each(|part| left = Some(left.map_or(part.hold_left(), |left| left.min(part.hold_left()))));
         let left = left.unwrap_or_default();
+        // It gives all parts up, and joins their queues.
         self.each(|part| {
             part.drop_hold_of(part.token);
             part.join_among();
@@ -263,6 +272,7 @@ impl<'a> Execution<'a> {
                 None => is_own = part.promote(claim, own_ttl, Some(part.class)),
             }
         });
+        // If all names stayed free, the token takes them again.
         if self.has_several && !is_left_to_it && !self.is_blocked(false) {
             self.take_all(left, claim);
             is_own = true;
