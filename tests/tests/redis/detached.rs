@@ -113,6 +113,21 @@ async fn whoever_takes_a_lock_up_hears_of_those_who_wait_and_gives_way_to_them()
 }
 
 #[tokio::test]
+async fn keys_that_are_left_of_a_detached_set_are_released_by_the_call_that_attaches() {
+    for (size, is_attached) in [(1, false), (3, true)] {
+        let nodes = Nodes::start(size).await;
+        let (ours, theirs) = (manager(&nodes).await, manager(&nodes).await);
+        let guard = acquired_everywhere(&ours, &nodes, LockRequest::all(["order:7", "order:8"])).await;
+        let (token, message) = (*guard.token(), guard.detach().to_string());
+        let deleted = nodes[0].inspect().command::<i64>(&["DEL", "order:8"]).await;
+        assert_eq!(deleted, 1, "by another program");
+        let attached = theirs.attach(message.parse().unwrap()).await;
+        assert_eq!(attached.is_ok(), is_attached, "{attached:?}");
+        nodes.assert_no_mention(PATIENCE, token.as_str()).await;
+    }
+}
+
+#[tokio::test]
 async fn a_lock_whose_ttl_is_over_cannot_be_taken_up() {
     let nodes = Nodes::start(3).await;
     let (ours, theirs) = (brief(&nodes).await, brief(&nodes).await);

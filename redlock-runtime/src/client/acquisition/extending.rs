@@ -27,8 +27,10 @@ impl Acquisition {
     /// The errors of [`extend`](Self::extend).
     pub(crate) async fn adopt(&self) -> Result<(), LockError> {
         let fence = self.state().candidate.adopt();
-        self.extend_with(fence).await?;
+        let extended = self.extend_with(fence).await;
         let (mut state, now) = (self.state(), self.now());
+        self.release_leftovers(&mut state, now);
+        extended?;
         if !state.candidate.is_won(now) {
             // The task was not polled for a long time, and the granted leases have ended.
             return Err(self.loss(&state, LossCause::Expired));

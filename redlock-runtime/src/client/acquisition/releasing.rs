@@ -7,6 +7,7 @@ use crate::lock::Mode;
 use crate::protocol::candidate::Phase;
 use crate::protocol::command::Subject;
 use crate::protocol::last_command::LastCommand;
+use crate::time::clock::Instant;
 use std::sync::Arc;
 
 impl Acquisition {
@@ -74,7 +75,16 @@ impl Acquisition {
         }
         let (candidate, mut sender) = state.parts(&self.shared, &self.subject, now);
         candidate.last_commands(now, |index, last| send(&mut sender, index, last));
+        self.release_leftovers(state, now);
         news
+    }
+
+    /// Releases the detached token at nodes that have only some of its names. No other call can attach to it there.
+    pub(super) fn release_leftovers(&self, state: &mut State, now: Instant) {
+        let Some(detached) = &self.subject.other else { return };
+        for index in state.candidate.take_leftovers() {
+            self.shared.release(index, Arc::new(self.subject.under(**detached)), LastCommand::of_unknown_token(now));
+        }
     }
 
     /// Performs the steps that must be done under no mutex, because they wake other tasks. A process that breaks the

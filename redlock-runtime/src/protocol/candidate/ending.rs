@@ -99,6 +99,13 @@ impl Candidate {
         }
     }
 
+    /// Removes and returns the indexes of the nodes that may have some names of the detached token whose place this one takes. Without
+    /// all names, they are useless to this token, and keep others out until they expire.
+    pub(crate) fn take_leftovers(&mut self) -> impl Iterator<Item = usize> {
+        let voters = self.voters.iter_mut().enumerate();
+        voters.filter_map(|(index, voter)| std::mem::take(&mut voter.has_leftovers).then_some(index))
+    }
+
     fn release(&self, now: Instant) -> LastCommand {
         let is_heard_about = self.terms.applies(Rule::WhoWasCutListens);
         LastCommand { is_heard_about, ..LastCommand::release(self.terms.claim(), self.terms.ttl, now) }

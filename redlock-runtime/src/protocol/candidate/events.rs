@@ -19,7 +19,7 @@ impl Candidate {
         self.note_roll(index, &answer);
         self.note_confirmation(index, &answer, counts);
         let may_have_some = answer == Ok(Reply::NotOwner) && self.may_have_some();
-        let phase = self.phase;
+        let (phase, adopts) = (self.phase, self.adopts);
         if let Ok(Reply::Extended { waiters, .. }) = answer {
             self.waiters = waiters;
         }
@@ -30,6 +30,7 @@ impl Candidate {
         }
         if may_have_some {
             voter.may_have_some();
+            voter.has_leftovers = adopts;
         }
         if is_entered {
             self.note_entry(index);

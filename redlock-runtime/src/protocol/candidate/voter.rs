@@ -40,6 +40,8 @@ pub(crate) struct Voter {
     epoch: u64,
     /// Set if the connection was replaced during the first try: the node could not be asked, or forgets the question.
     pub(super) has_reconnected: bool,
+    /// Set if the node may have some names of the detached token, although not all of them.
+    pub(super) has_leftovers: bool,
     pub(super) rules: Rules,
 }
 
@@ -58,6 +60,7 @@ impl Voter {
             heard_at: None,
             epoch,
             has_reconnected: false,
+            has_leftovers: false,
             rules,
         }
     }
