@@ -40,14 +40,14 @@ const TTL: u64 = 30;
 fn assert_busy(reply: &Reply, most: u64) {
     assert_eq!(reply.status, 409, "{reply:?}");
     assert!(reply.retry_after.is_none_or(|seconds| (1..=most).contains(&seconds)), "{reply:?}");
-    assert_eq!(reply.body, "another request is working on this: try again later");
+    assert_eq!(reply.body, "another request is working on this: try again later\n");
 }
 
 /// Asserts that the response reports a missing quorum. Its `Retry-After` is the default of 2 s.
 #[track_caller]
 fn assert_unavailable(reply: &Reply) {
     assert_eq!((reply.status, reply.retry_after), (503, Some(2)), "{reply:?}");
-    assert_eq!(reply.body, "this cannot be done at the moment: try again later");
+    assert_eq!(reply.body, "this cannot be done at the moment: try again later\n");
 }
 
 #[track_caller]

@@ -53,6 +53,7 @@ pub(crate) fn check(options: Options, function: Function, errors: &mut Errors) -
     requirements::report_second_attribute(&options, &function, errors);
     requirements::report_default_with_self(&options, &function, errors);
     requirements::report_unnamed_guard(&options, &function, form.as_ref(), &bindings, errors);
+    requirements::report_unfenced_guard(&options, &function, errors);
     let template = requirements::key_or_report(&options, &function, &bindings, errors)?;
     let key = key::read(template, &function.signature.ident, &bindings, errors)?;
     requirements::report_ambiguous_argument(&key, &function, errors);

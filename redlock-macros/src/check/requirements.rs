@@ -147,7 +147,7 @@ pub(super) fn report_unnamed_guard(
         return;
     }
     for name in GUARDS.iter().filter(|name| !bindings.iter().any(|binding| binding.name == **name)) {
-        let mut uses = Uses::default();
+        let mut uses = Uses { methods: OF_GUARDS, ..Uses::default() };
         uses.read(name, function.body.stream());
         if let (Some(method), false) = (uses.of_a_guard, uses.is_bound) {
             let message = format!("`{name}` is not defined in this body: write `guard = {name}` in the attribute");
@@ -156,10 +156,24 @@ pub(super) fn report_unnamed_guard(
     }
 }
 
+/// Reports a body that calls `lock.fencing_token()` without `fencing`. As for [`report_unnamed_guard`], every mention of the
+/// guard must precede a dot.
+pub(super) fn report_unfenced_guard(options: &Options, function: &Function, errors: &mut Errors) {
+    let Some(name) = options.guard.as_ref().filter(|_| !options.is_fenced).map(Ident::to_string) else { return };
+    let mut uses = Uses { methods: &["fencing_token"], ..Uses::default() };
+    uses.read(&name, function.body.stream());
+    if let (Some(method), false) = (uses.of_a_guard, uses.is_bound) {
+        let message = format!("`{name}` has no fencing token: write `fencing, guard = {name}` in the attribute");
+        errors.at(method, message);
+    }
+}
+
 /// Uses of a name.
 #[derive(Default)]
 struct Uses {
-    /// First call of a method that only a guard has.
+    /// Methods to look for.
+    methods: &'static [&'static str],
+    /// First call of one of the methods.
     of_a_guard: Option<Span>,
     /// `true` if a mention is not followed by a dot.
     is_bound: bool,
@@ -176,7 +190,7 @@ impl Uses {
                 {
                     self.is_bound |= !is_dot(tokens.get(at + 1));
                     let method = tokens.get(at + 2);
-                    let is_of_guards = |method: &Ident| OF_GUARDS.iter().any(|other| method == other);
+                    let is_of_guards = |method: &Ident| self.methods.iter().any(|other| method == other);
                     if matches!(method, Some(TokenTree::Ident(method)) if is_of_guards(method)) {
                         self.of_a_guard.get_or_insert(ident.span());
                     }

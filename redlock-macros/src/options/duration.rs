@@ -212,17 +212,26 @@ fn unknown_unit(option: &str, text: &str, digits: &str, unit: &str) -> String {
     if unit.is_empty() {
         return format!("`{text}` has a number without a unit: write `{option} = \"1m30s\"`");
     }
-    let meant = match unit {
+    match meant(unit) {
+        Some(meant) => format!("unknown unit `{unit}`: write `{option} = \"{digits}{meant}\"`"),
+        None => format!("unknown unit `{unit}`: the units are {}", errors::list(UNITS.map(|(name, _)| name))),
+    }
+}
+
+/// Returns `true` if the word is a unit, or is probably meant as one.
+pub(super) fn is_unit(word: &str) -> bool {
+    UNITS.iter().any(|(name, _)| *name == word) || meant(word).is_some()
+}
+
+/// Returns the unit that is probably meant.
+fn meant(unit: &str) -> Option<&'static str> {
+    match unit {
         "sec" | "secs" | "second" | "seconds" | "S" => Some("s"),
         "min" | "mins" | "minute" | "minutes" | "M" => Some("m"),
         "hour" | "hours" | "hr" | "hrs" | "H" => Some("h"),
         "day" | "days" | "D" => Some("d"),
         "msec" | "millis" | "milliseconds" | "MS" => Some("ms"),
         _ => None,
-    };
-    match meant {
-        Some(meant) => format!("unknown unit `{unit}`: write `{option} = \"{digits}{meant}\"`"),
-        None => format!("unknown unit `{unit}`: the units are {}", errors::list(UNITS.map(|(name, _)| name))),
     }
 }
 

@@ -180,6 +180,12 @@ fn end_of_option(input: ParseStream<'_>) -> syn::Result<()> {
     if input.is_empty() || input.parse::<Option<Token![,]>>()?.is_some() {
         return Ok(());
     }
+    let next = input.fork().parse::<Ident>();
+    if let Ok(unit) = next.as_ref().map(Ident::to_string)
+        && duration::is_unit(&unit)
+    {
+        return Err(input.error("a duration has no space before its unit: write it as in `ttl = 30s`"));
+    }
     Err(input.error("expected `,` between two options"))
 }
 

@@ -60,7 +60,7 @@ impl ResponseError for LockError {
         if let Some(seconds) = seconds_to_retry(self, outward) {
             response.insert_header((RETRY_AFTER, seconds));
         }
-        response.body(outward.message())
+        response.body(format!("{}\n", outward.message()))
     }
 }
 
@@ -89,7 +89,7 @@ mod tests {
                 assert_fit_for_strangers(&format!("{name}: {value:?}"));
             }
             let body = body::to_bytes(response.into_body()).await.unwrap();
-            assert_eq!(body, outward.message());
+            assert_eq!(body, format!("{}\n", outward.message()));
         }
     }
 }

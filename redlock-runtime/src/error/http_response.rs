@@ -64,7 +64,7 @@ use http::{HeaderValue, StatusCode};
 impl IntoResponse for LockError {
     fn into_response(self) -> Response {
         let outward = Outward::of(&self);
-        let mut response = (status(outward), outward.message()).into_response();
+        let mut response = (status(outward), format!("{}\n", outward.message())).into_response();
         if let Some(seconds) = seconds_to_retry(&self, outward) {
             response.headers_mut().insert(RETRY_AFTER, HeaderValue::from(seconds));
         }

@@ -32,6 +32,9 @@ pub enum LossCause {
         /// process can send another one.
         by: Box<OwnerToken>,
     },
+    /// [`attach`](crate::LockManager::attach) found no lock under the token of the [`DetachedLock`](crate::DetachedLock): another worker
+    /// has attached it, or its lease has ended.
+    NotAttached,
     /// The lock was released by the program.
     Released,
     /// The lock was held for the whole `max_hold`.
@@ -48,6 +51,7 @@ impl fmt::Display for LossCause {
             }
             Self::Taken => f.write_str("the nodes report that this process does not hold it any more"),
             Self::Revoked { by } => write!(f, "it was broken by {by}"),
+            Self::NotAttached => f.write_str("another worker has attached it, or its lease has ended"),
             Self::Released => f.write_str("it was released"),
             Self::MaxHold => f.write_str("it was held for the whole `max_hold`"),
         }

@@ -168,6 +168,7 @@ impl LockManager {
     ///
     /// # Cancel safety
     /// Cancel safe, like [`acquire`](Self::acquire).
+    #[doc(alias = "try_lock")]
     #[track_caller]
     pub fn try_acquire<F: Fencing>(
         &self,

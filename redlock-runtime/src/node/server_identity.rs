@@ -102,6 +102,8 @@ pub(super) struct KnownServer {
     pub(super) abstains_until: Option<Instant>,
     /// Times at which its ages reach the longest lease, if they had not at the first connection of this process.
     pub(super) young_until: [Option<Instant>; MEASURES],
+    /// Set for a server that was unknown to this process, until it is certain whether it abstains at first.
+    pub(super) is_new: bool,
     /// Its ages at the time of the last connection.
     pub(super) ages: (Ages, Instant),
 }
@@ -122,6 +124,7 @@ impl KnownServer {
             lost_at: None,
             abstains_until: None,
             young_until: [None; MEASURES],
+            is_new: false,
         }
     }
 

@@ -253,20 +253,41 @@ impl ServerRegister {
             None => (None, young_until(&identity, self.caution, longest, now)),
         };
         let current = KnownServer::new(node, identity, twin.is_none(), now);
-        let current = KnownServer { abstains_until, young_until, ..current };
+        let is_new = twin.is_none() && before.as_ref().is_none_or(|before| before.is_new && !is_another);
+        let current = KnownServer { abstains_until, young_until, is_new, ..current };
         let abstention = abstention(&current);
         // An abstention is logged when it begins, and not for each further connection. A server with a vote under another address is logged
         // under that address.
-        let begins = before.as_ref().map_or(young_until.into_iter().max().flatten(), |before| {
-            abstains_until.filter(|_| abstains_until > before.abstains_until)
-        });
+        let begins = before.as_ref().is_some_and(|before| abstains_until > before.abstains_until);
         known.insert(address.into(), current);
+        let decided = self.decided(&mut known);
         drop(known);
-        let left = abstention.left(now, || self.older_quorums(address, OlderQuorums::default(), now).are_there);
-        if twin.is_none() && (is_another || begins.is_some() && left.is_some()) {
+        if twin.is_none() && (is_another || begins) {
+            let left = abstention.left(now, || self.older_quorums(address, OlderQuorums::default(), now).are_there);
             events::node_restarted(address, left.unwrap_or_default());
         }
+        for (address, abstention) in decided {
+            let are_there = || self.older_quorums(&address, OlderQuorums::default(), now).are_there;
+            if let Some(left) = abstention.left(now, are_there) {
+                events::node_restarted(&address, left);
+            }
+        }
         twin.map_or(Ok(abstention), |twin| Err(NodeError::SameServer(twin)))
+    }
+
+    /// Removes and returns the new servers whose first abstention can be decided. As long as a node has not been reached, it may be old, and
+    /// a young server abstains. If all servers are young, none of them does.
+    fn decided(&self, known: &mut Known) -> Vec<(Box<str>, Abstention)> {
+        let mut nodes: Vec<&str> = known.values().map(|server| &*server.node).collect();
+        nodes.sort_unstable();
+        nodes.dedup();
+        if nodes.len() < self.quorum.nodes {
+            return Vec::new();
+        }
+        let decided = |(address, server): (&Box<str>, &mut KnownServer)| {
+            std::mem::take(&mut server.is_new).then(|| (address.clone(), abstention(server)))
+        };
+        known.iter_mut().filter_map(decided).collect()
     }
 
     /// Returns the number of the receipt that the last connection to `address` has left.

@@ -66,6 +66,18 @@ async fn a_lone_server_that_is_trusted_is_told_to_have_been_restarted() {
 }
 
 #[tokio::test]
+async fn start_of_all_servers_at_once_is_not_reported_as_restarts() {
+    keep_all();
+    let nodes = Nodes::start(3).await;
+    let manager = manager(&nodes).await;
+    // It returns when all servers are known.
+    drop(manager.check().await);
+    for node in nodes.iter() {
+        assert_eq!(events("node_restarted", &label(node)).len(), 0);
+    }
+}
+
+#[tokio::test]
 async fn a_clock_that_is_set_forward_is_told() {
     let nodes = Nodes::start_with(1, |_, builder| builder.own_clock()).await;
     let manager = manager(&nodes).await;

@@ -27,7 +27,7 @@ async fn a_handler_that_fails_by_its_lock_alone_answers() {
         let (status, retry_after, body) = send(&locks, path).await;
         assert_eq!(
             (status, body.as_str()),
-            (StatusCode::CONFLICT, "another request is working on this: try again later")
+            (StatusCode::CONFLICT, "another request is working on this: try again later\n")
         );
         // Much less than the 30 s of the lease: a living holder releases long before its end.
         assert_eq!(retry_after, Some(5), "{path}");

@@ -49,3 +49,8 @@ pub async fn fractions() -> Result<(), LockError> {
 pub async fn parts() -> Result<(), LockError> {
     Ok(())
 }
+
+#[distributed_lock(key = "a", ttl = 30 s, wait = 5 min)]
+pub async fn spaces() -> Result<(), LockError> {
+    Ok(())
+}

@@ -37,3 +37,8 @@ pub fn bound_before_the_block(id: u64) -> impl Future<Output = Result<bool, Lock
 pub async fn argument(id: u64, lock: Held) -> Result<bool, LockError> {
     Ok(lock.is_held() && id > 0)
 }
+
+#[distributed_lock(key = "order:{id}", guard = lock)]
+pub async fn not_fenced(id: u64) -> Result<bool, LockError> {
+    Ok(lock.fencing_token().as_i64() > 0 && id > 0)
+}

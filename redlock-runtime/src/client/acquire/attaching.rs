@@ -3,7 +3,7 @@
 use super::{Asked, Call, Obtained};
 use crate::client::acquisition::{Acquisition, Unnumbered};
 use crate::client::local_queue::{LocalQueue, LocalTurn, Superseded};
-use crate::error::LockError;
+use crate::error::{LockError, LossCause};
 use crate::observe::spans::{self, Path};
 use crate::protocol::command::Subject;
 use crate::request::{DetachedLock, Wait};
@@ -63,7 +63,17 @@ impl Call<'_> {
         let acquisition = Acquisition::new(self.shared(), subject, self.wanted.ttl, self.now());
         turn.change(acquisition).map_err(|Superseded| self.taken_here())?;
         turn.acquisition().take_up(self.wanted);
-        turn.acquisition().adopt().await?;
+        turn.acquisition().adopt().await.map_err(not_attached)?;
         Ok(turn)
+    }
+}
+
+/// Converts the error of a token that the nodes deny: the call has not held the lock.
+fn not_attached(error: LockError) -> LockError {
+    match error {
+        LockError::Lost { key, held_for, cause: LossCause::Taken } => {
+            LockError::Lost { key, held_for, cause: LossCause::NotAttached }
+        }
+        other => other,
     }
 }
