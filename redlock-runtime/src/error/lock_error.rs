@@ -317,8 +317,8 @@ impl fmt::Display for LockError {
                 let holds_data = causes.iter().any(|cause| *cause.error() == NodeError::HoldsData);
                 key.as_ref().filter(|_| holds_data).map_or(Ok(()), |key| apart_from_data(f, key))
             }
-            Self::Lost { key, cause: cause @ LossCause::NotAttached, .. } => {
-                write!(f, "{} cannot be attached: {cause}", key.quoted())
+            Self::Lost { key, cause: LossCause::NotAttached, .. } => {
+                write!(f, "{} cannot be attached: another worker has attached it, or its lease has ended", key.quoted())
             }
             Self::Lost { key, held_for, cause } => {
                 write!(f, "{} was lost after it was held for {held_for:.1?}: {cause}", key.quoted())
