@@ -176,7 +176,7 @@ pub(crate) fn table(lines: &[Permits], f: &mut fmt::Formatter<'_>) -> fmt::Resul
     for Permits { nodes, alone, permitted, .. } in lines {
         let [alone, permitted] = [alone, permitted].map(|latencies| percentile(latencies, 50));
         let ratio = permitted.as_secs_f64() / alone.as_secs_f64();
-        // The goal is for one node only. A permit on several nodes first acquires the turnstile, a lock that admits one
+        // The goal is for one node only. A permit on several nodes first acquires the admission lock, a lock that admits one
         // call at a time.
         let verdict = if *nodes == 1 { verdict(ratio <= MOST) } else { "" };
         writeln!(f, "| {nodes} | {alone:.1?} | {permitted:.1?} | {ratio:.2} | {verdict} |")?;
@@ -184,7 +184,7 @@ pub(crate) fn table(lines: &[Permits], f: &mut fmt::Formatter<'_>) -> fmt::Resul
     writeln!(
         f,
         "
-A permit takes two scripts behind each other, that of its turnstile and its own. The nodes are asked for both at once, so that the
+A permit takes two scripts behind each other, that of its admission lock and its own. The nodes are asked for both at once, so that the
 caller waits for one answer; before that it cost 2.2 locks at one node. What is left is what the server needs for the second script, and
 over five servers on two cores that of all of them."
     )?;

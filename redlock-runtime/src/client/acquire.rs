@@ -1,27 +1,27 @@
 //! Acquisition of a lock: the local queue of this process, then one try at all nodes, then the queues of the nodes.
 
-mod asked;
+mod admission;
 mod attaching;
-mod entrant;
 mod first_try;
+mod metrics;
 mod nested;
 mod observed;
 mod ordered;
+mod path;
 mod patience;
+mod pending_permit;
 mod permits;
 mod taken;
 mod together;
-mod turnstile;
-mod way;
 
-pub(crate) use self::asked::{Asked, is_taken};
 pub(crate) use self::attaching::attach;
-use self::way::Way;
-pub(crate) use self::way::{named, tell_no_quorum};
+pub(crate) use self::metrics::{AcquireMetrics, is_taken};
+use self::path::AcquirePath;
+pub(crate) use self::path::{named, tell_no_quorum};
 
-use crate::client::acquisition::{Acquisition, TakenUp, Unnumbered};
-use crate::client::enclosing::View;
-use crate::client::local_queue::{Entered, LineClosed, LocalQueue, LocalTurn, LocalWait, Superseded};
+use crate::client::acquisition::{Acquisition, ResumeState, Unnumbered};
+use crate::client::enclosing::ReentrantEntry;
+use crate::client::local_queue::{Entered, LineClosed, LocalOwner, LocalQueue, LocalWait, Superseded};
 use crate::client::shared::Shared;
 use crate::client::timers::timeout;
 use crate::client::waiting_calls::WaitingCall;
@@ -51,25 +51,25 @@ const LONGEST_LOOK: Duration = Duration::from_secs(1);
 
 /// Ownership of a lock by a call.
 pub(crate) enum Share {
-    Turn(LocalTurn),
+    Turn(LocalOwner),
     /// Part in the lock of an enclosing call.
-    View(View),
+    ReentrantEntry(ReentrantEntry),
 }
 
 /// Acquired lock, with its fencing token if one was requested.
-pub(crate) struct Obtained {
+pub(crate) struct AcquiredLock {
     pub(crate) share: Share,
     pub(crate) fencing_token: Option<FencingToken>,
     /// Source location of the request.
     pub(crate) place: Place,
 }
 
-impl Obtained {
+impl AcquiredLock {
     /// Returns the token that the nodes know.
     pub(crate) fn acquisition(&self) -> &Acquisition {
         match &self.share {
             Share::Turn(turn) => turn.acquisition(),
-            Share::View(view) => view.acquisition(),
+            Share::ReentrantEntry(view) => view.acquisition(),
         }
     }
 }
@@ -78,14 +78,14 @@ impl Obtained {
 /// call that was counted before, if it was.
 ///
 /// # Cancel safety
-/// A future that is dropped at any await leaves nothing behind: [`LocalTurn`] and [`LocalWait`] clean up when they are
+/// A future that is dropped at any await leaves nothing behind: [`LocalOwner`] and [`LocalWait`] clean up when they are
 /// dropped.
 pub(crate) async fn acquire<'c>(
     local: &'c Arc<LocalQueue>,
     request: &AcquireRequest,
-    asked: Option<Asked<'c>>,
-) -> Result<Obtained, LockError> {
-    let asked = asked.unwrap_or_else(|| Asked::begin(local.shared(), request));
+    asked: Option<AcquireMetrics<'c>>,
+) -> Result<AcquiredLock, LockError> {
+    let asked = asked.unwrap_or_else(|| AcquireMetrics::begin(local.shared(), request));
     let call = match Call::begin(local, request, &asked) {
         Ok(call) => call,
         Err(error) => return asked.refuse(error),
@@ -120,7 +120,7 @@ struct Call<'c> {
     wait: Wait,
     /// Number of permits that may be held at a time, for a permit.
     permits: u32,
-    /// Call for the permit, if this is the call for its turnstile, or for the share with which it waits for exclusive
+    /// Call for the permit, if this is the call for its admission lock, or for the share with which it waits for exclusive
     /// locks.
     permit: Option<&'c Self>,
     hold: HoldOptions,
@@ -133,7 +133,7 @@ struct Call<'c> {
     place: Place,
     label: Option<&'static str>,
     site: &'c Known,
-    way: Way,
+    way: AcquirePath,
     begun: Instant,
     /// Time after which the lock is useless to the call.
     latest: Option<Instant>,
@@ -142,13 +142,13 @@ struct Call<'c> {
 }
 
 /// Reason that an acquisition failed.
-enum Setback {
+enum AcquireError {
     /// Another call of this process has taken over the key.
     Superseded,
     Failed(LockError),
 }
 
-impl From<Superseded> for Setback {
+impl From<Superseded> for AcquireError {
     fn from(Superseded: Superseded) -> Self {
         Self::Superseded
     }
@@ -159,7 +159,11 @@ impl<'c> Call<'c> {
     ///
     /// # Errors
     /// [`LockError::Configuration`] for values that are out of range.
-    fn begin(local: &'c Arc<LocalQueue>, request: &AcquireRequest, asked: &Asked<'c>) -> Result<Self, LockError> {
+    fn begin(
+        local: &'c Arc<LocalQueue>,
+        request: &AcquireRequest,
+        asked: &AcquireMetrics<'c>,
+    ) -> Result<Self, LockError> {
         let (shared, policy) = (local.shared(), &local.shared().policy);
         let parts = request.parts(&shared.namespace)?;
         let linger = policy.linger_of(request)?;
@@ -182,7 +186,7 @@ impl<'c> Call<'c> {
         let place = request.place.unwrap_or_else(Place::unknown);
         let AcquireRequest { hold, is_reentrant, has_ordered_lock, label, .. } = *request;
         let joins = request.joins && parts.is_single() && mode == Mode::Shared && hold.renew && !is_kept;
-        let (site, latest, way) = (asked.site(), asked.latest, Way::default());
+        let (site, latest, way) = (asked.site(), asked.latest, AcquirePath::default());
         let begun = shared.clock.now();
         Ok(Self {
             local,
@@ -216,7 +220,7 @@ impl<'c> Call<'c> {
     }
 
     /// Enters the lock of a caller, or acquires a lock.
-    async fn run(&self) -> Result<Obtained, LockError> {
+    async fn run(&self) -> Result<AcquiredLock, LockError> {
         match self.enter_the_callers().await? {
             Some(view) => Ok(view),
             None => self.take().await,
@@ -224,7 +228,7 @@ impl<'c> Call<'c> {
     }
 
     /// Acquires the lock, with a fencing number if one was requested.
-    async fn take(&self) -> Result<Obtained, LockError> {
+    async fn take(&self) -> Result<AcquiredLock, LockError> {
         self.may_start().await?;
         if self.joins {
             return self.take_together().await;
@@ -255,7 +259,7 @@ impl<'c> Call<'c> {
     }
 
     /// Gives the lock to this call, and registers it with the watchdog.
-    fn hold(&self, turn: LocalTurn, fencing_token: Option<FencingToken>) -> Obtained {
+    fn hold(&self, turn: LocalOwner, fencing_token: Option<FencingToken>) -> AcquiredLock {
         let now = self.now();
         let span = self.hold_span(turn.acquisition(), fencing_token);
         let counted_for = turn.acquisition().begin(self.hold, self.site.id, span, now);
@@ -263,7 +267,7 @@ impl<'c> Call<'c> {
         self.local.watch(turn.acquisition(), counted_for, now);
         #[cfg(feature = "testing")]
         self.note_stay(&turn, fencing_token);
-        Obtained { share: Share::Turn(turn), fencing_token, place: self.place }
+        AcquiredLock { share: Share::Turn(turn), fencing_token, place: self.place }
     }
 
     /// Returns `true` if the call does not use the local queue of its key. Either other calls may have the key at the
@@ -273,7 +277,7 @@ impl<'c> Call<'c> {
     }
 
     /// Counts the call among the waiting calls for its key, if their number is limited. A call for a permit waits for
-    /// its key, even while it waits for the turnstile.
+    /// its key, even while it waits for the admission lock.
     ///
     /// # Errors
     /// [`LockError::TooManyWaiting`] if the limit is reached.
@@ -290,7 +294,7 @@ impl<'c> Call<'c> {
     }
 
     /// Joins the local queue of the key, and waits for the calls ahead.
-    async fn enter(&self) -> Result<LocalTurn, LockError> {
+    async fn enter(&self) -> Result<LocalOwner, LockError> {
         if self.stands_beside() {
             return Ok(self.local.enter_beside((&self.parts, self.mode), self.wanted, self.begun));
         }
@@ -309,7 +313,7 @@ impl<'c> Call<'c> {
     }
 
     /// Waits in the local queue, and regularly checks if the lease of the holder has ended.
-    async fn stand_in_line(&self, mut place: LocalWait) -> Result<LocalTurn, LockError> {
+    async fn stand_in_line(&self, mut place: LocalWait) -> Result<LocalOwner, LockError> {
         loop {
             let left = self.left().unwrap_or(Duration::MAX);
             let lease = self.local.lease_left(&self.key).unwrap_or(self.wanted.ttl).clamp(SHORTEST_LOOK, LONGEST_LOOK);
@@ -342,35 +346,35 @@ impl<'c> Call<'c> {
     }
 
     /// Acquires the lock for this call. If another call of the process has taken over the key, it waits again.
-    async fn obtain(&self) -> Result<LocalTurn, LockError> {
+    async fn obtain(&self) -> Result<LocalOwner, LockError> {
         loop {
             let turn = self.enter().await?;
             match self.secure(turn).await {
                 Ok(turn) => return Ok(turn),
-                Err(Setback::Superseded) => {}
-                Err(Setback::Failed(error)) => return Err(error),
+                Err(AcquireError::Superseded) => {}
+                Err(AcquireError::Failed(error)) => return Err(error),
             }
         }
     }
 
     /// Acquires the lock for the call at the head of the local queue. It resumes the state that the previous call has
     /// left.
-    async fn secure(&self, mut turn: LocalTurn) -> Result<LocalTurn, Setback> {
-        let mut found = turn.acquisition().take_up(self.wanted);
-        if let TakenUp::Held { is_passable } = found {
+    async fn secure(&self, mut turn: LocalOwner) -> Result<LocalOwner, AcquireError> {
+        let mut found = turn.acquisition().resume(self.wanted);
+        if let ResumeState::Held { is_passable } = found {
             if is_passable || self.is_useful_after_extension(turn.acquisition()).await {
                 self.way.goes(Path::Local);
                 return Ok(turn);
             }
             turn.change_to_successor(self.wanted.ttl)?;
-            found = turn.acquisition().take_up(self.wanted);
+            found = turn.acquisition().resume(self.wanted);
         }
         let now = self.now();
         match found {
-            TakenUp::Superseded => Err(Setback::Superseded),
-            TakenUp::Ended => Err(Setback::Failed(LockError::Closed)),
-            TakenUp::Fresh if self.tries_at_once(now) => self.try_at_once(turn, now).await,
-            TakenUp::Fresh | TakenUp::Waiting | TakenUp::Held { .. } => self.wait(turn).await,
+            ResumeState::Superseded => Err(AcquireError::Superseded),
+            ResumeState::Ended => Err(AcquireError::Failed(LockError::Closed)),
+            ResumeState::Fresh if self.tries_at_once(now) => self.try_at_once(turn, now).await,
+            ResumeState::Fresh | ResumeState::Waiting | ResumeState::Held { .. } => self.wait(turn).await,
         }
     }
 
@@ -383,7 +387,7 @@ impl<'c> Call<'c> {
     }
 
     /// Returns the fencing token of a held lock, if one was requested.
-    async fn number(&self, turn: &LocalTurn) -> Result<Option<FencingToken>, Unnumbered> {
+    async fn number(&self, turn: &LocalOwner) -> Result<Option<FencingToken>, Unnumbered> {
         if !self.wanted.is_fenced {
             return Ok(None);
         }
@@ -404,7 +408,7 @@ impl<'c> Call<'c> {
     }
 
     /// Starts again with another token, because the lease of the previous one ended before it had a number.
-    async fn start_again(&self, mut turn: LocalTurn) -> Result<LocalTurn, LockError> {
+    async fn start_again(&self, mut turn: LocalOwner) -> Result<LocalOwner, LockError> {
         let next = turn.acquisition().again();
         let secured = match turn.change(next) {
             Ok(()) => self.secure(turn).await,
@@ -412,18 +416,18 @@ impl<'c> Call<'c> {
         };
         match secured {
             Ok(turn) => Ok(turn),
-            Err(Setback::Superseded) => self.obtain().await,
-            Err(Setback::Failed(error)) => Err(error),
+            Err(AcquireError::Superseded) => self.obtain().await,
+            Err(AcquireError::Failed(error)) => Err(error),
         }
     }
 
     /// Waits in the queues of the nodes until the lock is ours. If the present token cannot win any longer, another one
     /// replaces it.
-    async fn wait(&self, mut turn: LocalTurn) -> Result<LocalTurn, Setback> {
+    async fn wait(&self, mut turn: LocalOwner) -> Result<LocalOwner, AcquireError> {
         let limit = self.limit();
         // The first call of the local queue waits for all calls behind it, and is not counted with them.
         if self.waits() && self.stands_beside() {
-            self.begins_to_wait().map_err(Setback::Failed)?;
+            self.begins_to_wait().map_err(AcquireError::Failed)?;
         }
         loop {
             let acquisition = turn.acquisition();
@@ -432,19 +436,19 @@ impl<'c> Call<'c> {
                     self.way.goes(Path::Queued);
                     return Ok(turn);
                 }
-                Waited::Superseded => return Err(Setback::Superseded),
+                Waited::Superseded => return Err(AcquireError::Superseded),
                 // Another token takes the same place in the queues.
                 Waited::LostMajority => {
                     turn.change(acquisition.again())?;
-                    turn.acquisition().take_up(self.wanted);
+                    turn.acquisition().resume(self.wanted);
                 }
-                Waited::Closed => return Err(Setback::Failed(LockError::Closed)),
+                Waited::Closed => return Err(AcquireError::Failed(LockError::Closed)),
                 Waited::TimedOut if acquisition.is_heard() => {
-                    return Err(Setback::Failed(self.timed_out(acquisition).await));
+                    return Err(AcquireError::Failed(self.timed_out(acquisition).await));
                 }
                 Waited::TimedOut | Waited::Silent => {
                     acquisition.hear_refusals(self.patience()).await;
-                    return Err(Setback::Failed(acquisition.failure()));
+                    return Err(AcquireError::Failed(acquisition.failure()));
                 }
             }
         }

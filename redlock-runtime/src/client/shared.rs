@@ -17,7 +17,7 @@ use crate::lock::LockKey;
 use crate::lock::OwnerToken;
 use crate::lock::owner_token::ManagerId;
 use crate::node::{Environment, ServerRegister, Status};
-use crate::observe::{self, Throttle, ToldKey};
+use crate::observe::{self, RedactedKey, Throttle};
 use crate::protocol::candidate::LeaseTerms;
 use crate::protocol::command::Subject;
 use crate::protocol::last_command::LastCommand;
@@ -27,7 +27,7 @@ use crate::protocol::timing::CLAIM;
 use crate::request::{Policy, Wait};
 use crate::stats::Sites;
 #[cfg(feature = "testing")]
-use crate::stats::{Notebook, Stays};
+use crate::stats::{CallLog, Stays};
 use crate::time::clock::Clock;
 use crate::time::token_clock::TokenClock;
 use crate::time::wait_until::wait_until;
@@ -88,7 +88,7 @@ pub(crate) struct Shared {
     pub(crate) is_replayed: bool,
     /// Log of calls that a test reads.
     #[cfg(feature = "testing")]
-    pub(crate) notebook: Option<Notebook>,
+    pub(crate) notebook: Option<CallLog>,
     /// Open holds, for the same log.
     #[cfg(feature = "testing")]
     pub(crate) stays: Stays,
@@ -168,8 +168,8 @@ impl Shared {
     }
 
     /// Returns the representation of `key` for logs and other observers.
-    pub(crate) const fn told<'k>(&self, key: &'k LockKey) -> ToldKey<'k> {
-        ToldKey::new(key, self.policy.redaction)
+    pub(crate) const fn told<'k>(&self, key: &'k LockKey) -> RedactedKey<'k> {
+        RedactedKey::new(key, self.policy.redaction)
     }
 
     /// Returns `true` if both managers are known to use the same servers, so that equal names are the same lock.

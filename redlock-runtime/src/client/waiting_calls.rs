@@ -63,7 +63,7 @@ mod tests {
 
     #[tokio::test(start_paused = true)]
     async fn calls_beyond_the_limit_fail_at_once_and_the_others_are_served() {
-        // One more call waits for permits: it waits in the turnstile on behalf of the others.
+        // One more call waits for permits: it waits in the admission lock on behalf of the others.
         let table: [(&str, Request, Request, usize); 4] = [
             ("exclusive", || LockRequest::new("a"), || LockRequest::new("a"), LIMIT),
             ("permits", || LockRequest::new("a").permits(1), || LockRequest::new("a").permits(1), LIMIT + 1),

@@ -94,7 +94,7 @@ fn route(local: &Arc<LocalQueue>, index: usize, Wakeup { subject, notice }: Wake
     }
     let stays = is_kept && shared.rules.apply(Rule::KeptTokensStay);
     if !is_known && !stays && notice != Notice::Busy {
-        // A permit is released as a permit, so that the call in the turnstile is notified.
+        // A permit is released as a permit, so that the call in the admission lock is notified.
         let subject = if notice == Notice::Freed { subject.of_mode(Mode::Permit) } else { subject };
         release_unknown(local, index, subject);
     }

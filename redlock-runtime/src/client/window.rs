@@ -1,7 +1,7 @@
 //! Calls for a window of time: they determine the present window by the clocks of the nodes, and acquire the lock of
 //! its key.
 
-use crate::client::acquire::{Asked, Obtained, acquire as acquire_key, is_taken, named, tell_no_quorum};
+use crate::client::acquire::{AcquireMetrics, AcquiredLock, acquire as acquire_key, is_taken, named, tell_no_quorum};
 use crate::client::gather::gather;
 use crate::client::local_queue::LocalQueue;
 use crate::client::node_handle::NodeHandle;
@@ -13,7 +13,7 @@ use crate::observe::events;
 use crate::protocol::window::{Window, Windows, median};
 use crate::request::Wait;
 use crate::request::acquire_request::AcquireRequest;
-use crate::request::what::What;
+use crate::request::lock_target::LockTarget;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -27,7 +27,7 @@ const PATIENCE: Duration = Duration::from_secs(1);
 ///
 /// # Cancel safety
 /// Like [`acquire_key`]: the questions before it leave nothing behind.
-pub(crate) async fn acquire(local: &Arc<LocalQueue>, request: &AcquireRequest) -> Result<Obtained, LockError> {
+pub(crate) async fn acquire(local: &Arc<LocalQueue>, request: &AcquireRequest) -> Result<AcquiredLock, LockError> {
     match request.windows {
         None => acquire_key(local, request, None).await,
         // Boxed, so that the futures of calls without windows stay small.
@@ -39,9 +39,9 @@ async fn acquire_window(
     local: &Arc<LocalQueue>,
     mut request: AcquireRequest,
     windows: Windows,
-) -> Result<Obtained, LockError> {
+) -> Result<AcquiredLock, LockError> {
     let shared = local.shared();
-    let mut asked = Asked::begin(shared, &request);
+    let mut asked = AcquireMetrics::begin(shared, &request);
     let key = match check(shared, &request, windows) {
         Ok(key) => key,
         Err(error) => return asked.refuse(error),
@@ -66,7 +66,7 @@ async fn acquire_window(
         LockError::WindowTaken { key: key.clone(), window: window.index, ends_in: window.ends_in }
     };
     // The key of the window stays taken after the body, until no clock can be in this window.
-    request.what = What::Key(key.in_window(window.index));
+    request.what = LockTarget::Key(key.in_window(window.index));
     request.wait = Some(wait(request.wait, window));
     request.hold.window_rest = Some(window.rest());
     acquire_key(local, &request, Some(asked)).await.map_err(|error| if is_taken(&error) { taken() } else { error })

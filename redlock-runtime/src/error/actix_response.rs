@@ -1,7 +1,7 @@
 //! Lock errors as responses of actix-web handlers.
 
 use super::lock_error::LockError;
-use super::outward::{Outward, seconds_to_retry};
+use super::public_error::{PublicError, seconds_to_retry};
 use actix_web::http::StatusCode;
 use actix_web::http::header::{ContentType, RETRY_AFTER};
 use actix_web::{HttpResponse, ResponseError};
@@ -50,38 +50,38 @@ use actix_web::{HttpResponse, ResponseError};
 /// ```
 impl ResponseError for LockError {
     fn status_code(&self) -> StatusCode {
-        status(Outward::of_kind(self))
+        status(PublicError::of_kind(self))
     }
 
     fn error_response(&self) -> HttpResponse {
-        let outward = Outward::of(self);
-        let mut response = HttpResponse::build(status(outward));
+        let public_error = PublicError::of(self);
+        let mut response = HttpResponse::build(status(public_error));
         response.insert_header(ContentType::plaintext());
-        if let Some(seconds) = seconds_to_retry(self, outward) {
+        if let Some(seconds) = seconds_to_retry(self, public_error) {
             response.insert_header((RETRY_AFTER, seconds));
         }
-        response.body(format!("{}\n", outward.message()))
+        response.body(format!("{}\n", public_error.message()))
     }
 }
 
 /// Returns the status as a type of actix-web.
-fn status(outward: Outward) -> StatusCode {
-    StatusCode::from_u16(outward.status()).unwrap_or(StatusCode::INTERNAL_SERVER_ERROR)
+fn status(public_error: PublicError) -> StatusCode {
+    StatusCode::from_u16(public_error.status()).unwrap_or(StatusCode::INTERNAL_SERVER_ERROR)
 }
 
 #[cfg(test)]
 mod tests {
-    use super::super::outward::tests::{assert_fit_for_strangers, every_kind};
+    use super::super::public_error::tests::{assert_fit_for_strangers, every_kind};
     use super::*;
     use actix_web::body;
 
     #[tokio::test]
     async fn each_error_has_its_response() {
-        for (error, outward, seconds) in every_kind() {
+        for (error, public_error, seconds) in every_kind() {
             let text = error.to_string();
-            assert_eq!(error.status_code().as_u16(), outward.status(), "{text}");
+            assert_eq!(error.status_code().as_u16(), public_error.status(), "{text}");
             let response = HttpResponse::from_error(error);
-            assert_eq!(response.status().as_u16(), outward.status(), "{text}");
+            assert_eq!(response.status().as_u16(), public_error.status(), "{text}");
             let retry_after = response.headers().get(RETRY_AFTER).map(|value| value.to_str().unwrap().to_owned());
             assert_eq!(retry_after, seconds.map(|it| it.to_string()), "{text}");
             assert_eq!(response.error().map(ToString::to_string), Some(text));
@@ -89,7 +89,7 @@ mod tests {
                 assert_fit_for_strangers(&format!("{name}: {value:?}"));
             }
             let body = body::to_bytes(response.into_body()).await.unwrap();
-            assert_eq!(body, format!("{}\n", outward.message()));
+            assert_eq!(body, format!("{}\n", public_error.message()));
         }
     }
 }

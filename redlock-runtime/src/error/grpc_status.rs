@@ -4,7 +4,7 @@
 //! one or two fields each, so this module encodes them itself. A protobuf crate would add its macros to every build.
 
 use super::lock_error::LockError;
-use super::outward::{Outward, seconds_to_retry};
+use super::public_error::{PublicError, seconds_to_retry};
 use std::sync::Arc;
 use tonic::{Code, Status};
 
@@ -36,9 +36,9 @@ use tonic::{Code, Status};
 /// ```
 impl From<LockError> for Status {
     fn from(error: LockError) -> Self {
-        let outward = Outward::of(&error);
-        let (code, message) = (code(outward), outward.message());
-        let mut status = match seconds_to_retry(&error, outward) {
+        let public_error = PublicError::of(&error);
+        let (code, message) = (code(public_error), public_error.message());
+        let mut status = match seconds_to_retry(&error, public_error) {
             Some(seconds) => Self::with_details(code, message, retry_details(code, message, seconds).into()),
             None => Self::new(code, message),
         };
@@ -47,13 +47,13 @@ impl From<LockError> for Status {
     }
 }
 
-const fn code(outward: Outward) -> Code {
-    match outward {
-        Outward::Busy => Code::Aborted,
-        Outward::Done => Code::AlreadyExists,
-        Outward::Invalid => Code::InvalidArgument,
-        Outward::Unavailable => Code::Unavailable,
-        Outward::Interrupted | Outward::Broken => Code::Internal,
+const fn code(public_error: PublicError) -> Code {
+    match public_error {
+        PublicError::Busy => Code::Aborted,
+        PublicError::Done => Code::AlreadyExists,
+        PublicError::Invalid => Code::InvalidArgument,
+        PublicError::Unavailable => Code::Unavailable,
+        PublicError::Interrupted | PublicError::Broken => Code::Internal,
     }
 }
 
@@ -93,13 +93,13 @@ fn varint(mut value: u64) -> Vec<u8> {
 
 #[cfg(test)]
 mod tests {
-    use super::super::outward::tests::{assert_fit_for_strangers, every_kind};
+    use super::super::public_error::tests::{assert_fit_for_strangers, every_kind};
     use super::*;
     use std::error::Error;
 
     #[test]
     fn each_error_has_its_status() {
-        for (error, outward, seconds) in every_kind() {
+        for (error, public_error, seconds) in every_kind() {
             let (text, documented) = (
                 error.to_string(),
                 match &error {
@@ -113,7 +113,7 @@ mod tests {
                 },
             );
             let status = Status::from(error);
-            assert_eq!((status.code(), code(outward)), (documented, documented), "{text}");
+            assert_eq!((status.code(), code(public_error)), (documented, documented), "{text}");
             assert_eq!(status.details().is_empty(), seconds.is_none(), "{text}");
             assert_eq!(status.source().map(ToString::to_string), Some(text));
             assert!(!status.message().is_empty() && status.metadata().is_empty());

@@ -2,7 +2,7 @@
 
 use crate::error::source_line::SourceLine;
 use crate::lock::LockKey;
-use crate::observe::{Redaction, ToldKey};
+use crate::observe::{RedactedKey, Redaction};
 use std::fmt;
 
 /// Lock of the caller of a nested call, in a [`LockError::WouldDeadlock`](crate::LockError::WouldDeadlock).
@@ -74,7 +74,7 @@ impl HeldLock {
 
     /// Returns a copy with redacted keys, if redaction is on.
     pub(crate) fn told(&self, redaction: Redaction) -> Self {
-        let told = |key: &LockKey| ToldKey::new(key, redaction).into_key();
+        let told = |key: &LockKey| RedactedKey::new(key, redaction).into_key();
         Self { key: told(&self.key), part: self.part.as_ref().map(told), ..self.clone() }
     }
 

@@ -1,7 +1,7 @@
 //! Lock errors as responses of axum handlers.
 
 use super::lock_error::LockError;
-use super::outward::{Outward, seconds_to_retry};
+use super::public_error::{PublicError, seconds_to_retry};
 use axum_core::response::{IntoResponse, Response};
 use http::header::RETRY_AFTER;
 use http::{HeaderValue, StatusCode};
@@ -63,9 +63,9 @@ use http::{HeaderValue, StatusCode};
 /// ```
 impl IntoResponse for LockError {
     fn into_response(self) -> Response {
-        let outward = Outward::of(&self);
-        let mut response = (status(outward), format!("{}\n", outward.message())).into_response();
-        if let Some(seconds) = seconds_to_retry(&self, outward) {
+        let public_error = PublicError::of(&self);
+        let mut response = (status(public_error), format!("{}\n", public_error.message())).into_response();
+        if let Some(seconds) = seconds_to_retry(&self, public_error) {
             response.headers_mut().insert(RETRY_AFTER, HeaderValue::from(seconds));
         }
         response.extensions_mut().insert(self);
@@ -74,13 +74,13 @@ impl IntoResponse for LockError {
 }
 
 /// Returns the status as a type of the crate `http`.
-fn status(outward: Outward) -> StatusCode {
-    StatusCode::from_u16(outward.status()).unwrap_or(StatusCode::INTERNAL_SERVER_ERROR)
+fn status(public_error: PublicError) -> StatusCode {
+    StatusCode::from_u16(public_error.status()).unwrap_or(StatusCode::INTERNAL_SERVER_ERROR)
 }
 
 #[cfg(test)]
 mod tests {
-    use super::super::outward::tests::{assert_fit_for_strangers, every_kind};
+    use super::super::public_error::tests::{assert_fit_for_strangers, every_kind};
     use super::*;
 
     async fn body(response: Response) -> String {
@@ -90,8 +90,9 @@ mod tests {
 
     #[tokio::test]
     async fn each_error_has_its_answer() {
-        for (error, outward, seconds) in every_kind() {
-            let (text, expected) = (error.to_string(), (status(outward).as_u16(), seconds.map(|it| it.to_string())));
+        for (error, public_error, seconds) in every_kind() {
+            let (text, expected) =
+                (error.to_string(), (status(public_error).as_u16(), seconds.map(|it| it.to_string())));
             let documented = match error {
                 _ if error.is_contended() => 409,
                 LockError::InvalidKey { .. } => 400,

@@ -5,6 +5,7 @@
 
 #[cfg(feature = "actix-web")]
 mod actix_response;
+mod debug_fmt;
 mod from_lock_error;
 #[cfg(feature = "tonic")]
 mod grpc_status;
@@ -16,12 +17,11 @@ mod lock_holder;
 mod loss;
 mod node_error;
 #[cfg(any(feature = "actix-web", feature = "axum", feature = "tonic"))]
-mod outward;
+mod public_error;
+mod redacted;
 mod refusal;
 mod retry_after;
-mod shown;
 mod source_line;
-mod told;
 
 pub use self::from_lock_error::FromLockError;
 pub use self::held_lock::HeldLock;

@@ -1,6 +1,6 @@
 //! A held lock with its fencing token.
 
-use crate::client::acquire::Obtained;
+use crate::client::acquire::AcquiredLock;
 use crate::error::LockError;
 use crate::guard::lock_guard::LockGuard;
 use crate::protocol::fencing_token::FencingToken;
@@ -36,7 +36,7 @@ impl FencedGuard {
     /// # Errors
     /// [`LockError::NoQuorum`] or [`LockError::Refused`] if the lock has no number. A fenced request never leads here without a
     /// number.
-    pub(crate) fn new(obtained: Obtained) -> Result<Self, LockError> {
+    pub(crate) fn new(obtained: AcquiredLock) -> Result<Self, LockError> {
         match obtained.fencing_token {
             Some(token) => Ok(Self { guard: LockGuard::new(obtained), token }),
             None => Err(obtained.acquisition().failure()),

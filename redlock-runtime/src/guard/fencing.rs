@@ -1,7 +1,7 @@
 //! Types of guards: with and without a fencing token.
 
 use super::{FencedGuard, LockGuard};
-use crate::client::acquire::Obtained;
+use crate::client::acquire::AcquiredLock;
 use crate::error::LockError;
 use crate::request::{Fenced, Unfenced};
 
@@ -23,7 +23,7 @@ impl Fencing for Fenced {
 
 /// Acquired lock without its guard. Only this crate can create or use it.
 #[expect(missing_debug_implementations, reason = "it cannot be named outside of this crate")]
-pub struct Acquired(pub(crate) Obtained);
+pub struct Acquired(pub(crate) AcquiredLock);
 
 /// Conversions that only this crate can name.
 pub trait Sealed<G> {

@@ -2,10 +2,10 @@
 //!
 //! Bodies and timers query it. If one guard ever owned several turns, only this module would combine them.
 
-use crate::client::acquire::{Obtained, Share};
+use crate::client::acquire::{AcquiredLock, Share};
 use crate::client::acquisition::{Acquisition, ConfirmedRelease, NO_MEMBER};
-use crate::client::enclosing::{Frame, Tenure, View};
-use crate::client::local_queue::LocalTurn;
+use crate::client::enclosing::{BodyHold, Frame, ReentrantEntry};
+use crate::client::local_queue::LocalOwner;
 use crate::error::LockError;
 use crate::guard::loss_timer::Watchable;
 use crate::lock::{Mode, OwnerToken};
@@ -18,25 +18,25 @@ use tracing::Span;
 
 pub(crate) enum Held {
     Turn {
-        turn: LocalTurn,
+        turn: LocalOwner,
         /// Location of the request.
         place: Place,
     },
-    View(View),
+    ReentrantEntry(ReentrantEntry),
 }
 
 impl Held {
-    pub(crate) fn new(Obtained { share, place, .. }: Obtained) -> Self {
+    pub(crate) fn new(AcquiredLock { share, place, .. }: AcquiredLock) -> Self {
         match share {
             Share::Turn(turn) => Self::Turn { turn, place },
-            Share::View(view) => Self::View(view),
+            Share::ReentrantEntry(view) => Self::ReentrantEntry(view),
         }
     }
 
     pub(crate) fn acquisition(&self) -> &Acquisition {
         match self {
             Self::Turn { turn, .. } => turn.acquisition(),
-            Self::View(view) => view.acquisition(),
+            Self::ReentrantEntry(view) => view.acquisition(),
         }
     }
 
@@ -53,7 +53,7 @@ impl Held {
     pub(crate) fn release(&self) -> Result<Option<ConfirmedRelease>, LockError> {
         match self {
             Self::Turn { turn, .. } => Ok(turn.end()),
-            Self::View(view) => {
+            Self::ReentrantEntry(view) => {
                 let loss = view.loss_of_lock();
                 match view.give_back() {
                     None => loss.map_or(Ok(None), Err),
@@ -82,7 +82,7 @@ impl Held {
                 shared.new_token()
             }
             Self::Turn { turn, .. } => turn.detach(),
-            Self::View(view) => {
+            Self::ReentrantEntry(view) => {
                 drop(view.give_back());
                 let shared = view.acquisition().shared();
                 events::not_detached(shared.told(view.acquisition().key()));
@@ -104,13 +104,13 @@ impl Held {
     }
 
     /// Returns the ownership that nested calls in a body see.
-    pub(crate) fn tenure(&self) -> Tenure {
+    pub(crate) fn tenure(&self) -> BodyHold {
         match self {
             Self::Turn { turn, place } => {
                 let (acquisition, turn) = turn.shared();
-                Tenure::Turn { acquisition, turn, place: *place }
+                BodyHold::Turn { acquisition, turn, place: *place }
             }
-            Self::View(view) => view.tenure().clone(),
+            Self::ReentrantEntry(view) => view.tenure().clone(),
         }
     }
 
@@ -122,7 +122,7 @@ impl Held {
                 // Checked after the proof: once the turn has ended, the proven lease may belong to another call.
                 if turn.has_ended() { Duration::ZERO } else { proven }
             }
-            Self::View(view) => view.remaining(),
+            Self::ReentrantEntry(view) => view.remaining(),
         }
     }
 
@@ -130,7 +130,7 @@ impl Held {
     pub(crate) fn is_released(&self) -> bool {
         match self {
             Self::Turn { turn, .. } => turn.has_ended(),
-            Self::View(view) => view.is_released(),
+            Self::ReentrantEntry(view) => view.is_released(),
         }
     }
 
@@ -141,7 +141,7 @@ impl Held {
     pub(crate) fn may_be_extended(&self) -> Result<(), LockError> {
         let is_ours = match self {
             Self::Turn { turn, .. } => !turn.has_ended(),
-            Self::View(view) => !view.remaining().is_zero(),
+            Self::ReentrantEntry(view) => !view.remaining().is_zero(),
         };
         is_ours.then_some(()).ok_or_else(|| self.loss())
     }
@@ -151,7 +151,7 @@ impl Held {
         match self {
             Self::Turn { turn, .. } if turn.has_ended() => turn.acquisition().released(),
             Self::Turn { turn, .. } => turn.acquisition().lost(),
-            Self::View(view) => {
+            Self::ReentrantEntry(view) => {
                 let error = view.loss();
                 view.tenure().tell_loss(&error);
                 error
@@ -186,7 +186,7 @@ impl Watchable for Held {
     fn watch(&self, watcher: &mut Option<u32>, waker: &Waker) -> Duration {
         match self {
             Self::Turn { turn, .. } => turn.acquisition().watch(watcher, NO_MEMBER, waker),
-            Self::View(view) => {
+            Self::ReentrantEntry(view) => {
                 view.tenure().watch(watcher, waker);
                 view.remaining()
             }

@@ -3,7 +3,7 @@
 #[cfg(test)]
 mod tests;
 
-use crate::client::acquire::Obtained;
+use crate::client::acquire::AcquiredLock;
 use crate::client::enclosing::Frame;
 use crate::error::LockError;
 use crate::guard::held::Held;
@@ -45,7 +45,7 @@ pub struct LockGuard {
 }
 
 impl LockGuard {
-    pub(crate) fn new(obtained: Obtained) -> Self {
+    pub(crate) fn new(obtained: AcquiredLock) -> Self {
         Self { held: Held::new(obtained) }
     }
 

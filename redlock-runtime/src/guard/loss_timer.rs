@@ -1,6 +1,6 @@
 //! Timer that stops a body when its lock is lost.
 
-use crate::client::enclosing::Tenure;
+use crate::client::enclosing::BodyHold;
 use crate::client::timers::sleep_until;
 use crate::error::LockError;
 use crate::protocol::timing::LOOKS_PER_CLAIM;
@@ -35,7 +35,7 @@ pub(crate) trait Watchable {
 }
 
 /// Inherited lock. A task cannot release the lock of its parent. If the parent's guard has ended, the lock is lost for the task.
-impl Watchable for Tenure {
+impl Watchable for BodyHold {
     fn is_released_by_body(&self) -> bool {
         false
     }

@@ -1,6 +1,6 @@
 //! Futures in which calls find the lock of a guard: in its body, or in a spawned task.
 
-use crate::client::enclosing::{Frame, Tenure};
+use crate::client::enclosing::{BodyHold, Frame};
 use crate::error::LockError;
 use crate::guard::loss_timer::{self, LossTimer};
 use pin_project_lite::pin_project;
@@ -56,7 +56,7 @@ pin_project! {
     pub(crate) struct InheritedScope<F> {
         #[pin]
         scoped: Scoped<F>,
-        tenure: Tenure,
+        tenure: BodyHold,
         timer: LossTimer,
     }
 
@@ -69,7 +69,7 @@ pin_project! {
 }
 
 impl<F> InheritedScope<F> {
-    pub(crate) fn new(tenure: Tenure, future: F) -> Self {
+    pub(crate) fn new(tenure: BodyHold, future: F) -> Self {
         let scoped = Scoped::new(Frame::inherited(tenure.clone()), future);
         Self { scoped, tenure, timer: LossTimer::new() }
     }

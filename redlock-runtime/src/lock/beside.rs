@@ -5,7 +5,7 @@ use crate::time::ballot_clock::SLOTS;
 use std::sync::OnceLock;
 
 /// Returns the name of the gate of a lock with permits, which is an ordinary lock: `{order:7}:t` for `order:7`.
-pub(crate) fn turnstile_name(lock: &str) -> String {
+pub(crate) fn admission_name(lock: &str) -> String {
     side_key(lock, "}:t")
 }
 

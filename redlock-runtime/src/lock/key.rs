@@ -1,6 +1,6 @@
 //! Lock keys.
 
-use crate::lock::beside::turnstile_name;
+use crate::lock::beside::admission_name;
 use crate::lock::invalid_key::{InvalidKey, Reason};
 use crate::lock::reserved::{is_reserved, unreserved};
 use crate::text::{excerpt, quoted_excerpt};
@@ -172,9 +172,9 @@ impl LockKey {
 }
 
 impl LockKey {
-    /// Returns the key of the turnstile, for a key with permits. It has no namespace, because its name differs from all other locks.
-    pub(crate) fn turnstile(&self) -> Self {
-        turnstile_name(&self.name).into()
+    /// Returns the key of the admission lock, for a key with permits. It has no namespace, because its name differs from all other locks.
+    pub(crate) fn admission(&self) -> Self {
+        admission_name(&self.name).into()
     }
 
     /// Returns the key of the window with the number `index`, in the same namespace.

@@ -113,7 +113,7 @@ impl LockManager {
             (BreakTarget::Token(token), true) => {
                 let report = report(shared, by, &key, release(shared, Subject::new(key.clone(), token)).await);
                 if report.took_any() {
-                    tell_turnstile(&self.local, &key).await;
+                    tell_admission(&self.local, &key).await;
                 }
                 report
             }
@@ -178,7 +178,7 @@ async fn revoke(local: &Arc<LocalQueue>, theirs: Subject, by: OwnerToken, patien
     // A holder that may still have a majority does not stop.
     let holder_stopped = report.took_any() && revocation.has_stopped_until(places.until, patience).await;
     if holder_stopped {
-        tell_turnstile(local, &revocation.theirs.key).await;
+        tell_admission(local, &revocation.theirs.key).await;
     }
     let remaining = places.until.since(shared.clock.now());
     let is_locked = !holder_stopped && !remaining.is_zero();
@@ -188,15 +188,15 @@ async fn revoke(local: &Arc<LocalQueue>, theirs: Subject, by: OwnerToken, patien
 
 /// Notifies the call that waits for a permit of `key` that a permit is free. The broken lock is released as an ordinary lock, because its
 /// token does not show whether it is a permit.
-async fn tell_turnstile(local: &LocalQueue, key: &LockKey) {
-    let (shared, turnstile) = (local.shared(), key.turnstile());
-    let asked = shared.nodes.iter().map(|node| node.node().holder_of(&turnstile)).collect();
-    // The call holds its turnstile at a quorum, so a quorum of answers names it.
+async fn tell_admission(local: &LocalQueue, key: &LockKey) {
+    let (shared, admission) = (local.shared(), key.admission());
+    let asked = shared.nodes.iter().map(|node| node.node().holder_of(&admission)).collect();
+    // The call holds its admission lock at a quorum, so a quorum of answers names it.
     let is_enough = |answers: &[Option<Option<OwnerToken>>]| answers.iter().flatten().count() >= shared.quorum.needed;
     let waiting = gather(asked, PATIENCE, is_enough).await;
     for (index, (node, by)) in shared.nodes.iter().zip(waiting).enumerate() {
         let Some(by) = by.flatten() else { continue };
-        let subject = Subject::new(turnstile.clone(), by);
+        let subject = Subject::new(admission.clone(), by);
         match local.find(&subject) {
             // A call of this manager is notified directly, because its channel may not be open.
             Some(ours) => {

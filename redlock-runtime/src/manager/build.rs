@@ -303,7 +303,7 @@ pub(crate) struct Made<'m> {
     pub(crate) servers_are: &'m str,
     /// `true` if each run of a seed must be identical.
     pub(crate) is_replayed: bool,
-    pub(crate) notebook: Option<crate::stats::Notebook>,
+    pub(crate) notebook: Option<crate::stats::CallLog>,
 }
 
 /// Returns the identity of a set of servers, independent of their order.

@@ -2,7 +2,7 @@
 
 use super::LockManager;
 use super::installed::{InManager, scoped_manager};
-use crate::client::enclosing::Tenure;
+use crate::client::enclosing::BodyHold;
 use crate::error::LockError;
 use crate::guard::LockGuard;
 use crate::guard::loss_timer::{Watched, check_held};
@@ -43,7 +43,7 @@ use std::time::Duration;
 #[derive(Clone)]
 #[must_use = "spawn its `scope`"]
 pub struct Inherited {
-    tenure: Tenure,
+    tenure: BodyHold,
     /// Manager of the scope in which the parent ran.
     manager: Option<LockManager>,
 }

@@ -53,10 +53,10 @@ impl LockManager {
     /// ```
     pub async fn inspect(&self, key: impl Into<LockKey>) -> Inspection {
         let key = key.into().below(&self.shared().namespace);
-        let mut looked = self.look_at(vec![key.clone(), key.turnstile()], true).await.into_iter();
+        let mut looked = self.look_at(vec![key.clone(), key.admission()], true).await.into_iter();
         let inspection = looked.next().unwrap_or_else(|| Inspection { key, nodes: Vec::new(), needed: 0 });
         match looked.next() {
-            Some(turnstile) => inspection.with_turnstile(turnstile),
+            Some(admission) => inspection.with_admission(admission),
             None => inspection,
         }
     }

@@ -48,7 +48,7 @@ const SEED: &str = "REDLOCK_DIFFERENTIAL_SEED";
 const SEQUENCES: u64 = 400;
 const STEPS: usize = 80;
 const KEYS: [&str; 4] = ["order:7", "order:{8}", "a}\n9", "{order:7}:t"];
-/// Index of the turnstile of the first key.
+/// Index of the admission lock of the first key.
 const TURNSTILE: usize = 3;
 const MANAGERS: usize = 3;
 const TOKENS: usize = 5;

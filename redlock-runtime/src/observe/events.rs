@@ -1,7 +1,7 @@
 //! All events, each with its level and fields.
 
 use super::spans::Path;
-use super::{Named, TARGET, ToldKey, millis, shielded};
+use super::{Named, RedactedKey, TARGET, millis, shielded};
 use crate::lock::OwnerToken;
 use crate::text::SingleLine as line;
 use std::fmt::Display;
@@ -72,7 +72,7 @@ pub(crate) fn lost(lock: Named<'_>, cause: impl Display, held: Duration) {
 }
 
 /// A body continues without its lock.
-pub(crate) fn outlived(key: ToldKey<'_>) {
+pub(crate) fn outlived(key: RedactedKey<'_>) {
     tell!(WARN, "outlived", { key = %key }, "the lock was lost, and its body continues without it");
 }
 
@@ -84,20 +84,25 @@ pub(crate) fn slow_hold(lock: Named<'_>, held: Duration, ttl: Duration) {
 }
 
 /// Outcome of an attempt to break a lock. A forced release stores the token `by` at no node: it only names the breaker.
-pub(crate) fn broken(key: ToldKey<'_>, (holder, by): (&str, &OwnerToken), outcome: &'static str, reason: Option<&str>) {
+pub(crate) fn broken(
+    key: RedactedKey<'_>,
+    (holder, by): (&str, &OwnerToken),
+    outcome: &'static str,
+    reason: Option<&str>,
+) {
     let reason = reason.map(line).map(tracing::field::display);
     tell!(WARN, "broken", { key = %key, holder = %line(holder), by = %by, outcome, reason },
         "a lock was broken, or the attempt failed");
 }
 
 /// A node did not have the lock any more when it was released.
-pub(crate) fn released_late(node: &str, key: ToldKey<'_>) {
+pub(crate) fn released_late(node: &str, key: RedactedKey<'_>) {
     tell!(WARN, "released_late", { node = %line(node), key = %key }, "this process did not hold the lock any more \
                                                                       when it was released");
 }
 
 /// The outcome of a release is unknown.
-pub(crate) fn release_abandoned(node: &str, key: ToldKey<'_>, cause: impl Display, was_held: bool) {
+pub(crate) fn release_abandoned(node: &str, key: RedactedKey<'_>, cause: impl Display, was_held: bool) {
     if was_held {
         tell!(WARN, "release_abandoned", { node = %line(node), key = %key, cause = %line(cause) },
             "a release was not confirmed; the key expires by itself");
@@ -109,35 +114,35 @@ pub(crate) fn release_abandoned(node: &str, key: ToldKey<'_>, cause: impl Displa
 }
 
 /// A release that the caller waits for was not confirmed.
-pub(crate) fn release_unconfirmed(key: ToldKey<'_>, error: impl Display) {
+pub(crate) fn release_unconfirmed(key: RedactedKey<'_>, error: impl Display) {
     tell!(WARN, "release_unconfirmed", { key = %key, error = %line(error) }, "the release was not confirmed");
 }
 
 /// A call may wait for its own caller.
-pub(crate) fn deadlock(key: ToldKey<'_>, held: impl Display) {
+pub(crate) fn deadlock(key: RedactedKey<'_>, held: impl Display) {
     tell!(WARN, "deadlock", { key = %key }, "the lock {held}, unless the lock is released first");
 }
 
 /// A nested call waits for another nested call, and perhaps for itself. Both are named by their lines.
-pub(crate) fn nested_wait(key: ToldKey<'_>, asked_at: impl Display, taken_at: impl Display) {
+pub(crate) fn nested_wait(key: RedactedKey<'_>, asked_at: impl Display, taken_at: impl Display) {
     tell!(WARN, "deadlock", { key = %key },
         "the nested call at {asked_at} waits for the lock of the call at {taken_at}; if its own caller holds that \
          guard, it waits for itself: run it in the `scope` of the guard, or drop the guard first");
 }
 
 /// Locks were acquired in different orders.
-pub(crate) fn lock_order(key: ToldKey<'_>, held: impl Display) {
+pub(crate) fn lock_order(key: RedactedKey<'_>, held: impl Display) {
     tell!(WARN, "lock_order", { key = %key }, "the lock {held}");
 }
 
 /// A nested call has tried to detach the lock of its caller.
-pub(crate) fn not_detached(key: ToldKey<'_>) {
+pub(crate) fn not_detached(key: RedactedKey<'_>) {
     tell!(WARN, "not_detached", { key = %key },
         "a nested call cannot detach the lock of its caller");
 }
 
 /// A caller has tried to detach a permit, which is released instead.
-pub(crate) fn permit_not_detached(key: ToldKey<'_>) {
+pub(crate) fn permit_not_detached(key: RedactedKey<'_>) {
     tell!(WARN, "not_detached", { key = %key }, "a permit cannot be detached; it is released instead");
 }
 

@@ -9,15 +9,15 @@
 pub(crate) mod events;
 pub(crate) mod held_back;
 mod named;
+mod redacted_key;
 pub(crate) mod spans;
 mod throttle;
-mod told_key;
 
 pub(crate) use self::named::Named;
-pub(crate) use self::throttle::Throttle;
 #[cfg(any(feature = "actix-web", feature = "axum", feature = "tonic"))]
-pub(crate) use self::told_key::redaction_of_process;
-pub(crate) use self::told_key::{Redaction, ToldKey, redact};
+pub(crate) use self::redacted_key::redaction_of_process;
+pub(crate) use self::redacted_key::{RedactedKey, Redaction, redact};
+pub(crate) use self::throttle::Throttle;
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::time::Duration;

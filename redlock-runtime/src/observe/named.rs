@@ -1,13 +1,13 @@
 //! Lock as it is named in spans and events.
 
-use super::ToldKey;
+use super::RedactedKey;
 use crate::lock::Mode;
 use std::fmt;
 
 /// Lock as it is named in spans and events, with its call site.
 #[derive(Clone, Copy)]
 pub(crate) struct Named<'a> {
-    pub(crate) key: ToldKey<'a>,
+    pub(crate) key: RedactedKey<'a>,
     /// Key of the attribute with its placeholders, or the label of a request.
     pub(crate) template: Option<&'static str>,
     /// Mode of the request. Spans and events omit it for an exclusive lock.
@@ -69,7 +69,7 @@ mod tests {
     fn a_redacted_key_is_its_template_or_a_hash() {
         let key = LockKey::from("order:4711");
         let told = |key: &LockKey, redaction, template| {
-            let (key, mode) = (ToldKey::new(key, redaction), Mode::Exclusive);
+            let (key, mode) = (RedactedKey::new(key, redaction), Mode::Exclusive);
             Named { key, template, mode, file: "a.rs", line: 7 }.key().to_string()
         };
         assert_eq!(told(&key, Redaction::None, Some("order:{id}")), "order:4711");

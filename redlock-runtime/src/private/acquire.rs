@@ -4,7 +4,7 @@ use super::{Listed, Settings};
 use crate::client::window::acquire as obtain;
 use crate::request::Place;
 use crate::request::acquire_request::AcquireRequest;
-use crate::request::what::What;
+use crate::request::lock_target::LockTarget;
 use crate::{FencedGuard, LockError, LockGuard, LockKey, LockManager};
 use std::fmt;
 use std::future::Future;
@@ -63,15 +63,15 @@ fn begin_fenced(manager: Option<&LockManager>, request: AcquireRequest) -> Acqui
     })
 }
 
-fn key_of(key: fmt::Arguments<'_>) -> What {
-    What::Key(LockKey::from_template(key.to_string()))
+fn key_of(key: fmt::Arguments<'_>) -> LockTarget {
+    LockTarget::Key(LockKey::from_template(key.to_string()))
 }
 
-fn parts_of<const N: usize>(all: [Listed; N]) -> What {
-    What::Parts(all.into_iter().map(|listed| listed.0).collect())
+fn parts_of<const N: usize>(all: [Listed; N]) -> LockTarget {
+    LockTarget::Parts(all.into_iter().map(|listed| listed.0).collect())
 }
 
-fn request(what: What, settings: Settings) -> AcquireRequest {
+fn request(what: LockTarget, settings: Settings) -> AcquireRequest {
     AcquireRequest {
         what,
         mode: settings.mode,

@@ -198,7 +198,7 @@ pub(crate) enum Verb {
     ///
     /// A release of the token must first have discarded the reply to this command, just like that of `Acquire`.
     Adopt { ttl: Duration },
-    /// Takes a permit if the second token of the subject owns the turnstile of the lock, and restarts the turnstile's
+    /// Takes a permit if the second token of the subject owns the admission lock of the lock, and restarts the admission lock's
     /// lease for `turn`. The reply lists the other permit holders. If the token has its permit already, its lease
     /// restarts as well.
     Enter { ttl: Duration, turn: Duration },
@@ -320,7 +320,7 @@ pub(crate) enum Reply {
     Revoked { left: Duration, is_told: bool },
     /// `Raise`: the register is at least the number.
     Raised,
-    /// `Enter`: another token owns the turnstile. `Extend`, `Adopt`, `Yield`, `Release`: the token does not own the
+    /// `Enter`: another token owns the admission lock. `Extend`, `Adopt`, `Yield`, `Release`: the token does not own the
     /// lock. `Revoke`: neither token owns it.
     NotOwner,
 }
@@ -378,7 +378,7 @@ pub(crate) enum Notice {
     /// Token has replaced the holder of a broken lock, and that holder's body has stopped. The holder's manager reports
     /// this through the node.
     Stopped,
-    /// Permit was given back while the token owns the turnstile. The message proves nothing; it makes a waiting call
+    /// Permit was given back while the token owns the admission lock. The message proves nothing; it makes a waiting call
     /// ask. If the token has a permit itself, the message means that another call has waited for a permit for a while.
     Freed,
     /// Body is running under the lock that the token waits for. The manager of that body reports this through the node.

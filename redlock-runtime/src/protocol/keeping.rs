@@ -2,8 +2,8 @@
 //!
 //! An idle lock saves its process a round trip for each call that reuses it. It costs every other process that wants it
 //! one round trip. So a key is kept only if its calls come in quick succession, and not for a while after other
-//! processes wanted it first ([`Habit`]). A manager whose idle locks save too little in total keeps no new ones for a
-//! while ([`Breaker`]).
+//! processes wanted it first ([`KeyUsage`]). A manager whose idle locks save too little in total keeps no new ones for a
+//! while ([`LingerBackoff`]).
 
 use crate::time::clock::Instant;
 use std::time::Duration;
@@ -46,7 +46,7 @@ pub(crate) const fn has_paid(retakes: u32) -> bool {
 
 /// Recent use of one key in this process.
 #[derive(Clone, Copy, Debug, Default)]
-pub(crate) struct Habit {
+pub(crate) struct KeyUsage {
     released_at: Option<Instant>,
     /// Number of releases that have followed each other quickly, including the last one.
     touches: u32,
@@ -55,7 +55,7 @@ pub(crate) struct Habit {
     blocked_until: Option<Instant>,
 }
 
-impl Habit {
+impl KeyUsage {
     /// Records that a call no longer needs the lock. Returns `true` if the lock is worth keeping for the next call.
     pub(crate) fn released(&mut self, now: Instant) -> bool {
         let is_quick = self.released_at.is_some_and(|at| now.since(at) <= LATELY);
@@ -85,11 +85,11 @@ impl Habit {
 /// displace each other and are never kept. More: each lookup takes longer.
 const WAYS: usize = 4;
 
-/// Habits of a bounded number of keys, by a hash. A new key displaces the least recently used key, at the cost of some speed.
+/// UsageTable of a bounded number of keys, by a hash. A new key displaces the least recently used key, at the cost of some speed.
 #[derive(Debug)]
-pub(crate) struct Habits(Box<[[(u64, Habit); WAYS]]>);
+pub(crate) struct UsageTable(Box<[[(u64, KeyUsage); WAYS]]>);
 
-impl Habits {
+impl UsageTable {
     /// Creates a table for the given number of keys.
     pub(crate) fn of_keys(keys: usize) -> Self {
         Self(std::iter::repeat_n(<[_; WAYS]>::default(), keys.div_ceil(WAYS)).collect())
@@ -97,7 +97,7 @@ impl Habits {
 
     /// Returns the habit of the key with this `hash`. Returns `None` if the key would displace a blocked one, which
     /// must not be forgotten.
-    pub(crate) fn of(&mut self, hash: u64, now: Instant) -> Option<&mut Habit> {
+    pub(crate) fn of(&mut self, hash: u64, now: Instant) -> Option<&mut KeyUsage> {
         let sets = u64::try_from(self.0.len()).ok().filter(|sets| *sets > 0)?;
         let set = self.0.get_mut(usize::try_from(hash % sets).ok()?)?;
         if let Some(known) = set.iter().position(|(owner, _)| *owner == hash) {
@@ -105,7 +105,7 @@ impl Habits {
         }
         let others = set.iter_mut().filter(|(_, habit)| !habit.is_blocked(now));
         let (owner, habit) = others.min_by_key(|(_, habit)| habit.released_at)?;
-        (*owner, *habit) = (hash, Habit::default());
+        (*owner, *habit) = (hash, KeyUsage::default());
         Some(habit)
     }
 }
@@ -115,14 +115,14 @@ impl Habits {
 /// It compares the saved round trips with the round trips of other processes, not the number of keys that paid. A few permanently
 /// used keys may be worth the cost of many others.
 #[derive(Debug, Default)]
-pub(crate) struct Breaker {
+pub(crate) struct LingerBackoff {
     /// Number of recalls since the last judgement.
     recalls: u32,
     /// Total number of reuses of those locks.
     saved: u32,
 }
 
-impl Breaker {
+impl LingerBackoff {
     /// Records the recall of an idle lock that was reused `retakes` times. If keeping locks did not pay, returns the
     /// time until which no new lock is kept.
     pub(crate) fn recalled(&mut self, retakes: u32, now: Instant) -> Option<Instant> {
@@ -145,7 +145,7 @@ mod tests {
 
     #[test]
     fn a_key_is_kept_where_calls_follow_each_other_quickly() {
-        let mut habit = Habit::default();
+        let mut habit = KeyUsage::default();
         let table = [(0, false), (2001, false), (4001, true), (4002, true), (6003, false), (6004, true)];
         for (millis, is_kept) in table {
             assert_eq!(habit.released(at(millis)), is_kept, "at {millis}");
@@ -154,7 +154,7 @@ mod tests {
 
     #[test]
     fn a_recall_that_did_not_pay_blocks_for_twice_as_long_each_time_and_asks_for_more_touches() {
-        let (mut habit, mut now) = (Habit::default(), 0);
+        let (mut habit, mut now) = (KeyUsage::default(), 0);
         for (blocked_for, needed) in [(2, 8), (4, 32), (8, 64), (16, 64), (32, 64), (64, 64), (64, 64)] {
             habit.recalled(has_paid(PAYS_FROM - 1), at(now));
             let mut quick = |touches: u64, from| (0..touches).position(|touch| habit.released(at(now + from + touch)));
@@ -168,9 +168,9 @@ mod tests {
 
     #[test]
     fn keys_that_meet_displace_the_one_that_was_used_least_lately_and_never_one_that_is_blocked() {
-        let (mut habits, ways) = (Habits::of_keys(2 * WAYS), u64::try_from(WAYS).unwrap());
+        let (mut habits, ways) = (UsageTable::of_keys(2 * WAYS), u64::try_from(WAYS).unwrap());
         // Even hashes collide in one set. A key is kept with its second release, if it was not forgotten in between.
-        let is_kept = |habits: &mut Habits, hash, now| habits.of(hash, at(now)).unwrap().released(at(now));
+        let is_kept = |habits: &mut UsageTable, hash, now| habits.of(hash, at(now)).unwrap().released(at(now));
         for now in [0, 10] {
             let kept = (0..ways).map(|key| is_kept(&mut habits, 2 * key + 2, now + key)).collect::<Vec<_>>();
             assert_eq!(kept, [now == 10; WAYS], "as many as there are ways");
@@ -182,7 +182,7 @@ mod tests {
         }
         assert!(habits.of(200, at(31)).is_none() && habits.of(5, at(31)).is_some(), "all are blocked");
         assert!(habits.of(200, at(2031)).is_some());
-        assert!(Habits::of_keys(0).of(4, at(0)).is_none());
+        assert!(UsageTable::of_keys(0).of(4, at(0)).is_none());
     }
 
     #[test]
@@ -197,18 +197,18 @@ mod tests {
             ([0, 0, 1000], None),
         ];
         for (retakes, opens_at) in table {
-            let mut breaker = Breaker::default();
+            let mut breaker = LingerBackoff::default();
             let opened = (1..=300).find(|recall| breaker.recalled(retakes[recall % 3], at(0)).is_some());
             assert_eq!(opened, opens_at, "{retakes:?}");
         }
-        let mut breaker = Breaker::default();
+        let mut breaker = LingerBackoff::default();
         let open = (0..200).filter_map(|_| breaker.recalled(0, at(7))).collect::<Vec<_>>();
         assert_eq!(open, [at(10_007); 3], "after a pause, it looks anew");
     }
 
     #[test]
     fn one_key_that_is_used_all_the_time_does_not_hide_that_all_others_are_kept_in_vain() {
-        let mut breaker = Breaker::default();
+        let mut breaker = LingerBackoff::default();
         let opened =
             (1..=64).find(|recall| breaker.recalled(if *recall % 16 == 0 { u32::MAX } else { 0 }, at(0)).is_some());
         assert_eq!(opened, Some(64));

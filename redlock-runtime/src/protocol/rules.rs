@@ -231,22 +231,22 @@ pub(crate) enum Rule {
     HeldIsJoined,
     /// The last of the calls that share one token releases it, because the others rely on it.
     TheLastOneReleases,
-    /// A node's list of permit holders counts only while the turnstile provably belongs to the token at that node.
-    RollsEndWithTheTurnstile,
+    /// A node's list of permit holders counts only while the admission lock provably belongs to the token at that node.
+    ListsEndWithTheAdmissionLock,
     /// The lists of permit holders of several nodes are united, because each node knows only some of them.
     ListsAreUnited,
     /// A call for a permit gives back the permits of some nodes if a writer holds the lock at others. The writer may
     /// need those nodes.
     PermitsGiveWay,
     /// A permit passes to another local call only if few enough calls held permits when they were counted under the
-    /// turnstile. More calls may have entered since its admission, and each call applies its own limit.
+    /// admission lock. More calls may have entered since its admission, and each call applies its own limit.
     PassedPermitsAreCounted,
-    /// A permit request that was sent right behind the optimistic turnstile request is given up if the turnstile is not
+    /// A permit request that was sent right behind the optimistic admission lock request is given up if the admission lock is not
     /// free.
     AskedAheadEndsWithTheTry,
     /// A call that finds all permits taken for a while notifies their holders, so that abandoned permits are released.
     PermitsAreAskedAfter,
-    /// A call that has found all permits taken asks for entries that last no longer than its turnstile. Its process may
+    /// A call that has found all permits taken asks for entries that last no longer than its admission lock. Its process may
     /// die while it waits.
     WaitersEnterBriefly,
     /// A call for a permit keeps the share with which it has waited for exclusive locks until it has asked for the

@@ -25,11 +25,11 @@ pub(crate) const PASSABLE_PER_TTL: u32 = 4;
 
 // --- Waiting ------------------------------------------------------------------------------------------------------
 
-/// Longest lease of a turnstile. Smaller: a call that waits for a permit renews the turnstile more often. Larger: a
-/// process that dies in the turnstile blocks the others for longer.
+/// Longest lease of a admission lock. Smaller: a call that waits for a permit renews the admission lock more often. Larger: a
+/// process that dies in the admission lock blocks the others for longer.
 pub(crate) const TURN: Duration = Duration::from_secs(5);
 
-/// Divisor of the turnstile lease that gives the interval of the questions of a waiting call. Smaller: a lost question
+/// Divisor of the admission lock lease that gives the interval of the questions of a waiting call. Smaller: a lost question
 /// may end the turn. Larger: more questions.
 pub(crate) const QUESTIONS_PER_TURN: u32 = 3;
 

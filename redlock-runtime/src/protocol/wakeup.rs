@@ -11,7 +11,7 @@
 //! | `busy <token> <key>` | manager of the holder | a body runs under the lock |
 //! | `revoked <token> <by> <key>` | node | the lock of the token is being broken |
 //! | `stopped <by> <key>` | manager of the broken lock | its body has stopped |
-//! | `freed <token> <key>` | node | a permit was given back; the token owns the turnstile |
+//! | `freed <token> <key>` | node | a permit was given back; the token owns the admission lock |
 //! | `freed <token> <key>` | manager that waits for a permit | the token has a permit, and another call has waited for one for a while |
 //!
 //! `claimed` replaces `granted` for managers that can read it. The key comes last because it may contain any text.

@@ -4,8 +4,8 @@ use crate::lock::{LockKey, Mode};
 use crate::protocol::hold_options::HoldOptions;
 use crate::protocol::window::Windows;
 use crate::request::Wait;
+use crate::request::lock_target::LockTarget;
 use crate::request::place::Place;
-use crate::request::what::What;
 use std::fmt;
 use std::panic::Location;
 use std::time::Duration;
@@ -14,7 +14,7 @@ use std::time::Duration;
 #[derive(Clone)]
 #[expect(clippy::struct_excessive_bools, reason = "each is an option of its own")]
 pub(crate) struct AcquireRequest {
-    pub(crate) what: What,
+    pub(crate) what: LockTarget,
     pub(crate) mode: Mode,
     /// Maximum number of holders, for a request of a permit.
     pub(crate) permits: Option<u32>,
@@ -41,7 +41,7 @@ pub(crate) struct AcquireRequest {
 
 impl AcquireRequest {
     /// Creates a request for `what` with the manager's defaults.
-    pub(crate) fn new(what: What) -> Self {
+    pub(crate) fn new(what: LockTarget) -> Self {
         Self {
             what,
             mode: Mode::Exclusive,
@@ -69,8 +69,8 @@ impl AcquireRequest {
     /// Returns the key, if the request is for one key.
     pub(crate) const fn key(&self) -> Option<&LockKey> {
         match &self.what {
-            What::Key(key) => Some(key),
-            What::Parts(_) => None,
+            LockTarget::Key(key) => Some(key),
+            LockTarget::Parts(_) => None,
         }
     }
 }
@@ -81,8 +81,8 @@ impl fmt::Debug for AcquireRequest {
         let Self { permits, is_fenced, is_reentrant, has_ordered_lock, place, label, .. } = self;
         let mut request = f.debug_struct("LockRequest");
         match what {
-            What::Key(key) => request.field("key", key),
-            What::Parts(parts) => request.field("parts", parts),
+            LockTarget::Key(key) => request.field("key", key),
+            LockTarget::Parts(parts) => request.field("parts", parts),
         };
         request.field("ttl", ttl).field("wait", wait).field("hold", hold);
         if mode.is_shared() {

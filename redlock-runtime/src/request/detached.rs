@@ -4,7 +4,7 @@ use crate::error::LockError;
 use crate::lock::parts::Parts;
 use crate::lock::{LockKey, Mode, OwnerToken};
 use crate::request::acquire_request::AcquireRequest;
-use crate::request::what::What;
+use crate::request::lock_target::LockTarget;
 use crate::request::{Fenced, LockPart, Unfenced, detached_parts};
 use std::fmt;
 use std::marker::PhantomData;
@@ -65,8 +65,8 @@ impl DetachedLock {
     /// Returns a request for the same keys in the same mode.
     pub(crate) fn request(&self) -> AcquireRequest {
         let what = match &self.parts {
-            None => What::Key(self.key.clone()),
-            Some(parts) => What::Parts(parts.clone()),
+            None => LockTarget::Key(self.key.clone()),
+            Some(parts) => LockTarget::Parts(parts.clone()),
         };
         AcquireRequest { mode: self.mode, ..AcquireRequest::new(what) }
     }
@@ -74,7 +74,7 @@ impl DetachedLock {
     /// Reads a lock whose parts have this text.
     fn of_parts(text: &str, token: OwnerToken, ttl: Duration) -> Option<Self> {
         let parts = detached_parts::read(text)?;
-        let request = AcquireRequest::new(What::Parts(parts));
+        let request = AcquireRequest::new(LockTarget::Parts(parts));
         Some(Self::new(&request.names("").ok()?, token, ttl))
     }
 }

@@ -6,7 +6,7 @@ use crate::lock::{LockKey, LockPath, Mode};
 use crate::protocol::window::Windows;
 use crate::request::acquire_request::AcquireRequest;
 use crate::request::fencing::{Fenced, Unfenced};
-use crate::request::what::What;
+use crate::request::lock_target::LockTarget;
 use crate::request::{LockPart, Wait};
 use std::fmt;
 use std::marker::PhantomData;
@@ -35,7 +35,7 @@ pub struct LockRequest<F = Unfenced> {
 impl LockRequest {
     /// Requests an exclusive lock of `key`, with the manager's defaults.
     pub fn new(key: impl Into<LockKey>) -> Self {
-        Self::from_inner(AcquireRequest::new(What::Key(key.into())))
+        Self::from_inner(AcquireRequest::new(LockTarget::Key(key.into())))
     }
 
     /// Requests a shared lock of `key`, with the manager's defaults: any number of readers hold it at the same time, and no writer.
@@ -124,7 +124,7 @@ impl LockRequest {
     /// # }
     /// ```
     pub fn all<P: Into<LockPart>>(parts: impl IntoIterator<Item = P>) -> Self {
-        Self::from_inner(AcquireRequest::new(What::Parts(parts.into_iter().map(Into::into).collect())))
+        Self::from_inner(AcquireRequest::new(LockTarget::Parts(parts.into_iter().map(Into::into).collect())))
     }
 
     /// Requests a path and everything below it, with the manager's defaults.

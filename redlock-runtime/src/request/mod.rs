@@ -5,15 +5,16 @@
 pub(crate) mod acquire_request;
 pub(crate) mod admin_options;
 pub(crate) mod after_restart;
-mod blame;
 pub(crate) mod detached;
 mod detached_parts;
 pub(crate) mod fenced_set;
 pub(crate) mod fencing;
+mod invalid_placeholder;
 #[cfg(feature = "inventory")]
 pub(crate) mod listed_site;
 pub(crate) mod lock_part;
 pub(crate) mod lock_request;
+pub(crate) mod lock_target;
 mod of_mode;
 pub(crate) mod of_parts;
 mod of_permits;
@@ -22,7 +23,6 @@ pub(crate) mod place;
 pub(crate) mod policy;
 pub(crate) mod site;
 pub(crate) mod wait;
-pub(crate) mod what;
 
 pub(crate) use self::admin_options::BreakTarget;
 pub use self::admin_options::{BreakOptions, InspectOptions, ListOptions};

@@ -6,8 +6,8 @@ use crate::lock::Mode;
 use crate::lock::invalid_key::Reason;
 use crate::lock::parts::Parts;
 use crate::request::acquire_request::AcquireRequest;
-use crate::request::blame::blamed;
-use crate::request::what::What;
+use crate::request::invalid_placeholder::blamed;
+use crate::request::lock_target::LockTarget;
 use crate::request::{LockPart, Place};
 use std::time::Duration;
 
@@ -24,7 +24,7 @@ impl AcquireRequest {
     /// # Errors
     /// [`LockError::InvalidKey`] for an invalid key or path; [`LockError::Configuration`] for options that exclude each other.
     pub(crate) fn parts(&self, namespace: &str) -> Result<Parts, LockError> {
-        if let What::Parts(parts) = &self.what {
+        if let LockTarget::Parts(parts) = &self.what {
             self.check_parts(parts)?;
         }
         let parts = self.valid_names(namespace).map_err(|invalid| self.with_placeholder(invalid))?;
@@ -45,8 +45,8 @@ impl AcquireRequest {
     /// Adds the placeholder of the attribute whose value is invalid.
     fn with_placeholder(&self, invalid: InvalidKey) -> InvalidKey {
         let place = match &self.what {
-            What::Key(_) => Some((0, 1)),
-            What::Parts(parts) => parts.iter().position(LockPart::is_invalid).map(|nth| (nth, parts.len())),
+            LockTarget::Key(_) => Some((0, 1)),
+            LockTarget::Parts(parts) => parts.iter().position(LockPart::is_invalid).map(|nth| (nth, parts.len())),
         };
         match place.zip(self.place.and_then(Place::template)) {
             Some((place, template)) => blamed(invalid, template, place),
@@ -60,11 +60,11 @@ impl AcquireRequest {
     /// [`InvalidKey`] if there are no names or too many, a key is too long, or a path is invalid.
     pub(crate) fn names(&self, namespace: &str) -> Result<Parts, InvalidKey> {
         match &self.what {
-            What::Key(key) => {
+            LockTarget::Key(key) => {
                 key.check_length()?;
                 Ok(Parts::single(key.clone().below(namespace), self.mode))
             }
-            What::Parts(parts) => all_of(parts, self.mode, namespace),
+            LockTarget::Parts(parts) => all_of(parts, self.mode, namespace),
         }
     }
 
@@ -125,7 +125,7 @@ mod tests {
     use crate::lock::class::Class;
 
     fn names(request: &LockRequest) -> Vec<(String, Class)> {
-        let What::Parts(parts) = &request.inner.what else { panic!("{request:?}") };
+        let LockTarget::Parts(parts) = &request.inner.what else { panic!("{request:?}") };
         let all = all_of(parts, request.inner.mode, "shop:").unwrap();
         all.iter().map(|part| (part.name().to_owned(), part.class)).collect()
     }

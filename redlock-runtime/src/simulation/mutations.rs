@@ -133,7 +133,7 @@ const CASES: [Case; 109] = [
     (Rule::JoinsAreLimited, joined_readers, &[Promise::Fairness]),
     (Rule::HeldIsJoined, joined_with_thefts, &[Promise::Given]),
     (Rule::TheLastOneReleases, joined_with_thefts, &[Promise::Kept]),
-    (Rule::RollsEndWithTheTurnstile, pool_with_pauses, &[Promise::Pool]),
+    (Rule::ListsEndWithTheAdmissionLock, pool_with_pauses, &[Promise::Pool]),
     (Rule::ListsAreUnited, pool_with_lost_entries, &[Promise::Pool]),
     (Rule::PermitsGiveWay, pool_and_alone, &[Promise::Progress]),
     (Rule::PassedPermitsAreCounted, pool_of_families, &[Promise::Pool]),

@@ -7,7 +7,7 @@ use super::faults::Fault;
 use super::link::{Asked, Client, Connection, Link};
 use super::profile::Profile;
 use super::server::Server;
-use super::theft::Robbery;
+use super::theft::Theft;
 use super::trace::Trace;
 use super::tree::Wishes;
 use super::wire::Wire;
@@ -79,7 +79,7 @@ pub(super) struct World {
     pub(super) links: Vec<Link>,
     pub(super) wires: Vec<Wire>,
     /// Tokens whose keys were taken away at so many servers that somebody else can have the lock.
-    pub(super) robbed: HashMap<OwnerToken, Robbery>,
+    pub(super) robbed: HashMap<OwnerToken, Theft>,
     /// Tokens that have asked for new leases, and whether they have been robbed since they last did.
     pub(super) robbed_since_asked: HashMap<OwnerToken, bool>,
     /// Tokens whose keys were taken away at too few servers for that, so far.

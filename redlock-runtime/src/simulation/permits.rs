@@ -94,7 +94,7 @@ pub(super) fn pool_and_alone() -> Profile {
     Profile { nodes: vec![2, 2, 3], ttls: vec![20_000], bodies: 0..=60, permits: vec![1, 2, 0], bound: 1800, ..crowd() }
 }
 
-/// Most want the lock alone, again and again, and nobody may always be overtaken. Few want permits: all who do wait for the turnstile
+/// Most want the lock alone, again and again, and nobody may always be overtaken. Few want permits: all who do wait for the admission lock
 /// together, and then nobody is left who overtakes them.
 pub(super) fn pool_among_writers() -> Profile {
     let (nodes, clients, tasks, calls) = (vec![1, 3], 5..=5, 1..=1, 25..=35);
@@ -113,7 +113,7 @@ pub(super) fn pool_with_cuts() -> Profile {
     Profile { nodes: vec![3], faults, bodies, ttls, renewals: 80, extends: 60, permits: vec![1, 2], ..slow_crowd() }
 }
 
-/// The same at so few nodes that each of them decides, from the question for the turnstile on.
+/// The same at so few nodes that each of them decides, from the question for the admission lock on.
 pub(super) fn pool_with_cut_tries() -> Profile {
     let enters: fn(Verb) -> bool = |verb| matches!(verb, Verb::SetNx { .. } | Verb::Enter { .. });
     let faults = Faults { cuts: 8, targets: Some(enters), until: 900, ..Faults::NONE };
@@ -129,7 +129,7 @@ pub(super) fn pool_with_lost_entries() -> Profile {
     Profile { nodes, clients, tasks, bodies, faults, ttls: vec![20_000], permits: vec![2], ..slow_crowd() }
 }
 
-/// Connections break while the turnstile is given away.
+/// Connections break while the admission lock is given away.
 pub(super) fn pool_with_cut_yields() -> Profile {
     let yields: fn(Verb) -> bool = |verb| matches!(verb, Verb::Yield { .. });
     let faults = Faults { cuts: 8, targets: Some(yields), until: 500, ..Faults::NONE };
@@ -137,14 +137,14 @@ pub(super) fn pool_with_cut_yields() -> Profile {
     Profile { nodes, faults, skew: 1000, bodies: 100..=400, ttls: vec![20_000], permits: vec![1, 2], ..slow_crowd() }
 }
 
-/// Processes stand still in the turnstile until somebody else is in it.
+/// Processes stand still in the admission lock until somebody else is in it.
 pub(super) fn pool_with_pauses() -> Profile {
     let faults = Faults { pauses: 3, until: 900, longest: 9000, ..Faults::NONE };
     let (bodies, ttls) = (500..=6000, vec![20_000, 30_000]);
     Profile { faults, bodies, ttls, calls: 1..=3, permits: vec![1, 2], bound: 6000, ..pool_crowd() }
 }
 
-/// Processes die, and leave their permits and the turnstile behind.
+/// Processes die, and leave their permits and the admission lock behind.
 pub(super) fn pool_with_crashes() -> Profile {
     let faults = Faults { crashes: 2, cuts: 3, until: 600, ..Faults::NONE };
     Profile { faults, bodies: 0..=900, ttls: vec![1000, 4000], permits: vec![1, 2, 0], bound: 2500, ..pool_crowd() }

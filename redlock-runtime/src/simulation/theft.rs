@@ -17,7 +17,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 /// So much was taken away from a holder that somebody else can have its lock.
-pub(super) struct Robbery {
+pub(super) struct Theft {
     pub(super) at: Instant,
     /// Under which names.
     names: Vec<Arc<str>>,
@@ -103,7 +103,7 @@ impl World {
     }
 
     pub(super) fn rob(&mut self, key: &LockKey, token: OwnerToken, counted_on: Vec<(usize, Instant)>, now: Instant) {
-        let new = || Robbery { at: now, names: Vec::new(), counted_on: Vec::new() };
+        let new = || Theft { at: now, names: Vec::new(), counted_on: Vec::new() };
         let robbery = self.robbed.entry(token).or_insert_with(new);
         robbery.at = now;
         robbery.names.push(key.name().into());

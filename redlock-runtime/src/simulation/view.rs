@@ -58,10 +58,10 @@ impl Network {
             readers.filter(stays).collect::<Vec<_>>()
         };
         let stay: HashSet<_> = world.servers.iter().enumerate().flat_map(of).collect();
-        // Whoever stands in the turnstile enters soon, or leaves it. Of one that is gone or stands still, only time gets rid.
-        let turnstile = key.turnstile();
+        // Whoever stands in the admission lock enters soon, or leaves it. Of one that is gone or stands still, only time gets rid.
+        let admission = key.admission();
         let is_in_the_way = |(index, server): (usize, &Server)| {
-            let owner = server.owner(turnstile.name(), now);
+            let owner = server.owner(admission.name(), now);
             owner.is_some_and(|owner| !world.is_free_to_go(index, owner, &[], now))
         };
         stay.len() < room as usize && !world.servers.iter().enumerate().any(is_in_the_way)

@@ -125,12 +125,12 @@ impl Journal {
 
 /// Log of one manager.
 #[derive(Clone, Debug)]
-pub(crate) struct Notebook {
+pub(crate) struct CallLog {
     pub(crate) journal: Arc<Journal>,
     pub(crate) manager: usize,
 }
 
-impl Notebook {
+impl CallLog {
     pub(crate) fn note(&self, (parts, mode): (Parts, Mode), template: Option<&'static str>, event: LogEvent) {
         let (at, manager, key) = (self.journal.clock.now().since_origin(), self.manager, parts.key());
         self.journal.entries().push(LogEntry { at, manager, key, template, mode, event, parts });
@@ -139,14 +139,14 @@ impl Notebook {
 
 /// Log of one call.
 #[derive(Debug)]
-pub(crate) struct Page {
-    pub(crate) notebook: Notebook,
+pub(crate) struct CallEntry {
+    pub(crate) notebook: CallLog,
     pub(crate) parts: Parts,
     pub(crate) mode: Mode,
     pub(crate) template: Option<&'static str>,
 }
 
-impl Page {
+impl CallEntry {
     pub(crate) fn note(&self, event: LogEvent) {
         self.notebook.note((self.parts.clone(), self.mode), self.template, event);
     }
@@ -154,11 +154,11 @@ impl Page {
 
 /// Calls of one manager that hold their locks, by the token and the turn in which they hold it.
 #[derive(Debug, Default)]
-pub(crate) struct Stays(Mutex<HashMap<(OwnerToken, u32), Page>>);
+pub(crate) struct Stays(Mutex<HashMap<(OwnerToken, u32), CallEntry>>);
 
 impl Stays {
     /// Records that a call holds the lock in that `turn` of `token`.
-    pub(crate) fn begin(&self, token: OwnerToken, turn: u32, page: Page) {
+    pub(crate) fn begin(&self, token: OwnerToken, turn: u32, page: CallEntry) {
         self.all().insert((token, turn), page);
     }
 
@@ -178,7 +178,7 @@ impl Stays {
         }
     }
 
-    fn all(&self) -> MutexGuard<'_, HashMap<(OwnerToken, u32), Page>> {
+    fn all(&self) -> MutexGuard<'_, HashMap<(OwnerToken, u32), CallEntry>> {
         // No code that can panic runs under this mutex.
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }

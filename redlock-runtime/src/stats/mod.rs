@@ -14,7 +14,7 @@ mod sites;
 
 pub use self::histogram::Histogram;
 #[cfg(feature = "testing")]
-pub(crate) use self::journal::{Journal, Notebook, Page, Stays};
+pub(crate) use self::journal::{CallEntry, CallLog, Journal, Stays};
 #[cfg(feature = "testing")]
 pub use self::journal::{LogEntry, LogEvent};
 pub(crate) use self::node_counters::NodeCounters;

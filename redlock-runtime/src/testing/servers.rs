@@ -12,7 +12,7 @@ use crate::lock::owner_token::ManagerId;
 use crate::manager::{LockManager, LockManagerBuilder, Made};
 use crate::node::Node;
 use crate::protocol::wakeup::channel;
-use crate::stats::{Journal, Notebook};
+use crate::stats::{CallLog, Journal};
 use crate::time::clock::Clock;
 use fastrand::Rng;
 use std::collections::BTreeMap;
@@ -148,7 +148,7 @@ impl TestServers {
         assert!(Handle::try_current().is_ok(), "a manager needs a tokio runtime, and this is outside of one");
         let manager = self.0.managers.fetch_add(1, Ordering::Relaxed);
         let id = ManagerId::numbered(u128::try_from(manager).unwrap_or_default() + 1);
-        match self.make(builder, id, Some(Notebook { journal: Arc::clone(&self.0.journal), manager })) {
+        match self.make(builder, id, Some(CallLog { journal: Arc::clone(&self.0.journal), manager })) {
             Ok(manager) => manager,
             Err(error) => panic!("no manager can be made of this: {error}"),
         }
@@ -158,7 +158,7 @@ impl TestServers {
         &self,
         builder: LockManagerBuilder,
         id: ManagerId,
-        notebook: Option<Notebook>,
+        notebook: Option<CallLog>,
     ) -> Result<LockManager, LockError> {
         let Inner { name, clock, servers, .. } = &*self.0;
         let node = |server: Arc<Server>| {

@@ -74,8 +74,8 @@ pub enum Rule {
     WonVotesCarryTheNumber,
     /// A node that has not accepted an agreed number receives it, because a node that has accepted it may lose its data.
     NodesLearnAgreedNumbers,
-    /// A node's list of permit holders counts as long as the token provably owns the turnstile there.
-    RollsEndWithTheTurnstile,
+    /// A node's list of permit holders counts as long as the token provably owns the admission lock there.
+    ListsEndWithTheAdmissionLock,
     /// A vote for a permit is won back only after a quorum has confirmed the permit since the return. Otherwise the permit may have been
     /// deleted without the knowledge of its token.
     VotersAreAskedFirst,

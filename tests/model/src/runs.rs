@@ -301,7 +301,7 @@ pub fn permits() -> Vec<(&'static str, Permits)> {
         ("two tokens of a process and one more", Permits { tokens: 3, processes: [0, 0, 1, 2], ..pair }),
         ("two tokens, of which some are dropped", Permits { drops: true, expiries: 1, cuts: 1, ..pair }),
         ("two of a process, dropped and passed on", Permits { drops: true, ..in_one_process(pair) }),
-        ("two tokens, a turnstile that is yielded", Permits { yields: 1, cuts: 1, ..pair }),
+        ("two tokens, a admission lock that is yielded", Permits { yields: 1, cuts: 1, ..pair }),
         ("three tokens, one permit, an expiry", Permits { tokens: 3, expiries: 1, ..pair }),
         ("two tokens, a node that forgets", Permits { quorum: 3, wipes: 1, cuts: 1, ..pair }),
     ]
@@ -315,10 +315,10 @@ pub fn permits_without_a_rule() -> Vec<(&'static str, Permits)> {
     let without = |rule, model| Permits { variant: PermitsVariant::Without(rule), ..model };
     let varied = |variant, model| Permits { variant, ..model };
     vec![
-        ("no turnstile", varied(PermitsVariant::NoTurnstile, three)),
+        ("no admission lock", varied(PermitsVariant::NoAdmissionLock, three)),
         (
-            "a turnstile that has expired",
-            without(Rule::RollsEndWithTheTurnstile, Permits { expiries: 3, cuts: 1, ..pair }),
+            "a admission lock that has expired",
+            without(Rule::ListsEndWithTheAdmissionLock, Permits { expiries: 3, cuts: 1, ..pair }),
         ),
         ("each node for itself", without(Rule::ListsAreUnited, three)),
         ("an extension finds one", varied(PermitsVariant::ExtensionsCount, in_one_process(pair))),
@@ -326,7 +326,7 @@ pub fn permits_without_a_rule() -> Vec<(&'static str, Permits)> {
         ("an extension after the lease", varied(PermitsVariant::LapsedExtensionsCount, in_one_process(pair))),
         ("a node that forgets", varied(PermitsVariant::NobodyForgets, Permits { quorum: 3, wipes: 1, ..pair })),
         (
-            "outside of the turnstile",
+            "outside of the admission lock",
             varied(PermitsVariant::VotesReturnOutside, Permits { returns: 1, expiries: 2, ..pair }),
         ),
         ("one that was taken away", without(Rule::VotersAreAskedFirst, Permits { returns: 1, thefts: 2, ..pair })),
@@ -353,7 +353,7 @@ const fn permits_of_two() -> Permits {
     }
 }
 
-/// Returns the scenario with all calls in one process, which hand the turnstile to each other.
+/// Returns the scenario with all calls in one process, which hand the admission lock to each other.
 const fn in_one_process(model: Permits) -> Permits {
     Permits { processes: [0, 0, 1, 2], expiries: 2, cuts: 1, ..model }
 }

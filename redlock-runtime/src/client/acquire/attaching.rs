@@ -1,8 +1,8 @@
 //! Attaching to a detached lock.
 
-use super::{Asked, Call, Obtained};
+use super::{AcquireMetrics, AcquiredLock, Call};
 use crate::client::acquisition::{Acquisition, Unnumbered};
-use crate::client::local_queue::{LocalQueue, LocalTurn, Superseded};
+use crate::client::local_queue::{LocalOwner, LocalQueue, Superseded};
 use crate::error::{LockError, LossCause};
 use crate::observe::spans::{self, Path};
 use crate::protocol::command::Subject;
@@ -14,19 +14,19 @@ use std::time::Duration;
 /// Attaches to a lock that another call has left at the nodes.
 ///
 /// # Cancel safety
-/// If the future is dropped at any await, an attached lock is released: [`LocalTurn`] does that when it is dropped.
+/// If the future is dropped at any await, an attached lock is released: [`LocalOwner`] does that when it is dropped.
 pub(crate) async fn attach(
     local: &Arc<LocalQueue>,
     detached: &DetachedLock,
     is_fenced: bool,
     location: &'static Location<'static>,
-) -> Result<Obtained, LockError> {
+) -> Result<AcquiredLock, LockError> {
     let mut request = detached.request().called_at(location);
     request.ttl = Some(detached.ttl());
     request.wait = Some(Wait::None);
     request.linger = Some(Duration::ZERO);
     request.is_fenced = is_fenced;
-    let asked = Asked::begin(local.shared(), &request);
+    let asked = AcquireMetrics::begin(local.shared(), &request);
     let call = match Call::begin(local, &request, &asked) {
         Ok(call) => call,
         Err(error) => return asked.refuse(error),
@@ -43,7 +43,7 @@ pub(crate) async fn attach(
 }
 
 impl Call<'_> {
-    async fn attach(&self, detached: &DetachedLock) -> Result<Obtained, LockError> {
+    async fn attach(&self, detached: &DetachedLock) -> Result<AcquiredLock, LockError> {
         let turn = self.adopt(detached).await?;
         self.way.goes(Path::Attached);
         match self.number(&turn).await {
@@ -55,14 +55,14 @@ impl Call<'_> {
     }
 
     /// Enters the local queue, and adopts the lock that was left under another token.
-    async fn adopt(&self, detached: &DetachedLock) -> Result<LocalTurn, LockError> {
+    async fn adopt(&self, detached: &DetachedLock) -> Result<LocalOwner, LockError> {
         self.may_start().await?;
         let mut turn = self.enter().await?;
         let other = Some(Box::new(*detached.token()));
         let subject = Subject { other, ..Subject::of(&self.parts, self.shared().new_token()) };
         let acquisition = Acquisition::new(self.shared(), subject, self.wanted.ttl, self.now());
         turn.change(acquisition).map_err(|Superseded| self.taken_here())?;
-        turn.acquisition().take_up(self.wanted);
+        turn.acquisition().resume(self.wanted);
         turn.acquisition().adopt().await.map_err(not_attached)?;
         Ok(turn)
     }

@@ -3,8 +3,8 @@
 //! A call for several keys repeats the try with short pauses before it joins their queues. While it waits for one key,
 //! it would block the free ones, and a place in several queues costs the nodes much more than a try.
 
-use super::{Call, Setback};
-use crate::client::local_queue::LocalTurn;
+use super::{AcquireError, Call};
+use crate::client::local_queue::LocalOwner;
 use crate::client::timers::sleep;
 use crate::error::LockError;
 use crate::lock::part::Part;
@@ -31,7 +31,7 @@ impl Call<'_> {
     }
 
     /// Takes the lock if it is free at enough nodes. A waiting call continues in their queues.
-    pub(super) async fn try_at_once(&self, mut turn: LocalTurn, now: Instant) -> Result<LocalTurn, Setback> {
+    pub(super) async fn try_at_once(&self, mut turn: LocalOwner, now: Instant) -> Result<LocalOwner, AcquireError> {
         // A call that does not wait has only this try.
         if !self.waits() {
             return self.try_until_answered(turn).await;
@@ -39,16 +39,16 @@ impl Call<'_> {
         if let Some(frame) = self.shares_with_a_caller() {
             return self.try_beside(turn, &frame).await;
         }
-        // Try at the nodes. A call for a turnstile sends its permit request right behind.
+        // Try at the nodes. A call for a admission lock sends its permit request right behind.
         let comes_late = self.comes_late();
         let verdict;
         if self.wants_several() {
             (turn, verdict) = self.try_for_several(turn, now).await?;
         } else {
-            let ahead = self.permit_behind_turnstile().map(Self::look_ahead);
+            let ahead = self.permit_behind_admission().map(Self::look_ahead);
             turn.acquisition().send_try(now);
-            if let Some(entrant) = ahead {
-                entrant.ask_behind(&turn);
+            if let Some(pending_permit) = ahead {
+                pending_permit.ask_behind(&turn);
             }
             verdict = turn.acquisition().tried(self.patience()).await;
         }
@@ -56,28 +56,28 @@ impl Call<'_> {
             self.way.goes(Path::Fast);
             return Ok(turn);
         }
-        // A refusal of the permit request follows right behind a refusal of the turnstile.
-        if let Some(permit) = self.permit_behind_turnstile() {
+        // A refusal of the permit request follows right behind a refusal of the admission lock.
+        if let Some(permit) = self.permit_behind_admission() {
             permit.hear_refusals(&turn, self.patience()).await;
         }
         match verdict {
             _ if self.has_time() => {
-                if self.permit_behind_turnstile().is_some() {
+                if self.permit_behind_admission().is_some() {
                     self.ask_no_more(&mut turn)?;
                 }
                 self.wait(turn).await
             }
             // The place in the queues would be left at once, and its unanswered questions would hide the state of the
             // nodes.
-            Verdict::Contended => Err(Setback::Failed(self.timed_out(turn.acquisition()).await)),
+            Verdict::Contended => Err(AcquireError::Failed(self.timed_out(turn.acquisition()).await)),
             // The nodes had no time to answer, because the wait was over.
             Verdict::Reached | Verdict::OutOfReach | Verdict::Open
                 if comes_late && turn.acquisition().lacks_answers() =>
             {
-                Err(Setback::Failed(self.timed_out_by(None)))
+                Err(AcquireError::Failed(self.timed_out_by(None)))
             }
             Verdict::Reached | Verdict::OutOfReach | Verdict::Open => {
-                Err(Setback::Failed(turn.acquisition().failure()))
+                Err(AcquireError::Failed(turn.acquisition().failure()))
             }
         }
     }
@@ -89,7 +89,7 @@ impl Call<'_> {
 
     /// Tries for several keys, repeatedly if some are taken. All nodes are asked at once, unless other calls have had
     /// some of the keys lately. In that case, competing calls would split the votes of the nodes.
-    async fn try_for_several(&self, turn: LocalTurn, now: Instant) -> Result<(LocalTurn, Verdict), Setback> {
+    async fn try_for_several(&self, turn: LocalOwner, now: Instant) -> Result<(LocalOwner, Verdict), AcquireError> {
         let (hot_keys, alone) = (&self.shared().hot_keys, self.parts.iter().filter_map(Part::alone));
         let verdict = if hot_keys.asks_one_first(alone, now) {
             turn.acquisition().try_one_first(self.patience()).await
@@ -100,7 +100,7 @@ impl Call<'_> {
     }
 
     /// Tries for several keys at all nodes at once, and remembers taken keys for the next calls.
-    async fn try_at_all(&self, turn: &LocalTurn) -> Verdict {
+    async fn try_at_all(&self, turn: &LocalOwner) -> Verdict {
         let verdict = turn.acquisition().try_at_once(self.now(), self.patience()).await;
         if verdict == Verdict::Contended {
             self.shared().hot_keys.meet(self.parts.iter().filter_map(Part::alone), self.now());
@@ -110,7 +110,7 @@ impl Call<'_> {
 
     /// Repeats the try for several keys that were taken, with a pause before each try. Most tries ask one node first.
     /// Some ask all nodes, because that node may have kept a lock that is free at all others.
-    async fn try_again(&self, mut turn: LocalTurn) -> Result<(LocalTurn, Verdict), Setback> {
+    async fn try_again(&self, mut turn: LocalOwner) -> Result<(LocalOwner, Verdict), AcquireError> {
         let (end, mut about) = (self.now().after(LONGEST_TRYING), PAUSE_OF_TRIES);
         for number in 1..=TRIES_BEFORE_THE_QUEUES {
             // The pause is random, so that two colliding calls do not collide again and again.
@@ -125,7 +125,7 @@ impl Call<'_> {
             // Each try has another token. The previous one is released before the pause, because it may own some of the
             // nodes.
             turn.change_to_successor(self.wanted.ttl)?;
-            turn.acquisition().take_up(self.wanted);
+            turn.acquisition().resume(self.wanted);
             sleep(pause).await;
             self.may_go_on()?;
             let verdict = if number % TRIES_FOR_ONE_AT_ALL == 0 {
@@ -143,7 +143,7 @@ impl Call<'_> {
     /// Takes the lock, or finds that another token owns it. The time limit for silent nodes is that of all calls. A
     /// call that does not wait for a holder still waits for the nodes, because a short failure shows nothing about the
     /// lock.
-    pub(super) async fn try_until_answered(&self, mut turn: LocalTurn) -> Result<LocalTurn, Setback> {
+    pub(super) async fn try_until_answered(&self, mut turn: LocalOwner) -> Result<LocalOwner, AcquireError> {
         let limit = self.now().after(LONGEST_SILENCE);
         loop {
             let now = self.now();
@@ -157,12 +157,12 @@ impl Call<'_> {
                 Verdict::OutOfReach | Verdict::Open => {}
             }
             if limit.since(self.now()) <= AFTER_FAILURE {
-                return Err(Setback::Failed(turn.acquisition().failure()));
+                return Err(AcquireError::Failed(turn.acquisition().failure()));
             }
             // Another token, because this one may have votes that cannot be proven any longer. It is released before
             // the pause. The pause is random, because two calls with some nodes each would collide again and again.
             turn.change_to_successor(self.wanted.ttl)?;
-            turn.acquisition().take_up(self.wanted);
+            turn.acquisition().resume(self.wanted);
             self.may_go_on()?;
             sleep(AFTER_FAILURE.mul_f64(0.5 + 0.5 * fastrand::f64())).await;
             self.may_go_on()?;
@@ -171,23 +171,23 @@ impl Call<'_> {
 
     /// Handles a taken lock. If locks linger, it may be idle: its manager then releases it on request, or reports that
     /// a body runs. Without a report, the process is silent, or its library does not know the question.
-    async fn found_taken(&self, mut turn: LocalTurn) -> Result<LocalTurn, Setback> {
+    async fn found_taken(&self, mut turn: LocalOwner) -> Result<LocalOwner, AcquireError> {
         let taken = self.taken(turn.acquisition()).await;
         let may_be_idle = self.local.lingers() && taken.is_contended();
         if !may_be_idle || !self.shared().rules.apply(Rule::WhoDoesNotWaitAsks) {
-            return Err(Setback::Failed(taken));
+            return Err(AcquireError::Failed(taken));
         }
         turn.change(turn.acquisition().asking())?;
-        turn.acquisition().take_up(self.wanted);
+        turn.acquisition().resume(self.wanted);
         let limit = self.now().after(turn.acquisition().node_timeout());
         match turn.acquisition().wait(Some(limit)).await {
             Waited::Held => {
                 self.way.goes(Path::Queued);
                 Ok(turn)
             }
-            Waited::Superseded => Err(Setback::Superseded),
-            Waited::Closed => Err(Setback::Failed(LockError::Closed)),
-            Waited::TimedOut | Waited::Silent | Waited::LostMajority => Err(Setback::Failed(taken)),
+            Waited::Superseded => Err(AcquireError::Superseded),
+            Waited::Closed => Err(AcquireError::Failed(LockError::Closed)),
+            Waited::TimedOut | Waited::Silent | Waited::LostMajority => Err(AcquireError::Failed(taken)),
         }
     }
 
@@ -195,8 +195,8 @@ impl Call<'_> {
     ///
     /// # Errors
     /// [`LockError::Closed`] if the manager was shut down.
-    fn may_go_on(&self) -> Result<(), Setback> {
-        if self.shared().is_closed() { Err(Setback::Failed(LockError::Closed)) } else { Ok(()) }
+    fn may_go_on(&self) -> Result<(), AcquireError> {
+        if self.shared().is_closed() { Err(AcquireError::Failed(LockError::Closed)) } else { Ok(()) }
     }
 }
 

@@ -2,7 +2,7 @@
 //!
 //! | lock of a caller | outcome of the nested call |
 //! |---|---|
-//! | covers the same lock, and the call is reentrant | the call enters as a [`View`], without a command, after other views |
+//! | covers the same lock, and the call is reentrant | the call enters as a [`ReentrantEntry`], without a command, after other views |
 //! | was handed to this task and has ended, and the call is reentrant | [`LockError::Lost`] |
 //! | is a view that has ended before its body, and the call is reentrant | [`LockError::Lost`] |
 //! | is shared by both, or both want places below it | a share for the call; it never waits for a writer, which may wait for its caller |
@@ -17,9 +17,9 @@
 //! | conflicts, and each body sees its guard and may release it | a warning, and the call waits |
 //! | belongs to another manager of the same servers | [`LockError::WouldDeadlock`], or the warning, reentrant or not |
 
-use super::{Call, Obtained, Setback, Share};
-use crate::client::enclosing::{Frame, Tenure, View, frames_of};
-use crate::client::local_queue::LocalTurn;
+use super::{AcquireError, AcquiredLock, Call, Share};
+use crate::client::enclosing::{BodyHold, Frame, ReentrantEntry, frames_of};
+use crate::client::local_queue::LocalOwner;
 use crate::client::timers::timeout;
 use crate::error::{HeldLock, LockError, Why};
 use crate::lock::class::Class;
@@ -41,7 +41,7 @@ const LONG_WAIT: Duration = Duration::from_secs(1);
 
 /// Registration of a task that is woken when a lock is lost; it ends on drop.
 struct Watcher<'a> {
-    tenure: &'a Tenure,
+    tenure: &'a BodyHold,
     number: Option<u32>,
 }
 
@@ -68,7 +68,7 @@ impl Call<'_> {
     /// - [`LockError::Configuration`] if it wants a fencing number that the caller does not have.
     /// - [`LockError::Lost`] if the caller has lost the lock.
     /// - The errors of a wait for another call that has a view.
-    pub(super) async fn enter_the_callers(&self) -> Result<Option<Obtained>, LockError> {
+    pub(super) async fn enter_the_callers(&self) -> Result<Option<AcquiredLock>, LockError> {
         let Some(enclosing) = self.covering()? else {
             self.does_not_wait_for_itself()?;
             return self.keeps_the_order().map(|()| None);
@@ -78,7 +78,7 @@ impl Call<'_> {
             // A key that has to stay taken after the call needs leases.
             Box::pin(enclosing.acquisition().extend()).await?;
         }
-        match View::try_enter(enclosing, self.place, self.hold.max_hold, self.begun) {
+        match ReentrantEntry::try_enter(enclosing, self.place, self.hold.max_hold, self.begun) {
             Ok(view) => Ok(Some(self.hold_view(view, fencing_token))),
             // Boxed, so that the futures of other calls stay small.
             Err(enclosing) if self.waits() => Box::pin(self.enter_behind(&enclosing)).await.map(Some),
@@ -91,7 +91,7 @@ impl Call<'_> {
     ///
     /// # Errors
     /// The errors of [`wait_for_views`](Self::wait_for_views).
-    async fn enter_behind(&self, enclosing: &Tenure) -> Result<Obtained, LockError> {
+    async fn enter_behind(&self, enclosing: &BodyHold) -> Result<AcquiredLock, LockError> {
         let mut entering = pin!(self.wait_for_views(enclosing));
         if let Ok(entered) = timeout(LONG_WAIT, entering.as_mut()).await {
             return entered;
@@ -106,8 +106,8 @@ impl Call<'_> {
     ///
     /// # Errors
     /// [`LockError::TimedOut`], and [`LockError::Lost`] if the enclosing lock is lost during the wait.
-    async fn wait_for_views(&self, enclosing: &Tenure) -> Result<Obtained, LockError> {
-        let mut entering = pin!(View::enter(enclosing, self.place, self.hold.max_hold));
+    async fn wait_for_views(&self, enclosing: &BodyHold) -> Result<AcquiredLock, LockError> {
+        let mut entering = pin!(ReentrantEntry::enter(enclosing, self.place, self.hold.max_hold));
         let mut watcher = Watcher { tenure: enclosing, number: None };
         loop {
             let (left, lease) = (self.left().unwrap_or(Duration::MAX), enclosing.remaining());
@@ -135,7 +135,7 @@ impl Call<'_> {
     /// # Errors
     /// [`LockError::Lost`] if the call was handed a lock that has ended, or if its body continues after the end of its
     /// view. The lock admits no other call until that body is done.
-    fn covering(&self) -> Result<Option<Tenure>, LockError> {
+    fn covering(&self) -> Result<Option<BodyHold>, LockError> {
         if !self.is_reentrant {
             return Ok(None);
         }
@@ -149,7 +149,7 @@ impl Call<'_> {
                 continue;
             }
             if tenure.is_held() {
-                return outlived.map_or(Ok(Some(tenure)), |view: Tenure| Err(view.loss()));
+                return outlived.map_or(Ok(Some(tenure)), |view: BodyHold| Err(view.loss()));
             }
             if is_inherited {
                 return Err(tenure.loss());
@@ -163,7 +163,7 @@ impl Call<'_> {
 
     /// Returns `true` if the call may use the caller's lock as a permit. An uncounted number of readers share a lock,
     /// so a share is not a permit.
-    fn is_counted_by(&self, tenure: &Tenure) -> bool {
+    fn is_counted_by(&self, tenure: &BodyHold) -> bool {
         let is_alone = || tenure.parts().class_of(self.key.name()) == Some(Class::Exclusive);
         !self.mode.is_permit() || tenure.acquisition().mode().is_permit() || is_alone()
     }
@@ -172,7 +172,7 @@ impl Call<'_> {
     ///
     /// # Errors
     /// [`LockError::Configuration`] if the enclosing call is not fenced.
-    fn number_of(&self, enclosing: &Tenure) -> Result<Option<FencingToken>, LockError> {
+    fn number_of(&self, enclosing: &BodyHold) -> Result<Option<FencingToken>, LockError> {
         if !self.wanted.is_fenced {
             return Ok(None);
         }
@@ -190,7 +190,7 @@ impl Call<'_> {
     }
 
     /// Gives the enclosing lock to this call as well. A `min_hold` of the call applies to the whole lock.
-    fn hold_view(&self, view: View, fencing_token: Option<FencingToken>) -> Obtained {
+    fn hold_view(&self, view: ReentrantEntry, fencing_token: Option<FencingToken>) -> AcquiredLock {
         if let Some(least) = self.hold.min_hold {
             view.tenure().keep_until(self.now().after(least));
         }
@@ -199,7 +199,7 @@ impl Call<'_> {
         self.count_as_acquired(since.unwrap_or(self.begun));
         #[cfg(feature = "testing")]
         self.note_view(&view);
-        Obtained { share: Share::View(view), fencing_token, place: self.place }
+        AcquiredLock { share: Share::ReentrantEntry(view), fencing_token, place: self.place }
     }
 
     /// Checks that the call would not wait for its own callers.
@@ -246,20 +246,20 @@ impl Call<'_> {
     /// # Errors
     /// [`LockError::WouldDeadlock`] if the call would wait for itself, unless the caller may release its lock
     /// meanwhile.
-    pub(super) async fn try_beside(&self, turn: LocalTurn, frame: &Frame) -> Result<LocalTurn, Setback> {
+    pub(super) async fn try_beside(&self, turn: LocalOwner, frame: &Frame) -> Result<LocalOwner, AcquireError> {
         let token = *turn.acquisition().token();
         let error = match self.try_until_answered(turn).await {
-            Err(Setback::Failed(error)) if error.is_contended() => error,
+            Err(AcquireError::Failed(error)) if error.is_contended() => error,
             tried => return tried,
         };
-        let Some(held) = self.beside(frame) else { return Err(Setback::Superseded) };
+        let Some(held) = self.beside(frame) else { return Err(AcquireError::Superseded) };
         if !frame.shows_guard && Box::pin(self.has_somebody_between(frame, &token)).await {
-            return Err(Setback::Failed(LockError::WouldDeadlock { key: self.key.clone(), held: Box::new(held) }));
+            return Err(AcquireError::Failed(LockError::WouldDeadlock { key: self.key.clone(), held: Box::new(held) }));
         }
         let shared = self.shared();
         events::deadlock(shared.told(&self.key), held.told(shared.policy.redaction));
         drop(error);
-        Box::pin(self.wait(self.enter().await.map_err(Setback::Failed)?)).await
+        Box::pin(self.wait(self.enter().await.map_err(AcquireError::Failed)?)).await
     }
 
     /// Returns `true` if a waiter blocks the call, which was refused under `token`, at names that its caller has. The
@@ -281,8 +281,8 @@ impl Call<'_> {
         let Some(parts) = Parts::of(common.into_iter().chain(unknown)) else { return false };
         let wanted = Wanted { is_fenced: false, is_kept: false, linger: Duration::ZERO, ..self.wanted };
         let turn = self.local.enter_beside((&parts, parts.mode()), wanted, self.now());
-        turn.acquisition().take_up(wanted);
-        matches!(self.try_until_answered(turn).await, Err(Setback::Failed(error)) if error.is_contended())
+        turn.acquisition().resume(wanted);
+        matches!(self.try_until_answered(turn).await, Err(AcquireError::Failed(error)) if error.is_contended())
     }
 
     /// Returns the lock of a calling body that conflicts with the call, with the reason.

@@ -1,13 +1,13 @@
 //! Tracing and metrics of an acquisition.
 
-use super::asked::{Asked, failure};
-use super::way::{named, tell_no_quorum};
-use super::{Call, Obtained};
+use super::metrics::{AcquireMetrics, failure};
+use super::path::{named, tell_no_quorum};
+use super::{AcquiredLock, Call};
 use crate::client::acquisition::Acquisition;
 #[cfg(feature = "testing")]
-use crate::client::enclosing::View;
+use crate::client::enclosing::ReentrantEntry;
 #[cfg(feature = "testing")]
-use crate::client::local_queue::LocalTurn;
+use crate::client::local_queue::LocalOwner;
 use crate::client::timers::timeout;
 use crate::error::LockError;
 use crate::observe::{Named, events, spans};
@@ -24,7 +24,7 @@ const WAITING_AFTER: Duration = Duration::from_millis(100);
 
 impl Call<'_> {
     /// Records the outcome of the call, unless it was recorded before.
-    pub(super) fn is_answered(&self, mut asked: Asked<'_>, outcome: &Result<Obtained, LockError>) {
+    pub(super) fn is_answered(&self, mut asked: AcquireMetrics<'_>, outcome: &Result<AcquiredLock, LockError>) {
         match outcome {
             Ok(_) => asked.is_answered = true,
             Err(error) => {
@@ -42,14 +42,14 @@ impl Call<'_> {
     }
 
     #[cfg(feature = "testing")]
-    fn page(&self) -> Option<crate::stats::Page> {
+    fn page(&self) -> Option<crate::stats::CallEntry> {
         let (notebook, template) = (self.shared().notebook.clone()?, self.site.template());
-        Some(crate::stats::Page { notebook, parts: self.parts.clone(), mode: self.mode, template })
+        Some(crate::stats::CallEntry { notebook, parts: self.parts.clone(), mode: self.mode, template })
     }
 
     /// Records the acquisition for a test.
     #[cfg(feature = "testing")]
-    pub(super) fn note_stay(&self, turn: &LocalTurn, fencing_token: Option<FencingToken>) {
+    pub(super) fn note_stay(&self, turn: &LocalOwner, fencing_token: Option<FencingToken>) {
         let Some(page) = self.page() else { return };
         let permits = self.mode.is_permit().then_some(self.permits);
         page.note(crate::stats::LogEvent::Acquired { ttl: self.wanted.ttl, fencing_token, permits });
@@ -59,7 +59,7 @@ impl Call<'_> {
 
     /// Records the acquisition of a shared token or a view for a test, and its later events.
     #[cfg(feature = "testing")]
-    pub(super) fn note_view(&self, view: &View) {
+    pub(super) fn note_view(&self, view: &ReentrantEntry) {
         let Some(page) = self.page() else { return };
         let acquired = crate::stats::LogEvent::Acquired { ttl: self.wanted.ttl, fencing_token: None, permits: None };
         page.note(if view.tenure().is_view() { crate::stats::LogEvent::Entered {} } else { acquired });
@@ -69,8 +69,8 @@ impl Call<'_> {
     /// Runs the acquisition in a span, and logs a long wait and the outcome.
     pub(super) async fn in_span(
         &self,
-        run: impl Future<Output = Result<Obtained, LockError>>,
-    ) -> Result<Obtained, LockError> {
+        run: impl Future<Output = Result<AcquiredLock, LockError>>,
+    ) -> Result<AcquiredLock, LockError> {
         // The span of the held lock is a sibling of this one. As a child, it would keep this span open.
         self.way.is_within(Span::current().id());
         let span = spans::acquire(self.named(), self.wanted.ttl);
@@ -120,7 +120,7 @@ impl Call<'_> {
     }
 
     /// Logs the failure of the call, if it has failed.
-    pub(super) fn tell_failure(&self, outcome: &Result<Obtained, LockError>) {
+    pub(super) fn tell_failure(&self, outcome: &Result<AcquiredLock, LockError>) {
         match outcome {
             Ok(_) => {}
             // The caller of the window logs this outcome.
@@ -132,7 +132,7 @@ impl Call<'_> {
     }
 
     /// Returns the name of the outcome in spans.
-    fn outcome_name(&self, outcome: &Result<Obtained, LockError>) -> &'static str {
+    fn outcome_name(&self, outcome: &Result<AcquiredLock, LockError>) -> &'static str {
         outcome.as_ref().map_or_else(|error| failure(error, self.is_of_window()).name(), |_| "acquired")
     }
 }

@@ -1,30 +1,30 @@
-//! Acquisition of a permit: the call acquires the turnstile of the key, and enters if few enough other calls have
+//! Acquisition of a permit: the call acquires the admission lock of the key, and enters if few enough other calls have
 //! permits.
 //!
-//! 1. The turnstile is an ordinary exclusive lock, with a local queue and the queues of the nodes. So calls for permits
+//! 1. The admission lock is an ordinary exclusive lock, with a local queue and the queues of the nodes. So calls for permits
 //!    are served one after the other, in the order of their arrival.
-//! 2. The owner of the turnstile asks the nodes for a permit, and is admitted by their reports about the others
-//!    (`protocol/candidate/permits`). Then it leaves the turnstile to the next call, and the body begins without
-//!    waiting for that. If the turnstile may be free, the nodes are asked for both together. The permit counts if that
-//!    request also gets the turnstile.
-//! 3. While all permits are taken, the call stays in the turnstile. It asks again when a permit is given back, when a
+//! 2. The owner of the admission lock asks the nodes for a permit, and is admitted by their reports about the others
+//!    (`protocol/candidate/permits`). Then it leaves the admission lock to the next call, and the body begins without
+//!    waiting for that. If the admission lock may be free, the nodes are asked for both together. The permit counts if that
+//!    request also gets the admission lock.
+//! 3. While all permits are taken, the call stays in the admission lock. It asks again when a permit is given back, when a
 //!    lease ends, and at intervals.
 //! 4. While another call holds the lock exclusively, or waits for that with an earlier token, the permit is released at
 //!    the nodes that have given it. The other call may need these nodes for its majority, and both would wait for each
 //!    other. Then the call waits in the queues of the key as a reader, with a separate token. It keeps this share until
-//!    it has asked for the permit, so that no writer comes in between. Others in the turnstile might count the share as
+//!    it has asked for the permit, so that no writer comes in between. Others in the admission lock might count the share as
 //!    a permit, so it is released right behind the question.
 //! 5. Meanwhile, another call of this process may pass on its permit, wherever the waiting call is. The call then
-//!    leaves the turnstile to the next one, together with the reports of the nodes, so that the next one need not ask.
-//! 6. A call that has waited in the turnstile for a permit gives the turnstile to waiting processes, before other calls
+//!    leaves the admission lock to the next one, together with the reports of the nodes, so that the next one need not ask.
+//! 6. A call that has waited in the admission lock for a permit gives the admission lock to waiting processes, before other calls
 //!    of this process.
-//! 7. If the turnstile is lost meanwhile, the permits of some nodes are released, and the call starts again with
+//! 7. If the admission lock is lost meanwhile, the permits of some nodes are released, and the call starts again with
 //!    another token.
 
-use super::turnstile::{Came, Left};
-use super::{Call, Way};
+use super::admission::{AdmissionError, PermitOutcome};
+use super::{AcquirePath, Call};
 use crate::client::enclosing::{Frame, frames_of};
-use crate::client::local_queue::LocalTurn;
+use crate::client::local_queue::LocalOwner;
 use crate::client::timers::{sleep, timeout};
 use crate::error::LockError;
 use crate::lock::Mode;
@@ -42,23 +42,23 @@ use std::time::Duration;
 
 impl Call<'_> {
     /// Acquires a permit.
-    pub(super) async fn obtain_permit(&self) -> Result<LocalTurn, LockError> {
+    pub(super) async fn obtain_permit(&self) -> Result<LocalOwner, LockError> {
         self.does_not_wait_for_permits_of_its_own()?;
-        let (mut gate, begun) = (self.of_turnstile(), self.now());
+        let (mut gate, begun) = (self.of_admission(), self.now());
         let mut place = self.place_in_line();
         loop {
-            let turnstile = match self.unless_passed(&mut place, self.obtain_turnstile(&mut gate, begun)).await {
-                Came::Ours(turnstile) => turnstile?,
-                Came::Passed(permit) => return Ok(permit),
+            let admission = match self.unless_passed(&mut place, self.obtain_admission(&mut gate, begun)).await {
+                PermitOutcome::Ours(admission) => admission?,
+                PermitOutcome::Passed(permit) => return Ok(permit),
             };
-            match self.enter_through(&turnstile, begun, &mut place).await {
-                Ok(Came::Ours(permit)) => {
+            match self.enter_through(&admission, begun, &mut place).await {
+                Ok(PermitOutcome::Ours(permit)) => {
                     self.way.goes(if gate.way.path() == Path::Fast { Path::Fast } else { Path::Queued });
                     return Ok(permit);
                 }
-                Ok(Came::Passed(permit)) => return Ok(permit),
-                Err(Left::TurnLost) => {}
-                Err(Left::Failed(error)) => return Err(error),
+                Ok(PermitOutcome::Passed(permit)) => return Ok(permit),
+                Err(AdmissionError::TurnLost) => {}
+                Err(AdmissionError::Failed(error)) => return Err(error),
             }
         }
     }
@@ -98,13 +98,13 @@ impl Call<'_> {
         Ok(())
     }
 
-    /// Acquires the turnstile. If too few nodes answer, a call that does not wait for permits tries again. Its time
+    /// Acquires the admission lock. If too few nodes answer, a call that does not wait for permits tries again. Its time
     /// limit counts from `begun`, as for every call that does not wait: a short failure shows nothing about the
     /// permits.
-    async fn obtain_turnstile(&self, gate: &mut Call<'_>, begun: Instant) -> Result<LocalTurn, LockError> {
+    async fn obtain_admission(&self, gate: &mut Call<'_>, begun: Instant) -> Result<LocalOwner, LockError> {
         let limit = begun.after(LONGEST_SILENCE);
         loop {
-            let obtained = self.wait_for_turnstile(gate).await;
+            let obtained = self.wait_for_admission(gate).await;
             let is_silent = !self.waits() && matches!(obtained, Err(LockError::NoQuorum { .. }));
             if !is_silent || limit.since(self.now()) <= AFTER_FAILURE {
                 return obtained;
@@ -118,9 +118,9 @@ impl Call<'_> {
         }
     }
 
-    /// Acquires the turnstile. A call that stays there may wait for a caller of this call, or behind such a waiter. A
+    /// Acquires the admission lock. A call that stays there may wait for a caller of this call, or behind such a waiter. A
     /// call that only passes through is done before the next check.
-    async fn wait_for_turnstile(&self, gate: &Call<'_>) -> Result<LocalTurn, LockError> {
+    async fn wait_for_admission(&self, gate: &Call<'_>) -> Result<LocalOwner, LockError> {
         let (mut obtaining, mut is_told) = (pin!(gate.obtain()), false);
         let obtained = loop {
             match timeout(LONGEST_SILENCE, obtaining.as_mut()).await {
@@ -153,8 +153,8 @@ impl Call<'_> {
         Ok(())
     }
 
-    /// Returns the call for the permit if this is the one for its turnstile.
-    pub(super) fn permit_behind_turnstile(&self) -> Option<&Self> {
+    /// Returns the call for the permit if this is the one for its admission lock.
+    pub(super) fn permit_behind_admission(&self) -> Option<&Self> {
         self.permit.filter(|_| !self.mode.is_shared())
     }
 
@@ -166,17 +166,17 @@ impl Call<'_> {
             key: self.key.clone(),
             mode: Mode::Shared,
             wait: self.wait,
-            ..self.of_turnstile()
+            ..self.of_admission()
         }
     }
 
-    /// Returns the call for the turnstile. A call that does not wait for permits still waits for calls that pass
+    /// Returns the call for the admission lock. A call that does not wait for permits still waits for calls that pass
     /// through, for about the time of their questions. A call that stays longer waits for a permit itself. The time
     /// counts from now, because the call may have waited for its first connections.
-    fn of_turnstile(&self) -> Call<'_> {
+    fn of_admission(&self) -> Call<'_> {
         let ttl = turn(self.wanted.ttl);
         let wait = if self.waits() { self.wait } else { Wait::For(self.shared().node_timeout(ttl)) };
-        let key = self.key.turnstile();
+        let key = self.key.admission();
         Call {
             local: self.local,
             parts: Parts::single(key.clone(), Mode::Exclusive),
@@ -193,14 +193,14 @@ impl Call<'_> {
             place: self.place,
             label: self.label,
             site: self.site,
-            way: Way::default(),
+            way: AcquirePath::default(),
             begun: if self.waits() { self.begun } else { self.now() },
             latest: None,
             waiting: OnceLock::new(),
         }
     }
 
-    /// Converts an error about the turnstile to one about the permit.
+    /// Converts an error about the admission lock to one about the permit.
     fn about_the_permit(&self, error: LockError) -> LockError {
         let ours = || self.key.clone();
         match error {

@@ -3,9 +3,9 @@
 //! `protocol/candidate/joining` and the request decide which calls may do so. A call needs its own token in three
 //! cases: its guard can be left to another worker, its key stays taken after it, or its lease is not renewed.
 
-use super::{Call, Obtained, Setback, Share};
-use crate::client::enclosing::View;
-use crate::client::local_queue::{LONGEST_GATHERING, LocalTurn, Member, News, ReaderWait, Together};
+use super::{AcquireError, AcquiredLock, Call, Share};
+use crate::client::enclosing::ReentrantEntry;
+use crate::client::local_queue::{LONGEST_GATHERING, LocalOwner, Member, News, ReaderWait, Together};
 use crate::client::timers::timeout;
 use crate::error::LockError;
 use crate::observe::spans::Path;
@@ -14,7 +14,7 @@ use crate::protocol::timing::LONGEST_SILENCE;
 impl Call<'_> {
     /// Acquires the lock together with other calls. The call joins the present holders, or waits for the result of
     /// another call. Otherwise it asks the nodes, and other calls wait for its result.
-    pub(super) async fn take_together(&self) -> Result<Obtained, LockError> {
+    pub(super) async fn take_together(&self) -> Result<AcquiredLock, LockError> {
         // A call from a body that shares the lock must not wait for a call that may wait for that body.
         let gathers = self.waits() && self.shares_with_a_caller().is_none();
         let turn = match self.local.enter_together(&self.key, self.wanted, gathers, self.now()) {
@@ -29,12 +29,12 @@ impl Call<'_> {
         };
         let turn = match turn {
             Some(turn) => self.secure(turn).await,
-            None => Err(Setback::Superseded),
+            None => Err(AcquireError::Superseded),
         };
         let turn = match turn {
             Ok(turn) => turn,
-            Err(Setback::Superseded) => self.obtain().await?,
-            Err(Setback::Failed(error)) => return Err(error),
+            Err(AcquireError::Superseded) => self.obtain().await?,
+            Err(AcquireError::Failed(error)) => return Err(error),
         };
         Ok(self.open(turn))
     }
@@ -74,7 +74,7 @@ impl Call<'_> {
     }
 
     /// Gives the lock to this call, and lets other calls join.
-    fn open(&self, turn: LocalTurn) -> Obtained {
+    fn open(&self, turn: LocalOwner) -> AcquiredLock {
         let now = self.now();
         let counted_for = turn.acquisition().counted_for(now);
         let member = self.local.open_to_readers(turn, self.site.id, now);
@@ -83,18 +83,18 @@ impl Call<'_> {
         obtained
     }
 
-    fn hold_joined(&self, member: Member) -> Obtained {
+    fn hold_joined(&self, member: Member) -> AcquiredLock {
         self.way.goes(Path::Local);
         self.hold_member(member)
     }
 
-    fn hold_member(&self, member: Member) -> Obtained {
+    fn hold_member(&self, member: Member) -> AcquiredLock {
         let now = self.now();
-        let view = View::of_member(member, (self.place, self.site.id), self.hold.max_hold, now);
+        let view = ReentrantEntry::of_member(member, (self.place, self.site.id), self.hold.max_hold, now);
         view.tenure().observe_view(self.site.id, self.hold_span(view.acquisition(), None));
         self.count_as_acquired(now);
         #[cfg(feature = "testing")]
         self.note_view(&view);
-        Obtained { share: Share::View(view), fencing_token: None, place: self.place }
+        AcquiredLock { share: Share::ReentrantEntry(view), fencing_token: None, place: self.place }
     }
 }

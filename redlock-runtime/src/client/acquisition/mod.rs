@@ -33,7 +33,7 @@ pub(crate) use self::fencing::Unnumbered;
 pub(crate) use self::loss_watchers::{Calls, NO_MEMBER};
 pub(crate) use self::noting::Holding;
 pub(crate) use self::present::News;
-pub(crate) use self::trying::{Occupied, TakenUp};
+pub(crate) use self::trying::{Occupied, ResumeState};
 
 use self::state::{Sleeper, State};
 use self::state_guard::StateGuard;
@@ -130,7 +130,7 @@ impl Acquisition {
     }
 
     /// Returns the name of the token's local queue: the name of its key, or a separate name. It has a separate queue if
-    /// the lock is shared, has several names, or is a turnstile to which a permit returns.
+    /// the lock is shared, has several names, or is a admission lock to which a permit returns.
     pub(crate) fn line(&self) -> Cow<'_, str> {
         let is_of_key = self.subject.is_plain() && !self.stands_beside;
         if is_of_key { self.key().name().into() } else { line_of(self.token()).into() }

@@ -4,7 +4,7 @@
 //! superseded. A loss is logged once, by the first that notices it: the body, the guard, the watchdog, or the end.
 
 use super::Acquisition;
-use super::present::{News, Present, What};
+use super::present::{Incident, News, Present};
 use super::state::State;
 use crate::error::LossCause;
 #[cfg(feature = "testing")]
@@ -43,7 +43,7 @@ impl Acquisition {
         let lost = self.note_loss(state, now);
         let (held, ttl) = (now.since(state.candidate.held_since()), state.candidate.terms().ttl);
         let is_slow = is_slow && held > ttl && lost.is_none();
-        let news = if is_slow { Some(self.news(site, Some(What::Slow { held, ttl }))) } else { lost };
+        let news = if is_slow { Some(self.news(site, Some(Incident::Slow { held, ttl }))) } else { lost };
         self.count_present(state, (nanos(held), outcome), news)
     }
 
@@ -103,7 +103,7 @@ impl Acquisition {
                 notebook.note((parts.unwrap_or_else(single), self.subject.mode), known.template(), event);
             }
         }
-        Some(self.news(site, Some(What::Lost { cause, held })))
+        Some(self.news(site, Some(Incident::Lost { cause, held })))
     }
 
     /// Records that a renewed lease is about to end, if that was not recorded before.
@@ -117,10 +117,10 @@ impl Acquisition {
         let is_news = present.is_at_risk && !was_at_risk;
         let site = present.site;
         let times = is_news.then(|| self.shared.near_expiry.times(now, QUIET)).flatten()?;
-        Some(self.news(site, Some(What::AtRisk { remaining: left, ttl, times })))
+        Some(self.news(site, Some(Incident::AtRisk { remaining: left, ttl, times })))
     }
 
-    fn news(&self, site: SiteId, what: Option<What>) -> Box<News> {
+    fn news(&self, site: SiteId, what: Option<Incident>) -> Box<News> {
         let known = self.shared.sites.get(site);
         let (template, line) = known.map_or((None, ("", 0)), |known| (known.template(), known.line()));
         Box::new(News {

@@ -1,4 +1,4 @@
-//! Entering with a permit, while another token of this process owns the turnstile.
+//! Entering with a permit, while another token of this process owns the admission lock.
 
 use super::state::Sleeper;
 use super::{Acquisition, Calls};
@@ -14,15 +14,15 @@ use std::pin::pin;
 use std::task::Poll;
 
 impl Acquisition {
-    /// Asks every node for a permit and for the permit holders, while `turnstile` belongs to this process.
-    pub(crate) fn ask_for_permit(&self, turnstile: &Self) {
-        turnstile.state().rare().is_freed = false;
-        self.send_enter(turnstile);
+    /// Asks every node for a permit and for the permit holders, while `admission` belongs to this process.
+    pub(crate) fn ask_for_permit(&self, admission: &Self) {
+        admission.state().rare().is_freed = false;
+        self.send_enter(admission);
     }
 
     /// Handles taken permits: from now on, and also for existing entries, the entries of this token last no longer than
-    /// the lease of the turnstile. A process that dies while it waits then blocks others only with its turnstile.
-    pub(crate) fn enter_briefly(&self, turnstile: &Self) {
+    /// the lease of the admission lock. A process that dies while it waits then blocks others only with its admission lock.
+    pub(crate) fn enter_briefly(&self, admission: &Self) {
         let is_new = {
             let mut state = self.state();
             state.take_in(self.shared.clock);
@@ -31,7 +31,7 @@ impl Acquisition {
         if is_new {
             // No call waits for the answers to this question, so a permit that was released since the last one is still
             // news.
-            self.send_enter(turnstile);
+            self.send_enter(admission);
         }
     }
 
@@ -40,30 +40,30 @@ impl Acquisition {
         self.state().candidate.is_beside(share);
     }
 
-    fn send_enter(&self, turnstile: &Self) {
+    fn send_enter(&self, admission: &Self) {
         let stands: Vec<bool> = {
-            let mut state = turnstile.state();
+            let mut state = admission.state();
             state.take_in(self.shared.clock);
-            state.candidate.stand_in_turnstile();
+            state.candidate.stand_in_admission();
             (0..self.shared.nodes.len()).map(|index| state.candidate.may_stand_at(index)).collect()
         };
         let (mut state, now) = (self.state(), self.now());
         state.take_in(self.shared.clock);
         let (candidate, mut sender) = state.parts(&self.shared, &self.subject, now);
         let stands = |index: usize| stands.get(index).is_some_and(|stands| *stands);
-        candidate.enter(*turnstile.token(), now, stands, |out| sender.send(out));
+        candidate.enter(*admission.token(), now, stands, |out| sender.send(out));
     }
 
     /// Waits for the answers to that, for at most a node timeout, a part of the turn, and the `limit` of a waiting
     /// call. A call that does not wait has no limit. If the token is admitted, it has its permit from here on.
-    pub(crate) async fn enter(&self, turnstile: &Self, permits: u32, limit: Option<Instant>, waits: bool) -> Entering {
-        let patience = self.state().candidate.patience_at_turnstile();
+    pub(crate) async fn enter(&self, admission: &Self, permits: u32, limit: Option<Instant>, waits: bool) -> Entering {
+        let patience = self.state().candidate.patience_at_admission();
         // If the token has to give way, it waits once more, unless the call is over by that time.
         let looks = if waits { PATIENCE_BEHIND } else { 1 };
         for _ in 0..looks {
             let entered = poll_fn(|cx| {
                 self.state().poll(cx, self.shared.clock);
-                match self.entered(turnstile, permits) {
+                match self.entered(admission, permits) {
                     Entering::Open => Poll::Pending,
                     entering => Poll::Ready(entering),
                 }
@@ -72,7 +72,7 @@ impl Acquisition {
             let entering = match timeout(rest, entered).await {
                 Ok(entering) => entering,
                 // Nodes without an answer are late now.
-                Err(_) => self.entered(turnstile, permits),
+                Err(_) => self.entered(admission, permits),
             };
             if entering != Entering::Open {
                 return entering;
@@ -113,10 +113,10 @@ impl Acquisition {
 
     /// Returns the progress of the token, which begins to hold when it is admitted. The other permit holders are
     /// recorded at the same moment, so that no permit is passed on with older counts.
-    fn entered(&self, turnstile: &Self, permits: u32) -> Entering {
-        // Read first, because the replies count only while the turnstile is ours.
-        let is_ours = turnstile.stands_there() || !self.shared.rules.apply(Rule::RollsEndWithTheTurnstile);
-        let (mut gate, mut state, now) = (turnstile.lock(), self.lock(), self.now());
+    fn entered(&self, admission: &Self, permits: u32) -> Entering {
+        // Read first, because the replies count only while the admission lock is ours.
+        let is_ours = admission.stands_there() || !self.shared.rules.apply(Rule::ListsEndWithTheAdmissionLock);
+        let (mut gate, mut state, now) = (admission.lock(), self.lock(), self.now());
         match state.candidate.entering(permits, now) {
             Entering::Admitted if !is_ours => Entering::Unanswered,
             Entering::Admitted => {
@@ -147,8 +147,8 @@ impl Acquisition {
         })
     }
 
-    /// Calls `pass` with the permit holders that were counted under the turnstile with this token; until it returns, no
-    /// other call enters. Returns `None` if they are not known, or if new waiters for the turnstile would not be
+    /// Calls `pass` with the permit holders that were counted under the admission lock with this token; until it returns, no
+    /// other call enters. Returns `None` if they are not known, or if new waiters for the admission lock would not be
     /// noticed.
     pub(crate) fn while_counted<T>(&self, pass: impl FnOnce(&Counted) -> Option<T>) -> Option<T> {
         let hears_others = self.hears_others();
@@ -183,7 +183,7 @@ impl Acquisition {
     }
 
     /// Waits until a permit is given back, until the time `until`, or until the manager is shut down. Called on the
-    /// token of the turnstile.
+    /// token of the admission lock.
     pub(crate) async fn until_freed(&self, until: Instant) {
         let changed = &self.shared.changed;
         let mut change = pin!(changed.notified());

@@ -2,7 +2,7 @@
 
 use crate::error::LossCause;
 use crate::lock::{LockKey, Mode};
-use crate::observe::{Named, Redaction, ToldKey, events, spans};
+use crate::observe::{Named, RedactedKey, Redaction, events, spans};
 use crate::stats::SiteId;
 use std::sync::Arc;
 use std::time::Duration;
@@ -45,13 +45,13 @@ pub(crate) struct News {
     pub(super) redaction: Redaction,
     pub(super) template: Option<&'static str>,
     pub(super) line: (&'static str, u32),
-    pub(super) what: Option<What>,
+    pub(super) what: Option<Incident>,
     /// Span that has ended, with its outcome.
     pub(super) span: Option<(Arc<Span>, &'static str)>,
 }
 
 #[derive(Debug)]
-pub(super) enum What {
+pub(super) enum Incident {
     Lost { cause: LossCause, held: Duration },
     Slow { held: Duration, ttl: Duration },
     AtRisk { remaining: Duration, ttl: Duration, times: u64 },
@@ -60,7 +60,7 @@ pub(super) enum What {
 impl Drop for News {
     fn drop(&mut self) {
         let (file, line) = self.line;
-        let (key, template, mode) = (ToldKey::new(&self.key, self.redaction), self.template, self.mode);
+        let (key, template, mode) = (RedactedKey::new(&self.key, self.redaction), self.template, self.mode);
         let lock = Named { key, template, mode, file, line };
         if let Some((span, outcome)) = self.span.take() {
             spans::ended(&span, outcome);
@@ -68,9 +68,9 @@ impl Drop for News {
         }
         match &self.what {
             None => {}
-            Some(What::Lost { cause, held }) => events::lost(lock, cause, *held),
-            Some(What::Slow { held, ttl }) => events::slow_hold(lock, *held, *ttl),
-            Some(What::AtRisk { remaining, ttl, times }) => events::near_expiry(lock, (*remaining, *ttl), *times),
+            Some(Incident::Lost { cause, held }) => events::lost(lock, cause, *held),
+            Some(Incident::Slow { held, ttl }) => events::slow_hold(lock, *held, *ttl),
+            Some(Incident::AtRisk { remaining, ttl, times }) => events::near_expiry(lock, (*remaining, *ttl), *times),
         }
     }
 }

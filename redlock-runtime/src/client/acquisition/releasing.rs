@@ -22,7 +22,7 @@ impl Acquisition {
         drop(news);
         self.follow_up(ended);
         // Under no mutex, and after this token. A node that executes this release first refuses the permit request that
-        // was sent behind the turnstile request.
+        // was sent behind the admission lock request.
         drop(companion);
     }
 
@@ -44,7 +44,7 @@ impl Acquisition {
         confirmed
     }
 
-    /// Leaves the queues of the nodes, if the token waits there. Also releases the turnstile token of a permit that
+    /// Leaves the queues of the nodes, if the token waits there. Also releases the admission lock token of a permit that
     /// returns for votes, because no call has it.
     pub(crate) fn leave_queues(&self) {
         let mut state = self.state();

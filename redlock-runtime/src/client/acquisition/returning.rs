@@ -1,4 +1,4 @@
-//! Permit whose token returns to the turnstile for its missing votes.
+//! Permit whose token returns to the admission lock for its missing votes.
 
 use super::{Acquisition, NO_MEMBER};
 use crate::client::timers::timeout;
@@ -23,30 +23,30 @@ impl Acquisition {
         self.state().rare().comes_back = false;
     }
 
-    /// Creates a new token for the turnstile, with its own local queue. Calls of this process that count permits under
+    /// Creates a new token for the admission lock, with its own local queue. Calls of this process that count permits under
     /// their own token would not see votes given under theirs. The new token is queued ahead of all requests after the
     /// permit, because it takes no permit from them.
     pub(crate) fn way_back(&self) -> Self {
-        let subject = Subject::new(self.key().turnstile(), self.token().again());
+        let subject = Subject::new(self.key().admission(), self.token().again());
         let mut way = Self::new(&self.shared, subject, turn(self.ttl()), self.now());
         way.stands_beside = true;
         way
     }
 
-    /// Asks the nodes for the missing votes under `turnstile`, and waits for the answers. The present voters are asked
-    /// first, and a quorum of them has to confirm the permit under `turnstile`. Otherwise, a vote may have been taken
+    /// Asks the nodes for the missing votes under `admission`, and waits for the answers. The present voters are asked
+    /// first, and a quorum of them has to confirm the permit under `admission`. Otherwise, a vote may have been taken
     /// away, and other calls may have entered since. If too few confirm it, the attempt is repeated after the next
     /// renewal.
-    pub(crate) async fn ask_for_votes(&self, turnstile: &Self) {
-        let patience = self.lock().candidate.patience_at_turnstile();
+    pub(crate) async fn ask_for_votes(&self, admission: &Self) {
+        let patience = self.lock().candidate.patience_at_admission();
         // The body may wait for answers as well, and an answer wakes one task.
         let Ok(_alone) = timeout(patience, self.alone()).await else { return };
         self.ask_voters();
-        // Other calls wait for the turnstile, and must not wait for a silent node whose answer changes nothing.
+        // Other calls wait for the admission lock, and must not wait for a silent node whose answer changes nothing.
         let is_confirmed = |permit: &Candidate| permit.voters_have_confirmed() || permit.is_answered();
         self.while_held(self.until_heard(patience, is_confirmed)).await;
-        if turnstile.stands_there() && self.is_confirmed() {
-            self.ask_for_permit(turnstile);
+        if admission.stands_there() && self.is_confirmed() {
+            self.ask_for_permit(admission);
             self.while_held(self.until_heard(patience, Candidate::has_heard_of_permit)).await;
         }
     }

@@ -56,9 +56,9 @@ pub(super) struct Rare {
     pub(super) revoked_by: Option<OwnerToken>,
     /// Set if a permit was given back since the last question.
     pub(super) is_freed: bool,
-    /// Set while the permit returns to the turnstile for its missing votes.
+    /// Set while the permit returns to the admission lock for its missing votes.
     pub(super) comes_back: bool,
-    /// Permit holders that were counted under the turnstile with this token.
+    /// Permit holders that were counted under the admission lock with this token.
     pub(super) counted: Option<Counted>,
     /// Data that passes with the token from call to call, and is dropped after it.
     pub(super) companion: Option<Companion>,

@@ -243,7 +243,7 @@ async fn a_try_that_asks_one_node_first_proposes_one_number_to_all() {
     let shared = Arc::new(HookedNode::shared_of(nodes, clock));
     shared.servers.ballots.believe(Believed::Ours);
     let ours = Acquisition::of_key(&shared, &"order:7".into(), TTL, clock.now());
-    ours.take_up(Wanted { ttl: TTL, is_fenced: true, is_kept: false, linger: Duration::ZERO });
+    ours.resume(Wanted { ttl: TTL, is_fenced: true, is_kept: false, linger: Duration::ZERO });
     assert_eq!(ours.try_one_first(ours.node_timeout()).await, Verdict::Reached);
     let proposed = proposed.lock().unwrap().clone();
     assert!(proposed.len() == 3 && proposed[0].is_some(), "{proposed:?}");
@@ -262,9 +262,9 @@ async fn shutdown_ends_the_wait_for_a_fencing_number() {
     });
     let shared = Arc::new(HookedNode::shared_of(nodes, clock));
     let ours = Acquisition::of_key(&shared, &"order:7".into(), TTL, clock.now());
-    ours.take_up(Wanted { ttl: TTL, is_fenced: false, is_kept: false, linger: Duration::ZERO });
+    ours.resume(Wanted { ttl: TTL, is_fenced: false, is_kept: false, linger: Duration::ZERO });
     ours.try_at_once(clock.now(), TTL).await;
-    ours.take_up(Wanted { ttl: TTL, is_fenced: true, is_kept: false, linger: Duration::ZERO });
+    ours.resume(Wanted { ttl: TTL, is_fenced: true, is_kept: false, linger: Duration::ZERO });
     let begun = clock.now();
     let close = async {
         tokio::task::yield_now().await;

@@ -26,7 +26,7 @@ const FIRST_ANSWERS_IN: u32 = 2;
 
 /// State of an acquisition at the beginning of a call's turn.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum TakenUp {
+pub(crate) enum ResumeState {
     /// No node has been asked yet.
     Fresh,
     /// The token waits in the queues.
@@ -50,7 +50,7 @@ pub(crate) enum Occupied {
 
 impl Acquisition {
     /// Resumes the acquisition for a call that has `wanted` the lock.
-    pub(crate) fn take_up(&self, wanted: Wanted) -> TakenUp {
+    pub(crate) fn resume(&self, wanted: Wanted) -> ResumeState {
         let mut state = self.state();
         if state.candidate.claimed_until().is_some() {
             // The previous call has begun on claims, and may have ended before the answers to their extensions were
@@ -61,11 +61,11 @@ impl Acquisition {
         state.candidate.keep_afterwards(wanted.is_kept);
         state.candidate.linger(wanted.linger);
         match state.candidate.phase() {
-            Phase::Trying => TakenUp::Fresh,
-            Phase::Waiting => TakenUp::Waiting,
-            Phase::Holding => TakenUp::Held { is_passable: state.candidate.is_passable(self.now()) },
-            Phase::Superseded => TakenUp::Superseded,
-            Phase::Ended => TakenUp::Ended,
+            Phase::Trying => ResumeState::Fresh,
+            Phase::Waiting => ResumeState::Waiting,
+            Phase::Holding => ResumeState::Held { is_passable: state.candidate.is_passable(self.now()) },
+            Phase::Superseded => ResumeState::Superseded,
+            Phase::Ended => ResumeState::Ended,
         }
     }
 

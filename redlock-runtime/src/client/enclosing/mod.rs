@@ -8,7 +8,7 @@
 //! 2. A body may drive other tasks on its thread, for example with the `block_on` of a runtime or with a `LocalSet`. A
 //!    frame records the task in which it was entered, and no other task finds it. Without a task, for example in a
 //!    `block_on`, all frames are found.
-//! 3. A frame has no effect after its lock was released, detached or lost; see [`Tenure`].
+//! 3. A frame has no effect after its lock was released, detached or lost; see [`BodyHold`].
 //! 4. If a frame and a call have a name in common, the frame may block the call or satisfy it. That depends on the
 //!    modes of both. The ownership knows its present mode, because a lock may be downgraded.
 //!
@@ -20,8 +20,8 @@ mod member_tests;
 mod tenure;
 mod view;
 
-pub(crate) use self::tenure::Tenure;
-pub(crate) use self::view::View;
+pub(crate) use self::tenure::BodyHold;
+pub(crate) use self::view::ReentrantEntry;
 
 use crate::lock::parts::Parts;
 use std::cell::RefCell;
@@ -43,7 +43,7 @@ struct Standing {
 /// Body that is being polled.
 #[derive(Clone)]
 pub(crate) struct Frame {
-    pub(crate) tenure: Tenure,
+    pub(crate) tenure: BodyHold,
     /// Set if the body sees its guard, so that another branch of it may release the lock at any time.
     pub(crate) shows_guard: bool,
     /// `true` if a task has inherited the lock. The parent of the task may end the lock at any time.
@@ -52,12 +52,12 @@ pub(crate) struct Frame {
 
 impl Frame {
     /// Creates the frame of a body, which may see its guard.
-    pub(crate) const fn of_body(tenure: Tenure, shows_guard: bool) -> Self {
+    pub(crate) const fn of_body(tenure: BodyHold, shows_guard: bool) -> Self {
         Self { tenure, shows_guard, is_inherited: false }
     }
 
     /// Creates the frame of a task that has inherited the lock. The parent has the guard.
-    pub(crate) const fn inherited(tenure: Tenure) -> Self {
+    pub(crate) const fn inherited(tenure: BodyHold) -> Self {
         Self { tenure, shows_guard: true, is_inherited: true }
     }
 

@@ -1,6 +1,6 @@
 //! Ownership of a lock by one call, as nested calls in its body see it.
 
-mod told;
+mod metrics;
 
 use crate::client::acquisition::{Acquisition, Entrance, NO_MEMBER};
 use crate::client::local_queue::Member;
@@ -28,14 +28,14 @@ use tracing::Span;
 /// One is created at every poll of a body. It is cheap: the `Turn` of a call only contains the token with the number of
 /// the turn.
 #[derive(Clone)]
-pub(crate) enum Tenure {
+pub(crate) enum BodyHold {
     Turn { acquisition: Arc<Acquisition>, turn: u32, place: Place },
-    View(Arc<ViewTenure>),
+    ReentrantEntry(Arc<ReentrantHold>),
 }
 
 /// Ownership of a nested call, or of a member. The enclosing ownership of a member is that of all members.
-pub(crate) struct ViewTenure {
-    enclosing: Tenure,
+pub(crate) struct ReentrantHold {
+    enclosing: BodyHold,
     admission: Admission,
     place: Place,
     since: Instant,
@@ -50,7 +50,7 @@ pub(crate) struct ViewTenure {
     is_lost: AtomicBool,
     /// Log of the call, for a test.
     #[cfg(feature = "testing")]
-    page: OnceLock<Box<crate::stats::Page>>,
+    page: OnceLock<Box<crate::stats::CallEntry>>,
 }
 
 /// Reason that a call may use the lock.
@@ -65,7 +65,7 @@ pub(super) enum Admission {
 /// bodies that must not run together.
 pub(super) enum Views {
     OfTurn(Arc<Entrance>),
-    OfView(Arc<ViewTenure>),
+    OfView(Arc<ReentrantHold>),
 }
 
 impl Deref for Views {
@@ -79,7 +79,7 @@ impl Deref for Views {
     }
 }
 
-impl Tenure {
+impl BodyHold {
     /// Creates the ownership of a call that was admitted at `since`, as a nested call or as a member.
     pub(super) fn of_view(
         enclosing: Self,
@@ -88,7 +88,7 @@ impl Tenure {
         since: Instant,
         must_end: Option<Instant>,
     ) -> Self {
-        Self::View(Arc::new(ViewTenure {
+        Self::ReentrantEntry(Arc::new(ReentrantHold {
             enclosing,
             admission,
             place,
@@ -107,7 +107,7 @@ impl Tenure {
     fn turn(&self) -> (&Acquisition, u32) {
         match self {
             Self::Turn { acquisition, turn, .. } => (acquisition, *turn),
-            Self::View(view) => view.enclosing.turn(),
+            Self::ReentrantEntry(view) => view.enclosing.turn(),
         }
     }
 
@@ -134,7 +134,7 @@ impl Tenure {
     pub(crate) fn place(&self) -> Place {
         match self {
             Self::Turn { place, .. } => *place,
-            Self::View(view) => view.place,
+            Self::ReentrantEntry(view) => view.place,
         }
     }
 
@@ -160,7 +160,7 @@ impl Tenure {
     pub(super) fn views(&self) -> Option<Views> {
         match self {
             Self::Turn { acquisition, turn, .. } => acquisition.views(*turn).map(Views::OfTurn),
-            Self::View(view) => Some(Views::OfView(Arc::clone(view))),
+            Self::ReentrantEntry(view) => Some(Views::OfView(Arc::clone(view))),
         }
     }
 
@@ -181,7 +181,7 @@ impl Tenure {
 
     /// Returns `true` if it is a view of the lock of an enclosing call.
     pub(crate) fn is_view(&self) -> bool {
-        matches!(self, Self::View(view) if matches!(view.admission, Admission::Nested(_)))
+        matches!(self, Self::ReentrantEntry(view) if matches!(view.admission, Admission::Nested(_)))
     }
 
     /// Returns the share of the call, if several calls have the lock under one token.
@@ -211,7 +211,7 @@ impl Tenure {
     pub(crate) fn is_released(&self) -> bool {
         match self {
             Self::Turn { acquisition, turn, .. } => acquisition.turn() != *turn,
-            Self::View(view) => view.ended.get().is_some(),
+            Self::ReentrantEntry(view) => view.ended.get().is_some(),
         }
     }
 
@@ -250,7 +250,7 @@ impl Tenure {
     fn cause_of_end(&self) -> Option<LossCause> {
         let lost = match self.outwards().find(|tenure| tenure.is_released())? {
             Self::Turn { acquisition, turn, .. } => acquisition.loss_of_turn(*turn),
-            Self::View(view) => view.ended.get().and_then(|(_, lost)| lost.clone()),
+            Self::ReentrantEntry(view) => view.ended.get().and_then(|(_, lost)| lost.clone()),
         };
         Some(lost.unwrap_or(LossCause::Released))
     }
@@ -265,10 +265,10 @@ impl Tenure {
         successors(Some(self), |tenure| Some(&tenure.view()?.enclosing))
     }
 
-    fn view(&self) -> Option<&ViewTenure> {
+    fn view(&self) -> Option<&ReentrantHold> {
         match self {
             Self::Turn { .. } => None,
-            Self::View(view) => Some(view),
+            Self::ReentrantEntry(view) => Some(view),
         }
     }
 

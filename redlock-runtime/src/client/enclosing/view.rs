@@ -1,7 +1,7 @@
 //! Share of a nested call in the lock of an enclosing call, or of a call in a lock that several calls hold under one
 //! token.
 
-use super::tenure::{Admission, Tenure, Views};
+use super::tenure::{Admission, BodyHold, Views};
 use crate::client::acquisition::{Acquisition, ConfirmedRelease};
 use crate::client::local_queue::Member;
 use crate::error::LockError;
@@ -14,21 +14,21 @@ use std::time::Duration;
 /// ends, and the lock stays held.
 ///
 /// The share of one of several calls with one token is similar, but the last one releases the lock.
-pub(crate) struct View {
-    tenure: Tenure,
+pub(crate) struct ReentrantEntry {
+    tenure: BodyHold,
 }
 
-impl View {
+impl ReentrantEntry {
     /// Enters the lock of `enclosing` at once, for at most the `longest` time from `now` on.
     ///
     /// # Errors
     /// `enclosing`, if another call has a view of it, or if it has ended.
     pub(crate) fn try_enter(
-        enclosing: Tenure,
+        enclosing: BodyHold,
         place: Place,
         longest: Option<Duration>,
         now: Instant,
-    ) -> Result<Self, Tenure> {
+    ) -> Result<Self, BodyHold> {
         match enclosing.views().filter(|views| views.try_admit(place)) {
             Some(views) => Ok(Self::admitted(enclosing, views, place, longest, now)),
             None => Err(enclosing),
@@ -39,16 +39,16 @@ impl View {
     ///
     /// # Cancel safety
     /// The place is given up.
-    pub(crate) async fn enter(enclosing: &Tenure, place: Place, longest: Option<Duration>) -> Option<Self> {
+    pub(crate) async fn enter(enclosing: &BodyHold, place: Place, longest: Option<Duration>) -> Option<Self> {
         let views = enclosing.views()?;
         let is_admitted = views.admit(place).await;
         let now = enclosing.shared().clock.now();
         is_admitted.then(|| Self::admitted(enclosing.clone(), views, place, longest, now))
     }
 
-    fn admitted(enclosing: Tenure, by: Views, place: Place, longest: Option<Duration>, now: Instant) -> Self {
+    fn admitted(enclosing: BodyHold, by: Views, place: Place, longest: Option<Duration>, now: Instant) -> Self {
         let must_end = longest.map(|longest| now.after(longest));
-        Self { tenure: Tenure::of_view(enclosing, Admission::Nested(by), place, now, must_end) }
+        Self { tenure: BodyHold::of_view(enclosing, Admission::Nested(by), place, now, must_end) }
     }
 
     /// Creates the share of one of several calls with one token, for at most the `longest` time from `now` on. It is
@@ -63,11 +63,11 @@ impl View {
         member.begin(site, must_end, now);
         // The lock as all members have it.
         let (acquisition, turn) = member.shared();
-        let enclosing = Tenure::Turn { acquisition, turn, place };
-        Self { tenure: Tenure::of_view(enclosing, Admission::Member(member), place, now, must_end) }
+        let enclosing = BodyHold::Turn { acquisition, turn, place };
+        Self { tenure: BodyHold::of_view(enclosing, Admission::Member(member), place, now, must_end) }
     }
 
-    pub(crate) const fn tenure(&self) -> &Tenure {
+    pub(crate) const fn tenure(&self) -> &BodyHold {
         &self.tenure
     }
 
@@ -109,7 +109,7 @@ impl View {
     }
 }
 
-impl Drop for View {
+impl Drop for ReentrantEntry {
     fn drop(&mut self) {
         self.tenure.end_view();
         // After the view has ended. Tasks that have seen its body may keep the view for longer.

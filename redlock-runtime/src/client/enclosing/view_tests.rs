@@ -1,7 +1,7 @@
 //! Tests of nested calls that enter the lock of their caller. Defect 21 of peers: the shorter lease of an inner lock
 //! shortens the outer one, and its release ends the renewal of the outer lock.
 
-use super::View;
+use super::ReentrantEntry;
 use crate::private::{Settings, Site, acquire as acquire_settings, hold, hold_through, locked};
 use crate::{LockError, LockGuard, LockManager, LockRequest, LossCause, Wait};
 use std::cell::Cell;
@@ -392,7 +392,10 @@ async fn what_a_nested_call_saw_of_its_caller_is_not_that_of_the_next_one() {
     assert_eq!(heir.token(), tenure.acquisition().token(), "the lock was passed on");
     assert!(tenure.fencing_token().is_none() && number < heir.fencing_token());
     let now = tenure.shared().clock.now();
-    assert!(View::try_enter(tenure.clone(), tenure.place(), None, now).is_err(), "that were the lock of the next one");
+    assert!(
+        ReentrantEntry::try_enter(tenure.clone(), tenure.place(), None, now).is_err(),
+        "that were the lock of the next one"
+    );
     tenure.keep_until(now.after(100 * SECOND));
     drop(heir);
     drop(manager.try_acquire(outer()).await.expect("nobody has wanted it to be kept"));

@@ -2,7 +2,7 @@
 
 use super::LocalQueue;
 use super::entry::{Entry, Superseded};
-use super::local_turn::LocalTurn;
+use super::local_owner::LocalOwner;
 use super::local_wait::LocalWait;
 use super::local_waiter::LocalWaiter;
 use crate::client::acquisition::Acquisition;
@@ -15,7 +15,7 @@ use std::sync::Arc;
 
 /// Outcome of entering.
 pub(crate) enum Entered {
-    First(LocalTurn),
+    First(LocalOwner),
     Behind(LocalWait),
     /// Another call of this process has the key, and the caller does not wait.
     Taken,
@@ -29,7 +29,7 @@ impl LocalQueue {
         (parts, mode): (&Parts, Mode),
         wanted: Wanted,
         now: Instant,
-    ) -> LocalTurn {
+    ) -> LocalOwner {
         for part in parts.iter() {
             // The nodes would refuse the call until the manager of the idle lock is notified.
             self.end_idle(part.name());
@@ -43,13 +43,13 @@ impl LocalQueue {
         acquisition: Arc<Acquisition>,
         wanted: Wanted,
         now: Instant,
-    ) -> LocalTurn {
+    ) -> LocalOwner {
         let (line, planned) = (acquisition.line(), Planned::first(wanted.ttl, now));
         let mut shard = self.shard(&line);
         shard.entries.insert((&*line).into(), Entry::new(Arc::clone(&acquisition), planned));
         shard.look_by(&line, planned);
         drop(shard);
-        LocalTurn::new(self, acquisition)
+        LocalOwner::new(self, acquisition)
     }
 
     /// Replaces `before` by `after` in its entry. A token of a shared lock has an entry under its own name.
@@ -82,7 +82,7 @@ impl LocalQueue {
         let Some(entry) = shard.entries.get_mut(key.name()) else {
             let acquisition = first();
             shard.entries.insert(key.shared_name(), Entry::new(Arc::clone(&acquisition), planned));
-            return Entered::First(LocalTurn::new(self, acquisition));
+            return Entered::First(LocalOwner::new(self, acquisition));
         };
         if entry.is_left() {
             if let Some((turn, before)) = self.take_left(&mut shard, first, key, wanted, now) {
@@ -100,7 +100,7 @@ impl LocalQueue {
         if is_free {
             let acquisition = first();
             _superseded = entry.supersede(&acquisition);
-            return Entered::First(LocalTurn::new(self, acquisition));
+            return Entered::First(LocalOwner::new(self, acquisition));
         }
         if !waits {
             return Entered::Taken;

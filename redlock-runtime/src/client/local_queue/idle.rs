@@ -23,7 +23,7 @@ mod tests;
 
 use super::entry::Entry;
 use super::idle_locks::Idling;
-use super::local_turn::LocalTurn;
+use super::local_owner::LocalOwner;
 use super::{LocalQueue, SHARDS, Shard, lock};
 use crate::client::acquisition::{Acquisition, Calls};
 use crate::client::watchdog::schedule::Planned;
@@ -112,7 +112,7 @@ impl LocalQueue {
         key: &LockKey,
         wanted: Wanted,
         now: Instant,
-    ) -> Option<(LocalTurn, Option<Arc<Acquisition>>)> {
+    ) -> Option<(LocalOwner, Option<Arc<Acquisition>>)> {
         let left = shard.entries.get(key.name())?;
         let (until, acquisition) = (left.idle_until(), Arc::clone(left.acquisition()));
         // The token decides if the call can use the idle lock unchanged.
@@ -131,12 +131,12 @@ impl LocalQueue {
         let entry = shard.entries.get_mut(key.name())?;
         if is_retaken {
             entry.take();
-            return Some((LocalTurn::new(self, acquisition), None));
+            return Some((LocalOwner::new(self, acquisition), None));
         }
         // The old token is released by the caller, before the new one asks any node.
         let own = first();
         entry.take_with(Arc::clone(&own));
-        Some((LocalTurn::new(self, own), Some(acquisition)))
+        Some((LocalOwner::new(self, own), Some(acquisition)))
     }
 
     /// Records that a lock is not idle any longer, with a counter for the reason.

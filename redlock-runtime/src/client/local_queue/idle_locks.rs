@@ -1,6 +1,6 @@
 //! Data about the idle locks of a manager: of all together, and of those in one shard.
 
-use crate::protocol::keeping::{Breaker, Habit, Habits};
+use crate::protocol::keeping::{KeyUsage, LingerBackoff, UsageTable};
 use crate::time::clock::Instant;
 use std::collections::BTreeSet;
 use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
@@ -25,7 +25,7 @@ pub(super) struct Idling {
     pub(super) count: AtomicUsize,
     /// Next shard that releases a lock when there are too many.
     pub(super) next_part: AtomicUsize,
-    breaker: Mutex<Breaker>,
+    breaker: Mutex<LingerBackoff>,
     /// End of the pause in which no further lock becomes idle, in milliseconds of the clock.
     paused_until: AtomicU64,
     pub(super) kept: AtomicU64,
@@ -54,15 +54,15 @@ pub(super) struct IdleLocks {
     /// End of the idle time and key of each lock, in the order of the ends.
     order: BTreeSet<(Instant, Arc<str>)>,
     /// Created for the first key that might be kept.
-    habits: Option<Habits>,
+    habits: Option<UsageTable>,
 }
 
 impl IdleLocks {
     /// Returns the recent use of the key with this `hash`, without the part that chose the shard. Up to `most` locks
     /// may be idle in the shard.
-    pub(super) fn habit(&mut self, hash: u64, most: usize, now: Instant) -> Option<&mut Habit> {
+    pub(super) fn habit(&mut self, hash: u64, most: usize, now: Instant) -> Option<&mut KeyUsage> {
         let keys = most.saturating_mul(HABITS_PER_IDLE).max(LEAST_HABITS);
-        self.habits.get_or_insert_with(|| Habits::of_keys(keys)).of(hash, now)
+        self.habits.get_or_insert_with(|| UsageTable::of_keys(keys)).of(hash, now)
     }
 
     /// Adds the lock of the key called `name`.

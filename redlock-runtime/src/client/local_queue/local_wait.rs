@@ -1,8 +1,8 @@
 //! Place in the local queue of one key, held by the waiting call.
 
 use super::LocalQueue;
-use super::local_turn::LocalTurn;
-use super::local_waiter::{Left, LineClosed, LocalWaiter};
+use super::local_owner::LocalOwner;
+use super::local_waiter::{Cancelled, LineClosed, LocalWaiter};
 use crate::client::acquisition::Acquisition;
 use crate::lock::LockKey;
 use std::future::Future;
@@ -38,7 +38,7 @@ impl LocalWait {
     }
 
     /// Takes the turn from an owner whose lease has ended, if this is the first place in the queue.
-    pub(crate) fn supersede(&self) -> Option<LocalTurn> {
+    pub(crate) fn supersede(&self) -> Option<LocalOwner> {
         // Declared before the shard, so that the calls are woken after its mutex is free.
         let (is_over, _seen, _superseded);
         let mut shard = self.local.shard(self.key.name());
@@ -50,30 +50,30 @@ impl LocalWait {
         let (manager, now) = (&self.local.shared, self.local.shared.clock.now());
         let acquisition = Arc::new(Acquisition::of_key(manager, &self.key, self.waiter.wanted.ttl, now));
         _superseded = entry.supersede(&acquisition);
-        Some(LocalTurn::new(&self.local, acquisition))
+        Some(LocalOwner::new(&self.local, acquisition))
     }
 }
 
 impl Future for LocalWait {
-    type Output = Result<LocalTurn, LineClosed>;
+    type Output = Result<LocalOwner, LineClosed>;
 
     fn poll(self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Self::Output> {
         let handed = ready!(self.waiter.poll_handed(cx));
-        Poll::Ready(handed.map(|acquisition| LocalTurn::new(&self.local, acquisition)))
+        Poll::Ready(handed.map(|acquisition| LocalOwner::new(&self.local, acquisition)))
     }
 }
 
 impl Drop for LocalWait {
     fn drop(&mut self) {
         match self.waiter.leave() {
-            Left::Waiting => {
+            Cancelled::Waiting => {
                 if let Some(entry) = self.local.shard(self.key.name()).entries.get_mut(self.key.name()) {
                     entry.leave(self.place, &self.waiter);
                 }
             }
             // The turn goes to the next waiting call.
-            Left::Handed(acquisition) => drop(LocalTurn::new(&self.local, acquisition)),
-            Left::Nothing => {}
+            Cancelled::Handed(acquisition) => drop(LocalOwner::new(&self.local, acquisition)),
+            Cancelled::Nothing => {}
         }
     }
 }

@@ -27,7 +27,7 @@ enum State {
 pub(crate) struct LineClosed;
 
 /// State of a call that gives up its place.
-pub(super) enum Left {
+pub(super) enum Cancelled {
     /// The call still waited.
     Waiting,
     /// The call had got the turn, with this token.
@@ -78,11 +78,11 @@ impl LocalWaiter {
     }
 
     /// Ends the wait from the side of the call.
-    pub(super) fn leave(&self) -> Left {
+    pub(super) fn leave(&self) -> Cancelled {
         match mem::replace(&mut *self.state(), State::Gone) {
-            State::Waiting(_) => Left::Waiting,
-            State::Handed(acquisition) => Left::Handed(acquisition),
-            State::Closed | State::Gone => Left::Nothing,
+            State::Waiting(_) => Cancelled::Waiting,
+            State::Handed(acquisition) => Cancelled::Handed(acquisition),
+            State::Closed | State::Gone => Cancelled::Nothing,
         }
     }
 

@@ -1,7 +1,7 @@
 //! Share of one call in a lock that several calls of the process hold under one token.
 
 use super::LocalQueue;
-use super::local_turn::LocalTurn;
+use super::local_owner::LocalOwner;
 use crate::client::acquisition::{Acquisition, ConfirmedRelease};
 use crate::stats::SiteId;
 use crate::time::clock::Instant;
@@ -58,13 +58,13 @@ impl Member {
     }
 
     /// Leaves the share. Returns the turn of the token if it was the last one.
-    fn last_turn(&self) -> Option<LocalTurn> {
+    fn last_turn(&self) -> Option<LocalOwner> {
         let leaves = !self.has_left.swap(true, Ordering::AcqRel);
         if !leaves || !self.acquisition.part(self.number) {
             return None;
         }
         self.local.close_to_readers(&self.acquisition);
-        Some(LocalTurn::numbered(&self.local, Arc::clone(&self.acquisition), self.turn))
+        Some(LocalOwner::numbered(&self.local, Arc::clone(&self.acquisition), self.turn))
     }
 }
 

@@ -2,15 +2,15 @@
 //! lock has its own queue, and so does a permit that returns for votes ([`returning`]).
 //!
 //! The [`LocalQueue`] owns all acquisitions of a manager, and the watchdog that renews them. The queue of one key is
-//! the state machine in [`entry`]. The call with the [`LocalTurn`] has the key, or asks for it. At its end, the turn
-//! passes to the next call ([`local_turn`]).
+//! the state machine in [`entry`]. The call with the [`LocalOwner`] has the key, or asks for it. At its end, the turn
+//! passes to the next call ([`local_owner`]).
 
 mod enter;
 mod entry;
 mod hashing;
 mod idle;
 mod idle_locks;
-mod local_turn;
+mod local_owner;
 mod local_wait;
 mod local_waiter;
 mod member;
@@ -27,7 +27,7 @@ mod together;
 
 pub(crate) use self::enter::Entered;
 pub(crate) use self::entry::Superseded;
-pub(crate) use self::local_turn::LocalTurn;
+pub(crate) use self::local_owner::LocalOwner;
 pub(crate) use self::local_wait::LocalWait;
 pub(crate) use self::local_waiter::LineClosed;
 pub(crate) use self::member::Member;

@@ -37,9 +37,9 @@ impl LocalQueue {
             return false;
         }
         // Before the queue of the key: two shards are never locked together.
-        let Some(turnstile) = self.acquisition(permit.key().turnstile().name()) else { return false };
+        let Some(admission) = self.acquisition(permit.key().admission().name()) else { return false };
         permit.take_in_extensions();
-        while let Some((taker, calls)) = self.next_taker(permit, &turnstile) {
+        while let Some((taker, calls)) = self.next_taker(permit, &admission) {
             let is_handed = taker.waiter.hand(permit);
             // Events of this turn do not concern the next one.
             drop(calls);
@@ -51,12 +51,12 @@ impl LocalQueue {
     }
 
     /// Returns the first waiting call, if the permit was passed to it with the counts that are known in this
-    /// `turnstile`.
-    fn next_taker(&self, permit: &Acquisition, turnstile: &Acquisition) -> Option<(Arc<Taker>, Calls)> {
+    /// `admission`.
+    fn next_taker(&self, permit: &Acquisition, admission: &Acquisition) -> Option<(Arc<Taker>, Calls)> {
         let name = permit.key().name();
         let mut shard = self.shard(name);
         let takers = shard.takers.get_mut(name)?;
-        let next = turnstile.while_counted(|counted| takers.next(permit, counted));
+        let next = admission.while_counted(|counted| takers.next(permit, counted));
         shard.forget_takers(name);
         next
     }

@@ -1,8 +1,8 @@
 //! Wait of a call for a permit that another call of its process gives back.
 
 use super::LocalQueue;
-use super::local_turn::LocalTurn;
-use super::local_waiter::{Left, LocalWaiter};
+use super::local_owner::LocalOwner;
+use super::local_waiter::{Cancelled, LocalWaiter};
 use super::takers::Taker;
 use crate::lock::LockKey;
 use crate::protocol::candidate::Wanted;
@@ -40,11 +40,11 @@ impl PermitWait {
 }
 
 impl Future for PermitWait {
-    type Output = LocalTurn;
+    type Output = LocalOwner;
 
-    fn poll(self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<LocalTurn> {
+    fn poll(self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<LocalOwner> {
         match self.taker.waiter.poll_handed(cx) {
-            Poll::Ready(Ok(permit)) => Poll::Ready(LocalTurn::new(&self.local, permit)),
+            Poll::Ready(Ok(permit)) => Poll::Ready(LocalOwner::new(&self.local, permit)),
             Poll::Ready(Err(_)) | Poll::Pending => Poll::Pending,
         }
     }
@@ -53,9 +53,9 @@ impl Future for PermitWait {
 impl Drop for PermitWait {
     fn drop(&mut self) {
         match self.taker.waiter.leave() {
-            Left::Waiting => self.local.remove_taker(&self.key, &self.taker, self.place),
-            Left::Handed(permit) => drop(LocalTurn::new(&self.local, permit)),
-            Left::Nothing => {}
+            Cancelled::Waiting => self.local.remove_taker(&self.key, &self.taker, self.place),
+            Cancelled::Handed(permit) => drop(LocalOwner::new(&self.local, permit)),
+            Cancelled::Nothing => {}
         }
     }
 }

@@ -7,7 +7,7 @@ use std::task::{Context, Poll, Waker};
 
 /// Result that ends the wait.
 #[derive(Debug)]
-pub(super) enum Told {
+pub(super) enum Handoff {
     /// The call has the lock with this token and turn, as the member with this number.
     Joined(Arc<Acquisition>, u32, u32),
     /// The call takes the place of the call that it has waited for, with this turn, and others wait for it.
@@ -22,16 +22,16 @@ pub(super) struct Reader(Mutex<State>);
 #[derive(Debug)]
 enum State {
     Waiting(Option<Waker>),
-    Told(Told),
+    Handoff(Handoff),
     /// The call is gone, or has taken the result.
     Gone,
 }
 
 /// State of a call that stops waiting.
-pub(super) enum Left {
+pub(super) enum Cancelled {
     /// The call still waited.
     Waiting,
-    Told(Told),
+    Handoff(Handoff),
     Nothing,
 }
 
@@ -41,22 +41,22 @@ impl Reader {
     }
 
     /// Ends the wait with the result of `told`, which is called only if the call still waits.
-    pub(super) fn tell(&self, told: impl FnOnce() -> Told) -> bool {
+    pub(super) fn tell(&self, told: impl FnOnce() -> Handoff) -> bool {
         let mut state = self.state();
         let State::Waiting(waker) = &mut *state else { return false };
         let waker = waker.take();
-        *state = State::Told(told());
+        *state = State::Handoff(told());
         drop(state);
         waker.into_iter().for_each(Waker::wake);
         true
     }
 
     pub(super) fn goes_alone(&self) {
-        self.tell(|| Told::Alone);
+        self.tell(|| Handoff::Alone);
     }
 
     /// Polls for the result.
-    pub(super) fn poll_told(&self, cx: &Context<'_>) -> Poll<Told> {
+    pub(super) fn poll_told(&self, cx: &Context<'_>) -> Poll<Handoff> {
         let mut state = self.state();
         match mem::replace(&mut *state, State::Gone) {
             State::Waiting(waker) => {
@@ -64,17 +64,17 @@ impl Reader {
                 *state = State::Waiting(Some(waker));
                 Poll::Pending
             }
-            State::Told(told) => Poll::Ready(told),
-            State::Gone => Poll::Ready(Told::Alone),
+            State::Handoff(told) => Poll::Ready(told),
+            State::Gone => Poll::Ready(Handoff::Alone),
         }
     }
 
     /// Ends the wait from the side of the call.
-    pub(super) fn leave(&self) -> Left {
+    pub(super) fn leave(&self) -> Cancelled {
         match mem::replace(&mut *self.state(), State::Gone) {
-            State::Waiting(_) => Left::Waiting,
-            State::Told(told) => Left::Told(told),
-            State::Gone => Left::Nothing,
+            State::Waiting(_) => Cancelled::Waiting,
+            State::Handoff(told) => Cancelled::Handoff(told),
+            State::Gone => Cancelled::Nothing,
         }
     }
 

@@ -1,9 +1,9 @@
 //! Wait of a call for the result of another call of its process, to share its lock.
 
 use super::LocalQueue;
-use super::local_turn::LocalTurn;
+use super::local_owner::LocalOwner;
 use super::member::Member;
-use super::reader::{Left, Reader, Told};
+use super::reader::{Cancelled, Handoff, Reader};
 use crate::lock::LockKey;
 use crate::time::clock::Instant;
 use std::future::Future;
@@ -17,7 +17,7 @@ pub(crate) enum News {
     /// The call shares the lock with others.
     Joined(Member),
     /// The call takes the place of the call that it has waited for, and others wait for it.
-    Founds(LocalTurn),
+    Founds(LocalOwner),
     /// There is nothing left to wait for: the call asks the nodes with its own token.
     Alone,
 }
@@ -43,19 +43,19 @@ impl ReaderWait {
             reader.goes_alone();
         }
         match self.reader.leave() {
-            Left::Told(told) => self.news(told),
-            Left::Waiting | Left::Nothing => News::Alone,
+            Cancelled::Handoff(told) => self.news(told),
+            Cancelled::Waiting | Cancelled::Nothing => News::Alone,
         }
     }
 
     /// Converts the result `told` to the outcome.
-    fn news(&self, told: Told) -> News {
+    fn news(&self, told: Handoff) -> News {
         match told {
-            Told::Joined(acquisition, turn, number) => {
+            Handoff::Joined(acquisition, turn, number) => {
                 News::Joined(Member::new(&self.local, &acquisition, turn, number))
             }
-            Told::Founds(acquisition, turn) => News::Founds(LocalTurn::founding(&self.local, acquisition, turn)),
-            Told::Alone => News::Alone,
+            Handoff::Founds(acquisition, turn) => News::Founds(LocalOwner::founding(&self.local, acquisition, turn)),
+            Handoff::Alone => News::Alone,
         }
     }
 }
@@ -71,10 +71,10 @@ impl Future for ReaderWait {
 impl Drop for ReaderWait {
     fn drop(&mut self) {
         match self.reader.leave() {
-            Left::Waiting => self.local.forget_reader(&self.key, &self.reader),
+            Cancelled::Waiting => self.local.forget_reader(&self.key, &self.reader),
             // A share is released, and a place goes to the next call.
-            Left::Told(told) => drop(self.news(told)),
-            Left::Nothing => {}
+            Cancelled::Handoff(told) => drop(self.news(told)),
+            Cancelled::Nothing => {}
         }
     }
 }

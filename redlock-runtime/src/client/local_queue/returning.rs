@@ -1,17 +1,17 @@
-//! Missing votes of permits: the permit's process acquires the turnstile again, as if it were another process, and asks
+//! Missing votes of permits: the permit's process acquires the admission lock again, as if it were another process, and asks
 //! the nodes that have no vote for the permit. The body continues meanwhile.
 //!
-//! It waits in the queues of the turnstile for as long as its permit lasts. Earlier calls in these queues want permits
+//! It waits in the queues of the admission lock for as long as its permit lasts. Earlier calls in these queues want permits
 //! themselves, so the wait can be long.
 
-use super::{LocalQueue, LocalTurn};
+use super::{LocalOwner, LocalQueue};
 use crate::client::acquisition::Acquisition;
 use crate::client::timers;
 use crate::protocol::candidate::{Waited, Wanted, turn};
 use std::sync::Arc;
 use std::time::Duration;
 
-/// Permit whose process waits for the turnstile or owns it again. On drop, that ends.
+/// Permit whose process waits for the admission lock or owns it again. On drop, that ends.
 struct Returning(Arc<Acquisition>);
 
 impl Drop for Returning {
@@ -33,21 +33,21 @@ impl LocalQueue {
 
     async fn win_votes_back(self: Arc<Self>, permit: &Acquisition) {
         let wanted = Wanted { ttl: turn(permit.ttl()), is_fenced: false, is_kept: false, linger: Duration::ZERO };
-        let turnstile = self.enter_with(Arc::new(permit.way_back()), wanted, self.shared.clock.now());
-        if let Some(Some(turnstile)) = permit.while_held(stand_in(turnstile, wanted)).await {
-            permit.ask_for_votes(turnstile.acquisition()).await;
+        let admission = self.enter_with(Arc::new(permit.way_back()), wanted, self.shared.clock.now());
+        if let Some(Some(admission)) = permit.while_held(stand_in(admission, wanted)).await {
+            permit.ask_for_votes(admission.acquisition()).await;
         }
     }
 }
 
-/// Waits until the turnstile belongs to this token. Returns `None` if that is impossible: the manager closes, or too
+/// Waits until the admission lock belongs to this token. Returns `None` if that is impossible: the manager closes, or too
 /// few nodes answer.
-async fn stand_in(mut turnstile: LocalTurn, wanted: Wanted) -> Option<LocalTurn> {
+async fn stand_in(mut admission: LocalOwner, wanted: Wanted) -> Option<LocalOwner> {
     loop {
-        turnstile.acquisition().take_up(wanted);
-        match turnstile.acquisition().wait(None).await {
-            Waited::Held => return Some(turnstile),
-            Waited::LostMajority => turnstile.change(turnstile.acquisition().again()).ok()?,
+        admission.acquisition().resume(wanted);
+        match admission.acquisition().wait(None).await {
+            Waited::Held => return Some(admission),
+            Waited::LostMajority => admission.change(admission.acquisition().again()).ok()?,
             Waited::Superseded | Waited::Closed | Waited::TimedOut | Waited::Silent => return None,
         }
     }

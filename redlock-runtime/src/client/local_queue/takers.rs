@@ -1,8 +1,8 @@
 //! Calls of one process that wait for permits of a key, in the order of their arrival.
 //!
-//! Each of them also owns the turnstile or waits for it in its local queue. A permit that is given back in this process
+//! Each of them also owns the admission lock or waits for it in its local queue. A permit that is given back in this process
 //! goes to the first of them that is still there, as long as `protocol/candidate/permits` allows it. No command is
-//! sent, and that call leaves the turnstile. If the first call may not have the permit, no later call gets it, and it
+//! sent, and that call leaves the admission lock. If the first call may not have the permit, no later call gets it, and it
 //! is released at the nodes.
 
 use super::local_waiter::LocalWaiter;

@@ -18,9 +18,9 @@
 mod tests;
 
 use super::entry::Entry;
-use super::local_turn::{LocalTurn, Role};
+use super::local_owner::{LocalOwner, Role};
 use super::member::Member;
-use super::reader::{Reader, Told};
+use super::reader::{Handoff, Reader};
 use super::reader_wait::ReaderWait;
 use super::readers::Readers;
 use super::{LocalQueue, Shard, shrink};
@@ -46,7 +46,7 @@ pub(crate) enum Together {
     /// The call waits for the result of another call.
     Behind(ReaderWait),
     /// The call asks the nodes.
-    Asks(LocalTurn),
+    Asks(LocalOwner),
 }
 
 impl LocalQueue {
@@ -100,7 +100,7 @@ impl LocalQueue {
     }
 
     /// Shares the acquired lock of `turn` with the waiting calls, and lets others join. It is counted for `site`.
-    pub(crate) fn open_to_readers(self: &Arc<Self>, mut turn: LocalTurn, site: SiteId, now: Instant) -> Member {
+    pub(crate) fn open_to_readers(self: &Arc<Self>, mut turn: LocalOwner, site: SiteId, now: Instant) -> Member {
         let (acquisition, number) = turn.shared();
         let first = Member::new(self, &acquisition, number, acquisition.open(site, now));
         turn.role = Role::LeftToMembers;
@@ -116,8 +116,8 @@ impl LocalQueue {
         self.shared.listen();
         for reader in before.map(|mut before| before.close()).unwrap_or_default() {
             reader.tell(|| match acquisition.admit(now) {
-                Some(other) => Told::Joined(Arc::clone(&acquisition), number, other),
-                None => Told::Alone,
+                Some(other) => Handoff::Joined(Arc::clone(&acquisition), number, other),
+                None => Handoff::Alone,
             });
         }
         first
@@ -175,7 +175,7 @@ impl LocalQueue {
                 return Some(left.map(|mut left| left.close()).unwrap_or_default());
             };
             drop(shard);
-            if next.tell(|| Told::Founds(Arc::clone(acquisition), turn)) {
+            if next.tell(|| Handoff::Founds(Arc::clone(acquisition), turn)) {
                 return None;
             }
         }

@@ -4,7 +4,7 @@ use super::release_ledger::ReleaseLedger;
 use crate::error::NodeError;
 use crate::lock::LockKey;
 use crate::node::{Node, Pending, Recipient};
-use crate::observe::{ToldKey, events, held_back};
+use crate::observe::{RedactedKey, events, held_back};
 use crate::protocol::command::{Answer, Command, Reply, Subject};
 use crate::protocol::last_command::{LastCommand, Settlement};
 use crate::time::clock::Instant;
@@ -77,10 +77,10 @@ impl PendingRelease {
     }
 
     /// Logs an event with the node and the key, after the sender of the release has unlocked its mutexes.
-    fn tell(&self, tell: impl FnOnce(&str, ToldKey<'_>) + Send + 'static) {
+    fn tell(&self, tell: impl FnOnce(&str, RedactedKey<'_>) + Send + 'static) {
         let (ledger, subject) = (Arc::clone(&self.ledger), Arc::clone(&self.subject));
         held_back::tell(move || {
-            let key = ToldKey::new(&subject.key, ledger.redaction.get().copied().unwrap_or_default());
+            let key = RedactedKey::new(&subject.key, ledger.redaction.get().copied().unwrap_or_default());
             tell(&ledger.label, key);
         });
     }

@@ -109,7 +109,7 @@ impl Step {
         }
         let (key, token) = *latest;
         let (key, verb) = match verb {
-            // Only the first key has a turnstile that tokens can hold.
+            // Only the first key has a admission lock that tokens can hold.
             Verb::Enter { .. } if !shared => (key, Verb::Revoke),
             Verb::Enter { .. } => (0, verb),
             verb => (key, verb),
@@ -119,7 +119,7 @@ impl Step {
             || matches!(verb, Verb::Yield { .. }) && random.below(4) > 0;
         // Most tokens keep their mode, and some hold their locks exclusively before they share them.
         let mode = if shared && (token % 2 == 0) != (random.below(6) == 0) { Mode::Shared } else { Mode::Exclusive };
-        // A turnstile is never shared.
+        // A admission lock is never shared.
         let mode = if key == TURNSTILE { Mode::Exclusive } else { mode };
         let has_permit = matches!(verb, Verb::Enter { .. }) || mode.is_shared() && key == 0 && random.is_chosen();
         let mode = if has_permit { Mode::Permit } else { mode };
@@ -142,7 +142,7 @@ fn wish(random: &mut impl Draw, token: usize) -> Wish {
 }
 
 fn wish_of(source: &mut impl Draw) -> Wish {
-    // A turnstile is never wanted together with other keys.
+    // A admission lock is never wanted together with other keys.
     let left_out = source.index(TURNSTILE + 1);
     let keys = (0..TURNSTILE).filter(|key| *key != left_out);
     let class = |source: &mut _| match Draw::below(source, 6) {

@@ -82,16 +82,16 @@ impl NodeInspection {
         }
     }
 
-    /// Adds the calls that wait for a permit: the holder of the turnstile of the key, and the waiters for it.
-    pub(super) fn add_turnstile(&mut self, turnstile: Self) {
-        let first = turnstile.holder.owner().cloned();
+    /// Adds the calls that wait for a permit: the holder of the admission lock of the key, and the waiters for it.
+    pub(super) fn add_admission(&mut self, admission: Self) {
+        let first = admission.holder.owner().cloned();
         self.waiter_count =
-            self.waiter_count.saturating_add(turnstile.waiter_count).saturating_add(u64::from(first.is_some()));
-        let all = first.into_iter().chain(turnstile.waiters);
+            self.waiter_count.saturating_add(admission.waiter_count).saturating_add(u64::from(first.is_some()));
+        let all = first.into_iter().chain(admission.waiters);
         self.waiters.extend(all.map(|owner| Owner { mode: Mode::Permit, ..owner }));
         self.waiters.sort_by_key(|owner| owner.token);
         self.waiters.truncate(MOST_WAITERS);
-        self.client_list_error = self.client_list_error.take().or(turnstile.client_list_error);
+        self.client_list_error = self.client_list_error.take().or(admission.client_list_error);
     }
 
     /// Returns `true` if there are tokens whose processes can be looked up.

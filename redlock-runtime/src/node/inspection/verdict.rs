@@ -25,9 +25,9 @@ pub struct Inspection {
 }
 
 impl Inspection {
-    /// Adds the calls in the turnstile of the key, which wait for permits.
-    pub(crate) fn with_turnstile(mut self, turnstile: Self) -> Self {
-        self.nodes.iter_mut().zip(turnstile.nodes).for_each(|(node, turnstile)| node.add_turnstile(turnstile));
+    /// Adds the calls in the admission lock of the key, which wait for permits.
+    pub(crate) fn with_admission(mut self, admission: Self) -> Self {
+        self.nodes.iter_mut().zip(admission.nodes).for_each(|(node, admission)| node.add_admission(admission));
         self
     }
 
@@ -211,14 +211,14 @@ mod tests {
     }
 
     #[test]
-    fn calls_in_the_turnstile_wait_for_permits() {
+    fn calls_in_the_admission_wait_for_permits() {
         let [has, first, alone, last] = [1, 2, 3, 4].map(owner);
         let shared = Holder::Shared { owners: vec![Owner { mode: Mode::Shared, ..has }] };
         let mut looked = inspection([(); 3].map(|()| (shared.clone(), 9)));
-        let mut turnstile = inspection([(Holder::Owner(first.clone()), 5), (Holder::Nobody, 0), (Holder::Data, 0)]);
+        let mut admission = inspection([(Holder::Owner(first.clone()), 5), (Holder::Nobody, 0), (Holder::Data, 0)]);
         (looked.nodes[0].waiters, looked.nodes[0].waiter_count) = (vec![alone.clone()], 1);
-        (turnstile.nodes[0].waiters, turnstile.nodes[0].waiter_count) = (vec![last.clone()], 1);
-        let looked = looked.with_turnstile(turnstile);
+        (admission.nodes[0].waiters, admission.nodes[0].waiter_count) = (vec![last.clone()], 1);
+        let looked = looked.with_admission(admission);
         assert_eq!(looked.waiters(), [&first, &alone, &last]);
         let modes: Vec<_> = looked.waiters().iter().map(|owner| owner.mode).collect();
         assert_eq!(modes, [Mode::Permit, Mode::Exclusive, Mode::Permit]);

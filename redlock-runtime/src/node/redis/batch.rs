@@ -4,7 +4,7 @@ use super::answer::refused;
 use super::confirmation;
 use super::extensions;
 use super::live_connection::LiveConnection;
-use super::question::{Asked, Confirmation, Outgoing, Question};
+use super::question::{Confirmation, Outgoing, Question, ReplyKind};
 use crate::error::NodeError;
 use crate::node::environment::Replicas;
 use crate::observe::events;
@@ -34,7 +34,7 @@ pub(super) struct Batch {
 /// Recipient of a reply.
 enum SentFor {
     /// A request, and its number of commands.
-    One(Asked, usize),
+    One(ReplyKind, usize),
     /// All these extensions are one command.
     Extensions(Vec<Question>),
 }
@@ -51,7 +51,7 @@ impl Batch {
         let size = gathered.len().min(LARGEST);
         let (mut pipeline, mut sent_for) = (Pipeline::with_capacity(size), Vec::with_capacity(size));
         let mut makes_leases = false;
-        while sent_for.len() < size || matches!(sent_for.last(), Some(SentFor::One(Asked::Asking, _))) {
+        while sent_for.len() < size || matches!(sent_for.last(), Some(SentFor::One(ReplyKind::Asking, _))) {
             // The command after an `ASKING` must follow at once.
             let Some(outgoing) = gathered.next() else { break };
             makes_leases |= confirmation::concerns(&outgoing);
@@ -129,7 +129,7 @@ impl SentFor {
     /// Wraps the extensions of one command. A single extension has been sent like any other command.
     fn extensions(questions: Vec<Question>) -> Self {
         match <[Question; 1]>::try_from(questions) {
-            Ok([alone]) => Self::One(Asked::Question(alone), 1),
+            Ok([alone]) => Self::One(ReplyKind::Question(alone), 1),
             Err(several) => Self::Extensions(several),
         }
     }
@@ -137,7 +137,7 @@ impl SentFor {
     /// Records the confirmation of the replicas, or its failure.
     fn confirmed(&mut self, confirmation: Option<&Confirmation>) {
         match self {
-            Self::One(Asked::Question(question), _) => question.confirmation = confirmation.cloned(),
+            Self::One(ReplyKind::Question(question), _) => question.confirmation = confirmation.cloned(),
             Self::One(..) => {}
             Self::Extensions(questions) => {
                 for question in questions {
@@ -147,12 +147,12 @@ impl SentFor {
         }
     }
 
-    fn into_asked(self) -> impl Iterator<Item = Asked> {
+    fn into_asked(self) -> impl Iterator<Item = ReplyKind> {
         let (one, several) = match self {
             Self::One(asked, _) => (Some(asked), Vec::new()),
             Self::Extensions(questions) => (None, questions),
         };
-        one.into_iter().chain(several.into_iter().map(Asked::Question))
+        one.into_iter().chain(several.into_iter().map(ReplyKind::Question))
     }
 }
 

@@ -6,7 +6,7 @@
 //!
 //! This makes the loss of a lock in a failover less likely, but not impossible: a replica without confirmation may be promoted.
 
-use super::question::{Asked, Confirmation, Outgoing};
+use super::question::{Confirmation, Outgoing, ReplyKind};
 use crate::error::NodeError;
 use crate::node::environment::Replicas;
 use crate::protocol::command::{Answer, Reply};
@@ -16,7 +16,7 @@ use redis::{Cmd, Value};
 /// Returns `true` if the reply to `outgoing` may prove a lease.
 pub(super) const fn concerns(outgoing: &Outgoing) -> bool {
     match outgoing {
-        Outgoing::Worded(_, Asked::Question(question)) => question.command.verb.ttl().is_some(),
+        Outgoing::Worded(_, ReplyKind::Question(question)) => question.command.verb.ttl().is_some(),
         Outgoing::Worded(..) => false,
         Outgoing::Extension(_) => true,
     }

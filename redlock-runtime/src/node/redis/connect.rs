@@ -1,10 +1,10 @@
 //! Creation of one connection for commands: socket and handshake.
 
 use super::answer::wakeup;
+use super::close_reason::hung_up;
 use super::connections::Connections;
-use super::courier::{Connection, Courier};
 use super::endpoint::Endpoint;
-use super::farewell::hung_up;
+use super::io_task::{Connection, IoTask};
 use super::live_connection::LiveConnection;
 use super::prepare::prepare;
 use super::progress::{Progress, Step};
@@ -28,7 +28,7 @@ use std::sync::Arc;
 pub(super) async fn connect(
     endpoint: &Endpoint,
     connections: &Connections,
-) -> Result<(Arc<LiveConnection>, Courier), NodeError> {
+) -> Result<(Arc<LiveConnection>, IoTask), NodeError> {
     let progress = &connections.progress;
     let connected = progress.limited(endpoint.connect_timeout(), connect_in_steps(endpoint, connections)).await;
     connected.map_err(|error| endpoint.told(error, &progress.at()))
@@ -37,7 +37,7 @@ pub(super) async fn connect(
 async fn connect_in_steps(
     endpoint: &Endpoint,
     connections: &Connections,
-) -> Result<(Arc<LiveConnection>, Courier), NodeError> {
+) -> Result<(Arc<LiveConnection>, IoTask), NodeError> {
     let Connections { server, environment, progress, .. } = connections;
     server.connecting();
     let doubt = Doubt::default();
@@ -54,7 +54,7 @@ async fn connect_in_steps(
     progress.goes_on(Step::Preparation);
     let control = Arc::clone(&connection.control);
     let prepared = prepare(connection, (protocol == ProtocolVersion::RESP3, doubt), connections).await;
-    let (live, courier) = prepared.map_err(|error| {
+    let (live, io_task) = prepared.map_err(|error| {
         let error = cut(&control).unwrap_or(error);
         match control.peer.get() {
             Some(peer) if error == NodeError::Replica && endpoint.is_name() => replica_of_name(*peer),
@@ -67,7 +67,7 @@ async fn connect_in_steps(
     if let Some(located) = control.located.get() {
         live.located_at(located.clone());
     }
-    Ok((live, courier))
+    Ok((live, io_task))
 }
 
 /// Returns the error for a name that leads to a replica, at the address `peer`.

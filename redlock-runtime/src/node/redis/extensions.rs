@@ -121,7 +121,7 @@ mod tests {
     use crate::node::pending::Recipient;
     use crate::node::redis::channels::Channels;
     use crate::node::redis::live_connection::LiveConnection;
-    use crate::node::redis::question::Asked;
+    use crate::node::redis::question::ReplyKind;
     use crate::node::redis::script::Scripts;
     use crate::node::server_facts::ServerFacts;
     use crate::protocol::command::{Claim, Notice, Subject};
@@ -160,7 +160,7 @@ mod tests {
     #[test]
     fn those_beside_each_other_go_together_up_to_a_limit() {
         let extension = |ttl| Outgoing::Extension(question(Verb::Renew { ttl }));
-        let other = || Outgoing::Worded(Cmd::new().into(), Asked::Subscription);
+        let other = || Outgoing::Worded(Cmd::new().into(), ReplyKind::Subscription);
         let many = || (0..=LARGEST).map(|_| extension(TTL)).collect::<Vec<_>>();
         let table = [
             (vec![], 1),

@@ -1,13 +1,13 @@
 //! Inspection of keys at a server, and of the processes that own the tokens there.
 //!
 //! The keys are read on the connection for locks, by a short script with a bounded reply. The list of clients can be long. It is therefore
-//! read by an `errand`, and only if there is a token to look for.
+//! read by an `admin_connection`, and only if there is a token to look for.
 
+use super::acl_hint::explained;
+use super::admin_connection::AdminConnection;
 use super::channels::Channels;
 use super::connections::Connections;
 use super::endpoint::Endpoint;
-use super::errand::Errand;
-use super::explained::explained;
 use super::live_connection::LiveConnection;
 use super::script::{MEMBER, SHARE};
 use super::side_key::{queue_name, register_name};
@@ -184,7 +184,7 @@ async fn clients(endpoint: &Endpoint, names: &Channels, managers: &BTreeSet<Stri
     for manager in managers {
         questions.arg(names.of(manager));
     }
-    let mut answers = Errand::begin(endpoint).await?.ask(&questions).await?.into_iter();
+    let mut answers = AdminConnection::begin(endpoint).await?.ask(&questions).await?.into_iter();
     let list = answers.next().unwrap_or(Ok(Value::Nil)).map_err(|error| explained(error, CLIENT_LIST))?;
     let list: String =
         redis::from_redis_value(list).map_err(|_| NodeError::UnexpectedReply("no list to CLIENT LIST".into()))?;

@@ -2,11 +2,11 @@
 //!
 //! `SCAN` returns one page of names at a time: a server with millions of keys serves others in between. The name does not show if a key is
 //! a lock. The start of each text is therefore read, and compared with the format of a token. From each sorted set, the first member is
-//! read that may share a lock; a queue has no such member. The turnstile of a lock with permits is internal, and skipped.
+//! read that may share a lock; a queue has no such member. The admission lock of a lock with permits is internal, and skipped.
 
+use super::acl_hint::explained;
+use super::admin_connection::AdminConnection;
 use super::endpoint::Endpoint;
-use super::errand::Errand;
-use super::explained::explained;
 use super::inspect::token;
 use super::script::SHARE;
 use crate::error::NodeError;
@@ -43,14 +43,14 @@ pub(super) async fn list(
     within: Duration,
 ) -> Result<Names, NodeError> {
     let begun = Instant::now();
-    let mut errand = Errand::begin(endpoint).await?;
-    errand.leaves_no_trace().await?;
+    let mut admin_connection = AdminConnection::begin(endpoint).await?;
+    admin_connection.leaves_no_trace().await?;
     let mut names = Names::default();
     for kind in [Kind::Text, Kind::Set] {
         let mut cursor = "0".to_owned();
         loop {
-            let (next, page) = page(&mut errand, (&cursor, kind), pattern).await?;
-            names.found.extend(locks(&mut errand, kind, page).await?);
+            let (next, page) = page(&mut admin_connection, (&cursor, kind), pattern).await?;
+            names.found.extend(locks(&mut admin_connection, kind, page).await?);
             let has_room = names.found.len() <= most;
             if next == "0" && has_room {
                 break;
@@ -66,7 +66,7 @@ pub(super) async fn list(
 
 /// Returns the names of this kind on the page at `cursor`, and the cursor of the next page.
 async fn page(
-    errand: &mut Errand,
+    admin_connection: &mut AdminConnection,
     (cursor, kind): (&str, Kind),
     pattern: &str,
 ) -> Result<(String, Vec<String>), NodeError> {
@@ -76,7 +76,8 @@ async fn page(
     };
     let mut scan = redis::pipe();
     scan.cmd("SCAN").arg(cursor).arg("MATCH").arg(pattern).arg("COUNT").arg(PAGE).arg("TYPE").arg(kind);
-    let answer = errand.ask(&scan).await?.pop().unwrap_or(Ok(Value::Nil)).map_err(|error| explained(error, READS))?;
+    let answer =
+        admin_connection.ask(&scan).await?.pop().unwrap_or(Ok(Value::Nil)).map_err(|error| explained(error, READS))?;
     let page: Option<(String, Vec<Value>)> = redis::from_redis_value(answer).ok();
     let (next, names) = page.ok_or_else(|| NodeError::UnexpectedReply("no page to SCAN".into()))?;
     // A name that is not text does not belong to a lock of this library.
@@ -85,7 +86,11 @@ async fn page(
 }
 
 /// Returns the locks among `names`.
-async fn locks(errand: &mut Errand, kind: Kind, names: Vec<String>) -> Result<Vec<Box<str>>, NodeError> {
+async fn locks(
+    admin_connection: &mut AdminConnection,
+    kind: Kind,
+    names: Vec<String>,
+) -> Result<Vec<Box<str>>, NodeError> {
     if names.is_empty() {
         return Ok(Vec::new());
     }
@@ -97,7 +102,7 @@ async fn locks(errand: &mut Errand, kind: Kind, names: Vec<String>) -> Result<Ve
         };
     }
     let mut found = Vec::new();
-    for (name, value) in names.into_iter().zip(errand.ask(&read).await?) {
+    for (name, value) in names.into_iter().zip(admin_connection.ask(&read).await?) {
         match value.map(first) {
             Ok(value) if token(&value).is_some() => found.push(name.into()),
             // The key has changed in the meantime.

@@ -9,7 +9,7 @@ use super::extensions::{self, Together};
 use super::lost_script::{is_abandoned, is_script_lost, may_be_repeated, repeat};
 use super::needed::Needed;
 use super::outbox::Outbox;
-use super::question::{Asked, Form, Outgoing, Question, Wire};
+use super::question::{Form, Outgoing, Question, ReplyKind, Wire};
 use super::script::Scripts;
 use super::wording::{leave_queue, said_to, without_script};
 use crate::error::NodeError;
@@ -33,7 +33,7 @@ use tokio::sync::Notify;
 const SAMPLED: u32 = 64;
 
 pub(super) struct LiveConnection {
-    /// Commands that the courier must send.
+    /// Commands that the io_task must send.
     pub(super) outbox: Outbox,
     /// The scripts, with their digests on this server.
     scripts: Scripts,
@@ -124,7 +124,7 @@ impl LiveConnection {
     pub(super) fn end(&self, error: NodeError) {
         // The first reason is kept.
         let _ = self.end.set(error);
-        // The courier checks the reason when it has a command to send.
+        // The io_task checks the reason when it has a command to send.
         drop(self.probe(&["PING"]));
     }
 
@@ -390,14 +390,14 @@ impl LiveConnection {
     }
 
     /// Passes a reply to its caller.
-    pub(super) fn answered(&self, asked: Asked, value: Value) {
+    pub(super) fn answered(&self, asked: ReplyKind, value: Value) {
         match asked {
-            Asked::Question(question) => self.replied(question, value.extract_error()),
-            Asked::Subscription => self.subscribed(value.extract_error()),
+            ReplyKind::Question(question) => self.replied(question, value.extract_error()),
+            ReplyKind::Subscription => self.subscribed(value.extract_error()),
             // If `ASKING` is refused, so is the command behind it.
-            Asked::Asking => {}
-            Asked::Time(sent) => self.told(sent, value),
-            Asked::Probe(answer) => {
+            ReplyKind::Asking => {}
+            ReplyKind::Time(sent) => self.told(sent, value),
+            ReplyKind::Probe(answer) => {
                 // The caller may be gone.
                 let _ = answer.send(value.extract_error().map_err(|error| refused(&error)));
             }
@@ -443,9 +443,9 @@ impl LiveConnection {
     }
 
     /// Passes a reply of several parts to the caller. The first part is about the lock, and the others about its fencing number.
-    pub(super) fn answered_in_parts(&self, asked: Asked, lock: Value, number: &[Value]) {
+    pub(super) fn answered_in_parts(&self, asked: ReplyKind, lock: Value, number: &[Value]) {
         match asked {
-            Asked::Question(question) => {
+            ReplyKind::Question(question) => {
                 let ballot = question.command.fence.map_or(0, |ballot| ballot.number);
                 if lock == Value::Okay && self.redirect.get().is_some() && number.iter().any(is_redirected) {
                     // The lock was taken, and the slot left before the number was set. The number of the lock is unknown.
@@ -461,7 +461,7 @@ impl LiveConnection {
     }
 
     /// Reports to all these callers that no reply will come.
-    pub(super) fn unanswered(&self, asked: impl Iterator<Item = Asked>) {
+    pub(super) fn unanswered(&self, asked: impl Iterator<Item = ReplyKind>) {
         self.server.counters.failed(asked.map(|asked| u64::from(asked.disconnected())).sum());
     }
 

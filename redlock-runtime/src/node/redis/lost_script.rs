@@ -68,7 +68,7 @@ mod tests {
     use crate::lock::owner_token::ManagerId;
     use crate::node::pending::{Pending, Recipient};
     use crate::node::redis::channels::Channels;
-    use crate::node::redis::question::{Asked, Outgoing, Wire};
+    use crate::node::redis::question::{Outgoing, ReplyKind, Wire};
     use crate::protocol::command::{Command, Subject};
     use crate::protocol::timing::CLAIM;
     use crate::time::token_clock::TokenTime;
@@ -148,7 +148,7 @@ mod tests {
         let outbox = Outbox::default();
         let (question, _pending) = question(RELEASE);
         assert!(repeat(&outbox, question));
-        let Some(Outgoing::Worded(_, Asked::Question(question))) = taken(&outbox).pop() else { panic!() };
+        let Some(Outgoing::Worded(_, ReplyKind::Question(question))) = taken(&outbox).pop() else { panic!() };
         assert!(!may_be_repeated(&question));
     }
 

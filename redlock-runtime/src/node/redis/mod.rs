@@ -5,45 +5,46 @@
 //! Rust, and the scripts do the same.
 //!
 //! The path of a command: `RedisNode` finds the connection in `connections`. `live_connection` encodes the command with `script` and puts
-//! it into the `outbox`. The `courier` sends it in a `batch`. The reply returns on the same path, and `answer` decodes it.
+//! it into the `outbox`. The `io_task` sends it in a `batch`. The reply returns on the same path, and `answer` decodes it.
 //!
 //! The `supervisor` makes a new connection whenever one has broken: `connect` opens it with `socket`, and `prepare` makes it ready. `names`
 //! ends the connection when the name of the server leads to another one, and `silence` when it is dead but open. All of these tasks run on
 //! the library's thread.
 //!
-//! The courier is an exception: the runtime of the application drives it while that runtime is responsive. Both sides can drive a
-//! `shared_courier`. `relief` decides which side does, with the help of `pulse`, and the socket moves along (`movable`). `bounded` limits
+//! The io_task is an exception: the runtime of the application drives it while that runtime is responsive. Both sides can drive a
+//! `shared_io_task`. `runtime_failover` decides which side does, with the help of `liveness_probe`, and the socket moves along (`migratable_socket`). `bounded` limits
 //! the data from a server. If a server supports only RESP2, a `subscriber` has a second connection for wake-ups.
 
+mod acl_hint;
 mod address_map;
+mod admin_connection;
 mod answer;
 mod backoff;
 mod batch;
 mod bounded;
 mod channels;
+mod close_reason;
 pub(crate) mod cluster;
-mod complaints;
 mod confirmation;
 mod connect;
 mod connections;
-mod courier;
 mod credentials;
 mod describe;
 mod dial;
 pub(crate) mod endpoint;
-mod errand;
-mod explained;
 mod extensions;
-mod farewell;
 #[cfg(any(test, fuzzing))]
 pub(crate) mod fuzzed;
 mod info;
 mod inspect;
+mod io_task;
 mod list;
 mod live_connection;
+mod liveness_probe;
+mod log_throttle;
 mod lost_script;
 mod marker;
-mod movable;
+mod migratable_socket;
 mod names;
 mod needed;
 mod node_config;
@@ -56,14 +57,13 @@ mod pattern_subscribers;
 mod permissions;
 mod prepare;
 mod progress;
-mod pulse;
 mod question;
 mod reach;
-mod relief;
+mod runtime_failover;
 mod script;
 pub(crate) mod sentinel;
 mod settings;
-mod shared_courier;
+mod shared_io_task;
 mod side_key;
 mod silence;
 mod socket;

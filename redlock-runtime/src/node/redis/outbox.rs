@@ -2,7 +2,7 @@
 //!
 //! Any caller can queue a command, even from `Drop` and from outside of the runtime. This fixes the position of the command in the order.
 
-use super::question::{Asked, Outgoing, Question, Wire};
+use super::question::{Outgoing, Question, ReplyKind, Wire};
 use crate::error::NodeError;
 use crate::time::clock::Instant;
 use redis::{Cmd, Value};
@@ -12,7 +12,7 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::task::{Context, Waker};
 use tokio::sync::{Notify, oneshot};
 
-/// Commands that callers have queued on a connection and its courier takes out.
+/// Commands that callers have queued on a connection and its io_task takes out.
 #[derive(Default)]
 pub(super) struct Outbox {
     gathered: Mutex<Gathered>,
@@ -27,8 +27,8 @@ pub(super) struct Outbox {
 #[derive(Default)]
 struct Gathered {
     commands: Vec<Outgoing>,
-    /// Wakes the courier; `None` if it was woken and has not taken the commands since.
-    courier: Option<Waker>,
+    /// Wakes the io_task; `None` if it was woken and has not taken the commands since.
+    io_task: Option<Waker>,
     /// Number of commands queued so far.
     puts: u64,
     /// Number of these commands that were combined extensions: renewals.
@@ -61,9 +61,9 @@ impl Outbox {
         if question.asked_by.is_some() {
             let mut asking = Cmd::new();
             asking.arg("ASKING");
-            gathered.commands.push(Outgoing::Worded(asking.into(), Asked::Asking));
+            gathered.commands.push(Outgoing::Worded(asking.into(), ReplyKind::Asking));
         }
-        self.put_into(gathered, Outgoing::Worded(wire, Asked::Question(question)));
+        self.put_into(gathered, Outgoing::Worded(wire, ReplyKind::Question(question)));
         true
     }
 
@@ -88,15 +88,15 @@ impl Outbox {
         if !mem::replace(&mut gathered.is_subscribed, true) && !gathered.is_closed {
             let mut wire = Cmd::new();
             wire.arg("SUBSCRIBE").arg(channel);
-            self.put_into(gathered, Outgoing::Worded(wire.into(), Asked::Subscription));
+            self.put_into(gathered, Outgoing::Worded(wire.into(), ReplyKind::Subscription));
         }
     }
 
-    /// Queues `outgoing`, and wakes the courier outside of the mutex.
+    /// Queues `outgoing`, and wakes the io_task outside of the mutex.
     fn put_into(&self, mut gathered: MutexGuard<'_, Gathered>, outgoing: Outgoing) {
         gathered.commands.push(outgoing);
         gathered.puts = gathered.puts.wrapping_add(1);
-        let (courier, is_watched) = (gathered.courier.take(), mem::take(&mut gathered.is_watched));
+        let (io_task, is_watched) = (gathered.io_task.take(), mem::take(&mut gathered.is_watched));
         let is_use_awaited = self.is_use_awaited.load(Ordering::Relaxed);
         if is_use_awaited {
             self.is_use_awaited.store(false, Ordering::Relaxed);
@@ -108,15 +108,15 @@ impl Outbox {
         if is_watched {
             self.call_attention();
         }
-        if let Some(courier) = courier {
-            courier.wake();
+        if let Some(io_task) = io_task {
+            io_task.wake();
         }
     }
 
-    /// Takes all commands, and registers the courier to be woken by the next one. The buffer of `empty` is used for the following commands.
+    /// Takes all commands, and registers the io_task to be woken by the next one. The buffer of `empty` is used for the following commands.
     pub(super) fn take(&self, cx: &Context<'_>, empty: Vec<Outgoing>) -> Vec<Outgoing> {
         let mut gathered = self.gathered();
-        gathered.courier = Some(cx.waker().clone());
+        gathered.io_task = Some(cx.waker().clone());
         mem::replace(&mut gathered.commands, empty)
     }
 
@@ -167,7 +167,7 @@ impl Outbox {
         let gathered = self.gathered();
         // After the end of the connection, the sender of the reply is dropped here, and the receiver fails.
         if !gathered.is_closed {
-            self.put_into(gathered, Outgoing::Worded(wire.into(), Asked::Probe(answer)));
+            self.put_into(gathered, Outgoing::Worded(wire.into(), ReplyKind::Probe(answer)));
         }
         pending
     }
@@ -178,7 +178,7 @@ impl Outbox {
         if !gathered.is_closed {
             let mut wire = Cmd::new();
             wire.arg("TIME");
-            self.put_into(gathered, Outgoing::Worded(wire.into(), Asked::Time(now)));
+            self.put_into(gathered, Outgoing::Worded(wire.into(), ReplyKind::Time(now)));
         }
     }
 
@@ -238,6 +238,6 @@ mod tests {
         let _pending = put(&outbox, Verb::Release { claim: CLAIM });
         outbox.subscribe("redlock:1");
         let taken = outbox.take(&Context::from_waker(Waker::noop()), Vec::new());
-        assert!(matches!(taken[..], [Outgoing::Worded(_, Asked::Subscription), _]));
+        assert!(matches!(taken[..], [Outgoing::Worded(_, ReplyKind::Subscription), _]));
     }
 }

@@ -10,7 +10,7 @@ use super::script::MEMBER;
 use super::side_key::{queue_name, register_name};
 use crate::error::NodeError;
 use crate::lock::LockKey;
-use crate::lock::beside::turnstile_name;
+use crate::lock::beside::admission_name;
 use crate::node::report::{Purpose, Refusal, Refused};
 use std::convert::Infallible;
 use std::time::Duration;
@@ -24,12 +24,12 @@ pub(super) fn ask(
 ) -> impl Future<Output = Result<Permissions, NodeError>> + use<> {
     let key = key.name();
     let (queue, register) = (queue_name(key), register_name(live.namespace(), key));
-    let [of_brace, turnstile] = [queue_name, turnstile_name].map(|beside| brace_name(live.namespace(), beside));
+    let [of_brace, admission] = [queue_name, admission_name].map(|beside| brace_name(live.namespace(), beside));
     let mut questions = questions(key, &queue, &register, channel, live.replicas().is_some());
     if !live.namespace().is_empty() {
         // Without a namespace, the patterns of the locks are unknown.
         questions.push((Purpose::Braces, vec!["ZCARD", &of_brace]));
-        questions.push((Purpose::BracePermits, vec!["GET", &turnstile]));
+        questions.push((Purpose::BracePermits, vec!["GET", &admission]));
     }
     let send = |(purpose, words): (Purpose, Vec<&str>)| {
         let command = words.first().copied().unwrap_or_default();

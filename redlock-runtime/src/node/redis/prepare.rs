@@ -4,8 +4,8 @@
 use super::answer::{refused, time_told};
 use super::channels::Channels;
 use super::connections::Connections;
-use super::courier::{Connection, Courier};
 use super::info::Info;
+use super::io_task::{Connection, IoTask};
 use super::live_connection::LiveConnection;
 use super::marker::{marker, read_marker};
 use super::needed;
@@ -43,7 +43,7 @@ pub(super) async fn prepare(
     mut connection: Connection,
     (has_pushes, doubt): (bool, Doubt),
     connections: &Connections,
-) -> Result<(Arc<LiveConnection>, Courier), NodeError> {
+) -> Result<(Arc<LiveConnection>, IoTask), NodeError> {
     let Connections { server, environment, .. } = connections;
     let namespace = &*environment.namespace;
     let channels = if server.is_member() {
@@ -108,7 +108,7 @@ pub(super) async fn prepare(
     let live =
         Arc::new(LiveConnection::new(scripts, brings_wakeups, abstention, Arc::clone(server), environment.clone()));
     live.needed.record(&refusals, &environment.namespace);
-    Ok((Arc::clone(&live), Courier::new(live, connection, Verification::new(doubt, is_tracking))))
+    Ok((Arc::clone(&live), IoTask::new(live, connection, Verification::new(doubt, is_tracking))))
 }
 
 /// Returns the channels of a member of a cluster. If the member has no id, they are the channels of any server, and each wake-up comes from
@@ -169,7 +169,7 @@ pub(super) async fn ask(
     let answers = poll_fn(|cx| {
         let is_over = driver.as_mut().poll(cx).is_ready();
         match request.as_mut().poll(cx) {
-            // A broken connection is useless, even if its replies are here: the courier would poll a driver that has ended.
+            // A broken connection is useless, even if its replies are here: the io_task would poll a driver that has ended.
             Poll::Pending | Poll::Ready(Ok(_)) if is_over => Poll::Ready(Err(NodeError::Disconnected)),
             answers => answers.map_err(|error| refused(&error)),
         }

@@ -11,17 +11,17 @@ use tokio::sync::oneshot;
 /// A request to send.
 pub(super) enum Outgoing {
     /// Encoded in the wire format.
-    Worded(Wire, Asked),
+    Worded(Wire, ReplyKind),
     /// An extension that is combined with adjacent ones: see [`extensions`](super::extensions).
     Extension(Question),
 }
 
 impl Outgoing {
     /// Returns the kind of request that the reply belongs to.
-    pub(super) fn asked(self) -> Asked {
+    pub(super) fn asked(self) -> ReplyKind {
         match self {
             Self::Worded(_, asked) => asked,
-            Self::Extension(question) => Asked::Question(question),
+            Self::Extension(question) => ReplyKind::Question(question),
         }
     }
 }
@@ -39,7 +39,7 @@ impl From<Cmd> for Wire {
 }
 
 /// The kind of request that a reply belongs to.
-pub(super) enum Asked {
+pub(super) enum ReplyKind {
     Question(Question),
     /// Subscription to the channel of the manager.
     Subscription,
@@ -87,7 +87,7 @@ pub(super) enum Form {
     Queue(Box<Reply>),
 }
 
-impl Asked {
+impl ReplyKind {
     /// Fails the request because no reply will come. Returns `true` if it is a command about a lock.
     pub(super) fn disconnected(self) -> bool {
         let Self::Question(question) = self else { return false };

@@ -6,7 +6,7 @@ use super::channels::{Channels, NO_PATTERNS};
 use super::packing::packed;
 use super::question::{Form, Question};
 use super::side_key::{queue_name, register_of};
-use crate::lock::beside::turnstile_name;
+use crate::lock::beside::admission_name;
 use crate::lock::class::Class;
 use crate::lock::owner_token::CLAIMS_VERSION;
 use crate::lock::{Mode, OwnerToken};
@@ -359,7 +359,7 @@ scripts! {
     ),
     permit_release: (Kind::Permit, Verb::Release { .. }, _) => concat!(
         parts!("names", "shares"),
-        // The turnstile is free: no holder of it must be notified.
+        // The admission lock is free: no holder of it must be notified.
         "if redis.pcall('GET', KEYS[3]) == false then\n",
         parts!("share_release_alone"),
         "end\n",
@@ -405,12 +405,12 @@ impl Script {
 /// arguments.
 fn call(eval: &str, script: &str, question: &Question, channels: &Channels) -> Cmd {
     let Question { command, form, is_late, .. } = question;
-    let (key, token, turnstile) = (command.key(), command.token(), turnstile_of(command));
+    let (key, token, admission) = (command.key(), command.token(), admission_of(command));
     let mut call = Cmd::with_capacity(8, 2 * key.len() + token.len() + script.len() + 48);
     let names = 2 * command.subject.wanted().count();
     let numbered = command.fence.map(|ballot| (ballot, command.subject.numbered_slots()));
     let registers = numbered.as_ref().map_or(0, |(_, slots)| slots.len());
-    call.arg(eval).arg(script).arg(names + registers + usize::from(turnstile.is_some()));
+    call.arg(eval).arg(script).arg(names + registers + usize::from(admission.is_some()));
     for (key, _) in command.subject.wanted() {
         call.arg(key.name());
         match form {
@@ -422,7 +422,7 @@ fn call(eval: &str, script: &str, question: &Question, channels: &Channels) -> C
     for slot in numbered.iter().flat_map(|(_, slots)| slots.iter()) {
         call.arg(register_of(channels.namespace(), *slot));
     }
-    call.arg(turnstile);
+    call.arg(admission);
     call.arg(token);
     let is_shared = !command.subject.is_plain();
     match command.verb {
@@ -455,14 +455,14 @@ fn call(eval: &str, script: &str, question: &Question, channels: &Channels) -> C
     call
 }
 
-/// Returns the name of the turnstile, for a command that reads it.
-fn turnstile_of(command: &Command) -> Option<String> {
+/// Returns the name of the admission lock, for a command that reads it.
+fn admission_of(command: &Command) -> Option<String> {
     let looks = match command.verb {
         Verb::Enter { .. } => true,
         Verb::Release { .. } => command.subject.mode.is_permit(),
         _ => false,
     };
-    looks.then(|| turnstile_name(command.key()))
+    looks.then(|| admission_name(command.key()))
 }
 
 /// Converts an expiry to whole milliseconds. Every `ttl` is far below the end of `u64`; see `Policy::checked_ttl`.

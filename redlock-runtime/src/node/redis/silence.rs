@@ -16,9 +16,9 @@
 
 use super::connect::{connect_plainly, connect_plainly_at};
 use super::connections::Connections;
-use super::courier::Connection;
 use super::endpoint::Endpoint;
 use super::info::Info;
+use super::io_task::Connection;
 use super::live_connection::LiveConnection;
 use super::prepare::ask;
 use super::progress::Progress;

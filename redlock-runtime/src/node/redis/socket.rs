@@ -3,7 +3,7 @@
 use super::bounded::{Bounded, Received};
 use super::dial::{dial, dial_at};
 use super::endpoint::{Address, Endpoint, Located};
-use super::movable::{Movable, Place, Transport};
+use super::migratable_socket::{DriverSlot, MigratableSocket, Transport};
 use super::progress::Progress;
 #[cfg(any(unix, feature = "tls"))]
 use super::progress::Step;
@@ -36,7 +36,7 @@ pub(super) struct Opened {
 #[derive(Debug, Default)]
 pub(super) struct Control {
     /// The side that the socket belongs to.
-    pub(super) place: Arc<Place>,
+    pub(super) place: Arc<DriverSlot>,
     /// The received bytes.
     pub(super) received: Arc<Received>,
     /// `true` if commands were sent whose replies are missing.
@@ -57,13 +57,13 @@ pub(super) async fn open(
     progress: &Progress,
 ) -> Result<Opened, NodeError> {
     let control = Arc::<Control>::default();
-    let movable = |transport| Movable::new(transport, Arc::clone(&control.place));
+    let migratable_socket = |transport| MigratableSocket::new(transport, Arc::clone(&control.place));
     let connected = async |host: &str, port| {
         let stream = tcp(host, port, (endpoint, at), progress).await?;
         let peer = stream.peer_addr().map_err(|error| progress.failed(&error))?;
         // It is set only here.
         let _ = control.peer.set(peer);
-        Ok::<_, NodeError>(movable(Transport::Tcp(stream)))
+        Ok::<_, NodeError>(migratable_socket(Transport::Tcp(stream)))
     };
     let socket = match endpoint.address() {
         Address::Tcp { host, port } => bounded(connected(host, *port).await?, &control),
@@ -78,7 +78,7 @@ pub(super) async fn open(
         Address::Unix(path) => {
             progress.begins(Step::Connect, endpoint, path.display());
             let stream = tokio::net::UnixStream::connect(path).await.map_err(|error| progress.failed(&error))?;
-            bounded(movable(Transport::Unix(stream)), &control)
+            bounded(migratable_socket(Transport::Unix(stream)), &control)
         }
     };
     Ok(Opened { socket, control })

@@ -2,10 +2,10 @@
 
 use super::answer::{refused, wakeup_in};
 use super::backoff::Backoff;
-use super::complaints::Complaints;
 use super::connections::Connections;
 use super::endpoint::Endpoint;
 use super::live_connection::LiveConnection;
+use super::log_throttle::LogThrottle;
 use super::progress::Progress;
 use super::reach::{Failure, cut, reach};
 use super::silence::{self, Checks};
@@ -29,7 +29,7 @@ const AFTER_REFUSAL: Duration = Duration::from_secs(30);
 
 /// Maintains the connection for wake-ups while it is needed. Runs until it is aborted.
 pub(super) async fn listen(endpoint: Arc<Endpoint>, connections: Arc<Connections>) {
-    let (mut backoff, mut complaints) = (Backoff::new(), Complaints::default());
+    let (mut backoff, mut log_throttle) = (Backoff::new(), LogThrottle::default());
     let mut checks = Checks::new(Arc::clone(&connections.checking));
     loop {
         wait_until(&connections.environment.changed, || connections.needs_subscriber()).await;
@@ -49,7 +49,7 @@ pub(super) async fn listen(endpoint: Arc<Endpoint>, connections: Arc<Connections
                 }
                 let error = endpoint.passing(error);
                 backoff.failed(&error);
-                if let Some(times) = complaints.times(&error.to_string()) {
+                if let Some(times) = log_throttle.times(&error.to_string()) {
                     events::not_listening(endpoint.label(), &error, times);
                 }
                 if matches!(error, NodeError::Refused(_)) {
@@ -57,7 +57,7 @@ pub(super) async fn listen(endpoint: Arc<Endpoint>, connections: Arc<Connections
                 }
             }
             Err(_) => {
-                if let Some(times) = complaints.times("no answer") {
+                if let Some(times) = log_throttle.times("no answer") {
                     events::not_listening(endpoint.label(), "no answer", times);
                 }
             }

@@ -1,13 +1,13 @@
 //! Keeps one connection up: connects, waits until it breaks, connects again.
 
 use super::backoff::Backoff;
-use super::complaints::{Complaints, LASTING};
 use super::connect;
 use super::connections::Connections;
 use super::endpoint::Endpoint;
+use super::log_throttle::{LASTING, LogThrottle};
 use super::permissions;
 use super::reach::cut;
-use super::relief;
+use super::runtime_failover;
 use super::settings;
 use super::silence::{self, Checks};
 use crate::error::NodeError;
@@ -22,26 +22,26 @@ use tokio::time::timeout;
 /// Runs until it is aborted, on the library's thread. `host` is the runtime that the manager was built on.
 pub(super) async fn supervise(endpoint: Arc<Endpoint>, supervised: Supervised, mut host: Option<Handle>) {
     let connections = &supervised.0;
-    let (mut backoff, mut complaints) = (Backoff::new(), Complaints::default());
+    let (mut backoff, mut log_throttle) = (Backoff::new(), LogThrottle::default());
     let mut checks = Checks::of_commands(connections);
     loop {
         match connect::connect(&endpoint, connections).await {
-            Ok((live, courier)) => {
+            Ok((live, io_task)) => {
                 let has_pushes = live.has_pushes();
                 let up = |times| events::node_up(endpoint.label(), has_pushes, times);
-                complaints.times_up().into_iter().for_each(up);
+                log_throttle.times_up().into_iter().for_each(up);
                 connections.server.counters.connected();
-                let (control, listener) = (Arc::clone(courier.control()), Arc::clone(&live));
+                let (control, listener) = (Arc::clone(io_task.control()), Arc::clone(&live));
                 connections.up(Arc::clone(&live));
                 endpoint.connected();
                 backoff.connected();
-                let driving = relief::drive(courier, connections, &mut host);
+                let driving = runtime_failover::drive(io_task, connections, &mut host);
                 let silence = silence::watch(&live, &control, &endpoint, (connections, &mut checks));
                 let driving = beside(beside(driving, permissions::watch(&live)), settings::watch(&live));
                 let mut driving = pin!(beside(driving, silence));
-                let ended = if complaints.owes_up() { timeout(LASTING, driving.as_mut()).await.ok() } else { None };
+                let ended = if log_throttle.owes_up() { timeout(LASTING, driving.as_mut()).await.ok() } else { None };
                 if ended.is_none() {
-                    complaints.still_up().into_iter().for_each(up);
+                    log_throttle.still_up().into_iter().for_each(up);
                 }
                 let error = match ended {
                     Some(error) => error,
@@ -59,14 +59,14 @@ pub(super) async fn supervise(endpoint: Arc<Endpoint>, supervised: Supervised, m
                     connections.server.was_left();
                     connections.left();
                 }
-                if let Some(times) = complaints.times("broke") {
+                if let Some(times) = log_throttle.times("broke") {
                     events::node_down(endpoint.label(), &error, times);
                 }
             }
             Err(error) => {
                 let error = endpoint.passing(error);
                 backoff.failed(&error);
-                complain(endpoint.label(), &error, &mut complaints);
+                complain(endpoint.label(), &error, &mut log_throttle);
                 connections.down(error);
             }
         }
@@ -85,8 +85,8 @@ async fn beside<T>(future: impl Future<Output = T>, other: impl Future<Output = 
 }
 
 /// Logs the reason why there is no connection to `node`.
-fn complain(node: &str, error: &NodeError, complaints: &mut Complaints) {
-    let Some(times) = complaints.times(&error.to_string()) else { return };
+fn complain(node: &str, error: &NodeError, log_throttle: &mut LogThrottle) {
+    let Some(times) = log_throttle.times(&error.to_string()) else { return };
     match error {
         NodeError::SameServer(_) => events::same_server(node, error, times),
         error => events::node_down(node, error, times),

@@ -30,7 +30,7 @@ impl Voter {
         sent.is_void |= !counts;
         match answer {
             Ok(reply) => {
-                self.remarks.set_failure(None);
+                self.hints.set_failure(None);
                 let is_contended = is_contended(&reply);
                 self.replied(&sent, &reply, phase, now);
                 is_contended
@@ -69,7 +69,7 @@ impl Voter {
                 self.lose(if sent.is_overtaken { Some(now) } else { expiry(left, now, self.rules) });
                 self.taken_for(left, now);
             }
-            // The reply is about the turnstile. The token keeps what it has at the node.
+            // The reply is about the admission lock. The token keeps what it has at the node.
             Reply::NotOwner if sent.kind == Kind::Take => {
                 self.footprint = self.footprint.max(Footprint::Key);
                 if !self.vote.is_granted() {
@@ -145,7 +145,7 @@ impl Voter {
         // failure, `recheck_at` is already set for it.
         let pause = abstains.or((phase != Phase::Holding).then_some(AFTER_FAILURE));
         self.recheck_at = pause.map_or(self.recheck_at, |pause| Some(now.after(pause)));
-        self.remarks.set_failure(Some(error));
+        self.hints.set_failure(Some(error));
     }
 }
 

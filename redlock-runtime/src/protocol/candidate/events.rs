@@ -1,6 +1,6 @@
 //! Handlers of external events: answers, wake-ups, connections, and clock steps.
 
-use super::{Candidate, Phase, Said};
+use super::{Candidate, HolderNews, Phase};
 use crate::lock::OwnerToken;
 use crate::protocol::command::{Answer, Reply};
 use crate::protocol::rules::Rule;
@@ -16,7 +16,7 @@ impl Candidate {
         } else {
             !is_holding || self.is_continuous(index, now) || !self.terms.applies(Rule::LapsedLocksStayLost)
         };
-        self.note_roll(index, &answer);
+        self.note_holder_list(index, &answer);
         self.note_confirmation(index, &answer, counts);
         let may_have_some = answer == Ok(Reply::NotOwner) && self.may_have_some();
         let (phase, adopts) = (self.phase, self.adopts);
@@ -72,8 +72,8 @@ impl Candidate {
 
     /// Records that a body runs under the lock. A call that does not wait for its end gives up.
     pub(crate) fn busy(&mut self) {
-        if self.said == Said::Nothing {
-            self.said = Said::Busy;
+        if self.said == HolderNews::Nothing {
+            self.said = HolderNews::Busy;
         }
     }
 
@@ -82,7 +82,7 @@ impl Candidate {
         self.contended_since.get_or_insert(now);
         let yields = self.terms.applies(Rule::WaitersYieldToTheHolder) && self.phase != Phase::Holding;
         if let Some(voter) = self.voters.get_mut(index).filter(|_| yields) {
-            voter.remarks.set_wanted_by(Some(by));
+            voter.hints.set_wanted_by(Some(by));
         }
     }
 
@@ -98,7 +98,7 @@ impl Candidate {
         };
         if concerns {
             self.contended_since.get_or_insert(now);
-            self.said = Said::Broken;
+            self.said = HolderNews::Broken;
             self.doubt_votes(index, now);
         }
     }
@@ -126,7 +126,7 @@ impl Candidate {
 
     /// Returns `true` if a break of the lock was announced.
     pub(crate) fn is_revoked(&self) -> bool {
-        self.said == Said::Broken
+        self.said == HolderNews::Broken
     }
 
     /// Records the present connections. Messages of a node may have been lost before a new connection, so a waiting
@@ -165,7 +165,7 @@ impl Candidate {
     /// because the answers of a connection arrive in the order of its commands. So all arrived answers must be
     /// processed before this call.
     pub(crate) fn clock_stepped(&mut self, index: usize, step: Duration) {
-        self.forget_roll(index);
+        self.forget_holder_list(index);
         if let Some(voter) = self.voters.get_mut(index) {
             voter.shorten(step);
         }

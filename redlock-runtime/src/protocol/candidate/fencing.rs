@@ -44,7 +44,7 @@ impl Candidate {
     /// Proposes another ballot to every node that accepts further commands.
     pub(crate) fn begin_fencing_round(&mut self, now: Instant, mut send: impl FnMut(Outgoing)) {
         // Old replies would cause another round even if too few nodes answer, or no larger ballot can be drawn.
-        self.voters.iter_mut().for_each(|voter| voter.remarks.set_number(None));
+        self.voters.iter_mut().for_each(|voter| voter.hints.set_number(None));
         self.ask_all(self.extension_verb(self.terms.ttl), Some(Fence::New), now, &mut send);
     }
 
@@ -52,7 +52,7 @@ impl Candidate {
     pub(crate) fn fencing_decision(&self, now: Instant) -> FencingDecision {
         let counts = |voter: &&Voter| voter.lease_end().is_some_and(|end| now < end);
         self.fencing.decide(
-            self.voters.iter().filter(counts).filter_map(|voter| voter.remarks.number()),
+            self.voters.iter().filter(counts).filter_map(|voter| voter.hints.number()),
             self.terms.quorum.needed,
         )
     }
@@ -61,10 +61,7 @@ impl Candidate {
     pub(crate) fn may_agree(&self) -> bool {
         let (awaited, answered): (Vec<_>, Vec<_>) = self.voters.iter().partition(|voter| voter.is_awaited());
         let alike = |one: &Voter| {
-            answered
-                .iter()
-                .filter(|other| other.has_accepted() && other.remarks.number() == one.remarks.number())
-                .count()
+            answered.iter().filter(|other| other.has_accepted() && other.hints.number() == one.hints.number()).count()
         };
         awaited.len() + answered.iter().map(|voter| alike(voter)).max().unwrap_or(0) >= self.terms.quorum.needed
     }
@@ -72,7 +69,7 @@ impl Candidate {
     /// Returns `true` if a quorum may accept a larger ballot. A node cannot if it has refused with a number for which
     /// `is_in_reach` returns `false`.
     pub(crate) fn may_be_accepted_above(&self, is_in_reach: impl Fn(u64) -> bool) -> bool {
-        let may_accept = |voter: &&Voter| !matches!(voter.remarks.number(), Some(Number::Refused { largest }) if !is_in_reach(largest));
+        let may_accept = |voter: &&Voter| !matches!(voter.hints.number(), Some(Number::Refused { largest }) if !is_in_reach(largest));
         self.voters.iter().filter(may_accept).count() >= self.terms.quorum.needed
     }
 
@@ -97,7 +94,7 @@ impl Candidate {
         self.voters
             .iter()
             .enumerate()
-            .filter(move |(_, voter)| voter.remarks.number() != accepted)
+            .filter(move |(_, voter)| voter.hints.number() != accepted)
             .map(|(index, _)| index)
     }
 

@@ -30,8 +30,8 @@ pub(crate) struct HoldPeriod {
     is_lowered: bool,
     /// Set if the leases are renewed.
     renews: bool,
-    /// Set if other calls rely on whole leases, because the token owns a turnstile.
-    is_turnstile: bool,
+    /// Set if other calls rely on whole leases, because the token owns a admission lock.
+    is_admission: bool,
     /// Time at which the call must be done, however often the lease is renewed.
     must_end: Option<Instant>,
     /// Time until which the key must stay taken, even if the call ends before.
@@ -59,7 +59,7 @@ impl HoldPeriod {
             is_used: false,
             is_lowered: false,
             renews: HoldOptions::UNTIL_BEGUN.renew,
-            is_turnstile: false,
+            is_admission: false,
             must_end: None,
             kept_until: None,
             is_window: false,
@@ -112,13 +112,13 @@ impl HoldPeriod {
     }
 
     /// Requests only whole leases from now on.
-    pub(crate) const fn stand_in_turnstile(&mut self) {
-        self.is_turnstile = true;
+    pub(crate) const fn stand_in_admission(&mut self) {
+        self.is_admission = true;
     }
 
     /// Returns `true` if only whole leases are requested, however long the call needs the lock.
     pub(crate) const fn asks_for_whole_leases(&self) -> bool {
-        self.renews || self.is_turnstile
+        self.renews || self.is_admission
     }
 
     /// Records that the lock was downgraded to a shared one.

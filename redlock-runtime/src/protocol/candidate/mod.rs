@@ -89,7 +89,9 @@ mod events;
 mod fencing;
 mod fencing_number;
 mod footprint;
+mod hints;
 mod hold_period;
+mod holder_list;
 mod idling;
 mod in_flight;
 mod joining;
@@ -99,9 +101,7 @@ mod next;
 mod passing;
 mod permits;
 mod queue;
-mod remarks;
 mod renewal;
-mod roll;
 mod taken;
 #[cfg(test)]
 mod tests;
@@ -125,7 +125,7 @@ pub(crate) use self::waiting::Waited;
 
 use self::fencing_number::FencingNumber;
 use self::hold_period::HoldPeriod;
-use self::roll::Permit;
+use self::holder_list::Permit;
 use self::vote::Vote;
 use self::voter::Voter;
 use self::wait::Wait;
@@ -161,7 +161,7 @@ pub(crate) struct Candidate {
     /// State that exists only while the token waits. Boxed: there are many held locks.
     wait: Option<Box<Wait>>,
     /// Message that another manager has sent about the lock.
-    said: Said,
+    said: HolderNews,
     /// State of a permit, if the token wants one. Boxed: there are many locks.
     permit: Option<Box<Permit>>,
 }
@@ -169,7 +169,7 @@ pub(crate) struct Candidate {
 /// Message of another manager about a lock. One byte, because there are many locks. After both messages, the token has
 /// little time left.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Said {
+enum HolderNews {
     Nothing,
     /// A body runs under the lock, and this token does not wait for it.
     Busy,
@@ -209,7 +209,7 @@ impl Candidate {
             contended_since: None,
             waiters: 0,
             wait: None,
-            said: Said::Nothing,
+            said: HolderNews::Nothing,
             permit: None,
         }
     }
@@ -282,15 +282,14 @@ impl Candidate {
 
     /// Returns `true` if enough nodes answer and vote.
     pub(crate) fn is_heard(&self, now: Instant) -> bool {
-        let is_heard =
-            |voter: &&Voter| voter.remarks.failure().is_none() && !voter.is_late(now, self.terms.node_timeout);
+        let is_heard = |voter: &&Voter| voter.hints.failure().is_none() && !voter.is_late(now, self.terms.node_timeout);
         self.has_quorum(self.voters.iter().filter(is_heard).count())
     }
 
     /// Returns `true` if only outstanding answers keep the token from a quorum.
     pub(crate) fn lacks_answers(&self) -> bool {
         let may_vote = |voter: &&Voter| {
-            let failure = voter.remarks.failure();
+            let failure = voter.hints.failure();
             !voter.vote.is_taken()
                 && failure.is_none_or(|error| matches!(error, NodeError::TimedOut(_) | NodeError::NoReply))
         };
@@ -304,7 +303,7 @@ impl Candidate {
 
     /// Returns `true` if the nodes that refuse for permanent reasons leave too few others for a quorum.
     pub(crate) fn is_refused(&self) -> bool {
-        self.terms.quorum.is_refused(self.voters.iter().filter_map(|voter| voter.remarks.failure()))
+        self.terms.quorum.is_refused(self.voters.iter().filter_map(|voter| voter.hints.failure()))
     }
 
     /// Returns `true` if enough nodes hold the lock for us, as a lease or as a claim.

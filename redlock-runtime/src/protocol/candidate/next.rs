@@ -49,7 +49,7 @@ impl Candidate {
     ) {
         let lease_end = self.counted_until(index, verb, now);
         if let Some(voter) = self.voters.get_mut(index) {
-            let other = voter.remarks.wanted_by().filter(|_| matches!(verb, Verb::Yield { .. }));
+            let other = voter.hints.wanted_by().filter(|_| matches!(verb, Verb::Yield { .. }));
             if self.phase == Phase::Holding {
                 voter.recheck_at = None;
             }

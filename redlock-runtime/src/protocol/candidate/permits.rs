@@ -1,35 +1,35 @@
 //! Permits: a lock that at most `n` calls hold at a time, where each call applies its own `n`.
 //!
-//! A majority vote cannot enforce a count. A call for a permit therefore first acquires the *turnstile*: an ordinary
-//! exclusive lock, which another candidate holds. Under the turnstile, it asks every node for a permit and for the
-//! *roll*, which is the list of present permit holders:
+//! A majority vote cannot enforce a count. A call for a permit therefore first acquires the *admission lock*: an ordinary
+//! exclusive lock, which another candidate holds. Under the admission lock, it asks every node for a permit and for the
+//! *holder_list*, which is the list of present permit holders:
 //!
-//! 1. *Enter.* A node gives the permit only while the token owns the turnstile there, and restarts the lease of the
-//!    turnstile. The permit is a vote and a lease like any other.
-//! 2. *Proof of a roll.* From the moment of asking on, the token owns the turnstile at that node for its lease, so that
-//!    no other call gets a permit there. The roll is valid while that is certain.
-//! 3. *Admission.* Let `r` rolls count, at least `q`. Every provable permit is in at least `r + 1 - q` of them. The
-//!    reason: any `q` of the rolls come from a quorum of nodes, and two quorums share a node that has forgotten
-//!    nothing. So fewer than `q` rolls lack the permit. The token is admitted when these rolls show fewer than `n`
+//! 1. *Enter.* A node gives the permit only while the token owns the admission lock there, and restarts the lease of the
+//!    admission lock. The permit is a vote and a lease like any other.
+//! 2. *Proof of a holder_list.* From the moment of asking on, the token owns the admission lock at that node for its lease, so that
+//!    no other call gets a permit there. The holder_list is valid while that is certain.
+//! 3. *Admission.* Let `r` holder_lists count, at least `q`. Every provable permit is in at least `r + 1 - q` of them. The
+//!    reason: any `q` of the holder_lists come from a quorum of nodes, and two quorums share a node that has forgotten
+//!    nothing. So fewer than `q` holder_lists lack the permit. The token is admitted when these holder_lists show fewer than `n`
 //!    other permits, and its own votes suffice.
-//! 4. *Afterwards*, the token leaves the turnstile and extends the permit like a share. It wins missing votes back only
-//!    under the turnstile, because calls that have already counted would not see a vote given outside of it. The call
-//!    uses another turnstile token than the calls of this process that count, which would not see the vote either.
-//!    First, a quorum must have confirmed the permit since that token owns the turnstile. Other calls have not counted
+//! 4. *Afterwards*, the token leaves the admission lock and extends the permit like a share. It wins missing votes back only
+//!    under the admission lock, because calls that have already counted would not see a vote given outside of it. The call
+//!    uses another admission lock token than the calls of this process that count, which would not see the vote either.
+//!    First, a quorum must have confirmed the permit since that token owns the admission lock. Other calls have not counted
 //!    a permit that was taken away in the meantime.
 //! 5. *A lost permit stays lost.* If a permit was not proven for a moment, a call that entered in that moment did not
 //!    count it. No later answer revives it. An extension counts only while the lease is running that the node gave
-//!    under the turnstile.
+//!    under the admission lock.
 //!
 //! Why at most `n` calls have a permit at a time: let `h` be the last of them to be admitted, and `g` another one.
 //!
 //! - At that admission, `g` could prove its permit at a quorum, because of 5.
-//! - Take a node of that quorum of which `h` has a roll, and which has not forgotten the permit. There the permit of
-//!   `g` is older than the roll. It was given under the turnstile, which `h` has owned since the roll, and an extension
+//! - Take a node of that quorum of which `h` has a holder_list, and which has not forgotten the permit. There the permit of
+//!   `g` is older than the holder_list. It was given under the admission lock, which `h` has owned since the holder_list, and an extension
 //!   never gives it anew.
-//! - So `g` is in as many rolls as 3 requires, and `h` has counted it.
-//! - A permit that `g` has won back there since the roll does not matter. At that time `h` was already admitted,
-//!   because it did not own the turnstile any longer.
+//! - So `g` is in as many holder_lists as 3 requires, and `h` has counted it.
+//! - A permit that `g` has won back there since the holder_list does not matter. At that time `h` was already admitted,
+//!   because it did not own the admission lock any longer.
 //!
 //! The argument holds for the number of forgetful nodes that the quorums tolerate. If managers tolerate different
 //! numbers, it holds for the number that both tolerate.
@@ -37,20 +37,20 @@
 //! A permit may be *passed on* to a waiting call of the same process, without a command. For all other calls, this is
 //! one body that takes longer, so the argument above is unchanged. A permit is passed on if all of this is true:
 //!
-//! 1. This process owns the turnstile, and has asked for the permit holders under it. No other call has got a permit
+//! 1. This process owns the admission lock, and has asked for the permit holders under it. No other call has got a permit
 //!    since, so all holders are *counted*, including the permit that is passed on. Without that one, they are fewer
 //!    than the limit of the next call.
 //! 2. Neither of the two calls keeps its permit taken for a minimum time: such permits limit the number of starts in a
 //!    period.
 //! 3. The conditions for all passed locks hold ([`passing`](super::passing)): equal `ttl`, no break in progress, and
 //!    one `ttl` in total. More than a quarter of the `ttl` is left.
-//! 4. No other process is known to wait for the turnstile, and a new waiter would be noticed. Or one is known to wait,
+//! 4. No other process is known to wait for the admission lock, and a new waiter would be noticed. Or one is known to wait,
 //!    and the [`LocalBudget`] for its waiting time and the number of passes is not used up. After that, permits go back
-//!    to the nodes until another process owns the turnstile, and none is passed on before this process owns it again.
+//!    to the nodes until another process owns the admission lock, and none is passed on before this process owns it again.
 
+use super::holder_list::{HolderList, Permit, PermitReply};
 use super::in_flight::{InFlight, Kind};
 use super::next::Outgoing;
-use super::roll::{Permit, Roll, Told};
 use super::voter::Voter;
 use super::{Candidate, Phase, Wanted};
 use crate::lock::OwnerToken;
@@ -80,11 +80,11 @@ pub(crate) enum Entering {
     /// Writer holds the lock, or waits for it with an earlier token.
     Behind,
     /// Too few nodes have answered, or so late that their leases are nearly over; or the token does not own the
-    /// turnstile any longer.
+    /// admission lock any longer.
     Unanswered,
 }
 
-/// Permit holders, as the nodes have reported them to the tokens that owned the turnstile.
+/// Permit holders, as the nodes have reported them to the tokens that owned the admission lock.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Counted {
     named: Arc<[OwnerToken]>,
@@ -92,7 +92,7 @@ pub(crate) struct Counted {
     strangers: usize,
     /// Time until which no other call gets a permit.
     pub(crate) until: Instant,
-    /// Time since which other processes are known to wait for the turnstile.
+    /// Time since which other processes are known to wait for the admission lock.
     pub(crate) contended_since: Option<Instant>,
 }
 
@@ -109,15 +109,15 @@ impl Counted {
     }
 }
 
-/// Returns the time for which a token owns the turnstile after each question, for permits of this `ttl`.
+/// Returns the time for which a token owns the admission lock after each question, for permits of this `ttl`.
 pub(crate) fn turn(ttl: Duration) -> Duration {
     ttl.min(TURN)
 }
 
 impl Candidate {
-    /// Records that the token wants a permit, for which its call must own the turnstile.
+    /// Records that the token wants a permit, for which its call must own the admission lock.
     pub(crate) fn for_permit(mut self) -> Self {
-        let told = self.voters.iter().map(|_| Told::Nothing).collect();
+        let told = self.voters.iter().map(|_| PermitReply::Nothing).collect();
         let confirmed = self.voters.iter().map(|_| false).collect();
         self.permit = Some(Box::new(Permit {
             turn: turn(self.terms.ttl),
@@ -134,8 +134,8 @@ impl Candidate {
         self.permit.is_some()
     }
 
-    /// Asks every node for a permit, or for another roll, under the turnstile token `by`. A node is asked only if
-    /// `stands` returns `true`: `by` may own the turnstile there. A permit holder asks the nodes whose votes it lacks.
+    /// Asks every node for a permit, or for another holder_list, under the admission lock token `by`. A node is asked only if
+    /// `stands` returns `true`: `by` may own the admission lock there. A permit holder asks the nodes whose votes it lacks.
     /// `now` must be before the first send.
     pub(crate) fn enter(
         &mut self,
@@ -168,7 +168,7 @@ impl Candidate {
     }
 
     /// Records that all permits are taken. From now on, nodes are asked for entries that last no longer than the
-    /// turnstile. An extension turns these into whole leases when the token is admitted. Longer entries become shorter
+    /// admission lock. An extension turns these into whole leases when the token is admitted. Longer entries become shorter
     /// with the next question, so their proofs are forgotten here. Returns `false` if nothing has changed.
     pub(crate) fn enter_briefly(&mut self) -> bool {
         let is_new = !self.enters_briefly() && self.terms.applies(Rule::WaitersEnterBriefly);
@@ -208,7 +208,7 @@ impl Candidate {
         self.is_won(now)
     }
 
-    /// Asks all nodes that have voted to confirm the permit, which has returned to the turnstile for its missing votes.
+    /// Asks all nodes that have voted to confirm the permit, which has returned to the admission lock for its missing votes.
     pub(crate) fn ask_voters(&mut self, now: Instant, mut send: impl FnMut(Outgoing)) {
         if !self.terms.applies(Rule::VotersAreAskedFirst) {
             return;
@@ -238,7 +238,7 @@ impl Candidate {
             && self.voters.iter().enumerate().any(|(index, voter)| may_give(index, voter))
     }
 
-    /// Returns `true` if a quorum has confirmed the permit since the token returned to the turnstile. Silence and
+    /// Returns `true` if a quorum has confirmed the permit since the token returned to the admission lock. Silence and
     /// broken connections are not confirmations: a process that removed the permit there may have let another call in.
     pub(crate) fn voters_have_confirmed(&self) -> bool {
         let confirmed = |permit: &Permit| permit.confirmed.iter().filter(|is_confirmed| **is_confirmed).count();
@@ -264,35 +264,35 @@ impl Candidate {
         }
     }
 
-    /// Records that the token owns a turnstile, under which permits are requested from now on. The replies rely on the
-    /// whole lease of the turnstile, so no command of the token may end that lease earlier.
-    pub(crate) const fn stand_in_turnstile(&mut self) {
-        self.hold_period.stand_in_turnstile();
+    /// Records that the token owns a admission lock, under which permits are requested from now on. The replies rely on the
+    /// whole lease of the admission lock, so no command of the token may end that lease earlier.
+    pub(crate) const fn stand_in_admission(&mut self) {
+        self.hold_period.stand_in_admission();
     }
 
-    /// Returns `true` if permits may be requested at node number `index`, as far as this turnstile token is concerned.
-    /// A yield that may still be executed gives the turnstile away, whatever the node replies before.
+    /// Returns `true` if permits may be requested at node number `index`, as far as this admission lock token is concerned.
+    /// A yield that may still be executed gives the admission lock away, whatever the node replies before.
     pub(crate) fn may_stand_at(&self, index: usize) -> bool {
         self.voters.get(index).is_some_and(|voter| !voter.is_tainted && !voter.is_yielding())
     }
 
-    /// Returns the progress of the token, if its call admits `permits` at a time and owns the turnstile.
+    /// Returns the progress of the token, if its call admits `permits` at a time and owns the admission lock.
     pub(crate) fn entering(&self, permits: u32, now: Instant) -> Entering {
-        let is_behind = self.told().any(|told| matches!(told, Told::Behind));
+        let is_behind = self.told().any(|told| matches!(told, PermitReply::Behind));
         // A token that would give its votes back waits longer for answers that may arrive soon.
-        let patience = self.patience_at_turnstile() * if is_behind { PATIENCE_BEHIND } else { 1 };
+        let patience = self.patience_at_admission() * if is_behind { PATIENCE_BEHIND } else { 1 };
         let is_awaited = |voter: &Voter| voter.is_awaited() && !voter.is_late(now, patience);
-        let rolls = self.rolls(now);
-        let is_enough = self.has_quorum(rolls.len());
-        let is_full = self.counted(&rolls) >= permits as usize;
+        let holder_lists = self.holder_lists(now);
+        let is_enough = self.has_quorum(holder_lists.len());
+        let is_full = self.counted(&holder_lists) >= permits as usize;
         if is_enough && !is_full && self.is_entered(now) {
             return Entering::Admitted;
         } else if self.voters.iter().any(is_awaited) {
             return Entering::Open;
         }
         if is_enough && is_full {
-            // A lease that should be over by now was extended, or belongs to an older roll than the others.
-            let ends = rolls.iter().filter_map(|roll| Some(roll.first_end?.after(EXPIRY_MARGIN)));
+            // A lease that should be over by now was extended, or belongs to an older holder_list than the others.
+            let ends = holder_lists.iter().filter_map(|holder_list| Some(holder_list.first_end?.after(EXPIRY_MARGIN)));
             Entering::Full { first_end: ends.filter(|end| now < *end).min() }
         } else if is_behind && !is_enough {
             Entering::Behind
@@ -303,9 +303,13 @@ impl Candidate {
 
     /// Returns the present permit holders, if they are known for a while longer, including `token` if that is a holder now.
     pub(crate) fn count(&self, token: Option<OwnerToken>, now: Instant) -> Option<Counted> {
-        let rolls = self.rolls(now);
-        let until = rolls.iter().map(|roll| roll.counts_until).min().filter(|_| self.has_quorum(rolls.len()))?;
-        let (others, strangers) = self.others(&rolls);
+        let holder_lists = self.holder_lists(now);
+        let until = holder_lists
+            .iter()
+            .map(|holder_list| holder_list.counts_until)
+            .min()
+            .filter(|_| self.has_quorum(holder_lists.len()))?;
+        let (others, strangers) = self.others(&holder_lists);
         let named = others.into_iter().chain(token).collect();
         Some(Counted { named, strangers, until, contended_since: None })
     }
@@ -313,9 +317,11 @@ impl Candidate {
     /// Returns the permit holders, with the numbers of the nodes that reported them. Of many holders, it returns those
     /// whose leases end first, because an abandoned permit is not extended.
     pub(crate) fn named(&self) -> Vec<(usize, OwnerToken)> {
-        let of = |(index, told): (usize, &'_ Told)| match told {
-            Told::Given(roll) => roll.others.iter().take(MOST_TOLD).map(|other| (index, *other)).collect(),
-            Told::Nothing | Told::Behind => Vec::new(),
+        let of = |(index, told): (usize, &'_ PermitReply)| match told {
+            PermitReply::Given(holder_list) => {
+                holder_list.others.iter().take(MOST_TOLD).map(|other| (index, *other)).collect()
+            }
+            PermitReply::Nothing | PermitReply::Behind => Vec::new(),
         };
         self.told().enumerate().flat_map(of).collect()
     }
@@ -343,75 +349,81 @@ impl Candidate {
         self.contended_since
     }
 
-    /// Returns the time to wait for answers under the turnstile. If it were longer than the turnstile's lease after
+    /// Returns the time to wait for answers under the admission lock. If it were longer than the admission lock's lease after
     /// each answer, one silent node would prevent every further question in time.
-    pub(crate) fn patience_at_turnstile(&self) -> Duration {
+    pub(crate) fn patience_at_admission(&self) -> Duration {
         self.terms.node_timeout.min(turn(self.terms.ttl) / QUESTIONS_PER_TURN)
     }
 
-    fn told(&self) -> impl Iterator<Item = &Told> {
+    fn told(&self) -> impl Iterator<Item = &PermitReply> {
         self.permit.iter().flat_map(|permit| &permit.told)
     }
 
-    /// Returns the rolls that count at `now`, of nodes that have given their votes.
-    fn rolls(&self, now: Instant) -> Vec<Roll> {
-        let ends = !self.terms.applies(Rule::RollsEndWithTheTurnstile);
+    /// Returns the holder_lists that count at `now`, of nodes that have given their votes.
+    fn holder_lists(&self, now: Instant) -> Vec<HolderList> {
+        let ends = !self.terms.applies(Rule::ListsEndWithTheAdmissionLock);
         let is_ours = |voter: &Voter| voter.lease_end().is_some_and(|end| now < end);
-        let of = |(voter, told): (&Voter, &'_ Told)| match told {
-            Told::Given(roll) if is_ours(voter) && (ends || now < roll.counts_until) => Some(roll.clone()),
+        let of = |(voter, told): (&Voter, &'_ PermitReply)| match told {
+            PermitReply::Given(holder_list) if is_ours(voter) && (ends || now < holder_list.counts_until) => {
+                Some(holder_list.clone())
+            }
             _ => None,
         };
         self.voters.iter().zip(self.told()).filter_map(of).collect()
     }
 
-    /// Returns the number of other tokens that may be able to prove a permit, according to these rolls.
-    pub(super) fn counted(&self, rolls: &[Roll]) -> usize {
+    /// Returns the number of other tokens that may be able to prove a permit, according to these holder_lists.
+    pub(super) fn counted(&self, holder_lists: &[HolderList]) -> usize {
         if !self.terms.applies(Rule::ListsAreUnited) {
-            return rolls.iter().map(|roll| roll.others.len() + roll.strangers as usize).max().unwrap_or(0);
+            return holder_lists
+                .iter()
+                .map(|holder_list| holder_list.others.len() + holder_list.strangers as usize)
+                .max()
+                .unwrap_or(0);
         }
-        let (others, strangers) = self.others(rolls);
+        let (others, strangers) = self.others(holder_lists);
         others.len() + strangers
     }
 
     /// Returns those tokens, and the number of further permits under unknown names.
-    fn others(&self, rolls: &[Roll]) -> (Vec<OwnerToken>, usize) {
+    fn others(&self, holder_lists: &[HolderList]) -> (Vec<OwnerToken>, usize) {
         let mut times: HashMap<OwnerToken, usize> = HashMap::new();
-        for other in rolls.iter().flat_map(|roll| roll.others.iter()) {
+        for other in holder_lists.iter().flat_map(|holder_list| holder_list.others.iter()) {
             *times.entry(*other).or_default() += 1;
         }
-        // A permit at enough nodes is missing in fewer of these rolls than make a quorum, even if some nodes have
+        // A permit at enough nodes is missing in fewer of these holder_lists than make a quorum, even if some nodes have
         // forgotten it.
-        let least = (rolls.len() + 1).saturating_sub(self.terms.quorum.needed).max(1);
-        // Largest number of unknown permits that can appear in this many rolls.
-        let strangers = rolls.iter().map(|roll| roll.strangers as usize).sum::<usize>() / least;
+        let least = (holder_lists.len() + 1).saturating_sub(self.terms.quorum.needed).max(1);
+        // Largest number of unknown permits that can appear in this many holder_lists.
+        let strangers = holder_lists.iter().map(|holder_list| holder_list.strangers as usize).sum::<usize>() / least;
         (times.into_iter().filter(|(_, times)| *times >= least).map(|(other, _)| other).collect(), strangers)
     }
 
     /// Records the permit holders from the oldest answer of node number `index`, before the answer is processed.
-    pub(super) fn note_roll(&mut self, index: usize, answer: &Answer) {
+    pub(super) fn note_holder_list(&mut self, index: usize, answer: &Answer) {
         let Some(sent) = self.voters.get(index).and_then(|voter| voter.in_flight.first()) else { return };
-        // A permit holder ignores the rolls.
+        // A permit holder ignores the holder_lists.
         let counts = sent.kind == Kind::Take && self.phase != Phase::Holding;
         let Some(permit) = self.permit.as_mut().filter(|_| counts) else { return };
         let (begun, proven) = (sent.sent, lease::provable(permit.turn, self.terms.drift_factor));
         let Some(told) = permit.told.get_mut(index) else { return };
         *told = match answer {
-            Ok(Reply::Entered { others, strangers, left }) => Told::Given(Roll {
+            Ok(Reply::Entered { others, strangers, left }) => PermitReply::Given(HolderList {
                 others: without(others, permit.beside),
                 strangers: *strangers,
                 counts_until: begun.after(proven),
                 first_end: left.map(|left| begun.after(left)),
             }),
-            Ok(Reply::Taken) => Told::Behind,
-            _ => Told::Nothing,
+            Ok(Reply::Taken) => PermitReply::Behind,
+            _ => PermitReply::Nothing,
         };
     }
 
-    /// Forgets the roll of node number `index`, because another token may own the turnstile there earlier than
+    /// Forgets the holder_list of node number `index`, because another token may own the admission lock there earlier than
     /// calculated.
-    pub(super) fn forget_roll(&mut self, index: usize) {
+    pub(super) fn forget_holder_list(&mut self, index: usize) {
         if let Some(told) = self.permit.as_mut().and_then(|permit| permit.told.get_mut(index)) {
-            *told = Told::Nothing;
+            *told = PermitReply::Nothing;
         }
     }
 

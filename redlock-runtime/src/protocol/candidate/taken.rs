@@ -15,7 +15,7 @@ impl Candidate {
         match occupant {
             Occupant::Unknown => {}
             Occupant::Nobody => voter.taken_for(Some(Duration::ZERO), now),
-            Occupant::Data => voter.remarks.set_failure(Some(NodeError::HoldsData)),
+            Occupant::Data => voter.hints.set_failure(Some(NodeError::HoldsData)),
             Occupant::Lock(left) => voter.taken_for(Some(left), now),
         }
     }

@@ -62,15 +62,15 @@ impl Candidate {
     pub(crate) fn give_up_try(&mut self, error: &NodeError) -> Verdict {
         for voter in self.voters.iter_mut().filter(|voter| voter.vote == Vote::Open) {
             voter.vote = Vote::Failed;
-            voter.remarks.set_failure(Some(error.clone()));
+            voter.hints.set_failure(Some(error.clone()));
         }
         self.verdict()
     }
 
     /// Records that the answers came when the lease was nearly over: the round has failed at every node.
     pub(super) fn fail_as_too_late(&mut self) {
-        for voter in self.voters.iter_mut().filter(|voter| voter.remarks.failure().is_none()) {
-            voter.remarks.set_failure(Some(NodeError::TooLate));
+        for voter in self.voters.iter_mut().filter(|voter| voter.hints.failure().is_none()) {
+            voter.hints.set_failure(Some(NodeError::TooLate));
         }
     }
 }

@@ -1,9 +1,9 @@
 //! Knowledge of a candidate about one node.
 
 use super::footprint::Footprint;
+use super::hints::VoterHints;
 use super::in_flight::{InFlight, Kind};
 use super::queue::Queue;
-use super::remarks::Remarks;
 use super::vote::Vote;
 use crate::error::NodeError;
 use crate::protocol::command::Number;
@@ -20,7 +20,7 @@ const MOST_IN_FLIGHT: usize = 8;
 #[expect(clippy::struct_excessive_bools, reason = "each is a fact of its own")]
 pub(crate) struct Voter {
     pub(super) vote: Vote,
-    pub(super) remarks: Remarks,
+    pub(super) hints: VoterHints,
     pub(super) footprint: Footprint,
     /// Unanswered commands, in the order of the connection.
     pub(super) in_flight: Queue<InFlight>,
@@ -49,7 +49,7 @@ impl Voter {
     pub(super) const fn new(epoch: u64, rules: Rules) -> Self {
         Self {
             vote: Vote::Open,
-            remarks: Remarks::new(),
+            hints: VoterHints::new(),
             footprint: Footprint::None,
             in_flight: Queue::new(),
             was_cut: false,
@@ -89,14 +89,14 @@ impl Voter {
     /// Sets another vote, which no reply and no question has confirmed yet.
     pub(super) fn change_vote(&mut self, vote: Vote) {
         (self.vote, self.is_beaten, self.extended_at) = (vote, false, None);
-        self.remarks.set_wanted_by(None);
+        self.hints.set_wanted_by(None);
         self.forget_number();
     }
 
     /// Forgets the accepted ballot, which is useless without the vote that came with it.
     fn forget_number(&mut self) {
         if self.rules.apply(Rule::AcceptsEndWithTheVote) {
-            self.remarks.set_number(None);
+            self.hints.set_number(None);
         }
     }
 
@@ -108,13 +108,13 @@ impl Voter {
         }
         // An accepted older ballot remains valid when a newer one is refused.
         if matches!(number, Some(Number::Accepted(_))) || !self.has_accepted() {
-            self.remarks.set_number(number.or(self.remarks.number()));
+            self.hints.set_number(number.or(self.hints.number()));
         }
     }
 
     /// Returns `true` if the node has accepted a number for the token, and its vote is unchanged.
     pub(super) fn has_accepted(&self) -> bool {
-        matches!(self.remarks.number(), Some(Number::Accepted(_)))
+        matches!(self.hints.number(), Some(Number::Accepted(_)))
     }
 
     /// Records that the node handed us the lock as a claim that lasts until `claim_end` at most, and provably until
@@ -187,7 +187,7 @@ impl Voter {
     /// Records that a holder has a connection to the node again, so that the old reason for a missing vote is over.
     pub(super) fn can_be_asked_again(&mut self, now: Instant) {
         if !self.vote.is_granted() {
-            self.remarks.set_failure(None);
+            self.hints.set_failure(None);
         }
         self.ask_again(now);
     }
@@ -228,13 +228,13 @@ impl Voter {
 
     /// Returns `true` if the last command got an answer, even if the node abstains.
     fn takes_part(&self) -> bool {
-        matches!(self.remarks.failure(), None | Some(NodeError::RecentlyRestarted(_)))
+        matches!(self.hints.failure(), None | Some(NodeError::RecentlyRestarted(_)))
     }
 
     /// Returns `true` if no answer of the node is outstanding and its next answer may differ from a failed last one.
     pub(super) fn may_be_asked_again(&self) -> bool {
         let passes = |error: &NodeError| matches!(error, NodeError::Refused(_)) && error.is_transient();
-        self.is_free_to_ask() && (self.takes_part() || self.remarks.failure().is_some_and(passes))
+        self.is_free_to_ask() && (self.takes_part() || self.hints.failure().is_some_and(passes))
     }
 
     /// Returns `true` if an answer of the node has been outstanding for longer than `patience`.
@@ -325,7 +325,7 @@ impl Voter {
     /// Returns `true` if a token with precedence waits at our node: a smaller one, or one that holds the lock
     /// elsewhere.
     pub(super) fn must_yield(&self) -> bool {
-        self.vote.is_granted() && (self.is_beaten || self.remarks.wanted_by().is_some()) && self.is_open()
+        self.vote.is_granted() && (self.is_beaten || self.hints.wanted_by().is_some()) && self.is_open()
     }
 
     /// Returns `true` if a holder should ask the node by `soon`.
@@ -391,6 +391,6 @@ impl Voter {
     }
 
     fn last_failure(&self) -> Option<NodeError> {
-        self.remarks.failure().cloned()
+        self.hints.failure().cloned()
     }
 }

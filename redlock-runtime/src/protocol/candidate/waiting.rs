@@ -9,7 +9,7 @@
 
 use super::voter::Voter;
 use super::wait::Wait;
-use super::{Candidate, Phase, Said};
+use super::{Candidate, HolderNews, Phase};
 use crate::protocol::rules::Rule;
 use crate::protocol::timing::{LONGEST_CONFIRMATION, LONGEST_SILENCE, POLL};
 use crate::time::clock::Instant;
@@ -109,7 +109,7 @@ impl Candidate {
     pub(crate) fn wait_until(&self, limit: Option<Instant>, now: Instant) -> Result<Instant, Waited> {
         let is_silent = self.silence(now) >= LONGEST_SILENCE;
         match limit {
-            Some(limit) if limit <= now || self.said == Said::Busy => Err(Waited::TimedOut),
+            Some(limit) if limit <= now || self.said == HolderNews::Busy => Err(Waited::TimedOut),
             _ if is_silent && (limit.is_some() || self.is_refused()) => Err(Waited::Silent),
             limit => Ok(limit.into_iter().fold(self.next_event(now), Instant::min)),
         }

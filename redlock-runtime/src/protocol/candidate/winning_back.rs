@@ -69,7 +69,7 @@ impl Candidate {
     /// the old token at the node, until the node denies that.
     fn wins_back(&self, voter: &Voter) -> bool {
         let may_be_left = self.adopts && !voter.vote.is_taken();
-        // A node gives a permit only under the turnstile, so a permit holder returns to the turnstile for its missing
+        // A node gives a permit only under the admission lock, so a permit holder returns to the admission lock for its missing
         // votes.
         !voter.vote.is_granted() && !may_be_left && !self.is_permit() && self.terms.applies(Rule::VotesAreWonBack)
     }

@@ -42,7 +42,7 @@ same_names! {
     VotesAreWonBack WaitersYieldToTheHolder YieldAtOnce CutYieldTaints ReleasesAreSeenThrough UnknownTokensAreReleased ValidityFromTheSend
     BallotsOnlyRise EveryRegisterAccepts AcceptsAreOfOneRound RefusedIsNotIssued AcceptsEndWithTheVote WonVotesCarryTheNumber
     NodesLearnAgreedNumbers
-    RollsEndWithTheTurnstile ListsAreUnited VotersAreAskedFirst
+    ListsEndWithTheAdmissionLock ListsAreUnited VotersAreAskedFirst
 }
 
 /// Rules that a node follows within one command.

@@ -1,18 +1,18 @@
 //! Conformance of the node with the node of the model, for every command in every state of three tokens that want
 //! permits. So the results of the model about permits hold for the code.
 //!
-//! A node of the code also has a queue for the turnstile, and a lock may be exclusive; the model has neither. The
+//! A node of the code also has a queue for the admission lock, and a lock may be exclusive; the model has neither. The
 //! connection and the script make sure that a repeated question makes no permit.
 
 use super::*;
 use crate::lock::Mode;
-use crate::lock::beside::turnstile_name;
+use crate::lock::beside::admission_name;
 use crate::lock::owner_token::ManagerId;
 use redlock_model::permits::{Node, Reply as Model, Variant, Verb as Asked};
 
 const KEY: &str = "export";
 const TOKENS: usize = 3;
-/// Number of possible owners of the turnstile; 0 means that it is free.
+/// Number of possible owners of the admission lock; 0 means that it is free.
 const TURNS: u8 = 3;
 const TTL: Duration = Duration::from_secs(60);
 const TTL_LEFT: Duration = Duration::from_secs(30);
@@ -53,7 +53,7 @@ fn by_the_model(Case { mut node, asked, by, token }: Case) -> Outcome {
 }
 
 struct Code {
-    /// Possible owners of the turnstile, and tokens that want permits.
+    /// Possible owners of the admission lock, and tokens that want permits.
     turns: [OwnerToken; TURNS as usize + 1],
     tokens: [OwnerToken; TOKENS],
     now: Instant,
@@ -67,16 +67,16 @@ impl Code {
     }
 
     fn run(&self, case: Case) -> Outcome {
-        let (mut state, turnstile) = (self.state(case.node), turnstile_name(KEY));
+        let (mut state, admission) = (self.state(case.node), admission_name(KEY));
         let mut freed = None;
         let (reply, _) = state.execute(self.now, &self.command(case), &mut |_, wakeup| {
             if wakeup.notice == Notice::Freed {
-                assert_eq!(wakeup.subject.key.name(), &*turnstile, "{case:?}");
+                assert_eq!(wakeup.subject.key.name(), &*admission, "{case:?}");
                 freed = Some(self.turn(wakeup.subject.token));
             }
             1
         });
-        let holder = state.holder(&turnstile);
+        let holder = state.holder(&admission);
         let entries = state.readers(KEY, self.now).into_iter().fold(0, |entries, token| entries | self.bit(token));
         let node = Node { turn: holder.map_or(0, |holder| self.turn(holder.token)), entries };
         if matches!(reply, Reply::Entered { .. }) {
@@ -93,7 +93,7 @@ impl Code {
             is_marked: false,
         };
         let holder = (node.turn != 0).then(|| of(node.turn));
-        let mut state = NodeState::at(Rules { without: None }, &turnstile_name(KEY), holder, &[], self.now);
+        let mut state = NodeState::at(Rules { without: None }, &admission_name(KEY), holder, &[], self.now);
         for token in (0..TOKENS).filter(|token| node.entries >> token & 1 == 1) {
             state.put_at(KEY, self.tokens[token], self.now.after(TTL_LEFT), self.now);
         }
@@ -102,11 +102,11 @@ impl Code {
 
     fn command(&self, Case { asked, by, token, .. }: Case) -> Command {
         let (by, claim) = (self.turns[usize::from(by)], TURN);
-        let of_turnstile = || Subject::new(turnstile_name(KEY).into(), by);
+        let of_admission = || Subject::new(admission_name(KEY).into(), by);
         let of_permit = || Subject::new(KEY.into(), self.tokens[token]).of_mode(Mode::Permit);
         let (verb, subject) = match asked {
-            Asked::Take => (Verb::SetNx { ttl: TURN }, of_turnstile()),
-            Asked::Open => (Verb::Release { claim }, of_turnstile()),
+            Asked::Take => (Verb::SetNx { ttl: TURN }, of_admission()),
+            Asked::Open => (Verb::Release { claim }, of_admission()),
             Asked::Enter { .. } => {
                 (Verb::Enter { ttl: TTL, turn: TURN }, Subject { other: Some(Box::new(by)), ..of_permit() })
             }
@@ -131,7 +131,7 @@ impl Code {
     }
 
     fn turn(&self, token: OwnerToken) -> u8 {
-        let turn = self.turns.iter().position(|known| *known == token).expect("it stands in the turnstile");
+        let turn = self.turns.iter().position(|known| *known == token).expect("it stands in the admission lock");
         u8::try_from(turn).unwrap()
     }
 

@@ -116,7 +116,7 @@ impl NodeState {
         let shared = if execution.concerns_readers() { execution.share(command.verb, other) } else { None };
         let reply = shared.unwrap_or_else(|| execution.run(command.verb, other));
         let reply = execution.fenced(command.verb, reply, command.fence);
-        // An `ENTER` without the turnstile is refused before anything else is examined.
+        // An `ENTER` without the admission lock is refused before anything else is examined.
         let is_turned_away = matches!(command.verb, Verb::Enter { .. }) && reply == Reply::NotOwner;
         let seen = seen.filter(|_| !is_turned_away);
         (reply, seen)

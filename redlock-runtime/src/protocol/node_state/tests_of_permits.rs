@@ -2,7 +2,7 @@
 
 use super::*;
 use crate::lock::Mode;
-use crate::lock::beside::turnstile_name;
+use crate::lock::beside::admission_name;
 use crate::lock::owner_token::ManagerId;
 use crate::lock::part::Part;
 use crate::lock::parts::Parts;
@@ -28,10 +28,10 @@ fn tokens<const N: usize>() -> [OwnerToken; N] {
 }
 
 impl Scene {
-    /// Creates a node where `by` owns the turnstile.
+    /// Creates a node where `by` owns the admission lock.
     fn of(by: OwnerToken) -> Self {
         let mut scene = Self::default();
-        scene.execute(Verb::SetNx { ttl: TURN }, Subject::new(turnstile_name(KEY).into(), by));
+        scene.execute(Verb::SetNx { ttl: TURN }, Subject::new(admission_name(KEY).into(), by));
         scene
     }
 
@@ -61,12 +61,12 @@ fn others(reply: &Reply) -> &[OwnerToken] {
 }
 
 #[test]
-fn a_permit_is_for_those_in_the_turnstile() {
+fn a_permit_is_for_those_in_the_admission() {
     let [by, next, one, two] = tokens();
     let mut scene = Scene::of(by);
     assert_eq!(others(&scene.enter(one, by)), []);
     assert_eq!(scene.enter(two, next), Reply::NotOwner);
-    // A command under the turnstile restarts its lease.
+    // A command under the admission lock restarts its lease.
     scene.seconds += 4;
     assert_eq!(others(&scene.enter(two, by)), [one]);
     scene.seconds += 4;
@@ -76,7 +76,7 @@ fn a_permit_is_for_those_in_the_turnstile() {
 }
 
 #[test]
-fn whoever_gives_a_permit_back_tells_who_stands_in_the_turnstile() {
+fn whoever_gives_a_permit_back_tells_who_stands_in_the_admission() {
     let [by, one, reader] = tokens();
     let mut scene = Scene::of(by);
     scene.enter(one, by);

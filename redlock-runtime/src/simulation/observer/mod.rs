@@ -127,7 +127,7 @@ impl Observer {
         if self.records().entered_tokens.insert(token) {
             // Who has waited confirms what it enters by: what was taken away long before is no excuse. Who tries once takes
             // answers together for as long as it waits for them.
-            // Who wants a permit counts on what it was told as long as it stands in the turnstile by that.
+            // Who wants a permit counts on what it was told as long as it stands in the admission lock by that.
             let longest = match call.wait {
                 _ if call.permits.is_some() => turn(call.ttl),
                 Wait::None => LONGEST_SILENCE,

@@ -6,9 +6,9 @@ use crate::simulation::actor::key;
 use crate::simulation::records::Promise;
 
 impl Observer {
-    /// What stands under a key, and in its turnstile.
+    /// What stands under a key, and in its admission lock.
     fn at_the_servers(&self, index: usize) -> Vec<(usize, OwnerToken, bool)> {
-        [key(index), key(index).turnstile()].iter().flat_map(|name| self.network.leftovers(name)).collect()
+        [key(index), key(index).admission()].iter().flat_map(|name| self.network.leftovers(name)).collect()
     }
 
     /// Looks whether anything is left at the servers, when all is over. Returns the keys that are haunted: there a
@@ -56,7 +56,7 @@ impl Observer {
     /// Looks whether anything is left by whomever, when even the queues have expired.
     pub(in crate::simulation) fn remains(&self) {
         for index in self.profile.names() {
-            let under = [key(index), key(index).turnstile()];
+            let under = [key(index), key(index).admission()];
             if let Some((server, _)) = under.iter().flat_map(|name| self.network.remains(name)).next() {
                 self.broken(
                     Promise::Clean,

@@ -1,25 +1,25 @@
-//! Permits: a majority vote cannot count, so each token counts the others while it holds the turnstile.
+//! Permits: a majority vote cannot count, so each token counts the others while it holds the admission lock.
 //!
-//! The turnstile is a minimal lock. It has no queue, and its key may expire at any node at any time.
+//! The admission lock is a minimal lock. It has no queue, and its key may expire at any node at any time.
 //! The client's proof ends with the key, because a client's lease ends before the key does. An answer arrives at once, or never after its
-//! connection has broken. A node gives a permit to the owner of its turnstile. A permit may expire likewise.
+//! connection has broken. A node gives a permit to the owner of its admission lock. A permit may expire likewise.
 //!
-//! Calls of one process may hand the turnstile to each other. Then it has the same owner for the nodes, and these calls share one
+//! Calls of one process may hand the admission lock to each other. Then it has the same owner for the nodes, and these calls share one
 //! connection.
 //!
-//! A client here asks earlier than the code does: it asks a node for a permit as soon as it has the turnstile there. In addition:
+//! A client here asks earlier than the code does: it asks a node for a permit as soon as it has the admission lock there. In addition:
 //!
-//! - The holder of the turnstile may yield it at a node, and take it again.
-//! - A call may be dropped at any time. Its process still hands the turnstile over.
+//! - The holder of the admission lock may yield it at a node, and take it again.
+//! - A call may be dropped at any time. Its process still hands the admission lock over.
 //! - A node may lose its data, if the quorum tolerates it.
 //!
 //! A holder of a permit wins missing votes back in three steps:
 //!
-//! 1. It asks each node without its permit for the turnstile, by a second token.
-//! 2. After it has the turnstile, it asks all its voters if they still have its permit.
+//! 1. It asks each node without its permit for the admission lock, by a second token.
+//! 2. After it has the admission lock, it asks all its voters if they still have its permit.
 //! 3. After a quorum has confirmed it, it asks for the missing permit.
 //!
-//! A quorum of three nodes needs the turnstile at one node for that. A quorum of more nodes needs it at a majority.
+//! A quorum of three nodes needs the admission lock at one node for that. A quorum of more nodes needs it at a majority.
 //!
 //! A permit may be deleted at a node without the knowledge of any client. Its token counts on it until it learns of the loss.
 //! Meanwhile, this model regards the token as a holder only if a quorum still knows its permit.
@@ -47,8 +47,8 @@ pub enum Variant {
     Protocol,
     /// A rule is switched off.
     Without(Rule),
-    /// A node gives a permit to every call, and the turnstile is not used.
-    NoTurnstile,
+    /// A node gives a permit to every call, and the admission lock is not used.
+    NoAdmissionLock,
     /// An extension counts wherever there is a permit, even if its grant is unknown.
     ExtensionsCount,
     /// A repeated request for a permit, behind other commands, still creates one.
@@ -59,7 +59,7 @@ pub enum Variant {
     LapsedExtensionsCount,
     /// Holders that a node may have forgotten, and that may be missing in its list, are not counted.
     NobodyForgets,
-    /// Votes are won back without the turnstile.
+    /// Votes are won back without the admission lock.
     VotesReturnOutside,
 }
 
@@ -76,7 +76,7 @@ pub struct Permits {
     pub expiries: u8,
     /// Largest number of cut connections and lost scripts.
     pub cuts: u8,
-    /// Largest number of yields of a turnstile at a node.
+    /// Largest number of yields of a admission lock at a node.
     pub yields: u8,
     /// Largest number of times that a node loses its data.
     pub wipes: u8,
@@ -97,9 +97,9 @@ pub struct Permits {
 pub struct State {
     columns: [Column; NODES],
     phases: [Phase; TOKENS],
-    /// Tokens that have left the turnstile, or handed it over.
+    /// Tokens that have left the admission lock, or handed it over.
     opened: u8,
-    /// Tokens that have returned to the turnstile for votes, and tokens that are in it again.
+    /// Tokens that have returned to the admission lock for votes, and tokens that are in it again.
     returned: u8,
     stands_again: u8,
     expiries: u8,
@@ -115,7 +115,7 @@ pub struct State {
 /// the nodes.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, PartialOrd, Ord)]
 struct Column {
-    /// The node. A process owns the turnstile by its number plus one. A returned token owns it by a separate number.
+    /// The node. A process owns the admission lock by its number plus one. A returned token owns it by a separate number.
     node: Node,
     connections: [Connection; TOKENS],
     links: [Link; TOKENS],
@@ -138,7 +138,7 @@ struct Link {
     was_given: bool,
     /// `true` if a yield was cut off that may still be executed.
     is_tainted: bool,
-    /// `true` if the token owns the turnstile there again.
+    /// `true` if the token owns the admission lock there again.
     stands_again: bool,
     /// `true` if the node has confirmed the permit since the return of the token.
     is_confirmed: bool,
@@ -196,7 +196,7 @@ fn decoded(code: u8) -> (Sent, usize) {
     (ALL[usize::from(code >> 2 & 15)], usize::from(code & 3))
 }
 
-/// Returns the number by which a returned token owns the turnstile.
+/// Returns the number by which a returned token owns the admission lock.
 const fn back(token: usize) -> u8 {
     8 + token as u8
 }
@@ -245,7 +245,7 @@ impl Model for Permits {
         match action {
             Action::Begin { token } => {
                 state.phases[token] = Phase::Entering;
-                let sent = if self.variant == Variant::NoTurnstile { Sent::Enter } else { Sent::Take };
+                let sent = if self.variant == Variant::NoAdmissionLock { Sent::Enter } else { Sent::Take };
                 (0..NODES).for_each(|node| self.send(&mut state, sent, token, node));
             }
             Action::Pass { from, to } => self.pass(&mut state, from, to),
@@ -433,7 +433,7 @@ impl Permits {
         counts && (!is_robbed || is_there())
     }
 
-    /// Hands the turnstile of a token to the next call of its process. The token has a permit, or is dropped.
+    /// Hands the admission lock of a token to the next call of its process. The token has a permit, or is dropped.
     fn pass(&self, state: &mut State, from: usize, to: usize) {
         let has_turn = state.columns.map(|column| column.links[from].has_turn);
         let is_dropped = state.phases[from] == Phase::Entering;
@@ -447,7 +447,7 @@ impl Permits {
             let links = &mut state.columns[node].links;
             links[to].has_turn = has_turn;
             links[to].is_tainted = links[from].is_tainted;
-            Self::leaves_turnstile(&mut links[from]);
+            Self::leaves_admission(&mut links[from]);
             if has_turn {
                 self.send(state, Sent::Enter, to, node);
             }
@@ -461,7 +461,7 @@ impl Permits {
     fn client_actions(&self, state: &State, token: usize, actions: &mut Vec<Action>) {
         let opened = state.has_opened(token);
         match state.phases[token] {
-            // The first token of a process takes the turnstile. The others get it from their predecessor.
+            // The first token of a process takes the admission lock. The others get it from their predecessor.
             Phase::Idle => {
                 let before = token.checked_sub(1).filter(|before| self.process(*before) == self.process(token));
                 match before {
@@ -484,7 +484,7 @@ impl Permits {
                     if link.has_turn && is_idle && state.yields < self.yields {
                         actions.push(Action::Yield { token, node });
                     }
-                    // After a yield, the token waits there, and gets the turnstile again.
+                    // After a yield, the token waits there, and gets the admission lock again.
                     if !link.has_turn && is_idle && state.yields > 0 && !link.is_tainted {
                         actions.push(Action::TakeAgain { token, node });
                     }
@@ -592,8 +592,8 @@ impl Permits {
         phase == Phase::Holding || self.drops && phase == Phase::Entering
     }
 
-    /// Records that the client no longer counts on the turnstile at a node.
-    const fn leaves_turnstile(link: &mut Link) {
+    /// Records that the client no longer counts on the admission lock at a node.
+    const fn leaves_admission(link: &mut Link) {
         link.has_turn = false;
         link.roll = 0;
     }
@@ -601,7 +601,7 @@ impl Permits {
     fn open(&self, state: &mut State, token: usize) {
         state.opened |= 1 << token;
         for node in 0..NODES {
-            Self::leaves_turnstile(&mut state.columns[node].links[token]);
+            Self::leaves_admission(&mut state.columns[node].links[token]);
             self.send(state, Sent::Open, token, node);
         }
     }
@@ -619,7 +619,7 @@ impl Permits {
         if state.stands_again >> token & 1 == 1 {
             self.close(state, token);
         }
-        // The release also releases the turnstile.
+        // The release also releases the admission lock.
         state.opened |= 1 << token;
         state.phases[token] = Phase::Ended;
         for node in 0..NODES {
@@ -643,7 +643,7 @@ impl Permits {
         }
     }
 
-    /// Returns `true` if another token of the process has taken the turnstile over.
+    /// Returns `true` if another token of the process has taken the admission lock over.
     fn is_passed(&self, state: &State, token: usize) -> bool {
         let next = token + 1;
         next < self.tokens && self.process(next) == self.process(token) && state.phases[next] != Phase::Idle
@@ -656,7 +656,7 @@ impl Permits {
         let is_lost = self.is_lost(state, token);
         let (phase, stands_again) = (state.phases[token], state.stands_again >> token & 1 == 1);
         let is_holding = phase == Phase::Holding && !is_lost;
-        let heard_in_turnstile = heard && phase == Phase::Holding && stands_again;
+        let heard_in_admission = heard && phase == Phase::Holding && stands_again;
         let Column { node: at, links, .. } = &mut state.columns[node];
         let link = &mut links[token];
         match sent {
@@ -675,7 +675,7 @@ impl Permits {
                 let Reply::Entered { others } = at.execute(verb, owner, token, variant) else { return };
                 if heard && phase != Phase::Ended && !is_lost {
                     (link.has_entry, link.was_given) = (true, true);
-                    let counts = link.has_turn || self.variant == Variant::NoTurnstile;
+                    let counts = link.has_turn || self.variant == Variant::NoAdmissionLock;
                     if phase == Phase::Entering && counts {
                         link.roll = SAID | others;
                     }
@@ -694,13 +694,13 @@ impl Permits {
             Sent::TakeBack => {
                 let is_granted = at.execute(Verb::Take, back(token), token, self.variant) == Reply::Granted;
                 let has_turn = is_granted || at.turn == back(token) || self.variant == Variant::VotesReturnOutside;
-                link.stands_again |= heard_in_turnstile && has_turn;
+                link.stands_again |= heard_in_admission && has_turn;
             }
             Sent::Confirm => {
                 let is_there = at.execute(Verb::Extend, back(token), token, self.variant) == Reply::Extended;
                 // A permit that the node does not have is not a vote.
                 link.has_entry &= is_there || !heard;
-                link.is_confirmed |= heard_in_turnstile && is_there && link.has_entry;
+                link.is_confirmed |= heard_in_admission && is_there && link.has_entry;
             }
             Sent::EnterBack => {
                 let reply = at.execute(Verb::Enter { is_late: false }, back(token), token, self.variant);
@@ -723,7 +723,7 @@ impl Permits {
         let owner = std::mem::take(&mut column.node.turn);
         for token in (0..self.tokens).filter(|token| self.process(*token) as u8 + 1 == owner) {
             column.links[token].has_turn = false;
-            if !self.lacks(Rule::RollsEndWithTheTurnstile) {
+            if !self.lacks(Rule::ListsEndWithTheAdmissionLock) {
                 column.links[token].roll = 0;
             }
         }

@@ -2,10 +2,10 @@
 
 use super::Variant;
 
-/// Owner of the turnstile at a node, and holders of permits there.
+/// Owner of the admission lock at a node, and holders of permits there.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Node {
-    /// Number of the owner of the turnstile, 0 for none.
+    /// Number of the owner of the admission lock, 0 for none.
     pub turn: u8,
     /// Tokens with permits, a bit for each.
     pub entries: u8,
@@ -14,11 +14,11 @@ pub struct Node {
 /// Operation of a node.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Verb {
-    /// Takes the turnstile, if it is free.
+    /// Takes the admission lock, if it is free.
     Take,
-    /// Releases or yields the turnstile.
+    /// Releases or yields the admission lock.
     Open,
-    /// Requests a permit, with the turnstile.
+    /// Requests a permit, with the admission lock.
     Enter {
         /// `true` if the command was sent again, behind others.
         is_late: bool,
@@ -32,9 +32,9 @@ pub enum Verb {
 /// Answer of a node.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Reply {
-    /// The caller owns the turnstile.
+    /// The caller owns the admission lock.
     Granted,
-    /// Another number owns the turnstile.
+    /// Another number owns the admission lock.
     Taken,
     /// The token has the permit, now or already before.
     Entered {
@@ -45,12 +45,12 @@ pub enum Reply {
     Extended,
     /// Released.
     Released,
-    /// The caller does not own the turnstile, or the token has no permit.
+    /// The caller does not own the admission lock, or the token has no permit.
     NotOwner,
 }
 
 impl Node {
-    /// Executes a command of token number `token`, whose process owns the turnstile as `by`.
+    /// Executes a command of token number `token`, whose process owns the admission lock as `by`.
     pub fn execute(&mut self, verb: Verb, by: u8, token: usize, variant: Variant) -> Reply {
         let bit = 1 << token;
         match verb {
@@ -66,7 +66,8 @@ impl Node {
             Verb::Open => Reply::NotOwner,
             Verb::Enter { is_late } => {
                 let is_late = is_late && variant != Variant::LateEntersCreate;
-                let in_turn = self.turn == by || matches!(variant, Variant::NoTurnstile | Variant::VotesReturnOutside);
+                let in_turn =
+                    self.turn == by || matches!(variant, Variant::NoAdmissionLock | Variant::VotesReturnOutside);
                 if !in_turn || is_late && self.entries & bit == 0 {
                     return Reply::NotOwner;
                 }

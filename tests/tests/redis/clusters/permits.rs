@@ -1,4 +1,4 @@
-//! Permits in a cluster: a lock, its turnstile and their queues are in one slot.
+//! Permits in a cluster: a lock, its admission lock and their queues are in one slot.
 
 use super::{assert_nothing_left, connected, keys};
 use redlock_runtime::{LockError, LockManager, LockRequest, Wait};
@@ -29,7 +29,7 @@ async fn every_master_has_the_permits_of_its_slots() {
         assert_eq!(cluster.member(number).inspect().command::<usize>(&["ZCARD", &key]).await, 2);
         assert!(other.try_acquire(permit(&key).wait(Wait::None)).await.unwrap_err().is_contended());
         let third = crate::waiters::waiting(&other, permit(&key));
-        eventually(PATIENCE, "it waits in the turnstile", async || {
+        eventually(PATIENCE, "it waits in the admission lock", async || {
             match cluster.member(number).inspect().command::<usize>(&["ZCARD", &key]).await {
                 3 => Ok(()),
                 other => Err(other),

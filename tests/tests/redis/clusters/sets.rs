@@ -39,7 +39,7 @@ async fn is_refused(manager: &LockManager, request: &LockRequest) -> bool {
 
 #[tokio::test]
 async fn what_is_held_of_each_kind_is_renewed_where_its_slot_has_moved_to() {
-    // Fails if the manager follows only one of several keys to the new master, or forgets the turnstile of a permit.
+    // Fails if the manager follows only one of several keys to the new master, or forgets the admission lock of a permit.
     let cluster = Cluster::start(3, 0).await;
     let (manager, other) = (brief(&cluster).await, brief(&cluster).await);
     let tag = cluster.key_on(0, "acme").await;

@@ -9,7 +9,7 @@ use redlock_tests::{Nodes, PATIENCE, eventually_eq};
 use std::time::Duration;
 use tokio::time::timeout;
 
-/// Waits until `many` calls are queued at every node for the turnstile, which is an ordinary lock.
+/// Waits until `many` calls are queued at every node for the admission lock, which is an ordinary lock.
 pub(super) async fn wait_until_in_line(nodes: &Nodes, many: usize) {
     for node in nodes.iter() {
         let queue = ["ZCARD", "{export}:q:{export}:t"];
@@ -17,13 +17,13 @@ pub(super) async fn wait_until_in_line(nodes: &Nodes, many: usize) {
     }
 }
 
-/// Acquires a permit at every node, and waits until the turnstile is free everywhere. A majority is enough for a permit.
-/// So a node whose turnstile is still held gives the next call no permit before its renewal.
+/// Acquires a permit at every node, and waits until the admission lock is free everywhere. A majority is enough for a permit.
+/// So a node whose admission lock is still held gives the next call no permit before its renewal.
 pub(super) async fn entered_everywhere(manager: &LockManager, nodes: &Nodes, request: LockRequest) -> LockGuard {
     let guard = acquired_everywhere(manager, nodes, request).await;
     for node in nodes.iter() {
         let is_there = async || node.inspect().command::<usize>(&["EXISTS", "{export}:t"]).await;
-        eventually_eq(PATIENCE, "nobody stands in the turnstile", 0, is_there).await;
+        eventually_eq(PATIENCE, "nobody stands in the admission lock", 0, is_there).await;
     }
     guard
 }
@@ -38,7 +38,7 @@ async fn so_many_have_permits_and_the_next_one_waits_until_one_is_given_back() {
         assert_eq!(one.mode(), Mode::Permit);
         assert!(theirs.try_acquire(permit(2).wait(Wait::None)).await.unwrap_err().is_contended(), "{size} nodes");
         let third = waiting(&theirs, permit(2));
-        // The third call holds the turnstile, with a provisional permit.
+        // The third call holds the admission lock, with a provisional permit.
         eventually_eq(PATIENCE, "as it should be", 3, || async {
             nodes[0].inspect().command::<usize>(&["ZCARD", KEY]).await
         })
@@ -235,7 +235,7 @@ async fn who_wants_a_permit_and_who_wants_the_lock_alone_do_not_wait_for_each_ot
     // Meanwhile, each of the two calls can win only the other node.
     nodes[1].inspect().command::<()>(&["SET", KEY, "another", "NX", "PX", "1500"]).await;
     let few = waiting(&ours, permit(2));
-    eventually_eq(PATIENCE, "it stands in the turnstile", 1, || async {
+    eventually_eq(PATIENCE, "it stands in the admission lock", 1, || async {
         nodes[1].inspect().command::<usize>(&["EXISTS", "{export}:t"]).await
     })
     .await;

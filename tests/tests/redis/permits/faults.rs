@@ -40,7 +40,7 @@ async fn process_that_is_killed_while_it_waits_takes_no_permit_with_it() {
         process.args(["--exact", test]).env(TOLD, nodes.urls().join(","));
         let mut process = process.stdout(Stdio::null()).kill_on_drop(true).spawn().unwrap();
         for node in nodes.iter() {
-            // The entry must not outlive the turnstile, which lasts for five seconds.
+            // The entry must not outlive the admission lock, which lasts for five seconds.
             let is_brief = async || match entries(node).await.as_slice() {
                 [longest, _] if *longest <= 5000 => Ok(()),
                 entries => Err(entries.to_vec()),

@@ -1,7 +1,7 @@
 //! Lost votes of a permit are won back: a held permit stays held while nodes fail one after the other.
 
 use super::entering::{entered_everywhere, wait_until_in_line};
-use super::waiting::wait_until_in_turnstile;
+use super::waiting::wait_until_in_admission;
 use super::{KEY, TTL, brief, permit};
 use crate::support::{BRIEF, assert_nothing_left, builder, connected, majority};
 use crate::waiters::{assert_all_gone, obtained, waiting};
@@ -59,7 +59,7 @@ async fn nodes_that_forget_one_after_the_other_cost_no_permit() {
     assert_nothing_left(&ours, &nodes).await;
 }
 
-/// Fails if the returning holder overtakes the present holder of the turnstile, or is forgotten behind it.
+/// Fails if the returning holder overtakes the present holder of the admission lock, or is forgotten behind it.
 #[tokio::test]
 async fn a_vote_is_won_back_when_those_have_gone_who_came_before_to_wait() {
     let nodes = Nodes::start(3).await;
@@ -70,7 +70,7 @@ async fn a_vote_is_won_back_when_those_have_gone_who_came_before_to_wait() {
         let wait = Wait::For(Duration::from_secs(6));
         async move { theirs.acquire(permit(1).wait(wait)).await.map(drop) }
     });
-    wait_until_in_turnstile(&nodes).await;
+    wait_until_in_admission(&nodes).await;
     nodes[0].restart_empty().await;
     let refused = waiting.await.unwrap();
     assert!(matches!(refused, Err(LockError::TimedOut { .. })), "{refused:?}");
@@ -89,11 +89,11 @@ async fn a_vote_is_won_back_before_those_who_wait_come_in() {
     let mine = ours.acquire(permit(1)).await.unwrap();
     wait_until_everywhere(&nodes, &[&mine]).await;
     let stands = tokio::spawn(async move { first.acquire(permit(1).wait(Wait::For(3 * TTL))).await.map(drop) });
-    wait_until_in_turnstile(&nodes).await;
+    wait_until_in_admission(&nodes).await;
     let waits = tokio::spawn(async move { second.acquire(permit(1).wait(Wait::Forever)).await.map(drop) });
     wait_until_in_line(&nodes, 1).await;
     nodes[0].restart_empty().await;
-    // This call holds the turnstile until it gives up.
+    // This call holds the admission lock until it gives up.
     let refused = stands.await.unwrap();
     assert!(matches!(refused, Err(LockError::TimedOut { .. })), "{refused:?}");
     wait_until_everywhere(&nodes, &[&mine]).await;

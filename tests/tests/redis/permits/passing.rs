@@ -218,7 +218,7 @@ async fn a_permit_is_not_passed_on_to_who_allows_fewer() {
     let (one, two) = (manager.acquire(permit(3)).await.unwrap(), manager.acquire(permit(3)).await.unwrap());
     let three = manager.acquire(permit(3)).await.unwrap();
     let fewer = waiting(&manager, permit(2));
-    // The call holds the turnstile.
+    // The call holds the admission lock.
     eventually_eq(PATIENCE, "four", 4, async || nodes[0].inspect().command::<usize>(&["ZCARD", KEY]).await).await;
     drop(one);
     eventually_eq(PATIENCE, "three", 3, async || nodes[0].inspect().command::<usize>(&["ZCARD", KEY]).await).await;
@@ -297,7 +297,7 @@ async fn who_does_not_wait_is_refused_by_what_is_so_and_not_by_what_was() {
         eventually_eq(PATIENCE, "three", 3, async || nodes[0].inspect().command::<usize>(&["ZCARD", KEY]).await).await;
         let tries = waiting(&manager, permit(2).wait(Wait::None));
         yield_now().await;
-        // The first permit goes to the waiter. The second one stays free until the next call in the turnstile asks.
+        // The first permit goes to the waiter. The second one stays free until the next call in the admission lock asks.
         drop(one);
         drop(two);
         let passed = obtained(line.pop_front().unwrap()).await;

@@ -11,15 +11,15 @@ use tokio::time::timeout;
 /// Limit on commands in a second or two. Occasional polling stays far below it, and constant polling far above.
 const MANY: u64 = 100;
 
-/// Waits until `many` entries are at the first node: permits, and the provisional permit of the call in the turnstile.
+/// Waits until `many` entries are at the first node: permits, and the provisional permit of the call in the admission lock.
 async fn wait_until_there(nodes: &Nodes, many: usize) {
     let there = || async { nodes[0].inspect().command::<usize>(&["ZCARD", KEY]).await };
     eventually_eq(PATIENCE, "as many are there", many, there).await;
 }
 
-pub(super) async fn wait_until_in_turnstile(nodes: &Nodes) {
+pub(super) async fn wait_until_in_admission(nodes: &Nodes) {
     let there = || async { nodes[0].inspect().command::<usize>(&["EXISTS", "{export}:t"]).await };
-    eventually_eq(PATIENCE, "one is in the turnstile", 1, there).await;
+    eventually_eq(PATIENCE, "one is in the admission lock", 1, there).await;
 }
 
 /// Returns the outcome of a call in the body of `outer`.
@@ -55,7 +55,7 @@ async fn a_nested_call_does_not_stand_in_line_behind_who_waits_for_a_writer_behi
     let alone = waiting(&writer, patient(KEY));
     crate::support::wait_until_queued(&nodes, KEY, 1).await;
     let first = waiting(&theirs, permit(2));
-    wait_until_in_turnstile(&nodes).await;
+    wait_until_in_admission(&nodes).await;
     let error = nested(&ours, &outer, permit(2)).await.unwrap_err();
     assert!(matches!(error, LockError::WouldDeadlock { .. }), "{error}");
     drop(outer);

@@ -75,7 +75,7 @@ async fn wait_until_there(nodes: &Nodes, name: &str) {
 }
 
 #[tokio::test]
-async fn permits_of_a_key_with_a_hash_tag_take_the_pattern_of_its_turnstile() {
+async fn permits_of_a_key_with_a_hash_tag_take_the_pattern_of_its_admission() {
     const TAGGED: &str = "config:{7}";
     const QUEUES: &str = "~{*}:q:config*";
     const TURNSTILES: &str = "~{*}:t:config*";

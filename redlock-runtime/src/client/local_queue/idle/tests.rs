@@ -168,7 +168,7 @@ async fn who_asks_before_the_body_begins_is_told_when_it_does_and_once() {
     let shared = Arc::new(node.shared());
     let ours = Acquisition::of_key(&shared, &KEY.into(), TTL, shared.clock.now());
     assert_eq!(ours.try_at_once(shared.clock.now(), TTL).await, Verdict::Reached);
-    ours.take_up(Wanted { ttl: TTL, is_fenced: false, is_kept: false, linger: LINGER });
+    ours.resume(Wanted { ttl: TTL, is_fenced: false, is_kept: false, linger: LINGER });
     let asks = |by| assert!(ours.notice(0, Notice::Contended { by }));
     asks(by[0]);
     assert_eq!(node.told(), []);

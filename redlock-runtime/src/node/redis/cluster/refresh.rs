@@ -19,9 +19,9 @@ use crate::node::BoxFuture;
 use crate::node::redis::RedisNode;
 use crate::node::redis::answer::refused;
 use crate::node::redis::backoff::Backoff;
-use crate::node::redis::complaints::Complaints;
 use crate::node::redis::connect::connect_plainly;
 use crate::node::redis::endpoint::Endpoint;
+use crate::node::redis::log_throttle::LogThrottle;
 use crate::node::redis::prepare;
 use crate::node::redis::progress::{Progress, Step};
 use crate::observe::events;
@@ -51,7 +51,7 @@ const NO_CLUSTER: &str = "is not a member of a cluster: write redis:// instead o
 
 /// Runs until it is aborted, on the library's thread.
 pub(super) async fn keep_fresh(members: Arc<Members>) {
-    let (mut backoff, mut complaints) = (Backoff::new(), Complaints::default());
+    let (mut backoff, mut log_throttle) = (Backoff::new(), LogThrottle::default());
     let mut last_regular = Instant::now();
     loop {
         let is_regular = last_regular.elapsed() >= GOOD_FOR / 2;
@@ -67,7 +67,7 @@ pub(super) async fn keep_fresh(members: Arc<Members>) {
         }
         if let Err(error) = learnt {
             backoff.failed(&error);
-            if let Some(times) = complaints.times(&error.to_string()) {
+            if let Some(times) = log_throttle.times(&error.to_string()) {
                 events::no_map(members.seeds.label(), &error, times);
             }
             members.failed(error);

@@ -21,7 +21,7 @@ pub(in crate::node::redis) fn live() -> LiveConnection {
 }
 
 /// Sends a `SET`, with a ballot if `is_fenced`, and returns the commands that are sent for it.
-fn sent(live: &LiveConnection, is_fenced: bool) -> Vec<Asked> {
+fn sent(live: &LiveConnection, is_fenced: bool) -> Vec<ReplyKind> {
     let token = OwnerToken::new(ManagerId::numbered(7), TokenTime::new(1, 0));
     let fence = live.environment.servers.ballots.draw(7).filter(|_| is_fenced);
     let subject = Arc::new(Subject::new("order:7".into(), token));
@@ -36,12 +36,12 @@ fn with_a_ballot_the_server_is_asked_for_its_time_when_that_is_due() {
     live.server.told_first(live.now(), Duration::from_secs(7), live.now());
     ballots.believe(Believed::Ours);
     assert!(
-        matches!(sent(&live, false)[..], [Asked::Question(_)]),
+        matches!(sent(&live, false)[..], [ReplyKind::Question(_)]),
         "nothing is proposed, and the handshake has told the time"
     );
     let asked = sent(&live, true);
-    let [Asked::Time(_), Asked::Question(_)] = asked[..] else { panic!() };
-    assert!(matches!(sent(&live, true)[..], [Asked::Question(_)]), "it was asked");
+    let [ReplyKind::Time(_), ReplyKind::Question(_)] = asked[..] else { panic!() };
+    assert!(matches!(sent(&live, true)[..], [ReplyKind::Question(_)]), "it was asked");
     // In the year 2191, or not at all.
     let later = [7_000_000_000_u64.to_string(), 5.to_string()].map(|part| Value::BulkString(part.into_bytes()));
     let error = |line: &str| redis::parse_redis_value(format!("-{line}\r\n").as_bytes()).unwrap();
@@ -53,7 +53,7 @@ fn with_a_ballot_the_server_is_asked_for_its_time_when_that_is_due() {
         (Value::Array(later.to_vec()), true),
     ];
     for ((said, is_later), slot) in said.into_iter().zip(8..) {
-        live.answered(Asked::Time(live.now()), said);
+        live.answered(ReplyKind::Time(live.now()), said);
         let number = ballots.draw(slot).unwrap().number;
         assert_eq!(number > 1 << 45, is_later, "{number} {slot}");
     }

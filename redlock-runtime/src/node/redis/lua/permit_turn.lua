@@ -1,4 +1,4 @@
--- The beginning of permit_enter.lua: checks that the named token holds the turnstile, and restarts the lease of the turnstile.
+-- The beginning of permit_enter.lua: checks that the named token holds the admission lock, and restarts the lease of the admission lock.
 local turn = redis.call('GET', KEYS[3])
 if turn ~= ARGV[4] and turn ~= ARGV[4] .. MARK then
   return {-1}

@@ -7,9 +7,9 @@ use super::sentinels::Sentinels;
 use crate::error::NodeError;
 use crate::node::redis::backoff::Backoff;
 use crate::node::redis::cluster::address::MemberAddress;
-use crate::node::redis::complaints::Complaints;
 use crate::node::redis::connections::Connections;
 use crate::node::redis::endpoint::Located;
+use crate::node::redis::log_throttle::LogThrottle;
 use crate::node::redis::silence::Checks;
 use crate::node::redis::subscriber;
 use crate::observe::events;
@@ -98,7 +98,7 @@ impl Listeners {
 /// Subscribes to the Sentinel at `address` for ever.
 async fn listen(address: MemberAddress, sentinels: Sentinels, connections: Arc<Connections>) {
     let endpoint = sentinels.at(&address);
-    let (mut backoff, mut complaints) = (Backoff::new(), Complaints::default());
+    let (mut backoff, mut log_throttle) = (Backoff::new(), LogThrottle::default());
     let mut checks = Checks::new(Arc::default());
     loop {
         let subscribed = timeout(endpoint.connect_timeout(), subscriber::subscribe(&endpoint, SWITCHES)).await;
@@ -116,7 +116,7 @@ async fn listen(address: MemberAddress, sentinels: Sentinels, connections: Arc<C
             }
             Err(error) => {
                 backoff.failed(&error);
-                if let Some(times) = complaints.times(&error.to_string()) {
+                if let Some(times) = log_throttle.times(&error.to_string()) {
                     events::sentinel_unheard(connections.server.node(), endpoint.label(), &error, times);
                 }
             }

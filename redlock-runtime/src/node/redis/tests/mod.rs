@@ -3,7 +3,7 @@
 mod clusters;
 mod extensions;
 mod obstacles;
-mod relief;
+mod runtime_failover;
 mod wakeups;
 
 use super::RedisNode;

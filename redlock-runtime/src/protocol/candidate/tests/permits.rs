@@ -1,7 +1,7 @@
 //! Tests of permits: which holders are counted, and which answers are valid.
 
 use super::super::footprint::Footprint;
-use super::super::roll::Roll;
+use super::super::holder_list::HolderList;
 use super::*;
 use crate::lock::OwnerToken;
 use crate::lock::owner_token::ManagerId;
@@ -19,9 +19,9 @@ fn wanting(nodes: usize, forgetful: usize) -> Scene {
     Scene { candidate: Candidate::new(std::iter::repeat_n(1, nodes), terms, now).for_permit(), now }
 }
 
-fn roll(others: &[OwnerToken]) -> Roll {
+fn holder_list(others: &[OwnerToken]) -> HolderList {
     let end = Instant::from_origin(TTL);
-    Roll { others: others.into(), strangers: 0, counts_until: end, first_end: None }
+    HolderList { others: others.into(), strangers: 0, counts_until: end, first_end: None }
 }
 
 /// Returns each choice of some of the nodes, as bits.
@@ -44,9 +44,9 @@ fn whoever_can_prove_a_permit_is_counted_although_nodes_have_forgotten_it() {
             for forgotten in choices(nodes).filter(|choice| choice.count_ones() as usize <= forgetful) {
                 for asked in choices(nodes).filter(are_enough) {
                     let is_there = |node: usize| has(given, node) && !has(forgotten, node);
-                    let of = |node: usize| roll(if is_there(node) { std::slice::from_ref(&other) } else { &[] });
-                    let rolls: Vec<_> = (0..nodes).filter(|node| has(asked, *node)).map(of).collect();
-                    let counted = scene.candidate.counted(&rolls);
+                    let of = |node: usize| holder_list(if is_there(node) { std::slice::from_ref(&other) } else { &[] });
+                    let holder_lists: Vec<_> = (0..nodes).filter(|node| has(asked, *node)).map(of).collect();
+                    let counted = scene.candidate.counted(&holder_lists);
                     assert_eq!(counted, 1, "{nodes} {forgetful} {given:b} {forgotten:b} {asked:b}");
                 }
             }
@@ -57,36 +57,39 @@ fn whoever_can_prove_a_permit_is_counted_although_nodes_have_forgotten_it() {
 #[test]
 fn whoever_stands_in_few_of_many_rolls_can_prove_nothing_and_is_not_counted() {
     let other = numbered(1);
-    for (nodes, rolls, expected) in [(3, [1, 1], 1), (3, [1, 2], 0), (5, [1, 3], 0), (5, [2, 2], 1), (5, [2, 3], 0)] {
-        let [with, without] = rolls;
-        let rolls: Vec<_> = (0..with).map(|_| roll(&[other])).chain((0..without).map(|_| roll(&[]))).collect();
-        assert_eq!(wanting(nodes, 0).candidate.counted(&rolls), expected, "{nodes} {with} {without}");
+    for (nodes, holder_lists, expected) in
+        [(3, [1, 1], 1), (3, [1, 2], 0), (5, [1, 3], 0), (5, [2, 2], 1), (5, [2, 3], 0)]
+    {
+        let [with, without] = holder_lists;
+        let holder_lists: Vec<_> =
+            (0..with).map(|_| holder_list(&[other])).chain((0..without).map(|_| holder_list(&[]))).collect();
+        assert_eq!(wanting(nodes, 0).candidate.counted(&holder_lists), expected, "{nodes} {with} {without}");
     }
 }
 
 #[test]
-fn nobody_is_counted_where_a_yield_may_give_the_turnstile_away() {
-    let mut turnstile = Scene::waiting(3);
-    turnstile.send(0, YIELD);
-    turnstile.fail(1, YIELD, NodeError::Disconnected);
-    assert_eq!([0, 1, 2].map(|node| turnstile.candidate.may_stand_at(node)), [false, false, true]);
-    turnstile.answer(0, Ok(Reply::Kept));
-    assert!(turnstile.candidate.may_stand_at(0), "the node has said that it has executed it");
+fn nobody_is_counted_where_a_yield_may_give_the_admission_away() {
+    let mut admission = Scene::waiting(3);
+    admission.send(0, YIELD);
+    admission.fail(1, YIELD, NodeError::Disconnected);
+    assert_eq!([0, 1, 2].map(|node| admission.candidate.may_stand_at(node)), [false, false, true]);
+    admission.answer(0, Ok(Reply::Kept));
+    assert!(admission.candidate.may_stand_at(0), "the node has said that it has executed it");
 
     let (mut scene, mut asked) = (wanting(3, 0), Vec::new());
     let now = scene.now;
-    scene.candidate.enter(numbered(0), now, |node| turnstile.candidate.may_stand_at(node), |out| asked.push(out.index));
+    scene.candidate.enter(numbered(0), now, |node| admission.candidate.may_stand_at(node), |out| asked.push(out.index));
     assert_eq!(asked, [0, 2]);
 }
 
 #[test]
-fn the_extensions_of_a_turnstile_ask_for_no_less_than_permits_count_on() {
-    let ttl_asked = |is_turnstile: bool| {
+fn the_extensions_of_a_admission_ask_for_no_less_than_permits_count_on() {
+    let ttl_asked = |is_admission: bool| {
         let mut scene = Scene::waiting(1);
         scene.prove(0);
         scene.candidate.hold(scene.now);
-        if is_turnstile {
-            scene.candidate.stand_in_turnstile();
+        if is_admission {
+            scene.candidate.stand_in_admission();
         }
         scene.advance(CLAIM / 2);
         let voter = scene.voter(0);
@@ -153,7 +156,7 @@ fn lacking_one() -> Scene {
     scene
 }
 
-/// Asks for the missing votes, under the turnstile. Returns the nodes that are asked.
+/// Asks for the missing votes, under the admission lock. Returns the nodes that are asked.
 fn enter_again(scene: &mut Scene) -> Vec<usize> {
     let (now, mut asked) = (scene.now, Vec::new());
     scene.candidate.enter(numbered(9), now, |_| true, |out| asked.push(out.index));
@@ -168,7 +171,7 @@ fn who_has_a_permit_comes_back_for_the_vote_that_it_lacks() {
     assert!(scene.candidate.comes_back(scene.now));
     assert_eq!(enter_again(&mut scene), [2]);
     assert!(!scene.candidate.comes_back(scene.now), "an answer is still to come");
-    // An outstanding answer of another node does not matter under the turnstile.
+    // An outstanding answer of another node does not matter under the admission lock.
     scene.candidate.ask_voters(scene.now, |_| ());
     assert!(!scene.candidate.has_heard_of_permit());
     scene.answer(2, Ok(ENTERED_ALONE()));
@@ -245,7 +248,7 @@ fn a_permit_that_was_lost_is_not_won_back() {
 }
 
 #[test]
-fn whoever_stands_in_no_turnstile_any_more_keeps_what_a_node_has_given() {
+fn whoever_stands_in_no_admission_any_more_keeps_what_a_node_has_given() {
     let mut scene = wanting(3, 0);
     enter(&mut scene, 0..2, &[]);
     let before = scene.voter(0).lease_end();
@@ -306,8 +309,8 @@ fn who_may_enter_but_has_too_little_left_of_its_leases_is_not_told_that_others_h
 fn strangers_are_counted_as_often_as_they_may_be_the_same() {
     let table = [(3, [1, 1, 1], 1), (3, [2, 1, 1], 2), (3, [1, 0, 0], 0), (3, [0, 1, 1], 1), (5, [3, 0, 0], 3)];
     for (nodes, strangers, expected) in table {
-        let rolls = strangers.map(|strangers| Roll { strangers, ..roll(&[]) });
-        assert_eq!(wanting(nodes, 0).candidate.counted(&rolls), expected, "{nodes} {strangers:?}");
+        let holder_lists = strangers.map(|strangers| HolderList { strangers, ..holder_list(&[]) });
+        assert_eq!(wanting(nodes, 0).candidate.counted(&holder_lists), expected, "{nodes} {strangers:?}");
     }
 }
 

@@ -7,7 +7,7 @@ use crate::node::pending::{Pending, Recipient};
 use crate::node::redis::answer::refused;
 use crate::node::redis::live_connection::LiveConnection;
 use crate::node::redis::live_connection::tests::live;
-use crate::node::redis::question::{Asked, Outgoing};
+use crate::node::redis::question::{Outgoing, ReplyKind};
 use crate::protocol::command::{Command, Subject};
 use crate::protocol::timing::CLAIM;
 use crate::time::ballot_clock::{Ballot, BallotClock, Believed};
@@ -172,7 +172,7 @@ fn an_acquisition_that_is_awaited_stands_before_its_release() {
     let [asking, taking, release] = &taken[..] else { panic!() };
     assert_eq!(words(first(asking)), ["ASKING"]);
     let verb = |outgoing: &Outgoing| match outgoing {
-        Outgoing::Worded(_, Asked::Question(question)) => question.command.verb,
+        Outgoing::Worded(_, ReplyKind::Question(question)) => question.command.verb,
         _ => panic!(),
     };
     assert_eq!([verb(taking), verb(release)], [ACQUIRE, RELEASE]);
@@ -189,7 +189,7 @@ fn a_command_alone_names_the_lock_in_place_of_its_queue_and_draws_no_number() {
         let taken = taken(&live);
         let words = words(first(&taken[0]));
         assert_eq!(words[2..5], ["2", "order:7", "order:7"], "{verb:?}");
-        let Some(Outgoing::Worded(_, Asked::Question(mut question))) = taken.into_iter().next() else { panic!() };
+        let Some(Outgoing::Worded(_, ReplyKind::Question(mut question))) = taken.into_iter().next() else { panic!() };
         assert!(!make_alone(&mut question), "{verb:?} is not sent so twice");
     }
     let clock = BallotClock::new(Clock::Boot);
@@ -232,7 +232,7 @@ fn who_may_say_asking_is_found_out_without_a_command_of_others() {
     let live = live();
     drop(live.try_asking());
     let [outgoing] = &taken(&live)[..] else { panic!() };
-    let Outgoing::Worded(wire, Asked::Probe(_)) = outgoing else { panic!() };
+    let Outgoing::Worded(wire, ReplyKind::Probe(_)) = outgoing else { panic!() };
     assert_eq!(words(&wire.first), ["ASKING"]);
     assert_eq!(wire.rest.iter().map(words).collect::<Vec<_>>(), [["PING"]]);
 }

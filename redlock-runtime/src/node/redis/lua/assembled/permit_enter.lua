@@ -6,7 +6,7 @@
 -- values in.
 -- KEYS[1] the lock   KEYS[2] its queue   ARGV[1] the token that asks
 local lock, queue, token = KEYS[1], KEYS[2], ARGV[1]
--- The beginning of permit_enter.lua: checks that the named token holds the turnstile, and restarts the lease of the turnstile.
+-- The beginning of permit_enter.lua: checks that the named token holds the admission lock, and restarts the lease of the admission lock.
 local turn = redis.call('GET', KEYS[3])
 if turn ~= ARGV[4] and turn ~= ARGV[4] .. '+' then
   return {-1}
@@ -685,18 +685,18 @@ local function passes_over()
   end
   return has_passed
 end
--- Takes a permit for a token that holds the turnstile, or restarts the lease of its permit, and returns the other holders. It never waits.
+-- Takes a permit for a token that holds the admission lock, or restarts the lease of its permit, and returns the other holders. It never waits.
 --
--- KEYS[1] the lock   KEYS[2] its queue   KEYS[3] its turnstile
--- ARGV[1] the token   ARGV[2] the ttl   ARGV[3] the lifetime of a claim, in ms   ARGV[4] the token that holds the turnstile
--- ARGV[5] the new remaining time of the turnstile, in ms
+-- KEYS[1] the lock   KEYS[2] its queue   KEYS[3] its admission lock
+-- ARGV[1] the token   ARGV[2] the ttl   ARGV[3] the lifetime of a claim, in ms   ARGV[4] the token that holds the admission lock
+-- ARGV[5] the new remaining time of the admission lock, in ms
 --
 -- ARGV[6] 'late' if the command arrives after commands that were sent after it. It then grants no new permit, and makes no permit shorter,
 -- as in late.lua.
 --
 -- - `{1, left, others}`: granted; the first permit of the others ends after `left` ms (-1: none)
 -- - `{0}`: the lock is held exclusively, or an earlier waiter wants it exclusively
--- - `{-1}`: another token holds the turnstile
+-- - `{-1}`: another token holds the admission lock
 --
 -- Every reply ends with the time of the newest token, if it is newer than this one.
 local is_in, ends = share_of(token)

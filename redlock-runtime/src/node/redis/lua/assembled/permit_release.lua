@@ -656,9 +656,9 @@ local function passes_over()
   end
   return has_passed
 end
--- The part of permit_release.lua that notifies the holder of the turnstile. The rest of the release follows, as for any share.
+-- The part of permit_release.lua that notifies the holder of the admission lock. The rest of the release follows, as for any share.
 --
--- KEYS[3] the turnstile
+-- KEYS[3] the admission lock
 local turn = share_of(token) and redis.pcall('GET', KEYS[3])
 if type(turn) == 'string' then
   local by = string.sub(turn, 1, 60)

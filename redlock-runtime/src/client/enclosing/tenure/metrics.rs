@@ -1,6 +1,6 @@
 //! Metrics and events of a call with a view of a lock: its loss, and its end.
 
-use super::{Tenure, ViewTenure};
+use super::{BodyHold, ReentrantHold};
 use crate::error::LockError;
 use crate::observe::{Named, events, spans};
 use crate::stats::{Known, SiteId};
@@ -9,9 +9,9 @@ use std::sync::atomic::Ordering;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use tracing::Span;
 
-impl Tenure {
+impl BodyHold {
     /// Logs a member that has held the lock until `now` for longer than the lease.
-    pub(super) fn tell_if_slow(&self, view: &ViewTenure, now: Instant) {
+    pub(super) fn tell_if_slow(&self, view: &ReentrantHold, now: Instant) {
         let (held, ttl) = (now.since(view.since), self.acquisition().ttl());
         if held <= ttl || view.is_lost.load(Ordering::Acquire) {
             return;
@@ -38,7 +38,7 @@ impl Tenure {
 
     /// Records the later events of the call with this view in the log of a test.
     #[cfg(feature = "testing")]
-    pub(crate) fn note_in(&self, page: crate::stats::Page) {
+    pub(crate) fn note_in(&self, page: crate::stats::CallEntry) {
         if let Some(view) = self.view() {
             // Only the call that has created the view does this, once.
             let _ = view.page.set(Box::new(page));
@@ -50,7 +50,7 @@ impl Tenure {
         match self {
             _ if !spans::are_wanted() => None,
             Self::Turn { acquisition, turn, .. } => acquisition.span(*turn),
-            Self::View(view) => view.span()?.clone(),
+            Self::ReentrantEntry(view) => view.span()?.clone(),
         }
     }
 
@@ -67,7 +67,7 @@ impl Tenure {
     }
 }
 
-impl ViewTenure {
+impl ReentrantHold {
     /// Records an event of the call, for a test.
     #[cfg(feature = "testing")]
     pub(super) fn note(&self, event: crate::stats::LogEvent) {

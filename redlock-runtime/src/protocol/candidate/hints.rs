@@ -5,17 +5,17 @@ use crate::lock::OwnerToken;
 use crate::protocol::command::Number;
 
 #[derive(Clone, Debug)]
-pub(super) struct Remarks(Option<Box<Said>>);
+pub(super) struct VoterHints(Option<Box<Hints>>);
 
 #[derive(Clone, Debug, Default)]
-struct Said {
+struct Hints {
     number: Option<Number>,
     failure: Option<NodeError>,
     /// Boxed: it is as large as all other fields, and a silent node leaves a failure with every lock.
     wanted_by: Option<Box<OwnerToken>>,
 }
 
-impl Remarks {
+impl VoterHints {
     pub(super) const fn new() -> Self {
         Self(None)
     }
@@ -48,7 +48,7 @@ impl Remarks {
     }
 
     /// Sets one of the fields. The box exists only while a field is set.
-    fn set<T>(&mut self, value: Option<T>, part: impl FnOnce(&mut Said) -> &mut Option<T>) {
+    fn set<T>(&mut self, value: Option<T>, part: impl FnOnce(&mut Hints) -> &mut Option<T>) {
         if value.is_none() && self.0.is_none() {
             return;
         }
@@ -60,7 +60,7 @@ impl Remarks {
     }
 }
 
-impl Said {
+impl Hints {
     const fn is_empty(&self) -> bool {
         self.number.is_none() && self.failure.is_none() && self.wanted_by.is_none()
     }

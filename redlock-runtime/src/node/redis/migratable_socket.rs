@@ -1,7 +1,7 @@
 //! A socket that can move from one runtime to another.
 //!
 //! The runtime with which a tokio socket is registered wakes its tasks. If another runtime drives the connection, the socket must be
-//! registered there. The task that hands a connection over therefore sets its new [`Place`]. The next task that reads or writes registers
+//! registered there. The task that hands a connection over therefore sets its new [`DriverSlot`]. The next task that reads or writes registers
 //! the socket with its own runtime.
 
 use std::io;
@@ -16,7 +16,7 @@ use tokio::net::UnixStream;
 
 /// The runtime that drives a connection.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Side {
+pub(super) enum Driver {
     /// The runtime of the library's thread, on which every connection is made.
     Background,
     /// The runtime that the manager was built on.
@@ -25,16 +25,16 @@ pub(super) enum Side {
 
 /// The side that a socket belongs to. Only the task that drives the connection may change it.
 #[derive(Debug, Default)]
-pub(super) struct Place(AtomicBool);
+pub(super) struct DriverSlot(AtomicBool);
 
-impl Place {
-    pub(super) fn side(&self) -> Side {
+impl DriverSlot {
+    pub(super) fn side(&self) -> Driver {
         // Only the task that drives the connection reads and writes this value, under a mutex.
-        if self.0.load(Ordering::Relaxed) { Side::Host } else { Side::Background }
+        if self.0.load(Ordering::Relaxed) { Driver::Host } else { Driver::Background }
     }
 
-    pub(super) fn change(&self, side: Side) {
-        self.0.store(side == Side::Host, Ordering::Relaxed);
+    pub(super) fn change(&self, side: Driver) {
+        self.0.store(side == Driver::Host, Ordering::Relaxed);
     }
 }
 
@@ -56,18 +56,18 @@ impl Transport {
 }
 
 /// A socket with the place that it belongs to.
-pub(super) struct Movable {
+pub(super) struct MigratableSocket {
     /// `None` after a failed move, which breaks the connection.
     transport: Option<Transport>,
     /// The side at which the socket is registered.
-    side: Side,
-    place: Arc<Place>,
+    side: Driver,
+    place: Arc<DriverSlot>,
 }
 
-impl Movable {
+impl MigratableSocket {
     /// Wraps a socket that was made on the library's thread.
-    pub(super) const fn new(transport: Transport, place: Arc<Place>) -> Self {
-        Self { transport: Some(transport), side: Side::Background, place }
+    pub(super) const fn new(transport: Transport, place: Arc<DriverSlot>) -> Self {
+        Self { transport: Some(transport), side: Driver::Background, place }
     }
 
     /// Returns the socket, registered at its current place.
@@ -92,13 +92,13 @@ macro_rules! poll {
     };
 }
 
-impl AsyncRead for Movable {
+impl AsyncRead for MigratableSocket {
     fn poll_read(mut self: Pin<&mut Self>, cx: &mut Context<'_>, buffer: &mut ReadBuf<'_>) -> Poll<io::Result<()>> {
         poll!(self.poll_read(cx, buffer))
     }
 }
 
-impl AsyncWrite for Movable {
+impl AsyncWrite for MigratableSocket {
     fn poll_write(mut self: Pin<&mut Self>, cx: &mut Context<'_>, bytes: &[u8]) -> Poll<io::Result<usize>> {
         poll!(self.poll_write(cx, bytes))
     }
@@ -125,7 +125,7 @@ mod tests {
     }
 
     /// Writes one byte and waits for its echo, on `runtime`.
-    fn echo(runtime: &Runtime, socket: &mut Movable) {
+    fn echo(runtime: &Runtime, socket: &mut MigratableSocket) {
         runtime.block_on(async {
             let echoed = async {
                 socket.write_all(b"x").await.unwrap();
@@ -147,18 +147,18 @@ mod tests {
                 tokio::io::copy(&mut read, &mut write).await
             })
         });
-        let place = Arc::<Place>::default();
+        let place = Arc::<DriverSlot>::default();
         let transport = Transport::Tcp(background.block_on(TcpStream::connect(address)).unwrap());
-        let mut socket = Movable::new(transport, Arc::clone(&place));
+        let mut socket = MigratableSocket::new(transport, Arc::clone(&place));
         for _ in 0..3 {
-            for (side, runtime) in [(Side::Background, &background), (Side::Host, &host)] {
+            for (side, runtime) in [(Driver::Background, &background), (Driver::Host, &host)] {
                 place.change(side);
                 echo(runtime, &mut socket);
                 echo(runtime, &mut socket);
             }
         }
         drop(host);
-        place.change(Side::Background);
+        place.change(Driver::Background);
         echo(&background, &mut socket);
     }
 }

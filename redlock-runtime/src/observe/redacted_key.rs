@@ -1,7 +1,7 @@
 //! Key in spans and events: its text, or a hash if keys are redacted.
 //!
 //! The manager of a call determines the redaction. The key itself cannot, because it may come from elsewhere, for example from a
-//! node. So the functions of [`events`](super::events) take a [`ToldKey`] instead of a key.
+//! node. So the functions of [`events`](super::events) take a [`RedactedKey`] instead of a key.
 //!
 //! A client may have chosen the key, with any characters in it. Unsafe ones are escaped ([`SingleLine`]).
 
@@ -81,12 +81,12 @@ pub(crate) fn redaction_of_process() -> Redaction {
 
 /// Key as it is shown: its text, or a hash if it is redacted.
 #[derive(Clone, Copy)]
-pub(crate) struct ToldKey<'k> {
+pub(crate) struct RedactedKey<'k> {
     key: &'k LockKey,
     redaction: Redaction,
 }
 
-impl<'k> ToldKey<'k> {
+impl<'k> RedactedKey<'k> {
     pub(crate) const fn new(key: &'k LockKey, redaction: Redaction) -> Self {
         Self { key, redaction }
     }
@@ -101,7 +101,7 @@ impl<'k> ToldKey<'k> {
     }
 }
 
-impl fmt::Display for ToldKey<'_> {
+impl fmt::Display for RedactedKey<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         if !self.is_redacted() {
             return SingleLine(self.key).fmt(f);
@@ -119,7 +119,7 @@ mod tests {
     #[test]
     fn keyed_hash_needs_the_secret() {
         let key = LockKey::from("customer:4711");
-        let told = |redaction| ToldKey::new(&key, redaction).to_string();
+        let told = |redaction| RedactedKey::new(&key, redaction).to_string();
         let secret = || Redaction::keyed(b"0123456789abcdef");
         assert_eq!(told(Redaction::None), "customer:4711");
         let all =

@@ -22,7 +22,7 @@ const LONGEST: usize = 256;
 
 /// Returns the error for a server at `at` that has closed the connection during the login. Connects again, in order to find out the reason.
 pub(super) async fn hung_up(endpoint: &Endpoint, at: &str) -> NodeError {
-    if let Some(said) = farewell(endpoint).await {
+    if let Some(said) = close_reason(endpoint).await {
         return NodeError::Refused(excerpt(said).into());
     }
     if !endpoint.is_tls() && speaks_tls(endpoint).await {
@@ -37,7 +37,7 @@ pub(super) async fn hung_up(endpoint: &Endpoint, at: &str) -> NodeError {
 
 /// Returns the error that the server sends to a client without a request, if it sends one. A client with a request may find the connection
 /// closed before it reads the answer.
-async fn farewell(endpoint: &Endpoint) -> Option<String> {
+async fn close_reason(endpoint: &Endpoint) -> Option<String> {
     let said = async { first_bytes(&mut reach(endpoint, &Progress::default()).await.ok()?.socket).await.ok() };
     let said = timeout(PATIENCE, said).await.ok()??;
     error_in(&said)

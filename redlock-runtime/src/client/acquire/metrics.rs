@@ -8,17 +8,17 @@ use crate::stats::{Failure, Known};
 use crate::time::clock::Instant;
 
 /// Counted call for a lock. It counts as cancelled until its outcome is recorded.
-pub(crate) struct Asked<'c> {
+pub(crate) struct AcquireMetrics<'c> {
     site: &'c Known,
     /// Time after which the lock is useless to the call.
     pub(crate) latest: Option<Instant>,
     pub(super) is_answered: bool,
     /// Record in which a test reads the outcome of the call.
     #[cfg(feature = "testing")]
-    noted: Option<Box<crate::stats::Page>>,
+    noted: Option<Box<crate::stats::CallEntry>>,
 }
 
-impl<'c> Asked<'c> {
+impl<'c> AcquireMetrics<'c> {
     /// Counts a call for a lock.
     pub(crate) fn begin(shared: &'c Shared, request: &AcquireRequest) -> Self {
         let site = shared.sites.at(request.place.unwrap_or_else(Place::unknown), request.label);
@@ -59,7 +59,7 @@ impl<'c> Asked<'c> {
     }
 }
 
-impl Drop for Asked<'_> {
+impl Drop for AcquireMetrics<'_> {
     fn drop(&mut self) {
         if !self.is_answered {
             self.site.counters.failed(Failure::Cancelled);
@@ -72,17 +72,17 @@ impl Drop for Asked<'_> {
 /// Returns the record of a call whose request is not complete; `None` if the request has no name.
 #[cfg(feature = "testing")]
 fn page(
-    notebook: &crate::stats::Notebook,
+    notebook: &crate::stats::CallLog,
     shared: &Shared,
     request: &AcquireRequest,
     site: &Known,
-) -> Option<crate::stats::Page> {
+) -> Option<crate::stats::CallEntry> {
     let parts = match request.key() {
         Some(key) => crate::lock::parts::Parts::single(key.clone().below(&shared.namespace), request.mode),
         None => request.parts(&shared.namespace).ok()?,
     };
     let mode = request.mode_of(&parts);
-    Some(crate::stats::Page { notebook: notebook.clone(), parts, mode, template: site.template() })
+    Some(crate::stats::CallEntry { notebook: notebook.clone(), parts, mode, template: site.template() })
 }
 
 /// Returns the metrics category of an error. `is_of_window` is set for a call that may run once per window.

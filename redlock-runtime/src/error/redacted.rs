@@ -1,7 +1,7 @@
 //! Redaction of errors for logs and other observers, which may not see keys.
 
 use crate::error::LockError;
-use crate::observe::{Redaction, ToldKey};
+use crate::observe::{RedactedKey, Redaction};
 use std::borrow::Cow;
 
 /// Replacement for a text that may contain a key.
@@ -19,13 +19,13 @@ impl LockError {
             | Self::TimedOut { key, .. }
             | Self::TooManyWaiting { key, .. }
             | Self::WindowTaken { key, .. }
-            | Self::Lost { key, .. } => *key = ToldKey::new(key, redaction).into_key(),
+            | Self::Lost { key, .. } => *key = RedactedKey::new(key, redaction).into_key(),
             Self::WouldDeadlock { key, held } => {
-                *key = ToldKey::new(key, redaction).into_key();
+                *key = RedactedKey::new(key, redaction).into_key();
                 **held = held.told(redaction);
             }
             Self::NoQuorum { key, .. } | Self::Refused { key, .. } => {
-                *key = key.as_ref().map(|key| ToldKey::new(key, redaction).into_key());
+                *key = key.as_ref().map(|key| RedactedKey::new(key, redaction).into_key());
             }
             Self::InvalidKey { cause } => **cause = cause.untold(UNTOLD),
             Self::Configuration { message } => *message = UNTOLD.into(),

@@ -51,7 +51,7 @@ pub(super) struct Seen {
 
 /// Action after a check.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Beat {
+pub(super) enum ProbeAction {
     /// Check again after this time.
     Wait(Duration),
     /// Wake the host, and check again after this time.
@@ -62,7 +62,7 @@ pub(super) enum Beat {
     Silent,
 }
 
-impl Beat {
+impl ProbeAction {
     /// Returns `true` if the next command should be reported before this time.
     pub(super) fn is_long(self) -> bool {
         match self {
@@ -74,7 +74,7 @@ impl Beat {
 }
 
 #[derive(Debug, Default)]
-pub(super) struct Pulse {
+pub(super) struct LivenessProbe {
     last: Seen,
     pause: Duration,
     idle_looks: u32,
@@ -83,13 +83,13 @@ pub(super) struct Pulse {
     is_asked: bool,
 }
 
-impl Pulse {
+impl LivenessProbe {
     /// Evaluates the observation, and returns the next action.
-    pub(super) fn beat(&mut self, seen: Seen) -> Beat {
+    pub(super) fn beat(&mut self, seen: Seen) -> ProbeAction {
         let last = mem::replace(&mut self.last, seen);
         let (is_polled, is_used) = (seen.polls != last.polls, seen.uses != last.uses);
         if mem::take(&mut self.is_asked) && !is_polled {
-            return Beat::Silent;
+            return ProbeAction::Silent;
         }
         self.owed_looks = if is_used || !seen.is_busy { 0 } else { self.owed_looks.saturating_add(1) };
         let longest = if self.owed_looks > LATE_LOOKS { LONGEST_PAUSE_WHEN_LATE } else { LONGEST_PAUSE };
@@ -99,11 +99,11 @@ impl Pulse {
         } else if !seen.is_busy {
             self.idle_looks = (self.idle_looks + 1).min(IDLE_LOOKS + 1);
             if self.idle_looks > IDLE_LOOKS {
-                return Beat::Rest;
+                return ProbeAction::Rest;
             }
         }
         self.is_asked = !is_polled;
-        if is_polled { Beat::Wait(self.pause) } else { Beat::Ask(PATIENCE) }
+        if is_polled { ProbeAction::Wait(self.pause) } else { ProbeAction::Ask(PATIENCE) }
     }
 
     /// Returns the number of commands in the outbox at the last check.
@@ -112,9 +112,9 @@ impl Pulse {
     }
 
     /// Records that the host is being polled.
-    pub(super) fn at_work(&mut self) -> Beat {
+    pub(super) fn at_work(&mut self) -> ProbeAction {
         self.is_asked = false;
-        Beat::Wait(SHORTEST_PAUSE)
+        ProbeAction::Wait(SHORTEST_PAUSE)
     }
 }
 
@@ -122,19 +122,19 @@ impl Pulse {
 mod tests {
     use super::*;
 
-    const ASK: Beat = Beat::Ask(PATIENCE);
+    const ASK: ProbeAction = ProbeAction::Ask(PATIENCE);
 
     fn seen(polls: u64, puts: u64, is_busy: bool) -> Seen {
         Seen { polls, puts, uses: puts, is_busy }
     }
 
-    fn wait(millis: u64) -> Beat {
-        Beat::Wait(Duration::from_millis(millis))
+    fn wait(millis: u64) -> ProbeAction {
+        ProbeAction::Wait(Duration::from_millis(millis))
     }
 
     #[test]
     fn beats() {
-        let table: [(&str, &[(Seen, Beat)]); 4] = [
+        let table: [(&str, &[(Seen, ProbeAction)]); 4] = [
             ("in use", &[(seen(1, 1, true), wait(10)), (seen(2, 2, true), wait(10)), (seen(3, 3, false), wait(10))]),
             (
                 "an answer that comes late",
@@ -147,16 +147,19 @@ mod tests {
                     (seen(4, 2, true), wait(10)),
                 ],
             ),
-            ("blocked", &[(seen(1, 1, true), wait(10)), (seen(1, 2, true), ASK), (seen(1, 2, true), Beat::Silent)]),
+            (
+                "blocked",
+                &[(seen(1, 1, true), wait(10)), (seen(1, 2, true), ASK), (seen(1, 2, true), ProbeAction::Silent)],
+            ),
             (
                 "blocked while nothing is sent",
-                &[(seen(1, 1, false), wait(10)), (seen(1, 1, false), ASK), (seen(1, 1, false), Beat::Silent)],
+                &[(seen(1, 1, false), wait(10)), (seen(1, 1, false), ASK), (seen(1, 1, false), ProbeAction::Silent)],
             ),
         ];
         for (name, steps) in table {
-            let mut pulse = Pulse::default();
+            let mut liveness_probe = LivenessProbe::default();
             for (number, (seen, beat)) in steps.iter().enumerate() {
-                assert_eq!(pulse.beat(*seen), *beat, "{name}, step {number}");
+                assert_eq!(liveness_probe.beat(*seen), *beat, "{name}, step {number}");
             }
         }
     }
@@ -174,50 +177,50 @@ mod tests {
 
     #[test]
     fn a_host_that_is_well_and_has_nothing_to_do_is_left_alone() {
-        let mut pulse = Pulse::default();
+        let mut liveness_probe = LivenessProbe::default();
         let mut polls = 1;
         let mut looks = 0;
         loop {
             looks += 1;
-            match pulse.beat(seen(polls, 1, false)) {
-                Beat::Rest => break,
-                Beat::Ask(_) => polls += 1,
-                Beat::Wait(_) => {}
-                Beat::Silent => panic!("it was polled when it was asked"),
+            match liveness_probe.beat(seen(polls, 1, false)) {
+                ProbeAction::Rest => break,
+                ProbeAction::Ask(_) => polls += 1,
+                ProbeAction::Wait(_) => {}
+                ProbeAction::Silent => panic!("it was polled when it was asked"),
             }
         }
         assert_eq!(looks, IDLE_LOOKS + 2);
         // The next command finds out if the host is blocked.
-        assert_eq!(pulse.beat(seen(polls, 2, true)), ASK);
-        assert_eq!(pulse.beat(seen(polls, 2, true)), Beat::Silent);
+        assert_eq!(liveness_probe.beat(seen(polls, 2, true)), ASK);
+        assert_eq!(liveness_probe.beat(seen(polls, 2, true)), ProbeAction::Silent);
     }
 
     #[test]
     fn an_answer_that_does_not_come_is_looked_for_less_and_less_often() {
-        let mut pulse = Pulse::default();
+        let mut liveness_probe = LivenessProbe::default();
         let mut pauses: Vec<_> = (1..=60)
-            .filter_map(|polls| match pulse.beat(seen(polls, 1, true)) {
-                Beat::Wait(pause) => Some(pause.as_millis()),
+            .filter_map(|polls| match liveness_probe.beat(seen(polls, 1, true)) {
+                ProbeAction::Wait(pause) => Some(pause.as_millis()),
                 _ => None,
             })
             .collect();
         pauses.dedup();
         assert_eq!(pauses, [10, 20, 40, 80, 160, 320, 640]);
-        assert_eq!(pulse.beat(seen(61, 1, false)), wait(40), "it has come");
-        assert_eq!(pulse.beat(seen(62, 2, true)), wait(10), "something was sent");
+        assert_eq!(liveness_probe.beat(seen(61, 1, false)), wait(40), "it has come");
+        assert_eq!(liveness_probe.beat(seen(62, 2, true)), wait(10), "something was sent");
     }
 
     #[test]
     fn renewals_now_and_then_are_no_use() {
-        let mut pulse = Pulse::default();
+        let mut liveness_probe = LivenessProbe::default();
         let seen = |polls, puts, is_busy| Seen { polls, puts, uses: 1, is_busy };
         let mut polls = 0;
-        while pulse.beat(seen(polls, 1, false)) != Beat::Rest {
+        while liveness_probe.beat(seen(polls, 1, false)) != ProbeAction::Rest {
             polls += 1;
         }
-        assert_eq!(pulse.beat(seen(polls, 2, true)), ASK, "whoever drives the connection may be blocked");
-        assert_eq!(pulse.beat(seen(polls + 1, 2, false)), Beat::Rest, "it is answered");
-        assert_eq!(pulse.beat(seen(polls + 1, 3, true)), ASK);
-        assert_eq!(pulse.beat(seen(polls + 1, 3, true)), Beat::Silent);
+        assert_eq!(liveness_probe.beat(seen(polls, 2, true)), ASK, "whoever drives the connection may be blocked");
+        assert_eq!(liveness_probe.beat(seen(polls + 1, 2, false)), ProbeAction::Rest, "it is answered");
+        assert_eq!(liveness_probe.beat(seen(polls + 1, 3, true)), ASK);
+        assert_eq!(liveness_probe.beat(seen(polls + 1, 3, true)), ProbeAction::Silent);
     }
 }

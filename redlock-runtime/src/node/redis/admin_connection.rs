@@ -5,8 +5,8 @@
 
 use super::answer::refused;
 use super::connect::greet;
-use super::courier::Connection;
 use super::endpoint::Endpoint;
+use super::io_task::Connection;
 use super::prepare::ask;
 use super::progress::Progress;
 use super::reach::cut;
@@ -18,9 +18,9 @@ use std::sync::Arc;
 /// cannot be named. Too large: one query costs more memory, and more time of the server.
 const LONGEST_ANSWER: usize = 8 * 1024 * 1024;
 
-pub(super) struct Errand(Connection);
+pub(super) struct AdminConnection(Connection);
 
-impl Errand {
+impl AdminConnection {
     /// Opens the connection.
     ///
     /// # Errors

@@ -6,9 +6,9 @@
 //! offered to the host again.
 
 use super::connections::Connections;
-use super::courier::Courier;
-use super::pulse::{Beat, Pulse, next_look};
-use super::shared_courier::{Host, Look, SharedCourier, Turn};
+use super::io_task::IoTask;
+use super::liveness_probe::{LivenessProbe, ProbeAction, next_look};
+use super::shared_io_task::{Host, Look, SharedIoTask, Turn};
 use crate::error::NodeError;
 use std::sync::{Arc, LazyLock};
 use std::time::{Duration, Instant};
@@ -25,8 +25,8 @@ const LONGEST_STAY: Duration = Duration::from_secs(64);
 
 /// Drives a connection until it ends, and returns the reason. `host` is the runtime that the manager was built on; it is set to `None` when
 /// it has ended.
-pub(super) async fn drive(courier: Courier, connections: &Arc<Connections>, host: &mut Option<Handle>) -> NodeError {
-    let shared = Arc::new(SharedCourier::new(courier, Arc::clone(connections)));
+pub(super) async fn drive(io_task: IoTask, connections: &Arc<Connections>, host: &mut Option<Handle>) -> NodeError {
+    let shared = Arc::new(SharedIoTask::new(io_task, Arc::clone(connections)));
     drive_shared(&shared, host.as_ref()).await;
     if shared.is_host_gone() {
         *host = None;
@@ -35,7 +35,7 @@ pub(super) async fn drive(courier: Courier, connections: &Arc<Connections>, host
 }
 
 /// Drives a connection until it ends, or until this future is dropped.
-pub(super) async fn drive_shared(shared: &Arc<SharedCourier>, host: Option<&Handle>) {
+pub(super) async fn drive_shared(shared: &Arc<SharedIoTask>, host: Option<&Handle>) {
     let task = host.map(|host| host.spawn(Host(Arc::clone(shared))).abort_handle());
     let ending = Ending { shared: Arc::clone(shared), task };
     take_turns(&ending.shared).await;
@@ -43,7 +43,7 @@ pub(super) async fn drive_shared(shared: &Arc<SharedCourier>, host: Option<&Hand
 
 /// Ends the connection when its task is dropped.
 struct Ending {
-    shared: Arc<SharedCourier>,
+    shared: Arc<SharedIoTask>,
     task: Option<AbortHandle>,
 }
 
@@ -56,7 +56,7 @@ impl Drop for Ending {
 }
 
 /// Lets the host drive the connection whenever it can, until the connection ends.
-async fn take_turns(shared: &SharedCourier) {
+async fn take_turns(shared: &SharedIoTask) {
     // The first turn is empty: the connection is offered already.
     let mut stay = Duration::ZERO;
     while drive_here(shared, stay.max(FIRST_STAY)).await == Turn::Taken {
@@ -68,7 +68,7 @@ async fn take_turns(shared: &SharedCourier) {
 }
 
 /// Drives the connection here, and offers it to the host after each `stay`.
-async fn drive_here(shared: &SharedCourier, stay: Duration) -> Turn {
+async fn drive_here(shared: &SharedIoTask, stay: Duration) -> Turn {
     loop {
         match timeout(stay, shared.drive()).await {
             Ok(turn) => return turn,
@@ -78,26 +78,26 @@ async fn drive_here(shared: &SharedCourier, stay: Duration) -> Turn {
 }
 
 /// Returns when the host is silent or gone, or the connection has ended.
-async fn while_host_drives(shared: &SharedCourier) {
-    let mut pulse = Pulse::default();
+async fn while_host_drives(shared: &SharedIoTask) {
+    let mut liveness_probe = LivenessProbe::default();
     loop {
         let beat = match shared.look() {
-            Look::AtWork => pulse.at_work(),
-            Look::Seen(seen) => pulse.beat(seen),
+            Look::AtWork => liveness_probe.at_work(),
+            Look::Seen(seen) => liveness_probe.beat(seen),
             Look::Over => return,
         };
         if beat.is_long() {
-            shared.outbox().watch(pulse.puts());
+            shared.outbox().watch(liveness_probe.puts());
         }
         match beat {
             // Either result is a reason to check again.
-            Beat::Wait(pause) => drop(timeout_at(look_after(pause), shared.outbox().attention()).await),
-            Beat::Ask(pause) => {
+            ProbeAction::Wait(pause) => drop(timeout_at(look_after(pause), shared.outbox().attention()).await),
+            ProbeAction::Ask(pause) => {
                 shared.offer();
                 sleep(pause).await;
             }
-            Beat::Rest => shared.outbox().attention().await,
-            Beat::Silent => return,
+            ProbeAction::Rest => shared.outbox().attention().await,
+            ProbeAction::Silent => return,
         }
     }
 }

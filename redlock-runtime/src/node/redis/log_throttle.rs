@@ -14,7 +14,7 @@ pub(super) const LASTING: Duration = Duration::from_secs(1);
 
 /// Recently logged causes, and how often each has happened since.
 #[derive(Default)]
-pub(super) struct Complaints {
+pub(super) struct LogThrottle {
     of_late: Vec<Complaint>,
     /// The event that there is a connection.
     up: Option<Complaint>,
@@ -51,7 +51,7 @@ impl Complaint {
     }
 }
 
-impl Complaints {
+impl LogThrottle {
     /// Records a failure to connect because of `what`. Returns its number since it was last logged, if it should be logged now.
     pub(super) fn times(&mut self, what: &str) -> Option<u64> {
         let (now, is_owed) = self.is(false);
@@ -111,49 +111,49 @@ mod tests {
 
     #[tokio::test(start_paused = true)]
     async fn the_same_is_said_once_a_minute() {
-        let mut complaints = Complaints::default();
-        assert_eq!(complaints.times("refused"), Some(1));
+        let mut log_throttle = LogThrottle::default();
+        assert_eq!(log_throttle.times("refused"), Some(1));
         for _ in 0..59 {
             advance(Duration::from_secs(1)).await;
-            assert_eq!(complaints.times("refused"), None);
+            assert_eq!(log_throttle.times("refused"), None);
         }
-        assert_eq!(complaints.times("broken"), Some(1), "something else");
+        assert_eq!(log_throttle.times("broken"), Some(1), "something else");
         advance(Duration::from_secs(1)).await;
-        assert_eq!(complaints.times("refused"), Some(60));
-        assert_eq!(complaints.times("refused"), None);
+        assert_eq!(log_throttle.times("refused"), Some(60));
+        assert_eq!(log_throttle.times("refused"), None);
     }
 
     #[tokio::test(start_paused = true)]
     async fn many_things_take_no_more_memory() {
-        let mut complaints = Complaints::default();
+        let mut log_throttle = LogThrottle::default();
         for i in 0..10 * MOST {
-            assert_eq!(complaints.times(&i.to_string()), Some(1));
+            assert_eq!(log_throttle.times(&i.to_string()), Some(1));
         }
-        assert_eq!(complaints.of_late.len(), MOST);
+        assert_eq!(log_throttle.of_late.len(), MOST);
     }
 
     #[tokio::test(start_paused = true)]
     async fn the_last_word_is_how_it_is_and_what_changes_all_the_time_is_no_news() {
-        let mut complaints = Complaints::default();
-        assert_eq!((complaints.times_up(), complaints.owes_up()), (Some(1), false));
-        assert_eq!(complaints.times("broke"), Some(1));
+        let mut log_throttle = LogThrottle::default();
+        assert_eq!((log_throttle.times_up(), log_throttle.owes_up()), (Some(1), false));
+        assert_eq!(log_throttle.times("broke"), Some(1));
         // The connection is unstable.
         for _ in 0..5 {
-            assert_eq!((complaints.times_up(), complaints.owes_up()), (None, true));
+            assert_eq!((log_throttle.times_up(), log_throttle.owes_up()), (None, true));
             advance(LASTING / 2).await;
-            assert_eq!((complaints.still_up(), complaints.times("broke")), (None, None));
+            assert_eq!((log_throttle.still_up(), log_throttle.times("broke")), (None, None));
         }
-        assert_eq!(complaints.times_up(), None);
+        assert_eq!(log_throttle.times_up(), None);
         advance(LASTING).await;
-        assert_eq!((complaints.still_up(), complaints.owes_up()), (Some(6), false), "it has come to stay");
-        assert_eq!(complaints.still_up(), None);
+        assert_eq!((log_throttle.still_up(), log_throttle.owes_up()), (Some(6), false), "it has come to stay");
+        assert_eq!(log_throttle.still_up(), None);
         // The connection is lost, by a cause that was logged a few seconds ago.
-        assert_eq!(complaints.times("broke"), None);
+        assert_eq!(log_throttle.times("broke"), None);
         advance(LASTING).await;
-        assert_eq!(complaints.times("broke"), Some(7));
+        assert_eq!(log_throttle.times("broke"), Some(7));
         for cause in 0..2 * MOST {
-            assert_eq!(complaints.times(&cause.to_string()), Some(1));
+            assert_eq!(log_throttle.times(&cause.to_string()), Some(1));
         }
-        assert_eq!(complaints.times_up(), None, "many causes do not make a connection news");
+        assert_eq!(log_throttle.times_up(), None, "many causes do not make a connection news");
     }
 }

@@ -17,7 +17,7 @@ const QUIET: Duration = Duration::from_secs(1);
 
 /// Progress of a call on the way to its lock.
 #[derive(Debug, Default)]
-pub(super) struct Way {
+pub(super) struct AcquirePath {
     path: AtomicU8,
     /// Number of local calls ahead of it in the local queue, plus one; zero if it did not wait there.
     rank: AtomicU32,
@@ -25,7 +25,7 @@ pub(super) struct Way {
     outer: OnceLock<Id>,
 }
 
-impl Way {
+impl AcquirePath {
     pub(super) fn goes(&self, path: Path) {
         self.path.store(path as u8, Ordering::Relaxed);
     }

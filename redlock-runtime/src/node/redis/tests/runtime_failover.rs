@@ -6,9 +6,9 @@ use crate::node::redis::connect::connect;
 use crate::node::redis::connections::Connections;
 use crate::node::redis::endpoint::Endpoint;
 use crate::node::redis::live_connection::LiveConnection;
-use crate::node::redis::movable::Side;
-use crate::node::redis::relief::drive_shared;
-use crate::node::redis::shared_courier::SharedCourier;
+use crate::node::redis::migratable_socket::Driver;
+use crate::node::redis::runtime_failover::drive_shared;
+use crate::node::redis::shared_io_task::SharedIoTask;
 use crate::time::clock::Clock;
 use redlock_tests::{PATIENCE, RedisServer, eventually_eq};
 use std::sync::{Arc, mpsc};
@@ -20,7 +20,7 @@ struct Scene {
     server: RedisServer,
     host: Option<Runtime>,
     live: Arc<LiveConnection>,
-    courier: Arc<SharedCourier>,
+    io_task: Arc<SharedIoTask>,
 }
 
 impl Scene {
@@ -29,20 +29,20 @@ impl Scene {
         let environment = Environment::of_lone_node(ManagerId::random(), Clock::Boot);
         let connections = Arc::new(Connections::new("node", environment));
         let endpoint = Endpoint::parse(&server.url(), 1).unwrap();
-        let (live, courier) = connect(&endpoint, &connections).await.unwrap();
+        let (live, io_task) = connect(&endpoint, &connections).await.unwrap();
         let host = Builder::new_multi_thread().worker_threads(1).enable_all().build().unwrap();
-        let courier = Arc::new(SharedCourier::new(courier, connections));
-        let (driven, handle) = (Arc::clone(&courier), host.handle().clone());
+        let io_task = Arc::new(SharedIoTask::new(io_task, connections));
+        let (driven, handle) = (Arc::clone(&io_task), host.handle().clone());
         tokio::spawn(async move { drive_shared(&driven, Some(&handle)).await });
-        Self { server, host: Some(host), live, courier }
+        Self { server, host: Some(host), live, io_task }
     }
 
     async fn ping(&self) {
         timeout(PATIENCE, self.live.probe(&["PING"])).await.unwrap().unwrap();
     }
 
-    async fn is_driven_by(&self, side: Side) {
-        eventually_eq(PATIENCE, "it is driven", side, async || self.courier.side()).await;
+    async fn is_driven_by(&self, side: Driver) {
+        eventually_eq(PATIENCE, "it is driven", side, async || self.io_task.side()).await;
         self.ping().await;
     }
 
@@ -67,23 +67,23 @@ impl Drop for Scene {
 #[tokio::test]
 async fn a_host_that_is_blocked_loses_the_connection_until_it_is_well() {
     let scene = Scene::start().await;
-    scene.is_driven_by(Side::Host).await;
+    scene.is_driven_by(Driver::Host).await;
     let block = scene.block();
     // An idle connection is not checked.
     scene.ping().await;
-    scene.is_driven_by(Side::Background).await;
+    scene.is_driven_by(Driver::Background).await;
     drop(block);
-    scene.is_driven_by(Side::Host).await;
+    scene.is_driven_by(Driver::Host).await;
     assert_eq!(scene.server.inspect().info("stats", "total_connections_received").await.as_deref(), Some("2"));
 }
 
 #[tokio::test]
 async fn a_host_that_has_ended_loses_the_connection_for_ever() {
     let mut scene = Scene::start().await;
-    scene.is_driven_by(Side::Host).await;
+    scene.is_driven_by(Driver::Host).await;
     scene.end_host();
-    scene.is_driven_by(Side::Background).await;
-    assert!(scene.courier.is_host_gone());
+    scene.is_driven_by(Driver::Background).await;
+    assert!(scene.io_task.is_host_gone());
 }
 
 #[tokio::test]
@@ -92,15 +92,15 @@ async fn a_host_that_does_something_else_for_a_moment_is_asked_and_keeps_the_con
     const MOST_TRIES: usize = 4;
     let scene = Scene::start().await;
     for tries in 1.. {
-        scene.is_driven_by(Side::Host).await;
+        scene.is_driven_by(Driver::Host).await;
         // A late reply does not show a blocked host.
         scene.server.freeze();
         let answer = scene.live.probe(&["PING"]);
         tokio::time::sleep(std::time::Duration::from_millis(300)).await;
-        let side = scene.courier.side();
+        let side = scene.io_task.side();
         scene.server.thaw();
         timeout(PATIENCE, answer).await.unwrap().unwrap();
-        if side == Side::Host {
+        if side == Driver::Host {
             return;
         }
         assert!(tries < MOST_TRIES, "{side:?}");

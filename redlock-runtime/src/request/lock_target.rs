@@ -5,7 +5,7 @@ use crate::request::LockPart;
 
 /// One key, or several at once.
 #[derive(Clone, Debug)]
-pub(crate) enum What {
+pub(crate) enum LockTarget {
     Key(LockKey),
     /// Several keys, or places in a tree.
     Parts(Box<[LockPart]>),

@@ -28,7 +28,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 /// Local turn of one call at a time. The turn ends on drop.
-pub(crate) struct LocalTurn {
+pub(crate) struct LocalOwner {
     local: Arc<LocalQueue>,
     acquisition: Arc<Acquisition>,
     /// Number of the turn among the turns of the token.
@@ -47,7 +47,7 @@ pub(super) enum Role {
     LeftToMembers,
 }
 
-impl LocalTurn {
+impl LocalOwner {
     pub(super) fn new(local: &Arc<LocalQueue>, acquisition: Arc<Acquisition>) -> Self {
         let turn = acquisition.turn();
         Self::numbered(local, acquisition, turn)
@@ -197,7 +197,7 @@ impl LocalTurn {
     }
 }
 
-impl Drop for LocalTurn {
+impl Drop for LocalOwner {
     fn drop(&mut self) {
         match self.role {
             Role::Own => self.end_with(true, Acquisition::release),
@@ -215,7 +215,7 @@ impl Drop for LocalTurn {
     }
 }
 
-impl fmt::Debug for LocalTurn {
+impl fmt::Debug for LocalOwner {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         self.acquisition.fmt(f)
     }

@@ -7,7 +7,7 @@ use crate::observe::{events, redaction_of_process};
 
 /// Outcome of a request, as far as its client can distinguish it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Outward {
+pub(super) enum PublicError {
     /// Another request holds the lock. A later retry may succeed.
     Busy,
     /// Another request has run the job of this window, or is running it. There is nothing to do.
@@ -22,7 +22,7 @@ pub(super) enum Outward {
     Broken,
 }
 
-impl Outward {
+impl PublicError {
     /// Returns the class of `error`.
     pub(super) const fn of_kind(error: &LockError) -> Self {
         match error {
@@ -40,17 +40,17 @@ impl Outward {
 
     /// Returns the class of `error`, and logs the error unless another request has caused it.
     pub(super) fn of(error: &LockError) -> Self {
-        let outward = Self::of_kind(error);
+        let public_error = Self::of_kind(error);
         // The error does not name its manager, so the redaction of the whole process applies.
         let told = || error.told(redaction_of_process());
-        match outward {
+        match public_error {
             Self::Busy | Self::Done => {}
             Self::Invalid => events::request_invalid(told()),
             // The cause passes by itself: an orderly shutdown, or servers that come back.
             Self::Unavailable => events::request_unavailable(told()),
             Self::Interrupted | Self::Broken => events::request_broken(told()),
         }
-        outward
+        public_error
     }
 
     /// Returns the text of the response.
@@ -67,7 +67,7 @@ impl Outward {
 }
 
 #[cfg(any(feature = "actix-web", feature = "axum"))]
-impl Outward {
+impl PublicError {
     /// Returns the HTTP status.
     pub(super) const fn status(self) -> u16 {
         match self {
@@ -88,15 +88,17 @@ const LONGEST_FOR_AN_OWNER: u64 = 5;
 const WITHOUT_QUORUM: u64 = 2;
 
 /// Returns the retry delay in whole seconds, at least 1. `None` if the delay is unknown, or if there is nothing to do.
-pub(super) fn seconds_to_retry(error: &LockError, outward: Outward) -> Option<u64> {
+pub(super) fn seconds_to_retry(error: &LockError, public_error: PublicError) -> Option<u64> {
     let Some(rest) = error.retry_after() else {
         return matches!(error, LockError::NoQuorum { .. }).then_some(WITHOUT_QUORUM);
     };
     let seconds = rest.as_secs().saturating_add(u64::from(rest.subsec_nanos() > 0)).max(1);
-    match outward {
-        Outward::Busy => Some(seconds.min(LONGEST_FOR_AN_OWNER)),
-        Outward::Done => None,
-        Outward::Unavailable | Outward::Invalid | Outward::Interrupted | Outward::Broken => Some(seconds),
+    match public_error {
+        PublicError::Busy => Some(seconds.min(LONGEST_FOR_AN_OWNER)),
+        PublicError::Done => None,
+        PublicError::Unavailable | PublicError::Invalid | PublicError::Interrupted | PublicError::Broken => {
+            Some(seconds)
+        }
     }
 }
 
@@ -108,7 +110,7 @@ pub(super) mod tests {
     use std::time::Duration;
 
     /// One error of each kind, full of internal details, with its class and its retry delay.
-    pub(in crate::error) fn every_kind() -> Vec<(LockError, Outward, Option<u64>)> {
+    pub(in crate::error) fn every_kind() -> Vec<(LockError, PublicError, Option<u64>)> {
         let key = || "order:7-secret".into();
         let millis = |millis| Some(Duration::from_millis(millis));
         let failures = |error: NodeError| -> Box<[_]> {
@@ -129,35 +131,35 @@ pub(super) mod tests {
         let would_deadlock =
             LockError::WouldDeadlock { key: key(), held: Box::new(HeldLock::new(key(), at(637), at(638), Why::Same)) };
         vec![
-            (LockError::Contended { key: key(), lease_left: None, holder: None }, Outward::Busy, None),
-            (LockError::Contended { key: key(), lease_left: millis(29_001), holder: None }, Outward::Busy, Some(5)),
-            (LockError::Contended { key: key(), lease_left: millis(0), holder: None }, Outward::Busy, Some(1)),
-            (LockError::TimedOut { key: key(), waited, lease_left: None, holder: None }, Outward::Busy, None),
+            (LockError::Contended { key: key(), lease_left: None, holder: None }, PublicError::Busy, None),
+            (LockError::Contended { key: key(), lease_left: millis(29_001), holder: None }, PublicError::Busy, Some(5)),
+            (LockError::Contended { key: key(), lease_left: millis(0), holder: None }, PublicError::Busy, Some(1)),
+            (LockError::TimedOut { key: key(), waited, lease_left: None, holder: None }, PublicError::Busy, None),
             (
                 LockError::TimedOut { key: key(), waited, lease_left: millis(2000), holder: None },
-                Outward::Busy,
+                PublicError::Busy,
                 Some(2),
             ),
-            (LockError::TooManyWaiting { key: key(), limit: 16 }, Outward::Busy, None),
+            (LockError::TooManyWaiting { key: key(), limit: 16 }, PublicError::Busy, None),
             (
                 LockError::WindowTaken { key: key(), window: 5, ends_in: Duration::from_millis(411_500) },
-                Outward::Done,
+                PublicError::Done,
                 None,
             ),
-            (no_quorum(down.clone()), Outward::Unavailable, Some(2)),
-            (no_quorum(rest), Outward::Unavailable, Some(9)),
-            (LockError::Closed, Outward::Unavailable, None),
-            (lost(LossCause::NotRenewed { causes: failures(down.clone()) }), Outward::Interrupted, None),
-            (lost(LossCause::Taken), Outward::Interrupted, None),
+            (no_quorum(down.clone()), PublicError::Unavailable, Some(2)),
+            (no_quorum(rest), PublicError::Unavailable, Some(9)),
+            (LockError::Closed, PublicError::Unavailable, None),
+            (lost(LossCause::NotRenewed { causes: failures(down.clone()) }), PublicError::Interrupted, None),
+            (lost(LossCause::Taken), PublicError::Interrupted, None),
             (
                 LockError::Refused { key: Some(key()), needed: 2, nodes: 2, causes: failures(down) },
-                Outward::Broken,
+                PublicError::Broken,
                 None,
             ),
-            (LockPath::from("/order:7-secret/..").check().unwrap_err().into(), Outward::Invalid, None),
-            (would_deadlock, Outward::Broken, None),
-            (LockError::configuration("the URL redis://alice:hunter2@10.0.0.2 is wrong"), Outward::Broken, None),
-            (LockError::NotInstalled, Outward::Broken, None),
+            (LockPath::from("/order:7-secret/..").check().unwrap_err().into(), PublicError::Invalid, None),
+            (would_deadlock, PublicError::Broken, None),
+            (LockError::configuration("the URL redis://alice:hunter2@10.0.0.2 is wrong"), PublicError::Broken, None),
+            (LockError::NotInstalled, PublicError::Broken, None),
         ]
     }
 
@@ -172,9 +174,13 @@ pub(super) mod tests {
 
     #[test]
     fn each_error_has_its_kind_and_its_time() {
-        for (error, outward, seconds) in every_kind() {
-            assert_eq!((Outward::of(&error), seconds_to_retry(&error, outward)), (outward, seconds), "{error}");
-            assert_fit_for_strangers(outward.message());
+        for (error, public_error, seconds) in every_kind() {
+            assert_eq!(
+                (PublicError::of(&error), seconds_to_retry(&error, public_error)),
+                (public_error, seconds),
+                "{error}"
+            );
+            assert_fit_for_strangers(public_error.message());
         }
     }
 }

@@ -1,22 +1,22 @@
-//! The courier of one connection, which either of two tasks drives.
+//! The io_task of one connection, which either of two tasks drives.
 //!
 //! The application's runtime (the *host*) is the best place for a connection: a reply wakes the task that waits for it on the same thread.
-//! But a host with blocked threads drives nothing. The library's thread can therefore drive the same courier, and takes over when the host
-//! is silent; see `relief`.
+//! But a host with blocked threads drives nothing. The library's thread can therefore drive the same io_task, and takes over when the host
+//! is silent; see `runtime_failover`.
 //!
-//! 1. [`State::side`] names the task that may poll. Each task polls the courier only in its turn, under the mutex.
+//! 1. [`State::side`] names the task that may poll. Each task polls the io_task only in its turn, under the mutex.
 //! 2. The library's thread begins, because it has made the connection. It offers the connection to the host at once.
 //! 3. The host accepts the offer when it is polled: a blocked host accepts nothing.
 //! 4. The library's thread takes over without asking, unless the host is polling at this moment.
-//! 5. The socket follows with the next poll ([`Place`](super::movable::Place)). All wakers follow as well, because each poll sets them
+//! 5. The socket follows with the next poll ([`Place`](super::migratable_socket::Place)). All wakers follow as well, because each poll sets them
 //!    again.
 
 use super::connections::Connections;
-use super::courier::Courier;
+use super::io_task::IoTask;
 use super::live_connection::LiveConnection;
-use super::movable::Side;
+use super::liveness_probe::Seen;
+use super::migratable_socket::Driver;
 use super::outbox::Outbox;
-use super::pulse::Seen;
 use super::reach::cut;
 use super::socket::Control;
 use crate::error::NodeError;
@@ -25,7 +25,7 @@ use std::pin::Pin;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, TryLockError};
 use std::task::{Context, Poll, Waker};
 
-pub(super) struct SharedCourier {
+pub(super) struct SharedIoTask {
     state: Mutex<State>,
     live: Arc<LiveConnection>,
     control: Arc<Control>,
@@ -35,8 +35,8 @@ pub(super) struct SharedCourier {
 
 struct State {
     /// `None` after the end of the connection.
-    courier: Option<Courier>,
-    side: Side,
+    io_task: Option<IoTask>,
+    side: Driver,
     /// `true` if the host may take the connection.
     is_offered: bool,
     /// Number of polls of the host.
@@ -67,12 +67,12 @@ pub(super) enum Look {
     Over,
 }
 
-impl SharedCourier {
-    pub(super) fn new(courier: Courier, connections: Arc<Connections>) -> Self {
-        let (live, control) = (Arc::clone(courier.live()), Arc::clone(courier.control()));
+impl SharedIoTask {
+    pub(super) fn new(io_task: IoTask, connections: Arc<Connections>) -> Self {
+        let (live, control) = (Arc::clone(io_task.live()), Arc::clone(io_task.control()));
         let state = State {
-            courier: Some(courier),
-            side: Side::Background,
+            io_task: Some(io_task),
+            side: Driver::Background,
             is_offered: true,
             polls: 0,
             host: None,
@@ -88,7 +88,7 @@ impl SharedCourier {
     }
 
     fn state(&self) -> MutexGuard<'_, State> {
-        // A courier that has panicked reports this when it is polled again.
+        // A io_task that has panicked reports this when it is polled again.
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
@@ -104,7 +104,7 @@ impl SharedCourier {
     /// Drives the connection from the library's thread, until the host takes it.
     pub(super) async fn drive(&self) -> Turn {
         poll_fn(|cx| {
-            let Some(mut state) = self.idle_state().filter(|state| state.side == Side::Background) else {
+            let Some(mut state) = self.idle_state().filter(|state| state.side == Driver::Background) else {
                 return Poll::Ready(Turn::Taken);
             };
             state.background = Some(cx.waker().clone());
@@ -116,11 +116,11 @@ impl SharedCourier {
     /// Returns the recent activity of the host.
     pub(super) fn look(&self) -> Look {
         let Some(state) = self.idle_state() else { return Look::AtWork };
-        match &state.courier {
+        match &state.io_task {
             // A host that was polled without an offer, at the moment of the check, has not taken the connection.
-            Some(courier) if state.side == Side::Host && !state.is_host_gone => {
+            Some(io_task) if state.side == Driver::Host && !state.is_host_gone => {
                 let (puts, uses, is_unsent) = self.live.outbox.seen();
-                Look::Seen(Seen { polls: state.polls, puts, uses, is_busy: is_unsent || courier.awaits_answers() })
+                Look::Seen(Seen { polls: state.polls, puts, uses, is_busy: is_unsent || io_task.awaits_answers() })
             }
             _ => Look::Over,
         }
@@ -139,8 +139,8 @@ impl SharedCourier {
     /// Moves the connection to the library's thread, unless the host is polling at this moment.
     pub(super) fn take_over(&self) {
         if let Some(mut state) = self.idle_state() {
-            (state.side, state.is_offered) = (Side::Background, false);
-            self.control.place.change(Side::Background);
+            (state.side, state.is_offered) = (Driver::Background, false);
+            self.control.place.change(Driver::Background);
         }
     }
 
@@ -149,18 +149,18 @@ impl SharedCourier {
         self.idle_state().is_some_and(|state| state.is_host_gone)
     }
 
-    /// Polls the courier. The end of a connection is reported before its commands fail: callers that send a command again should wait for
+    /// Polls the io_task. The end of a connection is reported before its commands fail: callers that send a command again should wait for
     /// the next connection.
     fn poll_courier(&self, mut state: MutexGuard<'_, State>, cx: &mut Context<'_>) -> Poll<()> {
-        let Some(courier) = &mut state.courier else { return Poll::Ready(()) };
-        if Pin::new(courier).poll(cx).is_pending() {
+        let Some(io_task) = &mut state.io_task else { return Poll::Ready(()) };
+        if Pin::new(io_task).poll(cx).is_pending() {
             return Poll::Pending;
         }
-        let mut ended = state.courier.take();
+        let mut ended = state.io_task.take();
         // Under the mutex: the library's thread makes the next connection after it has seen the end of this one. The old socket is
         // therefore closed before the first command goes out on the new one.
-        if let Some(courier) = &mut ended {
-            courier.close_socket();
+        if let Some(io_task) = &mut ended {
+            io_task.close_socket();
         }
         // The notified tasks may look at the connection at once.
         drop(state);
@@ -177,20 +177,20 @@ impl SharedCourier {
     }
 
     #[cfg(test)]
-    pub(super) fn side(&self) -> Side {
+    pub(super) fn side(&self) -> Driver {
         self.state().side
     }
 
     /// Ends the connection, unless the host is polling at this moment.
     pub(super) fn end(&self) {
-        let courier = self.idle_state().and_then(|mut state| state.courier.take());
+        let io_task = self.idle_state().and_then(|mut state| state.io_task.take());
         // Commands without a reply fail outside of the mutex.
-        drop(courier);
+        drop(io_task);
     }
 }
 
 /// The task of a connection on the host. Ends with the connection.
-pub(super) struct Host(pub(super) Arc<SharedCourier>);
+pub(super) struct Host(pub(super) Arc<SharedIoTask>);
 
 impl Future for Host {
     type Output = ();
@@ -201,12 +201,12 @@ impl Future for Host {
         state.polls = state.polls.wrapping_add(1);
         // A task has the same waker all its life.
         state.host.get_or_insert_with(|| cx.waker().clone());
-        if state.side == Side::Background {
+        if state.side == Driver::Background {
             if !state.is_offered {
                 return Poll::Pending;
             }
-            state.side = Side::Host;
-            shared.control.place.change(Side::Host);
+            state.side = Driver::Host;
+            shared.control.place.change(Driver::Host);
             state.background.take().into_iter().for_each(Waker::wake);
         }
         shared.poll_courier(state, cx)
@@ -217,7 +217,7 @@ impl Future for Host {
 impl Drop for Host {
     fn drop(&mut self) {
         let mut state = self.0.state();
-        state.is_host_gone = state.courier.is_some();
+        state.is_host_gone = state.io_task.is_some();
         drop(state);
         self.0.outbox().call_attention();
     }

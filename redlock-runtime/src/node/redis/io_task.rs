@@ -1,7 +1,7 @@
 //! The I/O task of one connection: sends queued commands, and dispatches the replies.
 //!
 //! One task sends the contents of the outbox in batches and dispatches the replies. One system call, one message to the client crate and
-//! one wake-up therefore serve many commands. On each poll the courier
+//! one wake-up therefore serve many commands. On each poll the io_task
 //!
 //! 1. yields to the back of the scheduler's queue once if several tasks queue commands, so that all ready tasks queue theirs first,
 //! 2. takes the queued commands and passes them to the client crate, after the query for the server's data if it is due,
@@ -42,7 +42,7 @@ pub(super) struct Connection {
 
 /// The task of one connection. Ends when the connection breaks, or when the server has lost its data or was replaced. Commands without a
 /// reply fail when the task is dropped.
-pub(super) struct Courier {
+pub(super) struct IoTask {
     live: Arc<LiveConnection>,
     connection: Connection,
     verification: Verification,
@@ -62,13 +62,13 @@ pub(super) struct Courier {
 enum Others {
     /// The last commands came from one task.
     None,
-    /// There were several tasks. They get a turn before the courier.
+    /// There were several tasks. They get a turn before the io_task.
     ToCome,
     /// The other tasks have had their turn.
     Served,
 }
 
-impl Courier {
+impl IoTask {
     pub(super) fn new(live: Arc<LiveConnection>, connection: Connection, verification: Verification) -> Self {
         let (room, batches) = (Vec::new(), VecDeque::new());
         let (others, is_polled, is_distrusted) = (Others::None, false, false);
@@ -140,7 +140,7 @@ impl Courier {
     }
 }
 
-impl Future for Courier {
+impl Future for IoTask {
     type Output = ();
 
     fn poll(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<()> {
@@ -174,7 +174,7 @@ impl Future for Courier {
     }
 }
 
-impl Drop for Courier {
+impl Drop for IoTask {
     fn drop(&mut self) {
         if !self.is_distrusted {
             self.deliver();
