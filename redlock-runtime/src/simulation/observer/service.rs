@@ -1,7 +1,8 @@
 //! Who waits is served: in time, in order, and soon after the lock is free.
 
-use super::{Observer, SLACK};
+use super::{Observer, SLACK, UNANSWERED};
 use crate::lock::OwnerToken;
+use crate::protocol::timing::LONGEST_SILENCE;
 use crate::simulation::actor::key;
 use crate::simulation::records::{Holder, Promise, Records, Waiter};
 use crate::simulation::tree::{self, names};
@@ -52,7 +53,9 @@ impl Observer {
     pub(super) fn deadlines(&self) {
         let now = self.network.now();
         let is_late = |waiter: &&Waiter| {
-            let limit = waiter.deadline.map(|at| at.max(self.network.paused_until(waiter.client).after(SLACK)));
+            // A call that does not wait begins to count when there are connections. A pause before that delays all of it.
+            let rest = if waiter.wait == Wait::None { LONGEST_SILENCE + UNANSWERED + SLACK } else { SLACK };
+            let limit = waiter.deadline.map(|at| at.max(self.network.paused_until(waiter.client).after(rest)));
             limit.is_some_and(|limit| limit < now)
         };
         let late = self.records().waiters.iter().find(is_late).map(|waiter| format!("{waiter} is late"));
