@@ -1,4 +1,4 @@
-//! Runs what the programs do, through the interface that programs have.
+//! Runs the workload through the public interface.
 
 use super::jobs::{Job, Jobs};
 use super::network::Network;
@@ -22,23 +22,23 @@ use std::task::{Context, Poll, ready};
 use std::time::Duration;
 use tokio::time::{Sleep, sleep, timeout};
 
-/// The payload of a panic that belongs to the workload.
+/// Payload of a panic that belongs to the workload.
 pub(super) struct Planned;
 
 thread_local! {
-    /// The observer asks for them at every step; threads that share one would wait for each other.
+    /// Keys of this thread. The observer needs them at every step, and threads with shared keys would contend.
     static KEYS: [LockKey; NAMES.len()] = NAMES.map(LockKey::from);
 }
 
-/// The name of a key in every run.
+/// Returns the key with the given index.
 pub(super) fn key(index: usize) -> LockKey {
     KEYS.with(|keys| keys[index].clone())
 }
 
-/// A lock, with its number if it is fenced.
+/// Acquired lock, with its number if it is fenced.
 type Obtained = Result<(LockGuard, Option<FencingToken>), LockError>;
 
-/// A task of one manager.
+/// Task of one manager.
 #[derive(Clone)]
 pub(super) struct Actor {
     pub(super) network: Arc<Network>,
@@ -57,13 +57,13 @@ impl Actor {
                     self.call(call).await;
                 }
                 if !work.shift.is_zero() {
-                    // What is under way when it ends is dropped.
+                    // Unfinished work is dropped at the end of the shift.
                     let _ = timeout(work.shift, self.take_up_jobs()).await;
                 }
             };
             match work.aborted_after {
                 None => calls.await,
-                // Late or not, the calls are dropped where they are.
+                // The calls are dropped at any point.
                 Some(limit) => timeout(limit, calls).await.unwrap_or_default(),
             }
         };
@@ -113,7 +113,7 @@ impl Actor {
         let Some(guard) = Arc::into_inner(guard) else { return };
         match call.end {
             End::Drop => drop(guard),
-            // A lease that ran out is no error of the run.
+            // A lease that has ended is not a fault of the run.
             End::Release => guard.release().await.unwrap_or_default(),
             End::Panic => resume_unwind(Box::new(Planned)),
             End::Detach { copies } => {
@@ -127,7 +127,7 @@ impl Actor {
         }
     }
 
-    /// The lock that `obtain` gets, if it does so in time.
+    /// Returns the lock of `obtain`, if it arrives in time.
     async fn obtained(&self, call: &Call, obtain: impl Future<Output = Obtained>) -> Option<LockGuard> {
         let waits = self.observer.waits(self.client, call);
         let outcome = match call.patience {
@@ -143,7 +143,7 @@ impl Actor {
     }
 
     async fn attach(&self, call: &Call, detached: DetachedLock) -> Obtained {
-        // What others share has no number any more.
+        // A lock that others share has lost its number.
         if call.is_fenced && detached.mode() == Mode::Exclusive {
             self.manager.attach(detached.fencing()).await.map(numbered)
         } else {
@@ -181,7 +181,7 @@ fn numbered(fenced: FencedGuard) -> (LockGuard, Option<FencingToken>) {
 async fn body(guard: &LockGuard, call: &Call) {
     if call.extends {
         sleep(call.body / 2).await;
-        // What was proven before stays proven.
+        // A failed extension leaves the earlier lease valid.
         let _: Result<(), LockError> = guard.extend().await;
     }
     let rest = if call.extends { call.body / 2 } else { call.body };
@@ -211,7 +211,7 @@ pub(super) async fn act(network: Arc<Network>, observer: Arc<Observer>, foreign:
     }
 }
 
-/// A task of a process: when the process is paused, it is not polled.
+/// Task of a process. It is not polled while the process is paused.
 pub(super) struct Process<F> {
     network: Arc<Network>,
     client: usize,
@@ -240,7 +240,7 @@ impl<F: Future> Future for Process<F> {
     }
 }
 
-/// How a call is called in a trace.
+/// Describes a call for a trace.
 pub(super) fn words(client: usize, call: &Call, now: Instant) -> String {
     let Call { key: index, ttl, wait, mode, .. } = call;
     let wants = if mode.is_shared() { "wants to share" } else { "wants" };

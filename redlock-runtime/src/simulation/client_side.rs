@@ -1,4 +1,4 @@
-//! What happens at the clients: answers and wake-ups arrive, connections come and go.
+//! Events at the clients: arriving answers and wake-ups, and connections that come and go.
 
 use super::agenda::{Entry, Event, Replied, Request};
 use super::link::{Asked, Connection};
@@ -12,7 +12,7 @@ use crate::time::clock::Instant;
 use std::time::Duration;
 
 impl World {
-    /// Something arrives at a client.
+    /// Handles a message that arrives at a client.
     pub(super) fn come_back(&mut self, entry: Entry, wire: usize, now: Instant) -> Option<Step> {
         let index = self.wires[wire].link;
         let client = &self.clients[self.links[index].client];
@@ -65,7 +65,7 @@ impl World {
                     link.environment.token_clock.observe(seen);
                 }
                 let Some(Asked { recipient, sent, proposal }) = link.unanswered.pop_front() else { return };
-                // Before the answer: it proves something about the time after a step.
+                // Before the answer: the reported time shows whether the answer belongs to the time after a step.
                 if let Some(time) = *time {
                     link.server_facts.told(time, sent);
                 }
@@ -112,7 +112,7 @@ impl World {
         let identity = server.identity(link.client, link.server_facts.receipt(), now);
         let time = server.time(now);
         link.server_facts.told(time, link.server_facts.now());
-        // No server is behind two addresses.
+        // No server has two addresses here.
         link.abstention = link.server_facts.connected(Some(identity)).unwrap_or_default();
         (link.state, link.epoch) = (Connection::Up(wire), link.epoch + 1);
         link.environment.changed.notify_waiters();

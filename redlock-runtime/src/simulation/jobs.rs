@@ -1,4 +1,4 @@
-//! Locks that were detached, on their way from one program to another: a queue that may deliver twice.
+//! Detached locks on their way from one program to another: a queue that may deliver twice.
 
 use super::workload::Call;
 use crate::DetachedLock;
@@ -7,7 +7,7 @@ use std::collections::VecDeque;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use tokio::sync::Notify;
 
-/// A lock, and what is to be done with it.
+/// Detached lock, and the call that uses it.
 #[derive(Clone)]
 pub(super) struct Job {
     pub(super) call: Call,
