@@ -125,7 +125,7 @@ impl Observer {
         let name = |trace: &Trace| trace.name(token);
         self.network.trace.line(|trace| format!("{} holds {} as {}", client_name(client), key(call.key), name(trace)));
         if self.records().entered_tokens.insert(token) {
-            // A call that has waited confirms its votes before it enters, so an older theft is no excuse for it. A call
+            // A call that has waited confirms its votes before it enters, so an older theft does not excuse it. A call
             // that tries once combines answers for as long as it waits for them. A call for a permit counts on the
             // holder lists for as long as it owns the admission lock.
             let longest = match call.wait {
@@ -209,7 +209,7 @@ impl Observer {
         self.exclusion();
     }
 
-    /// Returns the time until the next look if nothing happens. It is longer if there are no waiters and no holders.
+    /// Returns the time until the next look if nothing happens. It is longer without waiters and holders.
     pub(super) fn next_look(&self) -> Duration {
         let records = self.records();
         let is_quiet = records.waiters.is_empty() && records.holders.is_empty();
