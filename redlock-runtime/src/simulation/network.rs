@@ -67,7 +67,7 @@ pub(super) struct World {
     pub(super) rules: Rules,
     /// `true` if only a minority of the servers loses something.
     pub(super) is_minority: bool,
-    /// `true` if all servers have just started, so that possible data loss causes no abstention.
+    /// `true` if all servers have just started. The observer then does not excuse servers that abstain.
     pub(super) is_cold: bool,
     /// `true` if no holder receives messages about waiters.
     is_deaf: bool,
