@@ -49,6 +49,7 @@ pub(super) struct Actor {
 }
 
 impl Actor {
+    /// Runs the calls of one task, and then attaches detached locks until the end of its shift.
     pub(super) fn run(self, work: Work) -> impl Future<Output = ()> + Send {
         let (network, client) = (Arc::clone(&self.network), self.client);
         let all = async move {
@@ -70,6 +71,7 @@ impl Actor {
         Process::new(network, client, all)
     }
 
+    /// Shuts the manager down at the given time, and checks what it leaves behind.
     pub(super) fn shut_down(self, at: Duration) -> impl Future<Output = ()> + Send {
         let (network, client) = (Arc::clone(&self.network), self.client);
         let all = async move {
@@ -83,6 +85,7 @@ impl Actor {
         Process::new(network, client, all)
     }
 
+    /// Acquires the lock of a call, and runs its body.
     async fn call(&self, call: &Call) {
         sleep(call.pause).await;
         if let Some(guard) = self.obtained(call, self.acquire(call)).await {
@@ -90,6 +93,7 @@ impl Actor {
         }
     }
 
+    /// Attaches detached locks, and runs their bodies, until it is dropped.
     async fn take_up_jobs(&self) {
         loop {
             let Job { call, detached } = self.jobs.next().await;
@@ -99,6 +103,7 @@ impl Actor {
         }
     }
 
+    /// Runs the body of a call, and ends the hold in the way that the call asks for.
     async fn work(&self, call: &Call, guard: LockGuard) {
         let guard = Arc::new(guard);
         let entered = self.observer.entered(self.client, call, &guard);
@@ -142,6 +147,7 @@ impl Actor {
         Some(guard)
     }
 
+    /// Attaches a detached lock, with its number if the call is fenced.
     async fn attach(&self, call: &Call, detached: DetachedLock) -> Obtained {
         // A lock that others share has lost its number.
         if call.is_fenced && detached.mode() == Mode::Exclusive {
@@ -151,6 +157,7 @@ impl Actor {
         }
     }
 
+    /// Builds the request of a call, and acquires its lock.
     async fn acquire(&self, call: &Call) -> Obtained {
         let path = tree::path(call.key);
         let is_key = path.is_none() && call.also.is_none();
@@ -178,6 +185,7 @@ fn numbered(fenced: FencedGuard) -> (LockGuard, Option<FencingToken>) {
     (fenced.into_guard(), Some(number))
 }
 
+/// Sleeps for the length of the body, and extends or downgrades the lease in its middle.
 async fn body(guard: &LockGuard, call: &Call) {
     if call.extends {
         sleep(call.body / 2).await;

@@ -44,6 +44,7 @@ pub(super) enum Event {
     Look,
 }
 
+/// Message from a client to a server.
 pub(super) enum Request {
     Command(Command),
     Subscribe,
@@ -65,6 +66,7 @@ pub(super) enum Replied {
     Replaced,
 }
 
+/// Event with its time.
 pub(super) struct Entry {
     pub(super) at: Instant,
     /// Order of sending. Of two due events, the earlier one happens first.
@@ -72,6 +74,7 @@ pub(super) struct Entry {
     pub(super) event: Event,
 }
 
+/// Future events, ordered by time.
 #[derive(Default)]
 pub(super) struct Agenda {
     entries: BinaryHeap<Entry>,
@@ -99,6 +102,7 @@ impl Agenda {
         }
     }
 
+    /// Removes and returns the next event, if it is due.
     pub(super) fn due(&mut self, now: Instant) -> Option<Entry> {
         if self.entries.peek()?.at <= now { self.entries.pop() } else { None }
     }

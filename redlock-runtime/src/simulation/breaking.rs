@@ -32,6 +32,7 @@ pub(super) struct Operator {
 }
 
 impl Operator {
+    /// Draws an operator for one of `keys` keys.
     pub(super) fn draw(random: &mut Rng, keys: usize) -> Self {
         let millis = |random: &mut Rng, most| Duration::from_millis(random.u64(0..=most));
         let hesitates_for = if random.u8(0..3) == 0 { 1500 } else { 50 };

@@ -26,6 +26,7 @@ pub(super) fn crowd() -> Profile {
     }
 }
 
+/// Connections are cut while calls give up and extend their leases.
 pub(super) fn cuts() -> Profile {
     let faults = Faults { cuts: 24, until: 600, ..Faults::NONE };
     Profile { faults, cancels: 20, extends: 60, delays: Delays { latency: 6, jitter: 10, spike: 60 }, ..crowd() }
@@ -44,11 +45,13 @@ pub(super) fn cut_yields_and_others() -> Profile {
     Profile { nodes: vec![3], clients: 4..=6, faults, skew: 1000, pauses: 0..=60, bodies: 20..=200, ..cut_yields() }
 }
 
+/// Connections are cut while they carry extensions.
 pub(super) fn cut_extensions() -> Profile {
     let faults = Faults { targets: Some(Verb::is_extension), ..Faults::NONE };
     Profile { nodes: vec![1, 3], faults, extends: 100, ..slow_crowd() }
 }
 
+/// Connections are cut while they carry acquisitions, and many calls give up.
 pub(super) fn cut_acquisitions() -> Profile {
     let faults = Faults { targets: Some(|verb| matches!(verb, Verb::Acquire { .. })), ..Faults::NONE };
     Profile { nodes: vec![1, 3], faults, cancels: 50, ttls: vec![20_000], ..slow_crowd() }
@@ -78,25 +81,30 @@ pub(super) fn calm_delivery() -> Profile {
     Profile { nodes: vec![1, 3], detaches: 60, ..Profile::calm() }
 }
 
+/// Like `crowd`, on a slow network.
 pub(super) fn slow_crowd() -> Profile {
     Profile { delays: Delays { latency: 10, jitter: 30, spike: 150 }, calls: 3..=5, ..crowd() }
 }
 
+/// Processes crash while they hold or want the lock.
 pub(super) fn crowd_with_crashes() -> Profile {
     let faults = Faults { crashes: 3, until: 900, ..Faults::NONE };
     Profile { nodes: vec![1, 3], faults, bodies: 500..=2500, ttls: vec![3000], ..crowd() }
 }
 
+/// Bodies that may outlive their leases, on a slow network.
 pub(super) fn long_bodies() -> Profile {
     let delays = Delays { latency: 30, jitter: 40, spike: 100 };
     Profile { nodes: vec![1, 3], delays, bodies: 200..=1800, ttls: vec![500, 1500, 3000], extends: 50, ..crowd() }
 }
 
+/// A server freezes at the start of the run.
 pub(super) fn frozen_minority() -> Profile {
     let faults = Faults { freezes: 1, until: 40, longest: 8000, ..Faults::NONE };
     Profile { faults, bound: 2000, ttls: vec![20_000], ..crowd() }
 }
 
+/// One process crashes early, possibly as the holder.
 pub(super) fn crashed_holder() -> Profile {
     let faults = Faults { crashes: 1, until: 300, ..Faults::NONE };
     Profile { faults, ttls: vec![2000], bodies: 0..=150, bound: 600, ..crowd() }

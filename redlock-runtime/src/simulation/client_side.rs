@@ -47,6 +47,7 @@ impl World {
         }
     }
 
+    /// Handles an answer: it completes the oldest pending command of the link.
     fn replied(&mut self, index: usize, reply: &Replied) {
         self.trace_reply(index, reply);
         let link = &mut self.links[index];
@@ -78,6 +79,7 @@ impl World {
         }
     }
 
+    /// Handles the end of a connection at the client, and plans to reconnect.
     pub(super) fn broken(&mut self, entry: Entry, wire: usize, now: Instant) {
         let index = self.wires[wire].link;
         let client = &self.clients[self.links[index].client];
@@ -95,6 +97,7 @@ impl World {
         self.agenda.add(now.after(pause), Event::Connected { link: index });
     }
 
+    /// Connects a client to its server, as soon as both are able to.
     pub(super) fn connect(&mut self, entry: Entry, index: usize, now: Instant) {
         let (link, client) = (&self.links[index], &self.clients[self.links[index].client]);
         let server = &mut self.servers[link.server];
@@ -111,6 +114,7 @@ impl World {
         let link = &mut self.links[index];
         let identity = server.identity(link.client, link.server_facts.receipt(), now);
         let time = server.time(now);
+        // The handshake reports the time and the identity of the server. The facts decide for how long it abstains.
         link.server_facts.told(time, link.server_facts.now());
         // No server has two addresses here.
         link.abstention = link.server_facts.connected(Some(identity)).unwrap_or_default();

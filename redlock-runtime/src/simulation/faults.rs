@@ -68,6 +68,7 @@ pub(super) struct Faults {
     pub(super) loses_the_numbered: bool,
 }
 
+/// Fault that strikes at a planned time.
 #[derive(Clone, Copy, Debug)]
 pub(super) enum Fault {
     Cut {
@@ -162,6 +163,7 @@ impl Faults {
         loses_the_numbered: false,
     };
 
+    /// Returns `true` if the run has no faults.
     pub(super) const fn are_none(&self) -> bool {
         let restarts = self.restarts + self.wipes + self.forgets + self.rolls + self.blinks;
         let servers = self.freezes + restarts + self.thefts + self.steps;
@@ -210,10 +212,12 @@ impl Faults {
 }
 
 impl World {
+    /// Returns the numbers of clients, servers and links.
     pub(super) fn sizes(&self) -> (usize, usize, usize) {
         (self.clients.len(), self.servers.len(), self.links.len())
     }
 
+    /// Applies a fault. Returns a step if the fault must be handled outside of the network.
     pub(super) fn strike(&mut self, fault: Fault, now: Instant) -> Option<Step> {
         self.trace_fault(fault);
         match fault {
@@ -272,6 +276,7 @@ impl World {
         }
     }
 
+    /// Describes a fault in the trace.
     fn trace_fault(&self, fault: Fault) {
         self.trace.line(|_| match fault {
             Fault::Cut { link } => format!("!! {} is cut", self.name(link)),
@@ -329,6 +334,7 @@ impl World {
         self.agenda.add(now.after(Duration::from_millis(server)), Event::Forgotten { wire });
     }
 
+    /// Cuts all connections whose client and server meet `is_meant`.
     fn cut_all(&mut self, now: Instant, late: Duration, is_meant: impl Fn(usize, usize) -> bool) {
         for link in 0..self.links.len() {
             if is_meant(self.links[link].client, self.links[link].server) {
@@ -337,6 +343,7 @@ impl World {
         }
     }
 
+    /// Restarts a server, which is unreachable until `until`.
     fn restart(&mut self, server: usize, until: Instant, wipes: bool, now: Instant) {
         // Requests that survive the cut do not reach the server.
         self.cut_all(now, Duration::ZERO, |_, other| other == server);
@@ -367,6 +374,7 @@ impl World {
         self.links.iter().any(|link| link.client == client && link.epoch > 0)
     }
 
+    /// Ends a process without a release. Commands under way may still arrive.
     fn crash(&mut self, client: usize, now: Instant) {
         let late = Duration::from_millis(self.random.u64(0..200));
         self.cut_all(now, late, |other, _| other == client);

@@ -14,6 +14,7 @@ pub(super) struct Job {
     pub(super) detached: DetachedLock,
 }
 
+/// Queue of detached locks.
 #[derive(Default)]
 pub(super) struct Jobs {
     waiting: Mutex<VecDeque<Job>>,
@@ -21,11 +22,13 @@ pub(super) struct Jobs {
 }
 
 impl Jobs {
+    /// Adds several copies of a job.
     pub(super) fn put(&self, job: Job, copies: usize) {
         self.waiting().extend(std::iter::repeat_n(job, copies));
         self.arrived.notify_waiters();
     }
 
+    /// Waits for the next job.
     pub(super) async fn next(&self) -> Job {
         loop {
             wait_until(&self.arrived, || !self.waiting().is_empty()).await;

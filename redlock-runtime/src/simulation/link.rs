@@ -9,6 +9,7 @@ use crate::protocol::wakeup::channel;
 use crate::time::clock::Instant;
 use std::collections::VecDeque;
 
+/// Link of one client to one server, over all connections between them.
 pub(super) struct Link {
     pub(super) client: usize,
     pub(super) server: usize,
@@ -39,6 +40,7 @@ pub(super) struct Asked {
     pub(super) proposal: Option<Proposal>,
 }
 
+/// State of the present connection of a link.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Connection {
     Starting,
@@ -93,6 +95,7 @@ impl Client {
         self.paused_until.max(self.blocked_until)
     }
 
+    /// Returns `true` if the process runs now.
     pub(super) fn is_well(&self, now: Instant) -> bool {
         !self.is_crashed && self.tasks_rest_until() <= now
     }

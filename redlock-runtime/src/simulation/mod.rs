@@ -45,10 +45,12 @@ const SEED: &str = "REDLOCK_SIMULATION_SEED";
 const FROM: &str = "REDLOCK_SIMULATION_FROM";
 /// Environment variable with the number of seeds.
 const SCHEDULES: &str = "REDLOCK_SIMULATION_SCHEDULES";
+/// Number of seeds if the variable is not set.
 const DEFAULT_SCHEDULES: u64 = 100_000;
 /// Seeds that once failed, beyond the default ones.
 const PINNED: [u64; 6] = [238_722, 289_841, 620_461, 649_711, 667_132, 883_748];
 
+/// Returns the number in an environment variable, if it is set.
 fn number(variable: &str) -> Option<u64> {
     std::env::var(variable).ok().map(|value| value.parse().unwrap())
 }

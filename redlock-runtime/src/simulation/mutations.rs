@@ -165,6 +165,7 @@ fn every_rule_is_needed() {
     assert!(missed.is_empty(), "nobody notices when these are missing: {missed:?}");
 }
 
+/// Returns `true` if some schedule without the rule breaks one of the expected promises.
 fn is_caught((rule, profile, promises): &Case) -> bool {
     let without = Profile { rules: Rules { without: Some(*rule) }, ..profile() };
     let Some(Failure { seed, violation }) = search(0..MOST, |seed| run(&without, seed, false)) else {

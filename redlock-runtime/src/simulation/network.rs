@@ -48,6 +48,7 @@ impl Delays {
 /// Value of `stopped_at` while the time advances.
 const RUNS: u64 = u64::MAX;
 
+/// Simulated network, shared by all clients, the observer and the run.
 pub(super) struct Network {
     /// True time.
     pub(super) clock: Clock,
@@ -57,6 +58,7 @@ pub(super) struct Network {
     world: Mutex<World>,
 }
 
+/// State of the network: servers, clients, connections and future events.
 pub(super) struct World {
     pub(super) agenda: Agenda,
     pub(super) random: Rng,
@@ -136,6 +138,7 @@ impl Network {
         Self { clock, trace, stopped_at: AtomicU64::new(RUNS), world: Mutex::new(world) }
     }
 
+    /// Returns the true time.
     pub(super) fn now(&self) -> Instant {
         match self.stopped_at.load(Ordering::Relaxed) {
             RUNS => self.clock.now(),
@@ -158,6 +161,7 @@ impl Network {
         self.world.lock().unwrap()
     }
 
+    /// Adds a manager, and returns its number.
     pub(super) fn add_client(&self, environment: &Environment) -> usize {
         let mut world = self.world();
         world.clients.push(Client::new(environment, self.now()));
@@ -195,14 +199,17 @@ impl Network {
         link
     }
 
+    /// Plans a fault.
     pub(super) fn plan(&self, at: Instant, fault: Fault) {
         self.world().agenda.add(at, Event::Fault(fault));
     }
 
+    /// Plans a look of the observer.
     pub(super) fn look_at(&self, at: Instant) {
         self.world().agenda.add(at, Event::Look);
     }
 
+    /// Sends a command. Its answer, or the failure, goes to `recipient`.
     pub(super) fn send(&self, link: usize, command: Command, recipient: Recipient) {
         self.world().send(link, command, recipient, self.now());
     }
@@ -216,6 +223,7 @@ impl Network {
         true
     }
 
+    /// Subscribes a link to wake-ups, on this and all later connections.
     pub(super) fn listen(&self, link: usize) {
         self.world().listen(link, self.now());
     }
@@ -265,6 +273,7 @@ impl World {
         }
     }
 
+    /// Puts a request on a connection. If that was cut or the process has crashed, the request is lost.
     pub(super) fn request(&mut self, wire: usize, request: Request, now: Instant) {
         let link = self.wires[wire].link;
         let client = &self.clients[self.links[link].client];
@@ -279,6 +288,7 @@ impl World {
         self.wires[wire].under_way.push_back(order);
     }
 
+    /// Runs one event.
     fn happen(&mut self, entry: Entry, now: Instant) -> Option<Step> {
         match entry.event {
             Event::Request { wire, .. } => self.arrive(entry, wire, now),
@@ -292,6 +302,7 @@ impl World {
         None
     }
 
+    /// Handles a request that arrives at its server: it is executed, delayed or lost.
     fn arrive(&mut self, entry: Entry, wire: usize, now: Instant) {
         let server = &self.servers[self.links[self.wires[wire].link].server];
         let held_back = match self.wires[wire].cut {
@@ -311,6 +322,7 @@ impl World {
         }
     }
 
+    /// Executes a request at its server, and sends the answer and the wake-ups.
     fn serve(&mut self, wire: usize, request: Request, now: Instant) {
         let link = &self.links[self.wires[wire].link];
         let reply = match request {
@@ -330,6 +342,8 @@ impl World {
                 self.servers[server].note_late(&command, self.wires[wire].cut.is_some());
                 let standing = self.standing(server, &command, now);
                 self.wishes.note(&command.subject);
+                // The notes before and after the execution are for the observer: breaks, yields, and needless
+                // notifications.
                 let executed = self.servers[server].execute(now, &command);
                 self.note_break(server, &command, &executed.reply, standing, now);
                 self.note_yield(&command, now);
@@ -349,6 +363,7 @@ impl World {
         self.reply(wire, reply, now);
     }
 
+    /// Sends a wake-up to a client, unless the profile suppresses or loses it.
     pub(super) fn push(&mut self, wire: usize, wakeup: Wakeup, now: Instant) {
         if self.is_deaf && matches!(wakeup.notice, Notice::Contended { .. }) {
             return;
@@ -362,6 +377,7 @@ impl World {
         self.agenda.add(at, Event::Push { wire, wakeup, sent: now });
     }
 
+    /// Sends an answer to a client. If wake-ups share its connection, the answer does not overtake earlier ones.
     pub(super) fn reply(&mut self, wire: usize, reply: Replied, now: Instant) {
         let link = self.wires[wire].link;
         let mut at = self.later(now, link);

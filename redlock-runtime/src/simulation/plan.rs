@@ -132,6 +132,7 @@ fn lose_the_numbered(random: &mut Rng, network: &Network, clients: usize, all: u
     start.after(34 * SECOND)
 }
 
+/// Draws a theft at some of the servers.
 fn theft(random: &mut Rng, all: usize, troubled: usize) -> (Fault, Duration) {
     let overwritten_for = random.bool().then(|| Duration::from_millis(random.u64(1..1000)));
     let first = if troubled < all { 0 } else { random.usize(0..all) };

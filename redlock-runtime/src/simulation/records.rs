@@ -19,6 +19,7 @@ pub(super) struct Violation {
     pub(super) text: String,
 }
 
+/// Promise that the observer checks.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Promise {
     /// No two valid holders exclude each other.
@@ -62,6 +63,7 @@ pub(super) enum Promise {
     NoPanic,
 }
 
+/// Records of one run.
 #[derive(Default)]
 pub(super) struct Records {
     pub(super) next_id: u64,
@@ -103,6 +105,7 @@ pub(super) struct Window {
     pub(super) is_promised: bool,
 }
 
+/// Call or foreign program that holds a key.
 pub(super) struct Holder {
     pub(super) id: u64,
     pub(super) client: Option<usize>,
@@ -133,6 +136,7 @@ pub(super) struct Holder {
     pub(super) found: Option<bool>,
 }
 
+/// Evidence that a holder is valid.
 pub(super) enum Proof {
     Guard(Weak<LockGuard>),
     /// Another program, which holds the key until then.
@@ -141,6 +145,7 @@ pub(super) enum Proof {
     },
 }
 
+/// Call that waits for a key. A call for two keys has two records.
 #[derive(Clone)]
 pub(super) struct Waiter {
     pub(super) id: u64,
@@ -161,6 +166,7 @@ pub(super) struct Waiter {
 }
 
 impl Records {
+    /// Returns a new id.
     pub(super) fn number(&mut self) -> u64 {
         self.next_id += 1;
         self.next_id
@@ -240,6 +246,7 @@ impl Holder {
         concerns && !(is_shared && self.is_shared())
     }
 
+    /// Returns `true` if the holder may count on the lock now.
     pub(super) fn is_valid(&self, now: Instant) -> bool {
         if let Some(found) = self.found {
             return found;

@@ -55,6 +55,7 @@ pub(super) struct Outcome {
     pub(super) longest_idle: Duration,
 }
 
+/// Runs one seed in virtual time.
 pub(super) fn run(profile: &Profile, seed: u64, keeps_trace: bool) -> Outcome {
     // The seed of the jitter, and of the random parts of the tokens.
     fastrand::seed(seed);
@@ -62,6 +63,7 @@ pub(super) fn run(profile: &Profile, seed: u64, keeps_trace: bool) -> Outcome {
     runtime.block_on(async { Run::prepare(profile, seed, keeps_trace).finished().await })
 }
 
+/// Run in progress.
 struct Run {
     network: Arc<Network>,
     observer: Arc<Observer>,
@@ -75,6 +77,7 @@ struct Run {
 }
 
 impl Run {
+    /// Draws the servers, managers, faults and tasks of a run, and starts them.
     fn prepare(profile: &Profile, seed: u64, keeps_trace: bool) -> Self {
         let mut random = Rng::with_seed(seed);
         let clock = Clock::tokio();
@@ -123,6 +126,7 @@ impl Run {
         Actor { network, observer, jobs: Arc::clone(&self.jobs), manager: manager.clone(), client }
     }
 
+    /// Drives the events and the story of the run, until the story ends or a promise is broken.
     async fn finished(mut self) -> Outcome {
         let aborts: Vec<_> = self.tasks.iter().map(|(client, task)| (*client, task.abort_handle())).collect();
         let (network, observer) = (Arc::clone(&self.network), Arc::clone(&self.observer));
@@ -132,6 +136,7 @@ impl Run {
             let mut timer = pin!(sleep(Duration::ZERO));
             poll_fn(|cx| {
                 loop {
+                    // First all due events happen, and the observer looks. Then the tasks run until the next event.
                     let next = network.at_once(|| events(&network, &observer, &aborts, cx.waker()));
                     if observer.records().violation.is_some() {
                         return Poll::Ready(());
@@ -154,13 +159,16 @@ impl Run {
         if timeout(LIMIT, self.all_calls()).await.is_err() {
             return self.observer.broken(Promise::Deadline, format!("no end in sight: {}", self.observer.waiting()));
         }
+        // After the last fault, every release gets through, and only retained locks are left.
         sleep_until(start + self.faults_end.since_origin()).await;
         sleep(AFTERMATH).await;
         self.observer.unused();
         sleep(self.longest_linger).await;
+        // After the longest linger, only haunted keys are left, which the next call must get.
         for key in self.observer.leftovers() {
             self.exorcise(key).await;
         }
+        // Without managers, even the queues expire.
         self.managers.clear();
         sleep(timing::QUEUE_EXPIRY + LATE).await;
         self.observer.remains();
@@ -190,6 +198,7 @@ impl Run {
         }
     }
 
+    /// Waits for all tasks. A panic that was not planned breaks a promise.
     async fn all_calls(&mut self) {
         for (_, task) in self.tasks.drain(..) {
             if let Err(error) = task.await
@@ -224,6 +233,7 @@ fn drift(random: &mut Rng, profile: &Profile) -> i32 {
     random.i32(-profile.drift_ppm..=profile.drift_ppm)
 }
 
+/// Creates a server. Unless the run is cold, it has run for a day.
 fn server(number: usize, profile: &Profile, random: &mut Rng, now: Instant) -> Server {
     let is_durable = profile.are_durable || profile.faults.forget() == 0 && !profile.is_cold;
     let mut server = Server::new(number, drift(random, profile), is_durable, profile, now);

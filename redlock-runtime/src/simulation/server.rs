@@ -13,6 +13,7 @@ use crate::time::token_clock::TokenTime;
 use std::collections::{HashMap, HashSet};
 use std::time::Duration;
 
+/// Simulated server.
 pub(super) struct Server {
     state: NodeState,
     rules: Rules,
@@ -185,6 +186,7 @@ impl Server {
         };
     }
 
+    /// Executes a command, and returns the answer and the wake-ups.
     pub(super) fn execute(&mut self, now: Instant, command: &Command) -> Executed {
         let (wall, time) = (self.wall(now), self.time(now));
         // Managers send the scripts of their version.
@@ -231,10 +233,12 @@ impl Server {
         }
     }
 
+    /// Returns `true` if the token may have arrived after its release.
     pub(super) fn is_haunted_by(&self, token: OwnerToken) -> bool {
         self.ghosts.contains(&token)
     }
 
+    /// Subscribes a connection to a channel.
     pub(super) fn subscribe(&mut self, channel: &str, wire: usize) {
         self.subscribers.push(Subscriber { channel: channel.to_owned(), wire });
     }
@@ -254,6 +258,7 @@ impl Server {
         self.state.raise_register(slot_of(key.name()), Ballot::NUMBERS.end - 2);
     }
 
+    /// Removes the subscriptions of a connection.
     pub(super) fn forget(&mut self, wire: usize) {
         self.subscribers.retain(|known| known.wire != wire);
     }
@@ -273,6 +278,7 @@ impl Server {
         self.frozen_until.max(self.down_until) <= now
     }
 
+    /// Returns the exclusive owner of `key`.
     pub(super) fn owner(&self, key: &str, now: Instant) -> Option<OwnerToken> {
         self.state.owner(key, self.wall(now))
     }
@@ -308,6 +314,7 @@ impl Server {
         self.state.lease_left(key, token, self.wall(now))
     }
 
+    /// Returns all tokens with entries under `key`.
     pub(super) fn tokens(&self, key: &str, now: Instant) -> Vec<OwnerToken> {
         self.state.tokens(key, self.wall(now))
     }

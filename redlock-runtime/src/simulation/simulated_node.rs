@@ -13,6 +13,7 @@ use std::future::ready;
 use std::sync::Arc;
 use std::time::Duration;
 
+/// Connection of one manager to one simulated server.
 pub(super) struct SimulatedNode {
     network: Arc<Network>,
     link: usize,

@@ -49,6 +49,7 @@ impl World {
         }
     }
 
+    /// Sets the clock of a server forward. Leases there end earlier, as if they were stolen.
     pub(super) fn step(&mut self, server: usize, by: Duration, now: Instant) {
         for index in 0..NAMES.len() {
             self.mark_robbed(&key(index), &[server], now);
@@ -105,6 +106,7 @@ impl World {
         }
     }
 
+    /// Marks `token` as robbed of `key`.
     pub(super) fn rob(&mut self, key: &LockKey, token: OwnerToken, counted_on: Vec<(usize, Instant)>, now: Instant) {
         let new = || Theft { at: now, names: Vec::new(), counted_on: Vec::new() };
         let robbery = self.robbed.entry(token).or_insert_with(new);

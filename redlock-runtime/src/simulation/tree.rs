@@ -27,6 +27,7 @@ pub(super) fn path(index: usize) -> Option<String> {
     (index >= ROOT).then(|| NAMES[index].replace(['{', '}'], ""))
 }
 
+/// Returns the part of a request for a key or place.
 pub(super) fn part(index: usize) -> LockPart {
     path(index).map_or_else(|| LockPart::key(NAMES[index]), LockPart::path)
 }

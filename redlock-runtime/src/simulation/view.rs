@@ -12,10 +12,12 @@ use std::sync::Arc;
 use std::time::Duration;
 
 impl Network {
+    /// Returns the time for which the tasks of a process rest.
     pub(super) fn paused_for(&self, client: usize) -> Duration {
         self.world().clients[client].tasks_rest_until().since(self.now())
     }
 
+    /// Returns the time until which the tasks of a process rest.
     pub(super) fn paused_until(&self, client: usize) -> Instant {
         self.world().clients[client].tasks_rest_until()
     }
@@ -127,6 +129,7 @@ impl Network {
         }
     }
 
+    /// Returns `true` if the process runs now.
     pub(super) fn is_well(&self, client: usize) -> bool {
         self.world().clients[client].is_well(self.now())
     }
@@ -202,6 +205,7 @@ impl Network {
         votes >= world.quorum.needed
     }
 
+    /// Deletes `key` of `token` at all servers that run, like a foreign program.
     pub(super) fn delete(&self, key: &LockKey, token: OwnerToken) {
         let (mut world, now) = (self.world(), self.now());
         self.trace.line(|trace| format!("a foreigner deletes {key} of {}", trace.name(token)));
@@ -216,6 +220,7 @@ impl World {
         self.clients.iter().position(|client| client.manager == token.manager())
     }
 
+    /// Returns `true` if the server could serve the clients soon.
     fn serves(
         &self,
         server: usize,
@@ -237,15 +242,18 @@ impl World {
         client.is_some_and(|client| !kept.contains(&owner) && self.is_connected(client, server))
     }
 
+    /// Returns `true` if the server runs and all clients are connected to it.
     fn can_be_asked_by(&self, server: usize, clients: &[usize], now: Instant) -> bool {
         self.servers[server].is_well(now) && clients.iter().all(|client| self.is_connected(*client, server))
     }
 
+    /// Returns `true` if the client has a live connection to the server.
     fn has_wire(&self, client: usize, server: usize) -> bool {
         let mut links = self.links.iter().filter(|link| link.client == client && link.server == server);
         links.all(|link| matches!(link.state, Connection::Up(wire) if self.wires[wire].cut.is_none()))
     }
 
+    /// Returns `true` if the client has a live connection, over which the server does not abstain.
     fn is_connected(&self, client: usize, server: usize) -> bool {
         let mut links = self.links.iter().filter(|link| link.client == client && link.server == server);
         let counts = |link: &Link| {

@@ -3,6 +3,7 @@
 use crate::time::clock::Instant;
 use std::collections::VecDeque;
 
+/// Connection of a link. Each reconnect creates another wire.
 pub(super) struct Wire {
     pub(super) link: usize,
     /// Arrival of the last message of each kind. No message overtakes another of the same kind.

@@ -150,6 +150,7 @@ impl Call {
     }
 }
 
+/// Draws renewal, `max_hold` and `min_hold` of a call.
 fn terms(random: &mut Rng, profile: &Profile, ttl: Duration, end: End) -> HoldOptions {
     let mut sometimes = |percent: u8, range: Range<u64>| {
         let is_so = random.u8(0..100) < percent;
@@ -163,6 +164,7 @@ fn terms(random: &mut Rng, profile: &Profile, ttl: Duration, end: End) -> HoldOp
     HoldOptions { renew, max_hold, min_hold, window_rest: None }
 }
 
+/// Random options of a call.
 struct Sometimes {
     cancels: bool,
     holds: bool,

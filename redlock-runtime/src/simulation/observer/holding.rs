@@ -12,6 +12,7 @@ use crate::{LockError, LossCause, NodeError};
 use std::time::Duration;
 
 impl Observer {
+    /// Checks that no two valid holders exclude each other. Holders that were robbed are exempt.
     pub(super) fn exclusion(&self) {
         let (records, now) = (self.records(), self.network.now());
         if records.holders.len() < 2 {
@@ -150,6 +151,7 @@ impl Observer {
         self.profile.delays.round_trip() * 4 + SLACK * 2
     }
 
+    /// Checks that bodies end with their leases, and that no lapsed holder becomes valid again.
     pub(super) fn bodies_stop(&self) {
         let now = self.network.now();
         let (mut late, mut again) = (None, None);

@@ -25,6 +25,7 @@ use crate::{LockError, LockGuard, Wait};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
+/// Observer of a run. It sees all servers and guards at once, and knows the true time.
 pub(super) struct Observer {
     pub(super) network: Arc<Network>,
     profile: Profile,
@@ -66,6 +67,7 @@ impl Observer {
         self.records.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
+    /// Records a broken promise. The first one ends the run.
     pub(super) fn broken(&self, promise: Promise, text: String) {
         self.network.trace.line(|_| format!("## {promise:?}: {text}"));
         self.records().violation.get_or_insert(Violation { promise, text });
@@ -98,6 +100,7 @@ impl Observer {
         Recorded { observer: self, id }
     }
 
+    /// Checks the result of a call.
     pub(super) fn answered<T>(&self, waits: &Recorded<'_>, outcome: Option<&Result<T, LockError>>) {
         let waiter = self.records().waiters.iter().find(|waiter| waiter.id == waits.id).cloned();
         if let Some(waiter) = waiter {
@@ -170,6 +173,7 @@ impl Observer {
         self.records().detached.push(token);
     }
 
+    /// Records that another program holds `key` until `until`.
     pub(super) fn entered_by_foreigner(&self, key: usize, token: OwnerToken, until: Instant) -> Recorded<'_> {
         self.entered_as(Holder::new(key, token, Proof::Foreign { until }, self.network.now()))
     }
@@ -180,6 +184,7 @@ impl Observer {
         Recorded { observer: self, id }
     }
 
+    /// Records a holder, after the checks that concern its entry.
     fn entered_with(&self, id: u64, holder: Holder) {
         let holder = Holder { id, ..holder };
         self.windows(&holder);
@@ -238,6 +243,7 @@ const SLACK: Duration = Duration::from_millis(25);
 /// Duration of an attempt whose answers do not arrive, with the pause before it.
 const UNANSWERED: Duration = Duration::from_millis(150);
 
+/// Returns the tolerance for a duration.
 fn slack(time: Duration) -> Duration {
     time / 100 + SLACK
 }

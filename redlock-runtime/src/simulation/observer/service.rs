@@ -51,6 +51,7 @@ impl Observer {
         }
     }
 
+    /// Checks that no call waits beyond its deadline, and that no call is overtaken for too long.
     pub(super) fn deadlines(&self) {
         let now = self.network.now();
         let is_late = |waiter: &&Waiter| {
@@ -87,6 +88,7 @@ impl Observer {
         }
     }
 
+    /// Checks that `key` is not free for longer than the profile allows while a call waits for it.
     pub(super) fn progress(&self, key_index: usize) {
         let now = self.network.now();
         let mut records = self.records();
