@@ -75,7 +75,7 @@ impl World {
         }
     }
 
-    /// Marks tokens that hold `key` at the servers in `hit`, but not at enough others for as long.
+    /// Marks tokens as robbed that hold `key` at the servers in `hit`, if too few other servers hold it for as long.
     ///
     /// A holder counts on the promises of the former servers until they end.
     fn mark_robbed(&mut self, key: &LockKey, hit: &[usize], now: Instant) {
