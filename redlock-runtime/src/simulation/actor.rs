@@ -1,4 +1,4 @@
-//! Runs what the programs do, through the interface that programs have.
+//! Runs the workload through the public interface.
 
 use super::jobs::{Job, Jobs};
 use super::network::Network;
@@ -22,23 +22,23 @@ use std::task::{Context, Poll, ready};
 use std::time::Duration;
 use tokio::time::{Sleep, sleep, timeout};
 
-/// The payload of a panic that belongs to the workload.
+/// Payload of a panic that belongs to the workload.
 pub(super) struct Planned;
 
 thread_local! {
-    /// The observer asks for them at every step; threads that share one would wait for each other.
+    /// Keys of this thread. The observer needs them at every step, and threads with shared keys would contend.
     static KEYS: [LockKey; NAMES.len()] = NAMES.map(LockKey::from);
 }
 
-/// The name of a key in every run.
+/// Returns the key with the given index.
 pub(super) fn key(index: usize) -> LockKey {
     KEYS.with(|keys| keys[index].clone())
 }
 
-/// A lock, with its number if it is fenced.
+/// Acquired lock, with its number if it is fenced.
 type Obtained = Result<(LockGuard, Option<FencingToken>), LockError>;
 
-/// A task of one manager.
+/// Task of one manager.
 #[derive(Clone)]
 pub(super) struct Actor {
     pub(super) network: Arc<Network>,
@@ -49,6 +49,7 @@ pub(super) struct Actor {
 }
 
 impl Actor {
+    /// Runs the calls of one task, and then attaches detached locks until the end of its shift.
     pub(super) fn run(self, work: Work) -> impl Future<Output = ()> + Send {
         let (network, client) = (Arc::clone(&self.network), self.client);
         let all = async move {
@@ -57,19 +58,20 @@ impl Actor {
                     self.call(call).await;
                 }
                 if !work.shift.is_zero() {
-                    // What is under way when it ends is dropped.
+                    // Unfinished work is dropped at the end of the shift.
                     let _ = timeout(work.shift, self.take_up_jobs()).await;
                 }
             };
             match work.aborted_after {
                 None => calls.await,
-                // Late or not, the calls are dropped where they are.
+                // The calls are dropped at any point.
                 Some(limit) => timeout(limit, calls).await.unwrap_or_default(),
             }
         };
         Process::new(network, client, all)
     }
 
+    /// Shuts the manager down at the given time, and checks what it leaves behind.
     pub(super) fn shut_down(self, at: Duration) -> impl Future<Output = ()> + Send {
         let (network, client) = (Arc::clone(&self.network), self.client);
         let all = async move {
@@ -83,6 +85,7 @@ impl Actor {
         Process::new(network, client, all)
     }
 
+    /// Acquires the lock of a call, and runs its body.
     async fn call(&self, call: &Call) {
         sleep(call.pause).await;
         if let Some(guard) = self.obtained(call, self.acquire(call)).await {
@@ -90,6 +93,7 @@ impl Actor {
         }
     }
 
+    /// Attaches detached locks, and runs their bodies, until it is dropped.
     async fn take_up_jobs(&self) {
         loop {
             let Job { call, detached } = self.jobs.next().await;
@@ -99,6 +103,7 @@ impl Actor {
         }
     }
 
+    /// Runs the body of a call, and ends the hold in the way that the call asks for.
     async fn work(&self, call: &Call, guard: LockGuard) {
         let guard = Arc::new(guard);
         let entered = self.observer.entered(self.client, call, &guard);
@@ -113,7 +118,7 @@ impl Actor {
         let Some(guard) = Arc::into_inner(guard) else { return };
         match call.end {
             End::Drop => drop(guard),
-            // A lease that ran out is no error of the run.
+            // A lease that has ended is not a fault of the run.
             End::Release => guard.release().await.unwrap_or_default(),
             End::Panic => resume_unwind(Box::new(Planned)),
             End::Detach { copies } => {
@@ -127,7 +132,7 @@ impl Actor {
         }
     }
 
-    /// The lock that `obtain` gets, if it does so in time.
+    /// Returns the lock of `obtain`, if it arrives in time.
     async fn obtained(&self, call: &Call, obtain: impl Future<Output = Obtained>) -> Option<LockGuard> {
         let waits = self.observer.waits(self.client, call);
         let outcome = match call.patience {
@@ -142,8 +147,9 @@ impl Actor {
         Some(guard)
     }
 
+    /// Attaches a detached lock, with its number if the call is fenced.
     async fn attach(&self, call: &Call, detached: DetachedLock) -> Obtained {
-        // What others share has no number any more.
+        // A lock that others share has lost its number.
         if call.is_fenced && detached.mode() == Mode::Exclusive {
             self.manager.attach(detached.fencing()).await.map(numbered)
         } else {
@@ -151,6 +157,7 @@ impl Actor {
         }
     }
 
+    /// Builds the request of a call, and acquires its lock.
     async fn acquire(&self, call: &Call) -> Obtained {
         let path = tree::path(call.key);
         let is_key = path.is_none() && call.also.is_none();
@@ -178,10 +185,11 @@ fn numbered(fenced: FencedGuard) -> (LockGuard, Option<FencingToken>) {
     (fenced.into_guard(), Some(number))
 }
 
+/// Sleeps for the length of the body, and extends or downgrades the lease in its middle.
 async fn body(guard: &LockGuard, call: &Call) {
     if call.extends {
         sleep(call.body / 2).await;
-        // What was proven before stays proven.
+        // A failed extension leaves the earlier lease valid.
         let _: Result<(), LockError> = guard.extend().await;
     }
     let rest = if call.extends { call.body / 2 } else { call.body };
@@ -211,7 +219,7 @@ pub(super) async fn act(network: Arc<Network>, observer: Arc<Observer>, foreign:
     }
 }
 
-/// A task of a process: when the process is paused, it is not polled.
+/// Task of a process. It is not polled while the process is paused.
 pub(super) struct Process<F> {
     network: Arc<Network>,
     client: usize,
@@ -240,7 +248,7 @@ impl<F: Future> Future for Process<F> {
     }
 }
 
-/// How a call is called in a trace.
+/// Describes a call for a trace.
 pub(super) fn words(client: usize, call: &Call, now: Instant) -> String {
     let Call { key: index, ttl, wait, mode, .. } = call;
     let wants = if mode.is_shared() { "wants to share" } else { "wants" };

@@ -1,4 +1,4 @@
-//! What will happen, and when: the only source of time in a run besides the timers of the code under test.
+//! Future events and their times: the only source of time in a run besides the timers of the code under test.
 
 use super::faults::Fault;
 use crate::protocol::command::{Command, Reply, Wakeup};
@@ -9,7 +9,7 @@ use std::collections::BinaryHeap;
 use std::task::Waker;
 use std::time::Duration;
 
-/// Wires, links and servers go by their number.
+/// Event of a run. Wires, links and servers are given by their number.
 pub(super) enum Event {
     /// A request arrives at its server.
     Request {
@@ -35,15 +35,16 @@ pub(super) enum Event {
     Forgotten {
         wire: usize,
     },
-    /// The client gets another connection.
+    /// The client reconnects.
     Connected {
         link: usize,
     },
     Fault(Fault),
-    /// Time for the observer to look, however quiet it is.
+    /// The observer looks, even without other events.
     Look,
 }
 
+/// Message from a client to a server.
 pub(super) enum Request {
     Command(Command),
     Subscribe,
@@ -51,7 +52,7 @@ pub(super) enum Request {
     Publish(Wakeup),
 }
 
-/// `time`: that of the server, where the answer tells it.
+/// Answer to a request. `time` is the clock of the server, if the answer reports it.
 pub(super) enum Replied {
     Command {
         reply: Reply,
@@ -61,27 +62,29 @@ pub(super) enum Replied {
     /// Error of a script that was executed in part or as a whole.
     Raised,
     Subscribed,
-    /// The server says that it throws its data away; once it was asked, it is clear that it has other data.
+    /// The server reports that its data is replaced. After its answer, the data set is known to be another.
     Replaced,
 }
 
+/// Event with its time.
 pub(super) struct Entry {
     pub(super) at: Instant,
-    /// What was sent first happens first when both are due.
+    /// Order of sending. Of two due events, the earlier one happens first.
     pub(super) order: u64,
     pub(super) event: Event,
 }
 
+/// Future events, ordered by time.
 #[derive(Default)]
 pub(super) struct Agenda {
     entries: BinaryHeap<Entry>,
     next_order: u64,
-    /// Whoever sleeps until the next entry, and until when.
+    /// Waker of the task that sleeps until the next entry, and the end of that sleep.
     sleeper: Option<(Waker, Instant)>,
 }
 
 impl Agenda {
-    /// Returns the place of the event among those of the same time.
+    /// Adds an event. Returns its place among the events of the same time.
     pub(super) fn add(&mut self, at: Instant, event: Event) -> u64 {
         let order = self.next_order;
         self.next_order += 1;
@@ -99,13 +102,14 @@ impl Agenda {
         }
     }
 
+    /// Removes and returns the next event, if it is due.
     pub(super) fn due(&mut self, now: Instant) -> Option<Entry> {
         if self.entries.peek()?.at <= now { self.entries.pop() } else { None }
     }
 
-    /// When the next event is due; `sleeper` is woken when an earlier one is added.
+    /// Returns the time of the next event. `sleeper` is woken if an earlier event is added.
     pub(super) fn sleep(&mut self, sleeper: &Waker, now: Instant) -> Instant {
-        // There is always a next look of the observer.
+        // A next look of the observer is always scheduled.
         let until = self.entries.peek().map_or(now, |entry| entry.at);
         self.sleeper = Some((sleeper.clone(), until));
         until
@@ -113,7 +117,7 @@ impl Agenda {
 }
 
 impl Ord for Entry {
-    /// The heap gives out its largest entry, which is to be the earliest.
+    /// Reversed: the heap returns its largest entry, which must be the earliest.
     fn cmp(&self, other: &Self) -> Ordering {
         (other.at, other.order).cmp(&(self.at, self.order))
     }

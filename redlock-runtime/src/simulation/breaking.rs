@@ -1,4 +1,4 @@
-//! Locks that somebody breaks: who does it, what the observer knows of it, and circumstances in which it matters how.
+//! Locks that an operator breaks: the operators, the records of the observer, and circumstances in which breaks matter.
 
 use super::actor::{Actor, Process, key};
 use super::circumstances::crowd;
@@ -17,21 +17,22 @@ use std::sync::Arc;
 use std::time::Duration;
 use tokio::time::{sleep, timeout};
 
-/// How often somebody looks who has a lock before he gives up.
+/// Number of times that an operator looks for a holder before it gives up.
 const LOOKS: u32 = 40;
 
-/// Somebody who breaks a lock.
+/// Operator that breaks a lock.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Operator {
     key: usize,
     at: Duration,
-    /// What passes between the look and the break.
+    /// Time between the look and the break.
     hesitation: Duration,
-    /// He gives up after this time.
+    /// Time after which the operator gives up.
     patience: Option<Duration>,
 }
 
 impl Operator {
+    /// Draws an operator for one of `keys` keys.
     pub(super) fn draw(random: &mut Rng, keys: usize) -> Self {
         let millis = |random: &mut Rng, most| Duration::from_millis(random.u64(0..=most));
         let hesitates_for = if random.u8(0..3) == 0 { 1500 } else { 50 };
@@ -45,7 +46,7 @@ impl Operator {
 }
 
 impl Actor {
-    /// Looks who has a lock, and breaks it.
+    /// Looks for the holder of a lock, and breaks the lock.
     pub(super) fn operate(self, operator: Operator) -> impl Future<Output = ()> + Send {
         let (network, client) = (Arc::clone(&self.network), self.client);
         let all = async move {
@@ -54,7 +55,7 @@ impl Actor {
             sleep(operator.hesitation).await;
             self.observer.breaks(self.client, operator.key, token);
             let broken = self.manager.break_lock(key(operator.key), token);
-            // What is under way when he gives up is dropped.
+            // If the operator gives up, the unfinished break is dropped.
             let report = match operator.patience {
                 None => Some(broken.await),
                 Some(patience) => timeout(patience, broken).await.ok(),
@@ -64,7 +65,7 @@ impl Actor {
         Process::new(network, client, all)
     }
 
-    /// Who has the lock, as soon as a majority of the servers says that somebody has.
+    /// Returns the holder as soon as a majority of the servers reports it.
     async fn found(&self, index: usize) -> Option<OwnerToken> {
         for _ in 0..LOOKS {
             if let Some(token) = self.network.holder(&key(index)) {
@@ -76,45 +77,45 @@ impl Actor {
     }
 }
 
-/// What becomes of locks that somebody breaks.
+/// State of the locks that operators break.
 #[derive(Default)]
 pub(super) struct Breaks {
-    /// By the tokens of their holders, and the names of the keys, each of which may be broken.
+    /// Broken keys of each holder, by the holder's token and the name of the key.
     holders: HashMap<OwnerToken, HashMap<Arc<str>, Broken>>,
-    /// What stands in their places.
+    /// Placeholders of the breakers, by their tokens.
     stand_ins: HashMap<OwnerToken, Standing>,
 }
 
-/// What stands in the place of a holder.
+/// Placeholder in the place of a holder.
 #[derive(Clone)]
 struct Standing {
     key: LockKey,
     holder: OwnerToken,
-    /// Whether the manager of the holder has been told of it.
+    /// `true` if the manager of the holder was notified.
     is_told: bool,
-    /// Whether its own manager has been told that the holder has stopped.
+    /// `true` if its own manager was notified that the holder has stopped.
     has_stopped: bool,
 }
 
-/// A key of a holder that somebody breaks.
+/// Key of a holder whose lock an operator breaks.
 #[derive(Default)]
 struct Broken {
-    /// Where it was taken away, and until when its holder may count on that server.
+    /// Servers at which the key was taken away, with the time until which the holder may count on each.
     places: HashMap<usize, Instant>,
-    /// When it could be another one's if its places were free.
+    /// Time at which another call could acquire the key, if the placeholders were gone.
     at: Option<Instant>,
-    /// When its holder was told, after that.
+    /// Time after `at` at which the holder was notified.
     told_at: Option<Instant>,
 }
 
 impl World {
-    /// For how much longer the token has the lock that is broken by `command`, if it is one that breaks locks.
+    /// Returns the remaining lease of the lock that `command` breaks, if it is a break.
     pub(super) fn standing(&self, server: usize, command: &Command, now: Instant) -> Option<Duration> {
         let other = command.subject.other.as_deref().filter(|_| command.verb == Verb::Revoke)?;
         self.servers[server].lease_left(command.key(), *other, now)
     }
 
-    /// A lock was taken away at a server, where it was `standing` for so long.
+    /// Records that a break took the lock away at a server. `standing` is the lease that remained there.
     pub(super) fn note_break(
         &mut self,
         server: usize,
@@ -129,20 +130,22 @@ impl World {
         self.broken.stand_ins.entry(*token).or_insert(standing);
         let is_lost = !self.excludes(key, **holder, now);
         if self.was_whole(key, **holder, (server, now.after(left)), now) {
-            // What it had lost before, it had won back, and what it was told of that is over.
+            // The token had won back its earlier losses, so earlier notifications no longer matter.
             self.forget_robbery(key, **holder);
             for broken in self.broken.holders.get_mut(&**holder).into_iter().flat_map(HashMap::values_mut) {
                 (broken.at, broken.told_at) = (None, None);
             }
         }
         let broken = self.broken.holders.entry(**holder).or_default().entry(key.name().into()).or_default();
-        // Not to the last moment: the clocks of servers run differently, and holders allow for that.
+        // Slightly earlier than the end: the clocks of servers differ, and holders allow for that.
         broken.places.insert(server, now.after(left.mul_f64(0.98).saturating_sub(Duration::from_millis(2))));
         broken.at = broken.at.or(is_lost.then_some(now));
     }
 
-    /// A lock that was broken at too few servers for somebody else to have it may be one that somebody can have later, when it ends by
-    /// itself at another one, which is frozen.
+    /// Records the time at which a partly broken lock becomes free.
+    ///
+    /// Such a lock was broken at too few servers for another call. It can be acquired once its lease ends at another
+    /// server, which was frozen.
     fn note_rest_of_break(&mut self, token: OwnerToken, now: Instant) {
         let is_lost = |(name, broken): &(&Arc<str>, &Broken)| {
             let (key, places) = (LockKey::from(&***name), broken.places.values().filter(|until| now < **until).count());
@@ -156,8 +159,9 @@ impl World {
         }
     }
 
-    /// What stands under `key` at the servers that are `hit` is taken away by others than locks: whoever has broken a lock
-    /// cannot keep its place there either, and its holder may not count on it.
+    /// Records that other programs took `key` away at the servers in `hit`.
+    ///
+    /// A breaker loses its placeholders there as well, and the holder may no longer count on these servers.
     pub(super) fn note_theft(&mut self, key: &LockKey, hit: &[usize], now: Instant) {
         self.rob_the_broken(key, hit, now);
         for broken in self.broken.holders.values_mut().filter_map(|keys| keys.get_mut(key.name())) {
@@ -165,8 +169,10 @@ impl World {
         }
     }
 
-    /// Marks the locks of `key` that are broken, and whose places are taken away at the servers that are `hit`, as robbed, unless they
-    /// are kept at enough others: until they know that they are broken, nobody keeps others out for them.
+    /// Marks broken locks of `key` as robbed if they lose their places at the servers in `hit`, and keep too few
+    /// others.
+    ///
+    /// Until the holder notices the break, nothing keeps other calls out for it.
     pub(super) fn rob_the_broken(&mut self, key: &LockKey, hit: &[usize], now: Instant) {
         let enough = self.enough_to_exclude();
         let mut robbed = Vec::new();
@@ -189,7 +195,7 @@ impl World {
         }
     }
 
-    /// The clock of a server goes ahead: the places there last for less time.
+    /// Records a step of a server's clock, by which the places there end earlier.
     pub(super) fn note_step(&mut self, server: usize, by: Duration) {
         for broken in self.broken.holders.values_mut().flat_map(HashMap::values_mut) {
             if let Some(until) = broken.places.get_mut(&server) {
@@ -198,14 +204,14 @@ impl World {
         }
     }
 
-    /// A server has lost its data, and the places there with them.
+    /// Records that a server has lost its data, and the places there.
     pub(super) fn note_wipe(&mut self, server: usize) {
         for broken in self.broken.holders.values_mut().flat_map(HashMap::values_mut) {
             broken.places.remove(&server);
         }
     }
 
-    /// The manager of a token is told something.
+    /// Records a notification to the manager of a token.
     pub(super) fn note_told(&mut self, wakeup: &Wakeup, now: Instant) {
         let token = wakeup.subject.token;
         match wakeup.notice {
@@ -218,7 +224,7 @@ impl World {
             }
             Notice::Stopped => {
                 if let Some(standing) = self.broken.stand_ins.get_mut(&token) {
-                    // What is said of the other keys of the holder is nothing to it.
+                    // Messages about other keys of the holder do not matter here.
                     standing.has_stopped |= standing.key == wakeup.subject.key;
                 }
             }
@@ -226,7 +232,7 @@ impl World {
         }
     }
 
-    /// Somebody says to whoever has `key` at a server that its lock is broken.
+    /// Sends the owner of `key` at a server a forged message that its lock is broken.
     pub(super) fn lie(&mut self, key: &LockKey, server: usize, now: Instant) {
         let Some(token) = self.servers[server].owner(key.name(), now) else { return };
         let channel = crate::protocol::wakeup::channel(token.manager());
@@ -237,7 +243,7 @@ impl World {
         }
     }
 
-    /// A user who may publish sends all managers but the holder's a message that the lock was granted to the holder.
+    /// Sends all managers but the holder's a forged message that the lock was granted to the holder.
     pub(super) fn forge(&mut self, key: &LockKey, server: usize, now: Instant) {
         let Some(token) = self.servers[server].owner(key.name(), now) else { return };
         let channel = crate::protocol::wakeup::channel(token.manager());
@@ -249,7 +255,7 @@ impl World {
 }
 
 impl Network {
-    /// The token that a majority of the servers names as that of the holder.
+    /// Returns the token that a majority of the servers reports as the owner.
     fn holder(&self, key: &LockKey) -> Option<OwnerToken> {
         let (world, now) = (self.world(), self.now());
         let owners: Vec<_> = world.servers.iter().filter_map(|server| server.owner(key.name(), now)).collect();
@@ -257,7 +263,8 @@ impl Network {
         owners.iter().copied().find(|token| count(*token) >= world.quorum.needed)
     }
 
-    /// When the lock of `token` was broken at so many servers that somebody else could have it, and when its manager was told.
+    /// Returns the time at which the lock of `token` was broken at enough servers for another call to acquire it. The
+    /// second time is the notification of its manager.
     pub(super) fn broken_at(&self, token: OwnerToken) -> Option<(Instant, Option<Instant>)> {
         let (mut world, now) = (self.world(), self.now());
         world.note_rest_of_break(token, now);
@@ -265,20 +272,21 @@ impl Network {
         broken.filter_map(|broken| Some((broken.at?, broken.told_at))).min()
     }
 
-    /// What stands in for holders of whom nobody has said to it that they have stopped: as long as those would have stood there
-    /// had they crashed.
+    /// Returns the placeholders without a message that their holder has stopped. They remain for as long as the leases
+    /// of crashed holders would.
     pub(super) fn stand_ins(&self) -> Vec<OwnerToken> {
         let world = self.world();
         let stands = |(token, standing): (&OwnerToken, &Standing)| (!standing.has_stopped).then_some(*token);
         world.broken.stand_ins.iter().filter_map(stands).collect()
     }
 
-    /// Whether `token` has, or had, the place of a holder whose lock somebody breaks.
+    /// Returns `true` if `token` is or was a placeholder of a breaker.
     pub(super) fn has_stood_in(&self, token: OwnerToken) -> bool {
         self.world().broken.stand_ins.contains_key(&token)
     }
 
-    /// The holder for whom `token` stands in, behind all that stand in for each other, if each of their managers was told.
+    /// Returns the holder behind the placeholder `token`, if all managers in between were notified. A placeholder may
+    /// stand for another one.
     pub(super) fn told_holder_behind(&self, token: OwnerToken) -> Option<OwnerToken> {
         let world = self.world();
         let mut standing = world.broken.stand_ins.get(&token)?;
@@ -291,7 +299,7 @@ impl Network {
         None
     }
 
-    /// The tokens that may count on `key` still, although somebody has broken their lock.
+    /// Returns the tokens that may still count on `key` although their lock was broken.
     pub(super) fn may_count_on(&self, key: &LockKey) -> Vec<OwnerToken> {
         let (world, now) = (self.world(), self.now());
         let needed = world.quorum.needed;
@@ -301,18 +309,18 @@ impl Network {
     }
 }
 
-/// Locks are broken whose holders renew them. What they are told is lost now and then, their threads are blocked, servers are slow.
+/// Operators break renewed locks. Some notifications are lost, threads are blocked, and servers are slow.
 pub(super) fn breaks() -> Profile {
     let faults = Faults { freezes: 1, blocks: 3, lies: 2, until: 2500, longest: 1200, ..Faults::NONE };
     Profile { nodes: vec![1, 3, 3, 5], faults, is_prompt: false, ..prompt_breaks() }
 }
 
-/// Of locks of both keys one is broken, and managers are shut down when their calls are over.
+/// Operators break one key of a pair, and managers shut down after their calls.
 pub(super) fn broken_banks() -> Profile {
     Profile { keys: 2..=2, sets: 80, shutdowns: 100, bodies: 50..=500, calls: 1..=2, ..breaks() }
 }
 
-/// The same, and nothing keeps a holder from knowing it soon but that some of what it is told is lost.
+/// Like `breaks`, but only lost notifications delay the holder's notice of the break.
 pub(super) fn prompt_breaks() -> Profile {
     let faults = Faults { blocks: 3, lies: 3, until: 2500, longest: 1200, ..Faults::NONE };
     Profile {
@@ -333,7 +341,7 @@ pub(super) fn prompt_breaks() -> Profile {
     }
 }
 
-/// The same, and all that is said arrives: nothing stands for longer than for the holder in whose place it is, however that ends.
+/// Like `prompt_breaks`, and all messages arrive. No placeholder remains longer than for its holder, however that ends.
 pub(super) fn heard_breaks() -> Profile {
     Profile {
         ttls: vec![20_000],

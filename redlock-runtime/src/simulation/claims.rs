@@ -1,17 +1,17 @@
-//! Circumstances in which it matters what is counted of a claim before its extension is answered.
+//! Circumstances for the part of a provisional grant that counts before its extension is answered.
 
 use super::circumstances::slow_crowd;
 use super::faults::Faults;
 use super::profile::Profile;
 use crate::protocol::command::Verb;
 
-/// Processes stop for longer than a claim, so that its announcement is read when it is over.
+/// Processes pause for longer than a provisional grant lasts, so that they read its message too late.
 pub(super) fn late_announcements() -> Profile {
     let faults = Faults { pauses: 8, until: 1500, longest: 2500, ..Faults::NONE };
     Profile { nodes: vec![1, 3], clients: 3..=5, faults, bodies: 20..=300, bound: 30_000, ..slow_crowd() }
 }
 
-/// The clocks of servers are set forward while others wait, and extensions are cut off, so that no answer shows it.
+/// The clocks of servers are set forward while calls wait. Extensions are cut off, so that no answer shows the step.
 pub(super) fn steps_before_claims() -> Profile {
     let targets: fn(Verb) -> bool = Verb::is_extension;
     let faults = Faults { steps: 6, targets: Some(targets), away: 4000, until: 2500, ..Faults::NONE };

@@ -1,4 +1,4 @@
-//! What happens at the clients: answers and wake-ups arrive, connections come and go.
+//! Events at the clients: arriving answers and wake-ups, and connections that come and go.
 
 use super::agenda::{Entry, Event, Replied, Request};
 use super::link::{Asked, Connection};
@@ -12,7 +12,7 @@ use crate::time::clock::Instant;
 use std::time::Duration;
 
 impl World {
-    /// Something arrives at a client.
+    /// Handles a message that arrives at a client.
     pub(super) fn come_back(&mut self, entry: Entry, wire: usize, now: Instant) -> Option<Step> {
         let index = self.wires[wire].link;
         let client = &self.clients[self.links[index].client];
@@ -47,6 +47,7 @@ impl World {
         }
     }
 
+    /// Handles an answer: it completes the oldest pending command of the link.
     fn replied(&mut self, index: usize, reply: &Replied) {
         self.trace_reply(index, reply);
         let link = &mut self.links[index];
@@ -65,7 +66,7 @@ impl World {
                     link.environment.token_clock.observe(seen);
                 }
                 let Some(Asked { recipient, sent, proposal }) = link.unanswered.pop_front() else { return };
-                // Before the answer: it proves something about the time after a step.
+                // Before the answer: the reported time shows whether the answer belongs to the time after a step.
                 if let Some(time) = *time {
                     link.server_facts.told(time, sent);
                 }
@@ -78,6 +79,7 @@ impl World {
         }
     }
 
+    /// Handles the end of a connection at the client, and plans to reconnect.
     pub(super) fn broken(&mut self, entry: Entry, wire: usize, now: Instant) {
         let index = self.wires[wire].link;
         let client = &self.clients[self.links[index].client];
@@ -95,6 +97,7 @@ impl World {
         self.agenda.add(now.after(pause), Event::Connected { link: index });
     }
 
+    /// Connects a client to its server, as soon as both are able to.
     pub(super) fn connect(&mut self, entry: Entry, index: usize, now: Instant) {
         let (link, client) = (&self.links[index], &self.clients[self.links[index].client]);
         let server = &mut self.servers[link.server];
@@ -111,8 +114,9 @@ impl World {
         let link = &mut self.links[index];
         let identity = server.identity(link.client, link.server_facts.receipt(), now);
         let time = server.time(now);
+        // The handshake reports the time and the identity of the server. The facts decide for how long it abstains.
         link.server_facts.told(time, link.server_facts.now());
-        // No server is behind two addresses.
+        // No server has two addresses here.
         link.abstention = link.server_facts.connected(Some(identity)).unwrap_or_default();
         (link.state, link.epoch) = (Connection::Up(wire), link.epoch + 1);
         link.environment.changed.notify_waiters();

@@ -1,4 +1,4 @@
-//! What goes wrong, and how.
+//! Faults of servers, connections and processes.
 
 use super::actor;
 use super::agenda::{Event, Replied};
@@ -9,65 +9,66 @@ use crate::protocol::command::Verb;
 use crate::time::clock::Instant;
 use std::time::Duration;
 
-/// How often each kind of trouble strikes in one run, at the most.
+/// Largest number of faults of each kind in one run.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Faults {
-    /// A connection breaks. Requests under way are lost or arrive late; the answers are lost.
+    /// A connection breaks. Pending requests are lost or arrive late, and the answers are lost.
     pub(super) cuts: u32,
-    /// A server stops for a while.
+    /// A server freezes for a while.
     pub(super) freezes: u32,
-    /// A server restarts with what it knew.
+    /// A server restarts with its data.
     pub(super) restarts: u32,
-    /// A server restarts and knows nothing, see [`Fault::Restart`].
+    /// A server restarts without its data, see [`Fault::Restart`].
     pub(super) wipes: u32,
-    /// A server restarts and knows nothing, and is back soon.
+    /// A server restarts without its data after a short time.
     pub(super) forgets: u32,
-    /// The servers restart one after the other and know nothing, so often at the most, each when two longest leases are over
-    /// since the one before has come back.
+    /// The servers restart in turn without their data. The next restart follows two longest leases after the previous
+    /// server has returned.
     pub(super) rolls: u32,
-    /// All servers are away together, so often, longer than they are there in between.
+    /// All servers are unreachable together, for longer than they are reachable in between.
     pub(super) blinks: u32,
-    /// A server is made the replica of an empty one, and then a master again: its process and its connections go on.
+    /// A server becomes the replica of an empty one, and then a master again. Its process and its connections continue.
     pub(super) replacements: u32,
     /// The address of a server leads to its replica, which has missed everything.
     pub(super) promotions: u32,
     /// The address of a server leads to its replica, which has missed nothing.
     pub(super) fail_overs: u32,
-    /// A process stops for a while.
+    /// A process pauses for a while.
     pub(super) pauses: u32,
-    /// The tasks of a process stop for a while, because one of them blocks their thread.
+    /// The tasks of a process pause for a while, because one of them blocks their thread.
     pub(super) blocks: u32,
-    /// A process ends without a word.
+    /// A process crashes.
     pub(super) crashes: u32,
-    /// Somebody says that he breaks a lock, and does not.
+    /// A forged message claims that a lock is broken.
     pub(super) lies: u32,
-    /// All managers but the holder's receive a message that its lock was granted to it.
+    /// All managers but the holder's receive a forged message that its lock was granted to it.
     pub(super) forgeries: u32,
     /// A register is set to a number far ahead of all clocks.
     pub(super) poisons: u32,
-    /// Another program deletes a key or writes over it, at some of the servers.
+    /// Another program deletes or overwrites a key at some of the servers.
     pub(super) thefts: u32,
     /// The wall clock of a server is set forward.
     pub(super) steps: u32,
-    /// One in four commands of this kind is executed and answered with an error, as by a script that has failed halfway.
+    /// One in four commands of this kind is executed and answered with an error, like a script that fails halfway.
     pub(super) raises: Option<fn(Verb) -> bool>,
-    /// One in four commands of this kind has its connection cut while it is under way.
+    /// The connection of one in four commands of this kind is cut while the command is under way.
     pub(super) targets: Option<fn(Verb) -> bool>,
-    /// The most that a connection takes to come back after a cut, in milliseconds.
+    /// Longest time to reconnect after a cut, in milliseconds.
     pub(super) away: u64,
     /// Earliest time of a fault, in milliseconds from the beginning of the run.
     pub(super) after: u64,
-    /// Faults happen within this time from the earliest one, in milliseconds.
+    /// Range of times of faults after the earliest one, in milliseconds.
     pub(super) until: u64,
-    /// The longest time that a freeze or a pause takes, in milliseconds.
+    /// Longest freeze or pause, in milliseconds.
     pub(super) longest: u64,
-    /// A minority of the servers has all the trouble that servers have.
+    /// `true` if only a minority of the servers has faults.
     pub(super) is_minority: bool,
-    /// One of three servers misses the first numbers and comes back. The processes that have started by then end. Another server loses
-    /// its data, and the third is away.
+    /// `true` if one of three servers misses the first numbers and returns. The processes that have started end. Then
+    /// another server loses its data, and the third is away.
     pub(super) loses_the_numbered: bool,
 }
 
+/// Fault that strikes at a planned time.
 #[derive(Clone, Copy, Debug)]
 pub(super) enum Fault {
     Cut {
@@ -77,9 +78,11 @@ pub(super) enum Fault {
         server: usize,
         for_: Duration,
     },
-    /// `wipes`: its memory is lost. Amnesia breaks any quorum, and a server cannot know that it has it: so a wiped one
-    /// stays away until no lease that it gave can count any more, as the Redis text on distributed locks asks for, or
-    /// else the managers must see to it.
+    /// With `wipes`, the server loses its memory.
+    ///
+    /// Data loss breaks any quorum, and a server cannot notice its own. A wiped server therefore stays away until all
+    /// its leases have ended, as the Redis text on distributed locks requires. Otherwise the managers must handle the
+    /// loss.
     Restart {
         server: usize,
         for_: Duration,
@@ -103,12 +106,12 @@ pub(super) enum Fault {
     Crash {
         client: usize,
     },
-    /// About whoever has the key at that server.
+    /// Forged message to the owner of the key at that server.
     Lie {
         key: usize,
         server: usize,
     },
-    /// About the holder of the key at that server.
+    /// Forged message about the owner of the key at that server.
     Forge {
         key: usize,
         server: usize,
@@ -117,7 +120,7 @@ pub(super) enum Fault {
         key: usize,
         server: usize,
     },
-    /// At `servers` servers in a row; overwritten for so long, or else deleted.
+    /// Affects `servers` servers in a row. The key is overwritten for the given time, or else deleted.
     Theft {
         key: usize,
         first: usize,
@@ -160,6 +163,7 @@ impl Faults {
         loses_the_numbered: false,
     };
 
+    /// Returns `true` if the run has no faults.
     pub(super) const fn are_none(&self) -> bool {
         let restarts = self.restarts + self.wipes + self.forgets + self.rolls + self.blinks;
         let servers = self.freezes + restarts + self.thefts + self.steps;
@@ -171,32 +175,32 @@ impl Faults {
             && !self.loses_the_numbered
     }
 
-    /// Whether only a minority of the servers has trouble, and no client.
+    /// Returns `true` if only a minority of the servers has faults, and no client has.
     pub(super) const fn are_of_a_minority(&self) -> bool {
         self.is_minority && self.pauses + self.blocks + self.crashes == 0 && !self.loses_the_numbered
     }
 
-    /// Returns `true` if the registers of a minority of the servers are poisoned, and nothing else goes wrong.
+    /// Returns `true` if the registers of a minority of the servers are poisoned, and there are no other faults.
     pub(super) const fn poison_a_minority(&self) -> bool {
         self.is_minority && self.poisons > 0 && Self { poisons: 0, ..*self }.are_none()
     }
 
-    /// Whether all the trouble is that servers fail over and keep their data.
+    /// Returns `true` if all faults are failovers of servers that keep their data.
     pub(super) const fn are_fail_overs(&self) -> bool {
         self.fail_overs > 0 && Self { fail_overs: 0, until: 0, longest: 0, ..*self }.are_none()
     }
 
-    /// Whether keys vanish under their holders.
+    /// Returns `true` if keys may vanish under their holders.
     pub(super) const fn rob(&self) -> bool {
         self.thefts + self.steps > 0
     }
 
-    /// Whether some server loses what it was told, as a whole.
+    /// Returns `true` if a server may lose all its data.
     pub(super) const fn lose_data(&self) -> bool {
         self.wipes + self.forget() > 0
     }
 
-    /// How often, at the most, a server comes back that has forgotten something or may have.
+    /// Returns the largest number of restarts after which a server has lost data, or may have.
     pub(super) const fn forget(&self) -> u32 {
         self.forgets
             + self.rolls
@@ -208,10 +212,12 @@ impl Faults {
 }
 
 impl World {
+    /// Returns the numbers of clients, servers and links.
     pub(super) fn sizes(&self) -> (usize, usize, usize) {
         (self.clients.len(), self.servers.len(), self.links.len())
     }
 
+    /// Applies a fault. Returns a step if the fault must be handled outside of the network.
     pub(super) fn strike(&mut self, fault: Fault, now: Instant) -> Option<Step> {
         self.trace_fault(fault);
         match fault {
@@ -223,10 +229,12 @@ impl World {
                 let server = &mut self.servers[server];
                 server.frozen_until = server.frozen_until.max(now.after(for_));
             }
-            // Whoever has never met the one before trusts this one, unless the others are a majority.
+            // A manager that has never met the previous process trusts the new one, unless a majority of other servers
+            // prevents it.
             Fault::Restart { server, wipes: true, .. } if !self.is_known(server) && !self.is_minority => {}
             Fault::Restart { server, for_, wipes } => self.restart(server, now.after(for_), wipes, now),
-            // So does whoever has never met the data before: the process is none that has just begun.
+            // A manager that has never met the previous data trusts the new data, because the process has not just
+            // started.
             Fault::Replace { server } if !self.is_known(server) => {}
             Fault::Replace { server } => self.replace(server, now),
             Fault::Promote { server, .. } if !self.is_known(server) => {}
@@ -246,7 +254,7 @@ impl World {
             Fault::Lie { key, server } => self.lie(&actor::key(key), server, now),
             Fault::Forge { key, server } => self.forge(&actor::key(key), server, now),
             Fault::Poison { key, server } => self.servers[server].poison(&actor::key(key)),
-            // A process that has not started yet cannot end.
+            // A process that has not started yet cannot crash.
             Fault::Crash { client } if !self.has_started(client) => {}
             Fault::Crash { client } => {
                 self.crash(client, now);
@@ -260,7 +268,7 @@ impl World {
         None
     }
 
-    /// Cuts a connection that carries what the run is aimed at.
+    /// Cuts the connection if it carries a targeted command.
     pub(super) fn aim(&mut self, link: usize, verb: Verb, now: Instant) {
         if self.targets.is_some_and(|is_target| is_target(verb)) && self.random.u8(0..4) == 0 {
             let at = self.later(now, link);
@@ -268,6 +276,7 @@ impl World {
         }
     }
 
+    /// Describes a fault in the trace.
     fn trace_fault(&self, fault: Fault) {
         self.trace.line(|_| match fault {
             Fault::Cut { link } => format!("!! {} is cut", self.name(link)),
@@ -297,7 +306,7 @@ impl World {
         });
     }
 
-    /// The server has other data, and has said so on its connections: what it has answered before that is good.
+    /// Replaces the data of the server, which reports this on its connections. Its earlier answers stay valid.
     fn replace(&mut self, server: usize, now: Instant) {
         self.servers[server].wipe();
         self.servers[server].replace();
@@ -317,14 +326,15 @@ impl World {
         }
         let survivors = self.random.usize(0..=self.wires[wire].under_way.len());
         self.wires[wire].cut(survivors, now.after(late));
-        // Either side may take a while to notice; until then the client sends into the void, and the server counts a
-        // subscriber that hears nothing.
+        // Either side may notice late. Until then, messages of the client are lost, and the server counts a dead
+        // subscriber.
         let (client, server) =
             if self.random.bool() { (0, 0) } else { (self.random.u64(0..200), self.random.u64(0..500)) };
         self.agenda.add(now.after(Duration::from_millis(client)), Event::Broken { wire });
         self.agenda.add(now.after(Duration::from_millis(server)), Event::Forgotten { wire });
     }
 
+    /// Cuts all connections whose client and server meet `is_meant`.
     fn cut_all(&mut self, now: Instant, late: Duration, is_meant: impl Fn(usize, usize) -> bool) {
         for link in 0..self.links.len() {
             if is_meant(self.links[link].client, self.links[link].server) {
@@ -333,8 +343,9 @@ impl World {
         }
     }
 
+    /// Restarts a server, which is unreachable until `until`.
     fn restart(&mut self, server: usize, until: Instant, wipes: bool, now: Instant) {
-        // What survives a cut finds nobody there.
+        // Requests that survive the cut do not reach the server.
         self.cut_all(now, Duration::ZERO, |_, other| other == server);
         for (number, wire) in self.wires.iter_mut().enumerate() {
             if self.links[wire.link].server == server {
@@ -351,18 +362,19 @@ impl World {
         }
     }
 
-    /// Whether every manager has met the server.
+    /// Returns `true` if every live manager has connected to the server.
     fn is_known(&self, server: usize) -> bool {
         let is_strange =
             |link: &Link| link.server == server && link.epoch == 0 && !self.clients[link.client].is_crashed;
         !self.links.iter().any(is_strange)
     }
 
-    /// Whether the process has connected to any server.
+    /// Returns `true` if the process has connected to any server.
     fn has_started(&self, client: usize) -> bool {
         self.links.iter().any(|link| link.client == client && link.epoch > 0)
     }
 
+    /// Ends a process without a release. Commands under way may still arrive.
     fn crash(&mut self, client: usize, now: Instant) {
         let late = Duration::from_millis(self.random.u64(0..200));
         self.cut_all(now, late, |other, _| other == client);

@@ -1,4 +1,4 @@
-//! Locks that were detached, on their way from one program to another: a queue that may deliver twice.
+//! Detached locks on their way from one program to another: a queue that may deliver twice.
 
 use super::workload::Call;
 use crate::DetachedLock;
@@ -7,13 +7,14 @@ use std::collections::VecDeque;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use tokio::sync::Notify;
 
-/// A lock, and what is to be done with it.
+/// Detached lock, and the call that uses it.
 #[derive(Clone)]
 pub(super) struct Job {
     pub(super) call: Call,
     pub(super) detached: DetachedLock,
 }
 
+/// Queue of detached locks.
 #[derive(Default)]
 pub(super) struct Jobs {
     waiting: Mutex<VecDeque<Job>>,
@@ -21,11 +22,13 @@ pub(super) struct Jobs {
 }
 
 impl Jobs {
+    /// Adds several copies of a job.
     pub(super) fn put(&self, job: Job, copies: usize) {
         self.waiting().extend(std::iter::repeat_n(job, copies));
         self.arrived.notify_waiters();
     }
 
+    /// Waits for the next job.
     pub(super) async fn next(&self) -> Job {
         loop {
             wait_until(&self.arrived, || !self.waiting().is_empty()).await;

@@ -6,7 +6,7 @@ use super::profile::Profile;
 use crate::request::Wait;
 use std::time::Duration;
 
-/// Calls come back to a key that other processes want as well, and their processes keep it in between.
+/// Calls return to a key that other processes want as well. Their processes retain the lock in between.
 pub(super) fn lingering() -> Profile {
     let waits = vec![Wait::For(Duration::from_secs(5)), Wait::Forever];
     Profile {
@@ -21,7 +21,7 @@ pub(super) fn lingering() -> Profile {
     }
 }
 
-/// The same, and most calls do not wait, while others stand in line behind them.
+/// Like `lingering`, with calls that mostly do not wait, and with waiters behind them.
 pub(super) fn lingering_tries() -> Profile {
     Profile {
         delays: Delays { latency: 2, jitter: 1, spike: 3 },
@@ -33,12 +33,12 @@ pub(super) fn lingering_tries() -> Profile {
     }
 }
 
-/// No holder hears that others wait, so that they wait for the end of the idle time or of the next poll.
+/// No holder receives messages about waiters, so that these wait for the end of the idle time or for the next poll.
 pub(super) fn lingering_deaf() -> Profile {
     Profile { lingers: vec![500, 2000], is_deaf: true, bound: 2600, ..lingering() }
 }
 
-/// Calls give up while they ask for their numbers, and few others want their locks.
+/// Calls give up while they request their numbers, and few other calls want their locks.
 pub(super) fn lingering_with_cancels() -> Profile {
     Profile {
         nodes: vec![3],
@@ -52,7 +52,7 @@ pub(super) fn lingering_with_cancels() -> Profile {
     }
 }
 
-/// Managers end soon after their last lock, and have kept it.
+/// Managers shut down soon after their last lock, which they have retained.
 pub(super) fn lingering_shutdowns() -> Profile {
     Profile { calls: 3..=6, pauses: 0..=200, bodies: 0..=30, shutdowns: 80, lingers: vec![8000], ..late_shutdowns() }
 }

@@ -1,4 +1,4 @@
-//! What one client has of one server: the present connection, and the answers that it waits for.
+//! State of a client for one server: the present connection, and the pending answers.
 
 use crate::error::NodeError;
 use crate::node::abstention::Abstention;
@@ -9,40 +9,42 @@ use crate::protocol::wakeup::channel;
 use crate::time::clock::Instant;
 use std::collections::VecDeque;
 
+/// Link of one client to one server, over all connections between them.
 pub(super) struct Link {
     pub(super) client: usize,
     pub(super) server: usize,
     pub(super) environment: Environment,
-    /// What the client knows of the server.
+    /// Facts that the client knows about the server.
     pub(super) server_facts: ServerFacts,
-    /// What the present connection proves.
+    /// Facts that the present connection proves.
     pub(super) abstention: Abstention,
     pub(super) state: Connection,
     pub(super) epoch: u64,
-    /// Wake-ups are wanted on every connection.
+    /// `true` if every connection must subscribe to wake-ups.
     pub(super) is_wanted: bool,
-    /// The present connection carries wake-ups.
+    /// `true` if the present connection is subscribed to wake-ups.
     pub(super) is_listening: bool,
-    /// Wake-ups come on the connection of the answers, and so never later than an answer that was given after them.
+    /// `true` if wake-ups arrive on the connection of the answers. A wake-up then never arrives after a later answer.
     pub(super) has_pushes: bool,
-    /// The shortest time that a message takes, in milliseconds.
+    /// Minimum delay of a message, in milliseconds.
     pub(super) latency: u64,
-    /// In the order of the sends.
+    /// Pending commands, in the order of sending.
     pub(super) unanswered: VecDeque<Asked>,
 }
 
-/// A command that is not answered.
+/// Command without an answer so far.
 pub(super) struct Asked {
     pub(super) recipient: Recipient,
-    /// By the clock of the client.
+    /// Time of sending by the clock of the client.
     pub(super) sent: Instant,
     pub(super) proposal: Option<Proposal>,
 }
 
+/// State of the present connection of a link.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Connection {
     Starting,
-    /// The number of the wire. It may be cut already, which the client does not know yet.
+    /// Number of the wire, which may already be cut without the client's knowledge.
     Up(usize),
     Down,
 }
@@ -58,7 +60,7 @@ impl Link {
         }
     }
 
-    /// Nothing more comes from the present connection.
+    /// Ends the present connection. Pending commands fail.
     pub(super) fn broken(&mut self) {
         self.state = Connection::Down;
         self.is_listening = false;
@@ -69,14 +71,14 @@ impl Link {
     }
 }
 
-/// A manager, as the network sees it.
+/// Manager, as seen by the network.
 pub(super) struct Client {
-    /// As its tokens name it.
+    /// Name of the manager in its tokens.
     pub(super) manager: String,
     pub(super) channel: String,
-    /// Its process does nothing until then.
+    /// Time until which the process does nothing.
     pub(super) paused_until: Instant,
-    /// Its tasks do nothing until then, because one of them blocks their thread; its connections go on.
+    /// Time until which its tasks do nothing, because one of them blocks their thread. Its connections continue.
     pub(super) blocked_until: Instant,
     pub(super) is_crashed: bool,
 }
@@ -88,11 +90,12 @@ impl Client {
         Self { manager, channel, paused_until: origin, blocked_until: origin, is_crashed: false }
     }
 
-    /// When its tasks go on.
+    /// Returns the time at which its tasks continue.
     pub(super) fn tasks_rest_until(&self) -> Instant {
         self.paused_until.max(self.blocked_until)
     }
 
+    /// Returns `true` if the process runs now.
     pub(super) fn is_well(&self, now: Instant) -> bool {
         !self.is_crashed && self.tasks_rest_until() <= now
     }

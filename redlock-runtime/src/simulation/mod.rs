@@ -1,6 +1,6 @@
-//! The lock managers as they are, over simulated servers in virtual time.
+//! The real lock managers, over simulated servers in virtual time.
 //!
-//! A seed decides everything: who wants which lock, how long messages take, what breaks. An observer, who sees all at
+//! A seed decides everything: the calls, the delays of messages, and the faults. An observer, which sees all servers at
 //! once, checks the promises at every step. A failing seed is printed with the command that replays it.
 
 mod actor;
@@ -39,21 +39,23 @@ use fastrand::Rng;
 use std::ops::Range;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
-/// Replays one seed, with a trace.
+/// Environment variable with a seed, which is replayed with a trace.
 const SEED: &str = "REDLOCK_SIMULATION_SEED";
-/// The first seed to run: what no run before has seen needs others than those from zero on.
+/// Environment variable with the first seed. Every test run uses the seeds from zero on.
 const FROM: &str = "REDLOCK_SIMULATION_FROM";
-/// How many seeds to run.
+/// Environment variable with the number of seeds.
 const SCHEDULES: &str = "REDLOCK_SIMULATION_SCHEDULES";
+/// Number of seeds if the variable is not set.
 const DEFAULT_SCHEDULES: u64 = 100_000;
-/// Seeds beyond those that have once shown what none of them has.
+/// Seeds that once failed, beyond the default ones.
 const PINNED: [u64; 6] = [238_722, 289_841, 620_461, 649_711, 667_132, 883_748];
 
+/// Returns the number in an environment variable, if it is set.
 fn number(variable: &str) -> Option<u64> {
     std::env::var(variable).ok().map(|value| value.parse().unwrap())
 }
 
-/// What a seed is about: a calm run now and then, else anything.
+/// Returns the profile of a seed. One in five is calm.
 fn profile(seed: u64) -> Profile {
     let mut random = Rng::with_seed(!seed);
     if random.u8(0..5) > 0 {
@@ -63,8 +65,7 @@ fn profile(seed: u64) -> Profile {
     Profile { sharing, ..Profile::calm() }
 }
 
-/// Calls for both keys, and for places in a tree, in circumstances in which nothing goes wrong by itself or with what goes wrong
-/// most.
+/// Calls for both keys and for places in a tree: without faults, and with the faults that matter most for them.
 #[test]
 fn the_promises_hold_for_several_keys() {
     let banks = [sharing::bank, sharing::bank_crowd, sharing::bank_with_cancels, sharing::bank_with_cuts];
@@ -84,7 +85,7 @@ fn the_promises_hold_for_several_keys() {
     }
 }
 
-/// Permits, in circumstances in which nothing goes wrong by itself or with what goes wrong most.
+/// Calls for permits: without faults, and with the faults that matter most for them.
 #[test]
 fn the_promises_hold_for_permits() {
     use permits::{
@@ -132,14 +133,14 @@ fn the_promises_hold_for_permits() {
     assert!(failed.is_empty(), "{failed:#?}");
 }
 
-/// A run that broke a promise.
+/// Run that broke a promise.
 #[derive(Debug)]
 struct Failure {
     seed: u64,
     violation: Violation,
 }
 
-/// Runs the seeds in order, on two threads; returns the first of the failing ones that were met.
+/// Runs the seeds in order on two threads. Returns the smallest failing seed that was met.
 fn search(seeds: Range<u64>, run: impl Fn(u64) -> Outcome + Sync) -> Option<Failure> {
     let (next, is_over) = (AtomicU64::new(seeds.start), AtomicBool::new(false));
     let work = || {
@@ -190,7 +191,7 @@ fn the_promises_hold_in_every_schedule() {
 #[test]
 fn the_promises_hold_in_pinned_schedules() {
     for seed in PINNED {
-        // They are older than locks of other kinds.
+        // These seeds are older than other kinds of locks.
         let profile = Profile { sharing: 0, sets: 0, tree: 0, permits: Vec::new(), ..profile(seed) };
         assert_eq!(run(&profile, seed, false).violation, None, "seed {seed}");
     }

@@ -1,4 +1,4 @@
-//! Every rule is needed: without it, a promise is broken in some schedule, and with it in none.
+//! Checks that every rule is needed: without it, some schedule breaks a promise, and with it, none does.
 
 use super::breaking::{breaks, broken_banks, heard_breaks, prompt_breaks};
 use super::circumstances::{
@@ -30,19 +30,20 @@ use super::{Failure, SCHEDULES, SEED, number, search};
 use crate::protocol::rules::{Rule, Rules};
 use crate::request::AfterRestart;
 
-/// Looks at the case of one rule only.
+/// Environment variable that selects the cases of one rule.
 const RULE: &str = "REDLOCK_SIMULATION_RULE";
-/// A rule that is switched off must break its promise within this number of schedules. More, and a rule that hardly
-/// matters takes a long time to be told from one that does not matter at all.
+/// Schedules within which a disabled rule must break its promise. Larger: a rule that hardly matters takes longer to
+/// tell from a rule that does not matter at all.
 const MOST: u64 = 20_000;
-/// Each set of circumstances is run with every rule, in so many schedules divided by the calls that a task makes there, and
-/// by the length of their bodies: then nothing may break. Fewer, and circumstances that are harmful by themselves may pass for the loss of a rule.
+/// Schedules of each set of circumstances with all rules, in which nothing may break. The number is divided by the
+/// calls of a task and by the length of their bodies. Smaller: circumstances that are harmful by themselves may look
+/// like the loss of a rule.
 const CONTROLS: u64 = 2500;
 
-/// A body of this length, in milliseconds, makes a schedule as long as one call more.
+/// Length of a body, in milliseconds, that makes a schedule as long as one more call.
 const LONG_BODY: u64 = 1500;
 
-/// A rule, the circumstances in which it matters, and what breaks without it.
+/// Rule, circumstances in which it matters, and promises that break without it.
 type Case = (Rule, fn() -> Profile, &'static [Promise]);
 
 const CASES: [Case; 109] = [
@@ -68,7 +69,7 @@ const CASES: [Case; 109] = [
     (Rule::UnknownTokensAreReleased, cut_acquisitions, &[Promise::Progress, Promise::Clean]),
     (Rule::ForeignTokensAreIgnored, forged_messages, &[Promise::Exclusion, Promise::Owned]),
     (Rule::WhoWasCutListens, cut_tries, &[Promise::Progress]),
-    // A body that has begun by claims has the lock from the answer for longer than it may.
+    // A body that began with a provisional grant counts the lease from the answer, and runs for too long.
     (Rule::ValidityFromTheSend, long_bodies, &[Promise::Exclusion, Promise::Owned, Promise::BodyStops]),
     (Rule::TtlTimer, crashed_holder, &[Promise::Progress]),
     (Rule::PassesAreLimited, families_with_cuts, &[Promise::Fairness]),
@@ -164,6 +165,7 @@ fn every_rule_is_needed() {
     assert!(missed.is_empty(), "nobody notices when these are missing: {missed:?}");
 }
 
+/// Returns `true` if some schedule without the rule breaks one of the expected promises.
 fn is_caught((rule, profile, promises): &Case) -> bool {
     let without = Profile { rules: Rules { without: Some(*rule) }, ..profile() };
     let Some(Failure { seed, violation }) = search(0..MOST, |seed| run(&without, seed, false)) else {
@@ -174,10 +176,11 @@ fn is_caught((rule, profile, promises): &Case) -> bool {
     promises.contains(&violation.promise)
 }
 
-/// What it is called, the circumstances in which it matters, those without it, and what breaks then.
+/// Name of a condition, circumstances in which it matters, the change that removes it, and the promise that breaks
+/// then.
 type Condition = (&'static str, fn() -> Profile, fn(Profile) -> Profile, Promise);
 
-/// What a promise depends on besides rules.
+/// Conditions of the promises in addition to the rules.
 const CONDITIONS: [Condition; 5] = [
     (
         "nodes abstain",
@@ -196,7 +199,7 @@ const CONDITIONS: [Condition; 5] = [
     ("idle times are short", lingering_deaf, |profile| Profile { lingers: vec![8000], ..profile }, Promise::Progress),
 ];
 
-/// The server forgets its register, and no lock by mistake; who starts later knows of no number.
+/// Makes the server lose its register, but no lock that it must keep. A process that starts later knows no number.
 fn forgetting_registers(profile: Profile) -> Profile {
     let faults = Faults { forgets: 6, until: 3000, ..profile.faults };
     let (after_restart, late) = (AfterRestart::Abstain, 5000);
@@ -233,13 +236,13 @@ fn the_same_circumstances_are_harmless_with_every_rule() {
     assert!(harmful.is_empty(), "{harmful:#?}");
 }
 
-/// All of them, or the one that is asked for.
+/// Returns all cases, or those of the selected rule.
 fn cases() -> impl Iterator<Item = &'static Case> {
     let only = std::env::var(RULE).ok();
     CASES.iter().filter(move |(rule, ..)| only.as_ref().is_none_or(|only| format!("{rule:?}") == *only))
 }
 
-/// Shows one run of a case, once without its rule and once with it.
+/// Prints a run of each selected case, once without its rule and once with it.
 #[test]
 fn a_run_can_be_replayed() {
     let Some(seed) = number(SEED).filter(|_| std::env::var(RULE).is_ok()) else { return };

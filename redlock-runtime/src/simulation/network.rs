@@ -1,5 +1,4 @@
-//! Carries commands, answers and wake-ups between managers and servers, with delays and in the order of each
-//! connection.
+//! Carries commands, answers and wake-ups between managers and servers, with delays, in the order of each connection.
 
 use super::agenda::{Agenda, Entry, Event, Replied, Request};
 use super::breaking::Breaks;
@@ -28,36 +27,38 @@ use std::sync::{Arc, Mutex, MutexGuard};
 use std::task::Waker;
 use std::time::Duration;
 
-/// How long messages take, in milliseconds.
+/// Delays of messages, in milliseconds.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Delays {
-    /// The most that the shortest time of a connection is.
+    /// Largest minimum delay of a connection.
     pub(super) latency: u64,
-    /// The most that comes on top of it for each message.
+    /// Largest additional delay of a message.
     pub(super) jitter: u64,
-    /// The most that comes on top of it for one message in thirty.
+    /// Largest additional delay of one message in thirty.
     pub(super) spike: u64,
 }
 
 impl Delays {
-    /// The longest time that a message takes, there and back.
+    /// Returns the longest time of a message and its answer.
     pub(super) const fn round_trip(self) -> Duration {
         Duration::from_millis(2 * (self.latency + self.jitter + self.spike))
     }
 }
 
-/// The time goes on.
+/// Value of `stopped_at` while the time advances.
 const RUNS: u64 = u64::MAX;
 
+/// Simulated network, shared by all clients, the observer and the run.
 pub(super) struct Network {
-    /// The true time.
+    /// True time.
     pub(super) clock: Clock,
     pub(super) trace: Arc<Trace>,
-    /// In nanoseconds from the origin, while the time stands still.
+    /// Time while it stands still, in nanoseconds from the origin.
     stopped_at: AtomicU64,
     world: Mutex<World>,
 }
 
+/// State of the network: servers, clients, connections and future events.
 pub(super) struct World {
     pub(super) agenda: Agenda,
     pub(super) random: Rng,
@@ -66,45 +67,45 @@ pub(super) struct World {
     raises: Option<fn(Verb) -> bool>,
     pub(super) quorum: Quorum,
     pub(super) rules: Rules,
-    /// Whether only a minority of the servers forgets something.
+    /// `true` if only a minority of the servers loses something.
     pub(super) is_minority: bool,
-    /// Whether all servers are started just now, so that none can excuse itself with what it may have forgotten.
+    /// `true` if all servers have just started. The observer then does not excuse servers that abstain.
     pub(super) is_cold: bool,
-    /// Whether no holder hears that others wait.
+    /// `true` if no holder receives messages about waiters.
     is_deaf: bool,
-    /// The most that a connection takes to come back, in milliseconds.
+    /// Longest time to reconnect, in milliseconds.
     pub(super) away: u64,
     pub(super) servers: Vec<Server>,
     pub(super) clients: Vec<Client>,
     pub(super) links: Vec<Link>,
     pub(super) wires: Vec<Wire>,
-    /// Tokens whose keys were taken away at so many servers that somebody else can have the lock.
+    /// Tokens whose keys were taken away at so many servers that another token can acquire the lock.
     pub(super) robbed: HashMap<OwnerToken, Theft>,
-    /// Tokens that have asked for new leases, and whether they have been robbed since they last did.
+    /// Tokens that have requested new leases. The value is `true` if the token was robbed since then.
     pub(super) robbed_since_asked: HashMap<OwnerToken, bool>,
-    /// Tokens whose keys were taken away at too few servers for that, so far.
+    /// Tokens whose keys were taken away so far at too few servers for another token to acquire the lock.
     pub(super) weakened: HashSet<OwnerToken>,
-    /// Locks that somebody breaks.
+    /// Locks that an operator breaks.
     pub(super) broken: Breaks,
     pub(super) wishes: Wishes,
-    /// How much of what is said about them is lost, in percent.
+    /// Chance that a message about a broken lock is lost, in percent.
     pub(super) losses: u8,
     pub(super) trace: Arc<Trace>,
 }
 
-/// The address of a server.
+/// Returns the address of a server.
 pub(super) fn label(server: usize) -> String {
     format!("node {}", server + 1)
 }
 
-/// What is to be done outside of the network, because it may come back to it.
+/// Event that must be handled outside of the network, because its handler may call the network.
 pub(super) enum Step {
     Deliver(Deliver, Wakeup),
     Crash {
         client: usize,
     },
     Look,
-    /// Nothing more is due.
+    /// No event is due before this time.
     Wait(Instant),
 }
 
@@ -137,6 +138,7 @@ impl Network {
         Self { clock, trace, stopped_at: AtomicU64::new(RUNS), world: Mutex::new(world) }
     }
 
+    /// Returns the true time.
     pub(super) fn now(&self) -> Instant {
         match self.stopped_at.load(Ordering::Relaxed) {
             RUNS => self.clock.now(),
@@ -144,8 +146,9 @@ impl Network {
         }
     }
 
-    /// Lets `happen` what takes no time. The clock of the runtime, which takes as long to read as most of what happens to do, is
-    /// read once for it.
+    /// Runs `happen` at a single point in time.
+    ///
+    /// Reading the clock of the runtime takes as long as most events, so the clock is read once.
     pub(super) fn at_once<T>(&self, happen: impl FnOnce() -> T) -> T {
         let nanos = self.clock.now().nanos_since(Instant::from_origin(Duration::ZERO));
         self.stopped_at.store(nanos, Ordering::Relaxed);
@@ -158,13 +161,14 @@ impl Network {
         self.world.lock().unwrap()
     }
 
+    /// Adds a manager, and returns its number.
     pub(super) fn add_client(&self, environment: &Environment) -> usize {
         let mut world = self.world();
         world.clients.push(Client::new(environment, self.now()));
         world.clients.len() - 1
     }
 
-    /// Begins to connect `client`, whose process starts at `starts_at`, to `server`.
+    /// Starts to connect `client`, whose process starts at `starts_at`, to `server`.
     pub(super) fn add_link(
         &self,
         (client, starts_at): (usize, Instant),
@@ -195,19 +199,22 @@ impl Network {
         link
     }
 
+    /// Plans a fault.
     pub(super) fn plan(&self, at: Instant, fault: Fault) {
         self.world().agenda.add(at, Event::Fault(fault));
     }
 
+    /// Plans a look of the observer.
     pub(super) fn look_at(&self, at: Instant) {
         self.world().agenda.add(at, Event::Look);
     }
 
+    /// Sends a command. Its answer, or the failure, goes to `recipient`.
     pub(super) fn send(&self, link: usize, command: Command, recipient: Recipient) {
         self.world().send(link, command, recipient, self.now());
     }
 
-    /// Publishes `notice` to the manager of the token in `subject`. `false` when there is no connection.
+    /// Publishes `notice` to the manager of the token in `subject`. Returns `false` without a connection.
     pub(super) fn publish(&self, link: usize, subject: &Subject, notice: Notice) -> bool {
         let (mut world, now) = (self.world(), self.now());
         let Connection::Up(wire) = world.links[link].state else { return false };
@@ -216,11 +223,12 @@ impl Network {
         true
     }
 
+    /// Subscribes a link to wake-ups, on this and all later connections.
     pub(super) fn listen(&self, link: usize) {
         self.world().listen(link, self.now());
     }
 
-    /// Lets happen what is due, up to the first thing that has to happen outside.
+    /// Runs the due events, up to the first event that must be handled outside.
     pub(super) fn step(&self, sleeper: &Waker) -> Step {
         let (mut world, now) = (self.world(), self.now());
         while let Some(entry) = world.agenda.due(now) {
@@ -233,11 +241,11 @@ impl Network {
 }
 
 impl World {
-    /// When a message sent at `now` on `link` arrives, were it the only one.
+    /// Returns the arrival time of a lone message that is sent at `now` on `link`.
     pub(super) fn later(&mut self, now: Instant, link: usize) -> Instant {
         let Delays { jitter, spike, .. } = self.delays;
         let extra = if self.random.u8(0..30) == 0 { spike } else { jitter };
-        // Timers have whole milliseconds, and so has the network.
+        // Delays are whole milliseconds, as in timers.
         now.after(Duration::from_millis(self.links[link].latency + self.random.u64(0..=extra)))
     }
 
@@ -265,13 +273,14 @@ impl World {
         }
     }
 
+    /// Puts a request on a connection. If that was cut or the process has crashed, the request is lost.
     pub(super) fn request(&mut self, wire: usize, request: Request, now: Instant) {
         let link = self.wires[wire].link;
         let client = &self.clients[self.links[link].client];
         if self.wires[wire].cut.is_some() || client.is_crashed {
             return;
         }
-        // A process that is paused sends when it goes on.
+        // A paused process sends after its pause.
         let left_at = now.max(client.paused_until);
         let at = self.later(left_at, link);
         let at = self.wires[wire].requests.after_the_others(at);
@@ -279,6 +288,7 @@ impl World {
         self.wires[wire].under_way.push_back(order);
     }
 
+    /// Runs one event.
     fn happen(&mut self, entry: Entry, now: Instant) -> Option<Step> {
         match entry.event {
             Event::Request { wire, .. } => self.arrive(entry, wire, now),
@@ -292,6 +302,7 @@ impl World {
         None
     }
 
+    /// Handles a request that arrives at its server: it is executed, delayed or lost.
     fn arrive(&mut self, entry: Entry, wire: usize, now: Instant) {
         let server = &self.servers[self.links[self.wires[wire].link].server];
         let held_back = match self.wires[wire].cut {
@@ -311,6 +322,7 @@ impl World {
         }
     }
 
+    /// Executes a request at its server, and sends the answer and the wake-ups.
     fn serve(&mut self, wire: usize, request: Request, now: Instant) {
         let link = &self.links[self.wires[wire].link];
         let reply = match request {
@@ -330,6 +342,8 @@ impl World {
                 self.servers[server].note_late(&command, self.wires[wire].cut.is_some());
                 let standing = self.standing(server, &command, now);
                 self.wishes.note(&command.subject);
+                // The notes before and after the execution are for the observer: breaks, yields, and needless
+                // notifications.
                 let executed = self.servers[server].execute(now, &command);
                 self.note_break(server, &command, &executed.reply, standing, now);
                 self.note_yield(&command, now);
@@ -349,6 +363,7 @@ impl World {
         self.reply(wire, reply, now);
     }
 
+    /// Sends a wake-up to a client, unless the profile suppresses or loses it.
     pub(super) fn push(&mut self, wire: usize, wakeup: Wakeup, now: Instant) {
         if self.is_deaf && matches!(wakeup.notice, Notice::Contended { .. }) {
             return;
@@ -362,6 +377,7 @@ impl World {
         self.agenda.add(at, Event::Push { wire, wakeup, sent: now });
     }
 
+    /// Sends an answer to a client. If wake-ups share its connection, the answer does not overtake earlier ones.
     pub(super) fn reply(&mut self, wire: usize, reply: Replied, now: Instant) {
         let link = self.wires[wire].link;
         let mut at = self.later(now, link);

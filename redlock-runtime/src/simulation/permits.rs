@@ -1,4 +1,4 @@
-//! Circumstances in which no more than so many may have a lock at a time.
+//! Circumstances in which a limited number of calls may hold a lock at a time.
 
 use super::circumstances::{crowd, rolling, slow_crowd};
 use super::faults::Faults;
@@ -7,21 +7,21 @@ use crate::protocol::command::Verb;
 use crate::request::Wait;
 use std::time::Duration;
 
-/// Nothing goes wrong, and nobody who waits is left waiting.
+/// No faults. Every waiter must be served soon.
 pub(super) fn pool() -> Profile {
     let waits = vec![Wait::Forever, Wait::For(Duration::from_secs(30)), Wait::None];
     let (clients, calls, ttls) = (3..=5, 2..=4, vec![10_000]);
     Profile { clients, calls, ttls, waits, bodies: 0..=200, permits: vec![1, 2, 2, 3], bound: 700, ..Profile::calm() }
 }
 
-/// Some share the same locks, want several of them, or have them numbered.
+/// Some calls share the same locks, want several of them, or want fencing numbers.
 pub(super) fn pool_among_others() -> Profile {
     let (nodes, ttls) = (vec![3, 4, 5], vec![20_000]);
     let permits = vec![1, 2, 2, 0, 0];
     Profile { nodes, ttls, bodies: 0..=60, sharing: 30, sets: 30, fenced: 40, permits, bound: 2500, ..crowd() }
 }
 
-/// Several tasks of each process, which pass permits on among themselves.
+/// Several tasks in each process, which pass permits among themselves.
 pub(super) fn pool_of_families() -> Profile {
     let waits = vec![Wait::Forever, Wait::For(Duration::from_secs(30))];
     let (clients, tasks, calls) = (2..=3, 3..=5, 4..=10);
@@ -38,7 +38,7 @@ pub(super) fn pool_of_families() -> Profile {
     }
 }
 
-/// The same for a long time, where nobody may always be overtaken.
+/// Like `pool_of_families` for a long time. No waiter may be overtaken again and again.
 pub(super) fn stream_of_families() -> Profile {
     let (clients, tasks, calls) = (2..=2, 4..=5, 15..=25);
     let (ttls, waits, permits) = (vec![20_000], vec![Wait::Forever], vec![2]);
@@ -57,7 +57,7 @@ pub(super) fn stream_of_families() -> Profile {
     }
 }
 
-/// The same, some of which give up, and locks that are lost.
+/// Like `pool_of_families`, with calls that give up and locks that are lost.
 pub(super) fn families_with_thefts() -> Profile {
     let faults = Faults { thefts: 3, cuts: 4, until: 900, ..Faults::NONE };
     let (ttls, bodies) = (vec![300, 20_000], 0..=300);
@@ -76,26 +76,28 @@ pub(super) fn families_with_thefts() -> Profile {
     }
 }
 
-/// The same where processes stand still, nodes forget what they have been told, and processes die.
+/// Like `pool_of_families`, with paused processes, nodes that lose their data, and processes that die.
 pub(super) fn families_with_faults() -> Profile {
     let faults = Faults { pauses: 2, crashes: 1, forgets: 1, cuts: 2, until: 900, longest: 3000, ..Faults::NONE };
     let (nodes, ttls, bodies) = (vec![3, 4, 5], vec![20_000], 0..=300);
     Profile { nodes, amnesia: 1, faults, ttls, bodies, bound: 12_000, ..pool_of_families() }
 }
 
-/// Everybody comes at once, to many nodes, and those who wait give up.
+/// All calls start at once, at many nodes, and waiters give up.
 pub(super) fn pool_crowd() -> Profile {
     let (nodes, ttls) = (vec![3, 4, 5], vec![20_000]);
     Profile { nodes, ttls, bodies: 0..=200, cancels: 20, permits: vec![2, 2, 3], ..slow_crowd() }
 }
 
-/// Some want the lock alone, at so few nodes that votes split between them and those that want permits.
+/// Some calls are exclusive. The nodes are so few that votes split between these calls and those for permits.
 pub(super) fn pool_and_alone() -> Profile {
     Profile { nodes: vec![2, 2, 3], ttls: vec![20_000], bodies: 0..=60, permits: vec![1, 2, 0], bound: 1800, ..crowd() }
 }
 
-/// Most want the lock alone, again and again, and nobody may always be overtaken. Few want permits: all who do wait for the admission lock
-/// together, and then nobody is left who overtakes them.
+/// Most calls are exclusive and repeated. No waiter may be overtaken again and again.
+///
+/// Few calls want permits. If all of these wait for the admission lock together, no call is left that could overtake
+/// them.
 pub(super) fn pool_among_writers() -> Profile {
     let (nodes, clients, tasks, calls) = (vec![1, 3], 5..=5, 1..=1, 25..=35);
     let (ttls, waits) = (vec![20_000], vec![Wait::Forever]);
@@ -105,7 +107,7 @@ pub(super) fn pool_among_writers() -> Profile {
     Profile { nodes, clients, tasks, calls, ttls, waits, permits, pauses: 0..=5, bodies: 5..=20, fair_within, ..pool() }
 }
 
-/// Connections break while calls enter, and what was sent may arrive late.
+/// Connections break while calls enter, and commands may arrive late.
 pub(super) fn pool_with_cuts() -> Profile {
     let enters: fn(Verb) -> bool = |verb| matches!(verb, Verb::Enter { .. });
     let faults = Faults { cuts: 12, targets: Some(enters), until: 900, ..Faults::NONE };
@@ -113,7 +115,7 @@ pub(super) fn pool_with_cuts() -> Profile {
     Profile { nodes: vec![3], faults, bodies, ttls, renewals: 80, extends: 60, permits: vec![1, 2], ..slow_crowd() }
 }
 
-/// The same at so few nodes that each of them decides, from the question for the admission lock on.
+/// Like `pool_with_cuts`, with so few nodes that each of them decides, and with cut requests for the admission lock.
 pub(super) fn pool_with_cut_tries() -> Profile {
     let enters: fn(Verb) -> bool = |verb| matches!(verb, Verb::SetNx { .. } | Verb::Enter { .. });
     let faults = Faults { cuts: 8, targets: Some(enters), until: 900, ..Faults::NONE };
@@ -121,7 +123,7 @@ pub(super) fn pool_with_cut_tries() -> Profile {
     Profile { nodes, faults, bodies, cancels: 20, ttls: vec![20_000], permits: vec![1, 2], ..slow_crowd() }
 }
 
-/// Each has its permit at a majority, and often at another one than the others.
+/// Each holder has its permit at a majority of the nodes, and these majorities often differ.
 pub(super) fn pool_with_lost_entries() -> Profile {
     let enters: fn(Verb) -> bool = |verb| matches!(verb, Verb::Enter { .. });
     let faults = Faults { cuts: 8, targets: Some(enters), until: 1500, away: 200, ..Faults::NONE };
@@ -129,7 +131,7 @@ pub(super) fn pool_with_lost_entries() -> Profile {
     Profile { nodes, clients, tasks, bodies, faults, ttls: vec![20_000], permits: vec![2], ..slow_crowd() }
 }
 
-/// Connections break while the admission lock is given away.
+/// Connections break while the admission lock is yielded.
 pub(super) fn pool_with_cut_yields() -> Profile {
     let yields: fn(Verb) -> bool = |verb| matches!(verb, Verb::Yield { .. });
     let faults = Faults { cuts: 8, targets: Some(yields), until: 500, ..Faults::NONE };
@@ -137,7 +139,7 @@ pub(super) fn pool_with_cut_yields() -> Profile {
     Profile { nodes, faults, skew: 1000, bodies: 100..=400, ttls: vec![20_000], permits: vec![1, 2], ..slow_crowd() }
 }
 
-/// Processes stand still in the admission lock until somebody else is in it.
+/// Processes pause in the admission lock until another call owns it.
 pub(super) fn pool_with_pauses() -> Profile {
     let faults = Faults { pauses: 3, until: 900, longest: 9000, ..Faults::NONE };
     let (bodies, ttls) = (500..=6000, vec![20_000, 30_000]);
@@ -150,7 +152,7 @@ pub(super) fn pool_with_crashes() -> Profile {
     Profile { faults, bodies: 0..=900, ttls: vec![1000, 4000], permits: vec![1, 2, 0], bound: 2500, ..pool_crowd() }
 }
 
-/// Processes die while they wait for permits that others have for long.
+/// Processes die while they wait for permits that others hold for long.
 pub(super) fn pool_with_dead_waiters() -> Profile {
     let faults = Faults { crashes: 2, until: 2500, ..Faults::NONE };
     let (nodes, clients, tasks, calls) = (vec![1, 3], 4..=5, 1..=1, 2..=3);
@@ -158,12 +160,12 @@ pub(super) fn pool_with_dead_waiters() -> Profile {
     Profile { nodes, clients, tasks, calls, ttls, waits, bodies, faults, permits: vec![1, 2], bound: 3000, ..pool() }
 }
 
-/// The servers restart one after the other and know nothing, while all have their permits.
+/// The servers restart in turn without their data, while all calls hold permits.
 pub(super) fn pool_rolling() -> Profile {
     Profile { permits: vec![8], ..rolling() }
 }
 
-/// Permits are taken away while their holders come back for votes that they lack.
+/// Permits are stolen while their holders win missing votes back.
 pub(super) fn pool_with_thefts() -> Profile {
     let faults = Faults { thefts: 5, restarts: 2, cuts: 3, until: 2500, longest: 300, ..Faults::NONE };
     let bodies = 300..=2500;
@@ -179,7 +181,7 @@ pub(super) fn pool_with_thefts() -> Profile {
     }
 }
 
-/// Servers are away and stand still, for longer than leases last: permits are lost by that, and votes are won back.
+/// Servers are away or frozen for longer than a lease. Permits are lost by that, and votes are won back.
 pub(super) fn pool_with_freezes() -> Profile {
     let faults = Faults { restarts: 5, freezes: 5, until: 3000, longest: 600, ..Faults::NONE };
     let (clients, calls, tasks) = (4..=5, 2..=3, 1..=1);
@@ -198,7 +200,7 @@ pub(super) fn pool_with_freezes() -> Profile {
     }
 }
 
-/// One node at a time forgets everything, and more nodes have to agree.
+/// One node at a time loses all data, and a larger quorum is required.
 pub(super) fn pool_with_amnesia() -> Profile {
     let faults = Faults { forgets: 1, until: 900, longest: 100, ..Faults::NONE };
     let (nodes, bodies) = (vec![3, 4, 5], 300..=3000);

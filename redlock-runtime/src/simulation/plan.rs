@@ -1,4 +1,4 @@
-//! Draws when what goes wrong in a run.
+//! Draws the times of the faults of a run.
 
 use super::faults::{Fault, Faults};
 use super::network::Network;
@@ -8,11 +8,11 @@ use std::time::Duration;
 
 const SECOND: Duration = Duration::from_secs(1);
 
-/// A kind of trouble: how often it strikes at the most, what it is, and how long it lasts.
+/// Kind of fault: largest number, and a function that draws a fault and its duration.
 type Kind<'a> = (u32, &'a dyn Fn(&mut Rng) -> (Fault, Duration));
 
 impl Faults {
-    /// Draws when what happens, and tells when the last of it is over.
+    /// Plans all faults. Returns the end of the last one.
     pub(super) fn plan(&self, random: &mut Rng, network: &Network, max_ttl: Duration) -> Instant {
         let (clients, all, _) = network.world().sizes();
         let troubled = if self.is_minority { (all - 1) / 2 } else { all };
@@ -72,7 +72,7 @@ impl Faults {
                 (Fault::Poison { key: random.usize(0..2), server: random.usize(0..troubled) }, SECOND)
             }),
         ];
-        // Nothing is drawn for those that are none, so that seeds from before they were there mean what they did.
+        // Absent kinds draw nothing, so that seeds from before a new kind keep their meaning.
         let of_data = of_data.iter().chain(&of_breaks).filter(|(most, _)| *most > 0);
         let kinds = of_servers.iter().chain(of_data).filter(|_| troubled > 0).chain(&of_clients);
         let mut end = self.plan_restarts(random, network, max_ttl);
@@ -89,7 +89,7 @@ impl Faults {
 }
 
 impl Faults {
-    /// Plans the restarts that come at set times, and tells when the last of them is over.
+    /// Plans the restarts with fixed times. Returns the end of the last one.
     fn plan_restarts(&self, random: &mut Rng, network: &Network, max_ttl: Duration) -> Instant {
         let (clients, all, _) = network.world().sizes();
         if self.loses_the_numbered {
@@ -98,7 +98,7 @@ impl Faults {
         if self.rolls + self.blinks == 0 {
             return network.now();
         }
-        // By then, whoever was the first has the lock everywhere.
+        // After this time, the first holder has its lock at all servers.
         let mut at = network.now().after(max_ttl + Duration::from_millis(random.u64(0..=self.until)));
         for roll in 0..self.rolls as usize {
             let for_ = Duration::from_millis(random.u64(1..=self.longest));
@@ -115,23 +115,24 @@ impl Faults {
     }
 }
 
-/// For how long servers that blink are away, and there.
+/// Times for which blinking servers are unreachable, and reachable.
 const AWAY: Duration = Duration::from_millis(1200);
 const THERE: Duration = Duration::from_millis(900);
 
-/// Plans that numbers are known only to a server that has missed them at first: see [`Faults::loses_the_numbered`].
+/// Plans that only a server that missed the numbers at first knows them, see [`Faults::loses_the_numbered`].
 fn lose_the_numbered(random: &mut Rng, network: &Network, clients: usize, all: usize) -> Instant {
     let (start, first) = (network.now(), random.usize(0..all));
     let [missing, forgetting, away] = [0, 1, 2].map(|next| (first + next) % all);
     let restart = |server, seconds, wipes| Fault::Restart { server, for_: SECOND * seconds, wipes };
     network.plan(start.after(Duration::from_millis(random.u64(0..100))), restart(missing, 8, false));
-    // The missing server is back for long enough to learn what it has missed.
+    // The missing server has returned long enough ago to learn the numbers.
     (0..clients).for_each(|client| network.plan(start.after(12 * SECOND), Fault::Crash { client }));
     network.plan(start.after(13 * SECOND), restart(forgetting, 1, true));
     network.plan(start.after(13 * SECOND), restart(away, 20, false));
     start.after(34 * SECOND)
 }
 
+/// Draws a theft at some of the servers.
 fn theft(random: &mut Rng, all: usize, troubled: usize) -> (Fault, Duration) {
     let overwritten_for = random.bool().then(|| Duration::from_millis(random.u64(1..1000)));
     let first = if troubled < all { 0 } else { random.usize(0..all) };

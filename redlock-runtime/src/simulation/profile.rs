@@ -1,4 +1,4 @@
-//! What a run may be made of.
+//! Parameters of a run.
 
 use super::faults::Faults;
 use super::network::Delays;
@@ -11,7 +11,7 @@ use fastrand::Rng;
 use std::ops::{Range, RangeInclusive};
 use std::time::Duration;
 
-/// All times are in milliseconds, all chances in percent.
+/// Parameters from which a seed draws a run. Times are in milliseconds, and chances in percent.
 #[derive(Clone, Debug)]
 #[expect(clippy::struct_excessive_bools, reason = "independent circumstances")]
 pub(super) struct Profile {
@@ -29,86 +29,86 @@ pub(super) struct Profile {
     pub(super) aborts: u8,
     pub(super) panics: u8,
     pub(super) extends: u8,
-    /// How many calls have their lease renewed.
+    /// Chance that the lease of a call is renewed.
     pub(super) renewals: u8,
     pub(super) fenced: u8,
     pub(super) max_holds: u8,
     pub(super) min_holds: u8,
-    /// How many managers are shut down in the middle of it all.
+    /// Chance that a manager is shut down during the run.
     pub(super) shutdowns: u8,
     pub(super) foreign: u8,
-    /// How many managers are of an earlier version, which knows nothing of proven claims.
+    /// Chance that a manager has an earlier version, without proven offers.
     pub(super) of_old: u8,
-    /// How many calls leave their lock to others.
+    /// Chance that a call detaches its lock.
     pub(super) detaches: u8,
-    /// How many calls share their locks; of the others, as many share theirs from the middle of their bodies on as half of these.
+    /// Chance that a call is shared. Half as many exclusive calls downgrade in the middle of their bodies.
     pub(super) sharing: u8,
-    /// How many calls want both keys, in either order, or two places.
+    /// Chance that a call wants both keys, in either order, or two places.
     pub(super) sets: u8,
-    /// How many may have permits at a time, as each call draws one of these; 0 for one that wants the lock alone. Empty where nobody
-    /// wants a permit.
+    /// Permit limits from which each call draws; 0 is an exclusive call. Empty if no call wants a permit.
     pub(super) permits: Vec<u32>,
-    /// How many want places in a tree, and no keys.
+    /// Chance that a call wants a place in the tree instead of a key.
     pub(super) tree: u8,
     /// Limits of the work of one command of a server.
     pub(super) limits: Limits,
-    /// How many people break locks, each one at the most.
+    /// Number of operators, each of which breaks at most one lock.
     pub(super) operators: usize,
-    /// How much of what is said about broken locks is lost.
+    /// Chance that a message about a broken lock is lost.
     pub(super) losses: u8,
-    /// For how long processes keep their locks after a call; empty where none does.
+    /// Times for which a process retains its lock after a call. Empty if no process retains locks.
     pub(super) lingers: Vec<u64>,
-    /// Whether no holder hears that others wait.
+    /// `true` if no holder receives messages about waiters.
     pub(super) is_deaf: bool,
     pub(super) faults: Faults,
-    /// What nodes are worth that come back without their data, see [`Faults::forgets`].
+    /// Treatment of nodes that restart without their data, see [`Faults::forgets`].
     pub(super) after_restart: AfterRestart,
-    /// Servers are configured to write every command to disk, and come back without their data all the same.
+    /// `true` if servers are configured to write every command to disk, but restart without their data nevertheless.
     pub(super) are_durable: bool,
     pub(super) markers: Markers,
-    /// How many of them may do so at once.
+    /// Number of servers that may lose their data at once.
     pub(super) amnesia: usize,
-    /// Whether all servers are started just now.
+    /// `true` if all servers have just started.
     pub(super) is_cold: bool,
-    /// When the last process starts at the latest; half of them start at once.
+    /// Latest start of a process. Half of the processes start at once.
     pub(super) late: u64,
-    /// Whether numbers are expected to grow although servers forget them.
+    /// `true` if numbers must grow even though servers lose them.
     pub(super) is_sure_of_counters: bool,
-    /// Whether fencing numbers travel with votes alone, and are not delivered otherwise.
+    /// `true` if fencing numbers travel only with votes, and are not delivered otherwise.
     pub(super) has_no_deliveries: bool,
-    /// Whether nothing stands in for a holder that is dead, where all that is said of a break arrives.
+    /// `true` if all messages of a break arrive, so that no placeholder of a dead holder remains.
     pub(super) is_heard: bool,
-    /// Whether losses are known within the time that renewals take: where those are not disturbed.
+    /// `true` if renewals are not disturbed, so that a loss is known within the time of a renewal.
     pub(super) is_prompt: bool,
-    /// Whether what goes wrong costs no lock that is renewed.
+    /// `true` if the faults cost no lock that is renewed.
     pub(super) keeps_all: bool,
-    /// How wrong a clock may run, in parts in a million: two of them differ by twice that, and the drift that a lease
-    /// allows for is one part in a hundred.
+    /// Largest error of a clock rate, in parts per million. Two clocks differ by up to twice that. A lease allows for a
+    /// drift of 1 %.
     pub(super) drift_ppm: i32,
-    /// How wrong a wall clock may be.
+    /// Largest error of a wall clock.
     pub(super) skew: i64,
-    /// Whether no wall clock was ever set, so that fencing numbers come from the registers alone.
+    /// `true` if no wall clock was ever set, so that fencing numbers come only from the registers.
     pub(super) has_no_wall_clocks: bool,
-    /// No live waiter waits for longer than this while the lock is free.
+    /// Longest time for which a live waiter waits while the lock is free.
     pub(super) bound: u64,
-    /// No live waiter waits for longer than this, free or not, where the lock goes round quickly.
+    /// Longest time for which a live waiter waits at all, if the lock changes hands quickly.
     pub(super) fair_within: Option<u64>,
     pub(super) rules: Rules,
 }
 
-/// What becomes of the marker in the data of a server that loses its data.
+/// State of the marker after a server has lost its data.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Markers {
     EndWithTheData,
-    /// The server comes back with an old copy of the data.
+    /// The server restarts with an old copy of the data.
     AreRestored,
     /// No user may read or write markers.
     AreForbidden,
 }
 
 impl Profile {
-    /// Whether nothing goes wrong, nobody gives up and no lease runs out: a lock that becomes free in that way is free for
-    /// the plain `SET` of a newcomer as well.
+    /// Returns `true` if there are no faults, no waiter gives up, and no lease runs out.
+    ///
+    /// A lock that becomes free in that way is free for the plain `SET` of a new call as well.
     pub(super) fn is_calm(&self) -> bool {
         let is_in_time = self.ttls.iter().all(|ttl| self.bodies.end() * 2 < *ttl);
         self.faults.are_none()
@@ -120,7 +120,7 @@ impl Profile {
             && is_in_time
     }
 
-    /// Those that anybody wants.
+    /// Returns the names that calls may want.
     pub(super) const fn names(&self) -> Range<usize> {
         if self.tree > 0 { 0..NAMES.len() } else { 0..2 }
     }
@@ -133,13 +133,15 @@ impl Profile {
         Duration::from_millis(self.lingers.iter().copied().max().unwrap_or_default())
     }
 
-    /// Whether every server keeps its data. A number that a majority has given may be known to one server less than the
-    /// majority when another one has missed it: so the next owner may hear of it from nobody if one forgets.
+    /// Returns `true` if every server keeps its data, or the quorum tolerates the loss.
+    ///
+    /// If a server has missed a number of a majority, one server less than a majority may know it. If one of those
+    /// loses its data, the next owner may not learn the number.
     pub(super) const fn keeps_counters(&self) -> bool {
         self.is_sure_of_counters || self.faults.wipes == 0 && self.faults.forget() as usize <= self.amnesia
     }
 
-    /// Healthy servers, short ways, everybody waits for a second at least.
+    /// Healthy servers and short delays. Every call waits for at least a second.
     pub(super) fn calm() -> Self {
         let second = Duration::from_secs(1);
         Self {
@@ -195,7 +197,7 @@ impl Profile {
         }
     }
 
-    /// Anything, but not everything at once: a run in which only a few things go wrong gets further with them.
+    /// Draws any parameters, but not all faults at once: a run with few faults gets further with each of them.
     pub(super) fn any(random: &mut Rng) -> Self {
         let mut maybe = |most: u32| if random.u8(0..3) == 0 { random.u32(1..=most) } else { 0 };
         let forgets = maybe(3);
@@ -217,7 +219,7 @@ impl Profile {
             pauses: maybe(2),
             crashes: maybe(2),
             thefts: maybe(2),
-            // Servers count their uptime by clocks that are right.
+            // Servers measure their uptime with exact clocks.
             steps: if forgets > 0 { 0 } else { maybe(2) },
             raises: None,
             targets: None,
@@ -231,18 +233,19 @@ impl Profile {
         let [cancels, aborts, panics, extends, foreign, fenced, max_holds, min_holds, shutdowns] =
             [40, 30, 10, 30, 50, 100, 50, 30, 50].map(|most| u8::try_from(maybe(most)).unwrap());
         let is_slow = random.u8(0..4) == 0;
-        // Long bodies on short leases now and then: those that are renewed outlive them, and the others are stopped.
+        // Some runs have long bodies on short leases. Renewed leases outlive the bodies, and the other bodies are
+        // stopped.
         let (renewals, longest_body) = if random.u8(0..4) == 0 { (50, 1500) } else { (20, 150) };
         let detaches = if random.u8(0..4) == 0 { random.u8(1..=60) } else { 0 };
         let lingers = if random.u8(0..4) == 0 { vec![0, 100, 2000] } else { Vec::new() };
-        // Whose notices are lost waits for the idle time as well.
+        // If its notices are lost, a waiter waits for the idle time as well.
         let bound = 4000 + lingers.iter().max().unwrap_or(&0);
         let of_old = if random.u8(0..3) == 0 { 50 } else { 0 };
         let operators = if random.u8(0..4) == 0 { random.usize(1..=2) } else { 0 };
-        // Some of what is said of a break is said by liars, and to processes whose threads are blocked.
+        // Some messages of a break are forged, and some reach processes with blocked threads.
         let faults = if operators > 0 { Faults { blocks: 1, lies: 1, ..faults } } else { faults };
         let (calm, millis) = (Self::calm(), Duration::from_millis);
-        // The last, so that older seeds mean what they meant.
+        // Drawn last, so that older seeds keep their meaning.
         let sharing = if random.u8(0..3) == 0 { random.u8(20..=90) } else { 0 };
         let kinds = Kinds::any(random);
         Self {
@@ -275,7 +278,7 @@ impl Profile {
             operators,
             losses: 30,
             lingers,
-            // Who knows nothing of restarts trusts those who have forgotten.
+            // A program without restart detection trusts servers that have lost their data.
             foreign: if forgets > 0 { 0 } else { foreign },
             of_old,
             faults,
@@ -290,7 +293,7 @@ impl Profile {
     }
 }
 
-/// What is locked, besides single keys.
+/// Kinds of locks in addition to single keys.
 struct Kinds {
     keys: RangeInclusive<usize>,
     sets: u8,
@@ -299,7 +302,7 @@ struct Kinds {
 }
 
 impl Kinds {
-    /// In one run of three others than single keys, and one of them.
+    /// Draws the kinds of locks. In one run of three, one kind is added to single keys.
     fn any(random: &mut Rng) -> Self {
         let single = Self { keys: 1..=2, sets: 0, tree: 0, permits: Vec::new() };
         match random.u8(0..9) {

@@ -1,4 +1,4 @@
-//! What the observer keeps of a run: who has a lock, who waits for one, and what was broken.
+//! Records of the observer: holders, waiters, and the first broken promise.
 
 use super::actor::key;
 use super::telling::client_name;
@@ -12,153 +12,161 @@ use std::ops::Range;
 use std::sync::Weak;
 use std::time::Duration;
 
-/// A promise that was broken.
+/// Promise that was broken.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Violation {
     pub(super) promise: Promise,
     pub(super) text: String,
 }
 
+/// Promise that the observer checks.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Promise {
-    /// No two valid holders.
+    /// No two valid holders exclude each other.
     Exclusion,
-    /// No more valid holders of permits than there are.
+    /// A lock has at most as many valid permit holders as permits.
     Pool,
-    /// Who is given a lock holds it; and where locks linger, who does not wait is given one that nobody uses.
+    /// A call that is granted a lock holds it. Where locks linger, a call that does not wait gets a lock without
+    /// rivals.
     Given,
-    /// Who counts on a lock has it at so many servers that nobody else can.
+    /// A valid holder owns enough servers to keep all other calls out.
     Owned,
-    /// Nobody loses a lock because a minority of the servers is in trouble.
+    /// Trouble at a minority of the servers costs no lock.
     Kept,
-    /// Who has lost a lock does not have it again.
+    /// A holder that has lost its lock does not hold it again.
     Continuous,
-    /// Who has lost a lock soon knows.
+    /// A holder that has lost its lock notices it soon.
     LossKnown,
     /// A body does not outlive its lease.
     BodyStops,
-    /// A free lock is taken by who waits for it.
+    /// A waiter takes a free lock.
     Progress,
     /// Every call ends in time.
     Deadline,
-    /// Whoever came first is served first.
+    /// Calls are served in the order of their arrival.
     Order,
-    /// Of two owners of a lock, the later one has the larger number.
+    /// A later owner of a lock has a larger number.
     Fencing,
-    /// A key stays taken for as long as its holder has said.
+    /// A key stays taken for the `min_hold` of its holder.
     MinHold,
-    /// A manager that was shut down takes no more locks.
+    /// A manager acquires no locks after its shutdown.
     Closed,
-    /// A lock that nobody breaks is not lost by what is said of it, nor by the break of another one.
+    /// An unbroken lock is lost neither by forged messages nor by the break of another lock.
     Unbroken,
     /// Nothing is left behind.
     Clean,
-    /// Nobody waits much longer than the others.
+    /// No call waits much longer than the others.
     Fairness,
-    /// Nobody is told of what is not freed for it.
+    /// No waiter is notified of a name from which nothing excluded it.
     Quiet,
-    /// No panics.
+    /// No task panics.
     NoPanic,
 }
 
+/// Records of one run.
 #[derive(Default)]
 pub(super) struct Records {
     pub(super) next_id: u64,
     pub(super) holders: Vec<Holder>,
     pub(super) waiters: Vec<Waiter>,
-    /// For each key, when somebody last had it or wanted it.
+    /// Last time at which a call held or wanted each key.
     pub(super) used_at: [Option<Instant>; NAMES.len()],
-    /// For each key, since when it has been free without need while somebody waits.
+    /// Time since which each key is free without need although a call waits for it.
     pub(super) idle_since: [Option<Instant>; NAMES.len()],
     pub(super) violation: Option<Violation>,
     pub(super) longest_idle: Duration,
-    /// Those by which anybody has entered.
+    /// Tokens with which a call has entered.
     pub(super) entered_tokens: HashSet<OwnerToken>,
-    /// Tokens that have had entries for permits before any call entered by them: from the first to the last moment at which their
-    /// processes were alive.
+    /// Tokens that had entries for permits before any call entered with them. The range is from the first to the last
+    /// moment at which their processes were alive.
     pub(super) pending_permits: HashMap<OwnerToken, Range<Instant>>,
-    /// One may serve several calls of its process.
+    /// Tokens that were checked for their order. A token may serve several calls of its process.
     pub(super) served_tokens: Vec<OwnerToken>,
-    /// They stand at the nodes until somebody takes their place, or their ttl is over.
+    /// Detached tokens. They remain at the nodes until they are replaced or until their ttl ends.
     pub(super) detached: Vec<OwnerToken>,
-    /// The numbers that were issued, for each key.
+    /// Issued numbers of each key.
     pub(super) numbers: [BTreeSet<FencingToken>; NAMES.len()],
     pub(super) windows: Vec<Window>,
-    /// For how long the key of a token was to stay taken when its body ended. A server counts that from when it is told.
+    /// Rest of the `min_hold` of each token at the end of its body. A server counts from the arrival of the command.
     pub(super) kept_for: HashMap<OwnerToken, Duration>,
-    /// Those whose locks somebody wanted to break.
+    /// Tokens whose locks an operator has tried to break.
     pub(super) to_break: HashSet<OwnerToken>,
-    /// The managers that were shut down, and when.
+    /// Managers that were shut down, with the times.
     pub(super) closed: HashMap<usize, Instant>,
 }
 
-/// A key that stays taken although nobody works under its lock.
+/// Time for which a key stays taken after the end of a body.
 pub(super) struct Window {
     pub(super) key: usize,
     pub(super) token: OwnerToken,
     pub(super) is_shared: bool,
     pub(super) until: Instant,
-    /// Whether nothing can go wrong with it.
+    /// `true` if nothing can shorten the window.
     pub(super) is_promised: bool,
 }
 
+/// Call or foreign program that holds a key.
 pub(super) struct Holder {
     pub(super) id: u64,
     pub(super) client: Option<usize>,
     pub(super) key: usize,
     pub(super) token: OwnerToken,
     pub(super) proof: Proof,
-    /// Somebody stops the body when the lease runs out, with this tolerance.
+    /// Tolerance within which the body stops after the end of the lease. `None` if nothing stops the body.
     pub(super) stops_within: Option<Duration>,
     pub(super) lapsed_at: Option<Instant>,
-    /// Somebody else has had the lock since then.
+    /// `true` if another call has held the lock since then.
     pub(super) is_succeeded: bool,
-    /// It was robbed when somebody else entered, and knows it by then. What it wins back meanwhile, it may win from that one, at a
-    /// server that has forgotten both.
+    /// Time until which this holder may not notice that it was robbed, if another call entered after the theft. At a
+    /// server that has lost both, it may win back a vote of that call.
     pub(super) unaware_until: Option<Instant>,
-    /// Since when it has the lock at a majority that is in no trouble, which is only asked where it matters.
+    /// Time since which the lock is held at a majority of untroubled servers. It is measured only in some profiles.
     pub(super) kept_since: Option<Instant>,
     pub(super) since: Instant,
     pub(super) ttl: Duration,
     pub(super) renews: bool,
-    /// The body ends by then, however often the lease is renewed.
+    /// Latest end of the body, even if the lease is renewed.
     pub(super) ends_by: Option<Instant>,
-    /// The key stays taken until then, should the body end before.
+    /// Time until which the key stays taken if the body ends earlier.
     pub(super) keeps_until: Option<Instant>,
-    /// How many may have a permit at a time, if it has one.
+    /// Largest number of permit holders, if this is one of them.
     pub(super) permits: Option<u32>,
-    /// Whether it is valid, as long as the observer looks: nothing happens meanwhile, and it is asked by every promise.
+    /// Result of `is_valid` during a look of the observer. Nothing changes during a look, and every promise asks for
+    /// it.
     pub(super) found: Option<bool>,
 }
 
+/// Evidence that a holder is valid.
 pub(super) enum Proof {
     Guard(Weak<LockGuard>),
-    /// Another program, that has it until then.
+    /// Another program, which holds the key until then.
     Foreign {
         until: Instant,
     },
 }
 
+/// Call that waits for a key. A call for two keys has two records.
 #[derive(Clone)]
 pub(super) struct Waiter {
     pub(super) id: u64,
     pub(super) client: usize,
     pub(super) key: usize,
-    /// The other key or place, if it waits for two.
+    /// Other key or place, if the call waits for two.
     pub(super) also: Option<usize>,
     pub(super) is_shared: bool,
-    /// How many may have a permit at a time, if it wants one.
+    /// Largest number of permit holders, if the call wants a permit.
     pub(super) permits: Option<u32>,
     pub(super) since: Instant,
     pub(super) wait: Wait,
     pub(super) deadline: Option<Instant>,
-    /// Whether somebody else has had the lock, or wanted it, since a short time before.
+    /// `true` if another call has held or wanted the lock since shortly before this call.
     pub(super) has_rivals: bool,
-    /// The largest number that had been issued when it began.
+    /// Largest number that was issued before this call.
     pub(super) number_before: Option<FencingToken>,
 }
 
 impl Records {
+    /// Returns a new id.
     pub(super) fn number(&mut self) -> u64 {
         self.next_id += 1;
         self.next_id
@@ -166,7 +174,7 @@ impl Records {
 }
 
 impl Records {
-    /// Whether anybody has or wants `key`. Who wants it at present has a rival from now on.
+    /// Returns `true` if `key` has holders or waiters. The present waiters get a rival by this call.
     pub(super) fn rivals(&mut self, key: usize) -> bool {
         let mut waiters = self.waiters.iter_mut().filter(|waiter| waiter.key == key).peekable();
         let are_any = waiters.peek().is_some() || self.holders.iter().any(|holder| holder.key == key);
@@ -174,13 +182,13 @@ impl Records {
         are_any
     }
 
-    /// The largest number of those who have had `key`, or something above it or below.
+    /// Returns the largest number of `key`, and of the places above and below it.
     pub(super) fn latest_number(&self, key: usize) -> Option<FencingToken> {
         let concerned = self.numbers.iter().enumerate().filter(|(other, _)| tree::overlap(key, *other));
         concerned.filter_map(|(_, numbers)| numbers.last().copied()).max()
     }
 
-    /// Whoever is recorded under `id` has no use for its key any more.
+    /// Records that the call under `id` no longer uses its key.
     pub(super) fn used(&mut self, id: u64, now: Instant) {
         let waiters = self.waiters.iter().filter(|waiter| waiter.id == id).map(|waiter| waiter.key);
         let holders = self.holders.iter().filter(|holder| holder.id == id).map(|holder| holder.key);
@@ -213,7 +221,7 @@ impl Holder {
         }
     }
 
-    /// Whether it shares the lock, as far as its guard says now.
+    /// Returns `true` if the guard is shared at present.
     pub(super) fn is_shared(&self) -> bool {
         match &self.proof {
             Proof::Guard(guard) => guard.upgrade().is_some_and(|guard| guard.mode().is_shared()),
@@ -221,23 +229,24 @@ impl Holder {
         }
     }
 
-    /// Whether both cannot have the lock at the same time.
+    /// Returns `true` if the two holders exclude each other.
     pub(super) fn excludes(&self, other: &Self) -> bool {
         let is_the_same = self.id > 0 && self.id == other.id;
         let (one, other) = if matches!(other.proof, Proof::Foreign { .. }) { (other, self) } else { (self, other) };
         !is_the_same && one.keeps_from(other.key, other.is_shared())
     }
 
-    /// Whether nobody else can have `key`, shared or not, at the same time.
+    /// Returns `true` if this holder excludes a call for `key`, shared or not.
     pub(super) fn keeps_from(&self, key: usize, is_shared: bool) -> bool {
         let concerns = match self.proof {
             Proof::Guard(_) => tree::overlap(self.key, key),
-            // It has a name, and knows nothing of what is below that.
+            // A foreign program locks a name, but not the places below it.
             Proof::Foreign { .. } => tree::names(key).any(|name| name == self.key),
         };
         concerns && !(is_shared && self.is_shared())
     }
 
+    /// Returns `true` if the holder may count on the lock now.
     pub(super) fn is_valid(&self, now: Instant) -> bool {
         if let Some(found) = self.found {
             return found;

@@ -35,40 +35,41 @@ use tokio::sync::Notify;
 use tokio::task::{AbortHandle, JoinHandle};
 use tokio::time::{sleep, sleep_until, timeout};
 
-/// After this time without faults everything has been given back: a safety poll, a pause between two releases, and then
-/// some.
+/// Time without faults after which everything is released: a safety poll, a pause between two releases, and a reserve.
 const AFTERMATH: Duration = Duration::from_secs(4);
-/// No run takes longer than this: waiting for the longest lease of a crashed process after the last fault.
+/// Longest run. It includes the longest lease of a crashed process after the last fault.
 const LIMIT: Duration = Duration::from_secs(300);
-/// The next one to wait gets rid of what is left of dead tokens within this time: two safety polls, and then some.
+/// Time within which the next waiter removes leftovers of dead tokens: two safety polls, and a reserve.
 const EXORCISM: Duration = Duration::from_secs(3);
 
-/// What a connection carries that was cut meanwhile arrives within this time.
+/// Time within which the requests of a cut connection arrive.
 const LATE: Duration = Duration::from_secs(1);
 
-/// The manager of programs that have none.
+/// Manager number of programs without a manager.
 const NOBODY: usize = usize::MAX;
 
-/// How a run went.
+/// Result of a run.
 pub(super) struct Outcome {
     pub(super) violation: Option<Violation>,
     pub(super) trace: String,
     pub(super) longest_idle: Duration,
 }
 
+/// Runs one seed in virtual time.
 pub(super) fn run(profile: &Profile, seed: u64, keeps_trace: bool) -> Outcome {
-    // The jitter and the tails of the tokens.
+    // The seed of the jitter, and of the random parts of the tokens.
     fastrand::seed(seed);
     let runtime = Builder::new_current_thread().enable_time().start_paused(true).build().unwrap();
     runtime.block_on(async { Run::prepare(profile, seed, keeps_trace).finished().await })
 }
 
+/// Run in progress.
 struct Run {
     network: Arc<Network>,
     observer: Arc<Observer>,
     jobs: Arc<Jobs>,
     managers: Vec<LockManager>,
-    /// With the number of the manager that each belongs to.
+    /// Tasks, each with the number of its manager.
     tasks: Vec<(usize, JoinHandle<()>)>,
     faults_end: Instant,
     has_crashes: bool,
@@ -76,6 +77,7 @@ struct Run {
 }
 
 impl Run {
+    /// Draws the servers, managers, faults and tasks of a run, and starts them.
     fn prepare(profile: &Profile, seed: u64, keeps_trace: bool) -> Self {
         let mut random = Rng::with_seed(seed);
         let clock = Clock::tokio();
@@ -124,6 +126,7 @@ impl Run {
         Actor { network, observer, jobs: Arc::clone(&self.jobs), manager: manager.clone(), client }
     }
 
+    /// Drives the events and the story of the run, until the story ends or a promise is broken.
     async fn finished(mut self) -> Outcome {
         let aborts: Vec<_> = self.tasks.iter().map(|(client, task)| (*client, task.abort_handle())).collect();
         let (network, observer) = (Arc::clone(&self.network), Arc::clone(&self.observer));
@@ -133,6 +136,7 @@ impl Run {
             let mut timer = pin!(sleep(Duration::ZERO));
             poll_fn(|cx| {
                 loop {
+                    // First all due events happen, and the observer looks. Then the tasks run until the next event.
                     let next = network.at_once(|| events(&network, &observer, &aborts, cx.waker()));
                     if observer.records().violation.is_some() {
                         return Poll::Ready(());
@@ -149,19 +153,22 @@ impl Run {
         Outcome { violation: records.violation.take(), trace: network.trace.text(), longest_idle: records.longest_idle }
     }
 
-    /// The end of a run: all calls, then all faults, then all releases.
+    /// Runs all calls, waits for the last fault, and checks that everything is released.
     async fn story(&mut self) {
         let start = tokio::time::Instant::now();
         if timeout(LIMIT, self.all_calls()).await.is_err() {
             return self.observer.broken(Promise::Deadline, format!("no end in sight: {}", self.observer.waiting()));
         }
+        // After the last fault, every release gets through, and only retained locks are left.
         sleep_until(start + self.faults_end.since_origin()).await;
         sleep(AFTERMATH).await;
         self.observer.unused();
         sleep(self.longest_linger).await;
+        // After the longest linger, only haunted keys are left, which the next call must get.
         for key in self.observer.leftovers() {
             self.exorcise(key).await;
         }
+        // Without managers, even the queues expire.
         self.managers.clear();
         sleep(timing::QUEUE_EXPIRY + LATE).await;
         self.observer.remains();
@@ -171,7 +178,7 @@ impl Run {
         }
     }
 
-    /// What nobody has heard of must not keep the next one from the lock.
+    /// Checks that leftovers of dead tokens do not keep the next call out.
     async fn exorcise(&self, index: usize) {
         let is_alive = |(client, manager): &(usize, &LockManager)| {
             !self.network.is_crashed(*client) && !manager.shared().is_closed()
@@ -183,7 +190,7 @@ impl Run {
             matches!(error, LockError::NoQuorum { causes, .. }
                 if causes.iter().any(|cause| matches!(cause.error(), NodeError::RecentlyRestarted(_))))
         };
-        // A server that may have forgotten locks gives none, whoever has them.
+        // A server that may have lost locks grants none, regardless of their holders.
         if let Err(error) = manager.acquire(request).await
             && !abstains(&error)
         {
@@ -191,6 +198,7 @@ impl Run {
         }
     }
 
+    /// Waits for all tasks. A panic that was not planned breaks a promise.
     async fn all_calls(&mut self) {
         for (_, task) in self.tasks.drain(..) {
             if let Err(error) = task.await
@@ -204,7 +212,7 @@ impl Run {
     }
 }
 
-/// Lets happen what is due; returns when the next thing is.
+/// Runs all due events. Returns the time of the next one.
 fn events(network: &Network, observer: &Observer, aborts: &[(usize, AbortHandle)], waker: &Waker) -> Instant {
     loop {
         match network.step(waker) {
@@ -225,6 +233,7 @@ fn drift(random: &mut Rng, profile: &Profile) -> i32 {
     random.i32(-profile.drift_ppm..=profile.drift_ppm)
 }
 
+/// Creates a server. Unless the run is cold, it has run for a day.
 fn server(number: usize, profile: &Profile, random: &mut Rng, now: Instant) -> Server {
     let is_durable = profile.are_durable || profile.faults.forget() == 0 && !profile.is_cold;
     let mut server = Server::new(number, drift(random, profile), is_durable, profile, now);
@@ -236,12 +245,12 @@ fn server(number: usize, profile: &Profile, random: &mut Rng, now: Instant) -> S
     server
 }
 
-/// Of so many percent of the numbers, it is one of an earlier version.
+/// Returns the id of a manager, which has an earlier version for the given percentage of all numbers.
 fn manager_id(number: u128, of_old: u8) -> ManagerId {
     if number % 100 < of_old.into() { ManagerId::of_old(number) } else { ManagerId::numbered(number) }
 }
 
-/// A manager as the builder makes it, but for its nodes and clocks.
+/// Creates a manager as the builder does, except for its nodes and clocks.
 fn manager(network: &Arc<Network>, profile: &Profile, servers: usize, random: &mut Rng) -> LockManager {
     let drift_ppm = drift(random, profile);
     let skew_ms = random.i64(-profile.skew..=profile.skew);

@@ -1,4 +1,4 @@
-//! A simulated Redis server: the state machine of the memory node, with a clock, channels and troubles of its own.
+//! Simulated Redis server: the state machine of the memory node, with its clock, channels and faults.
 
 use super::profile::{Markers, Profile};
 use crate::lock::slot::slot_of;
@@ -13,51 +13,53 @@ use crate::time::token_clock::TokenTime;
 use std::collections::{HashMap, HashSet};
 use std::time::Duration;
 
+/// Simulated server.
 pub(super) struct Server {
     state: NodeState,
     rules: Rules,
-    /// How many waiters one command lets in, or tells that a name is free.
+    /// Number of waiters that one command admits, or notifies of a free name.
     limits: Limits,
     number: usize,
-    /// How much faster its clock runs, in parts in a million.
+    /// Error of the clock rate, in parts per million.
     ppm: i32,
-    /// Whether that shows the time, and not only how long it has been running.
+    /// `true` if the wall clock shows the time, and not only the uptime.
     pub(super) has_wall_clock: bool,
-    /// By how much its wall clock was set forward.
+    /// Sum of the forward steps of the wall clock.
     ahead: Duration,
-    /// How many processes there have been, and since when there is the present one.
+    /// Number of restarts, and start of the present process.
     starts: u64,
     started_at: Instant,
-    /// By how much longer it has been running than it has been watched.
+    /// Uptime before the beginning of the run.
     ran_before: Duration,
-    /// Which data it has.
+    /// Present data set.
     data: DataSet,
     data_sets: u64,
-    /// Whether it says of itself that it forgets nothing.
+    /// `true` if the server reports that it loses no data.
     is_durable: bool,
     marker: Option<StoredMarker>,
     /// Number of markers that were written to it.
     markers: u64,
     kind_of_markers: Markers,
-    /// It executes nothing until then.
+    /// Time until which the server executes nothing.
     pub(super) frozen_until: Instant,
-    /// It cannot be reached until then.
+    /// Time until which the server cannot be reached.
     pub(super) down_until: Instant,
     subscribers: Vec<Subscriber>,
-    /// When each token that ever waited was first put into a queue.
+    /// Time at which each waiting token was first queued.
     queued_since: HashMap<OwnerToken, Instant>,
-    /// Tokens that a connection brought here after its end, maybe later than the next connection their release.
+    /// Tokens of commands that arrived after the end of their connection, possibly after their release by the next
+    /// connection.
     ghosts: HashSet<OwnerToken>,
-    /// Tokens whose last command lets them stand for a while.
+    /// Tokens whose last command keeps them for a while.
     kept: HashSet<OwnerToken>,
 }
 
-/// The marker in the data of a server.
+/// Marker in the data of a server.
 struct StoredMarker {
     id: u64,
     /// Time of writing by the wall clock; `None` if that was long ago.
     born: Option<Instant>,
-    /// Number of the last receipt, and of that of each client.
+    /// Last receipt, and the last receipt of each client.
     last_receipt: u64,
     receipts: HashMap<usize, u64>,
 }
@@ -68,19 +70,19 @@ impl StoredMarker {
     }
 }
 
-/// A connection that a channel is open on, as far as the server knows.
+/// Connection that is subscribed to a channel, as far as the server knows.
 struct Subscriber {
     channel: String,
     wire: usize,
 }
 
-/// What the execution of one command led to.
+/// Result of one command.
 pub(super) struct Executed {
     pub(super) reply: Reply,
     pub(super) seen: Option<TokenTime>,
-    /// By the wall clock of the server, where the answer tells it.
+    /// Wall clock of the server, if the answer reports it.
     pub(super) time: Option<Duration>,
-    /// Wake-ups and the wires that they go out on.
+    /// Wake-ups, with the wires to which they are sent.
     pub(super) published: Vec<(usize, Wakeup)>,
 }
 
@@ -114,18 +116,18 @@ impl Server {
         }
     }
 
-    /// Its wall clock: keys expire by it.
+    /// Returns its wall clock, by which keys expire.
     pub(super) fn wall(&self, now: Instant) -> Instant {
         now.drifted(self.ppm).after(self.ahead)
     }
 
-    /// What it says that the time is, since 1970.
+    /// Returns the reported time since 1970.
     pub(super) fn time(&self, now: Instant) -> Duration {
         let since = self.wall(now).since_origin();
         if self.has_wall_clock { virtual_origin() + since } else { since }
     }
 
-    /// Its wall clock is set forward.
+    /// Sets the wall clock forward.
     pub(super) fn step(&mut self, step: Duration) {
         self.ahead += step;
     }
@@ -134,8 +136,9 @@ impl Server {
         !self.ahead.is_zero()
     }
 
-    /// What it says of itself to whoever connects. It counts its uptime in whole seconds, by its wall clock.
-    /// The last receipt of `client` was `last`.
+    /// Returns the identity that the server reports on a new connection. The last receipt of `client` was `last`.
+    ///
+    /// The uptime is counted in whole seconds of the wall clock.
     pub(super) fn identity(&mut self, client: usize, last: Option<u64>, now: Instant) -> Identity {
         let seconds = |at: Instant| at.since_origin().as_secs();
         let uptime = seconds(self.wall(now)).saturating_sub(seconds(self.started_at)) + self.ran_before.as_secs();
@@ -156,7 +159,7 @@ impl Server {
         Marker { id: stored.id.to_string().into(), age, receipt: stored.last_receipt, follows }
     }
 
-    /// Another process from then on.
+    /// Starts a new process.
     pub(super) fn restart(&mut self, until: Instant) {
         self.down_until = self.down_until.max(until);
         self.started_at = self.wall(self.down_until);
@@ -164,17 +167,17 @@ impl Server {
         self.starts += 1;
     }
 
-    /// It has been running for a day already.
+    /// Adds a day to the uptime.
     pub(super) fn age(&mut self) {
         self.ran_before = Duration::from_secs(86_400);
     }
 
-    /// It has been used for as long as it has been running.
+    /// Adds a marker that is as old as the server.
     pub(super) fn has_old_data(&mut self) {
         self.marker = Some(StoredMarker::new(0, None));
     }
 
-    /// It was the replica of another server, whose data it has now, and is a master again.
+    /// Changes the data set, as if the server had been a replica of another server and were a master again.
     pub(super) fn replace(&mut self) {
         self.data_sets += 1;
         self.data = DataSet {
@@ -183,9 +186,10 @@ impl Server {
         };
     }
 
+    /// Executes a command, and returns the answer and the wake-ups.
     pub(super) fn execute(&mut self, now: Instant, command: &Command) -> Executed {
         let (wall, time) = (self.wall(now), self.time(now));
-        // Managers bring scripts of their own version.
+        // Managers send the scripts of their version.
         let is_of_old = !command.subject.token.reads_claims();
         let Self { state, subscribers, .. } = self;
         let mut published = Vec::new();
@@ -196,7 +200,7 @@ impl Server {
                 Notice::Claimed(claim) => Wakeup { notice: Notice::Claimed(Claim { begun: time, ..claim }), ..wakeup },
                 _ => wakeup,
             };
-            // Of several connections of one client at most the newest still exists.
+            // If a client has several connections, at most the newest still exists.
             if let Some(newest) = wires().max() {
                 published.push((newest, wakeup));
             }
@@ -210,7 +214,8 @@ impl Server {
         Executed { reply, seen, time, published }
     }
 
-    /// What comes by a connection that `has_ended` may come behind the last command of its token, and leave something that nobody knows of.
+    /// Records a command that may leave an unknown token. A connection that `has_ended` may deliver it after the last
+    /// command of the token.
     pub(super) fn note_late(&mut self, command: &Command, has_ended: bool) {
         let token = command.subject.token;
         let leaves = match command.verb {
@@ -219,7 +224,7 @@ impl Server {
                 self.kept.insert(token);
                 false
             }
-            // It never creates anything, and makes longer what was to stand for a while.
+            // An extension creates nothing, but it prolongs a token that remains for a while.
             Verb::Extend { .. } | Verb::Renew { .. } => self.kept.contains(&token),
             _ => true,
         };
@@ -228,34 +233,37 @@ impl Server {
         }
     }
 
+    /// Returns `true` if the token may have arrived after its release.
     pub(super) fn is_haunted_by(&self, token: OwnerToken) -> bool {
         self.ghosts.contains(&token)
     }
 
+    /// Subscribes a connection to a channel.
     pub(super) fn subscribe(&mut self, channel: &str, wire: usize) {
         self.subscribers.push(Subscriber { channel: channel.to_owned(), wire });
     }
 
-    /// The newest connection that `channel` is open on.
+    /// Returns the newest connection that is subscribed to `channel`.
     pub(super) fn subscriber(&self, channel: &str) -> Option<usize> {
         self.subscribers.iter().filter(|known| known.channel == channel).map(|known| known.wire).max()
     }
 
-    /// The connections that are subscribed to other channels than this one.
+    /// Returns the connections that are subscribed to other channels.
     pub(super) fn subscribers_but(&self, channel: &str) -> Vec<usize> {
         self.subscribers.iter().filter(|known| known.channel != channel).map(|known| known.wire).collect()
     }
 
-    /// Somebody raises the register of `key` to a number that no clock explains.
+    /// Raises the register of `key` to a number that no clock explains.
     pub(super) fn poison(&mut self, key: &LockKey) {
         self.state.raise_register(slot_of(key.name()), Ballot::NUMBERS.end - 2);
     }
 
+    /// Removes the subscriptions of a connection.
     pub(super) fn forget(&mut self, wire: usize) {
         self.subscribers.retain(|known| known.wire != wire);
     }
 
-    /// Loses its memory.
+    /// Loses all data.
     pub(super) fn wipe(&mut self) {
         self.state = NodeState::with_limits(self.limits, self.rules);
         self.marker = self
@@ -265,61 +273,63 @@ impl Server {
             .map(|marker| StoredMarker::new(marker.id, marker.born));
     }
 
-    /// Whether it would answer now.
+    /// Returns `true` if the server can answer now.
     pub(super) fn is_well(&self, now: Instant) -> bool {
         self.frozen_until.max(self.down_until) <= now
     }
 
+    /// Returns the exclusive owner of `key`.
     pub(super) fn owner(&self, key: &str, now: Instant) -> Option<OwnerToken> {
         self.state.owner(key, self.wall(now))
     }
 
-    /// Those who share `key`.
+    /// Returns the readers of `key`.
     pub(super) fn readers(&self, key: &str, now: Instant) -> Vec<OwnerToken> {
         self.state.readers(key, self.wall(now))
     }
 
-    /// Those who have `key`, alone or with others.
+    /// Returns all holders of `key`, exclusive or shared.
     pub(super) fn holders(&self, key: &str, now: Instant) -> Vec<OwnerToken> {
         self.state.holders(key, self.wall(now))
     }
 
-    /// Whether `token` has `key`, alone or with others.
+    /// Returns `true` if `token` holds `key`, exclusive or shared.
     pub(super) fn has(&self, key: &str, token: OwnerToken, now: Instant) -> bool {
         self.lease_left(key, token, now).is_some()
     }
 
-    /// Whether some who wait for `key` are still to be told that it is free.
+    /// Returns `true` if some waiters for `key` must still be notified that it is free.
     pub(super) fn has_untold(&self, key: &str) -> bool {
         self.state.has_untold(key)
     }
 
-    /// The tokens in the queue of `key`, and since when they have been there.
+    /// Returns the tokens in the queue of `key`, with the times of their arrival.
     pub(super) fn queued_since(&self, key: &str, now: Instant) -> Vec<(OwnerToken, Instant)> {
         let queue = self.state.queue(key, self.wall(now)).into_iter();
         queue.filter_map(|token| Some((token, *self.queued_since.get(&token)?))).collect()
     }
 
-    /// How much longer `key` is there for `token`, which has it.
+    /// Returns the remaining lease of `token` for `key`.
     pub(super) fn lease_left(&self, key: &str, token: OwnerToken, now: Instant) -> Option<Duration> {
         self.state.lease_left(key, token, self.wall(now))
     }
 
+    /// Returns all tokens with entries under `key`.
     pub(super) fn tokens(&self, key: &str, now: Instant) -> Vec<OwnerToken> {
         self.state.tokens(key, self.wall(now))
     }
 
-    /// What another program does that knows nothing of queues.
+    /// Deletes the key of `token`, as a program without queues does.
     pub(super) fn delete(&mut self, key: &str, token: OwnerToken, now: Instant) {
         self.state.delete(key, token, self.wall(now));
     }
 
-    /// Another program deletes whatever is there.
+    /// Deletes the key for another program.
     pub(super) fn clear(&mut self, key: &str) {
         self.state.clear(key);
     }
 
-    /// Another program writes `token` over whatever is there.
+    /// Overwrites the key with `token` for another program.
     pub(super) fn overwrite(&mut self, key: &str, token: OwnerToken, ttl: Duration, now: Instant) {
         self.state.overwrite(key, token, self.wall(now).after(ttl));
     }

@@ -1,4 +1,4 @@
-//! Circumstances in which locks are shared, and in which calls want several: readers and writers, transfers between accounts.
+//! Circumstances with shared locks, and with calls for several locks: readers and writers, transfers between accounts.
 
 use super::circumstances::{crowd, slow_crowd};
 use super::faults::Faults;
@@ -7,18 +7,18 @@ use crate::protocol::command::Verb;
 use crate::request::Wait;
 use std::time::Duration;
 
-/// Nothing goes wrong, and nobody who waits is left waiting.
+/// No faults. Every waiter must be served soon.
 pub(super) fn readers_and_writers() -> Profile {
     let waits = vec![Wait::Forever, Wait::For(Duration::from_secs(30))];
     Profile { clients: 3..=5, calls: 2..=4, ttls: vec![10_000], waits, sharing: 60, ..Profile::calm() }
 }
 
-/// Everybody comes at once, so that votes split between readers and writers, who need each other.
+/// All calls start at once, so that votes split between readers and writers, and each vote is needed.
 pub(super) fn readers_crowd() -> Profile {
     Profile { bound: 900, calls: 3..=6, ttls: vec![20_000], sharing: 60, ..crowd() }
 }
 
-/// Those who wait give up.
+/// Waiters give up.
 pub(super) fn readers_with_cancels() -> Profile {
     Profile { cancels: 50, bodies: 800..=3000, bound: 500, sharing: 70, ..readers_and_writers() }
 }
@@ -29,20 +29,20 @@ pub(super) fn readers_with_crashes() -> Profile {
     Profile { faults, bodies: 1000..=9000, calls: 1..=3, bound: 2200, sharing: 70, ..readers_and_writers() }
 }
 
-/// Processes stand still while they wait behind readers.
+/// Processes pause while they wait behind readers.
 pub(super) fn readers_with_pauses() -> Profile {
     let faults = Faults { pauses: 2, until: 600, longest: 20_000, ..Faults::NONE };
     let (bodies, ttls) = (3000..=15_000, vec![20_000]);
     Profile { faults, bodies, ttls, calls: 1..=3, bound: 5500, sharing: 70, ..readers_and_writers() }
 }
 
-/// Locks are shared from the middle of bodies on, and what was sent before may arrive late.
+/// Holders downgrade in the middle of their bodies, and earlier commands may arrive late.
 pub(super) fn lowered_with_cuts() -> Profile {
     let faults = Faults { targets: Some(Verb::is_extension), cuts: 6, until: 900, ..Faults::NONE };
     Profile { nodes: vec![1, 3], faults, extends: 100, bodies: 50..=600, sharing: 50, ..slow_crowd() }
 }
 
-/// Readers come all the time, and the bodies of some of them always overlap.
+/// Readers arrive all the time, and the bodies of some of them always overlap.
 pub(super) fn stream_of_readers() -> Profile {
     Profile {
         nodes: vec![1, 3],
@@ -58,14 +58,14 @@ pub(super) fn stream_of_readers() -> Profile {
     }
 }
 
-/// The same, and those of one process have their shares by one token.
+/// Like `stream_of_readers`, and the readers of one process share one token.
 pub(super) fn joined_readers() -> Profile {
-    // A holder that does not listen yet hears of a waiter when that one asks again.
+    // A holder that is not subscribed yet learns of a waiter with the next request of that waiter.
     let (clients, tasks, calls, ttls) = (2..=3, 3..=3, 45..=60, vec![20_000]);
     Profile { clients, tasks, calls, ttls, renewals: 100, sharing: 98, fair_within: Some(1600), ..stream_of_readers() }
 }
 
-/// Keys are stolen from under readers, some of whom go on all the same.
+/// Keys are stolen from readers, and some of them continue nevertheless.
 pub(super) fn joined_with_thefts() -> Profile {
     let faults = Faults { thefts: 3, until: 900, ..Faults::NONE };
     Profile {
@@ -82,22 +82,22 @@ pub(super) fn joined_with_thefts() -> Profile {
     }
 }
 
-/// Calls for both keys, in either order, among those for one; nothing goes wrong, and nobody who waits is left waiting.
+/// Calls for both keys, in either order, among calls for one. No faults. Every waiter must be served soon.
 pub(super) fn bank() -> Profile {
     Profile { keys: 2..=2, sets: 60, ..readers_and_writers() }
 }
 
-/// Everybody comes at once.
+/// Like `bank`, and all calls start at once.
 pub(super) fn bank_crowd() -> Profile {
     Profile { sharing: 20, ..Profile { keys: 2..=2, sets: 60, ..readers_crowd() } }
 }
 
-/// Those who wait for both give up.
+/// Waiters for both keys give up.
 pub(super) fn bank_with_cancels() -> Profile {
     Profile { keys: 2..=2, sets: 70, sharing: 20, ..readers_with_cancels() }
 }
 
-/// Connections break while calls wait for both.
+/// Connections break while calls wait for both keys.
 pub(super) fn bank_with_cuts() -> Profile {
     let faults = Faults { cuts: 6, until: 900, ..Faults::NONE };
     Profile { keys: 2..=2, sets: 60, sharing: 20, faults, ..slow_crowd() }

@@ -1,4 +1,4 @@
-//! The third kind of node: one manager's connection to one simulated server.
+//! Third kind of node: the connection of one manager to one simulated server.
 
 use super::network::{Network, label};
 use crate::error::NodeError;
@@ -13,6 +13,7 @@ use std::future::ready;
 use std::sync::Arc;
 use std::time::Duration;
 
+/// Connection of one manager to one simulated server.
 pub(super) struct SimulatedNode {
     network: Arc<Network>,
     link: usize,
@@ -79,7 +80,7 @@ impl Node for SimulatedNode {
         self.network.publish(self.link, subject, Notice::Freed);
     }
 
-    /// No workload takes windows of time.
+    /// Fails: no workload uses time windows.
     fn time(&self) -> BoxFuture<'_, Result<Duration, NodeError>> {
         Box::pin(ready(Err(NodeError::Disconnected)))
     }

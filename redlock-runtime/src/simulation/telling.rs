@@ -1,4 +1,4 @@
-//! The words for what the network does.
+//! Descriptions of network events for traces.
 
 use super::agenda::Replied;
 use super::network::World;
@@ -6,7 +6,7 @@ use super::server::Executed;
 use super::trace::Trace;
 use crate::protocol::command::{Command, Notice, Reply, Verb, Wakeup};
 
-/// Managers are called A, B and so on.
+/// Returns the name of a manager: A, B and so on.
 pub(super) fn client_name(client: usize) -> char {
     "ABCDEFGHIJKLMNOPQRSTUVWXYZ".chars().nth(client).unwrap_or('?')
 }

@@ -1,6 +1,6 @@
-//! Keys that vanish under their holders: another program takes them, or a server thinks that their time is over.
+//! Keys that vanish under their holders: another program takes them, or a server's clock is set forward.
 //!
-//! Nobody can help it where the others that still hold the lock are too few. Those tokens are marked.
+//! If too few servers remain to exclude other calls, the loss cannot be prevented. Such tokens are marked as robbed.
 
 use super::actor::key;
 use super::link::Link;
@@ -16,17 +16,17 @@ use crate::time::token_clock::TokenTime;
 use std::sync::Arc;
 use std::time::Duration;
 
-/// So much was taken away from a holder that somebody else can have its lock.
+/// Theft that lets another call acquire the lock of a holder.
 pub(super) struct Theft {
     pub(super) at: Instant,
-    /// Under which names.
+    /// Names of the stolen keys.
     names: Vec<Arc<str>>,
-    /// The servers where it was taken away, and until when its holder counts on them as long as it does not know.
+    /// Servers that were robbed, and the time until which an unaware holder counts on each.
     counted_on: Vec<(usize, Instant)>,
 }
 
 impl World {
-    /// Another program deletes `key` at `servers` servers in a row, or writes over it.
+    /// Deletes or overwrites `key` at `servers` servers in a row, like another program.
     pub(super) fn steal(
         &mut self,
         key: &LockKey,
@@ -49,6 +49,7 @@ impl World {
         }
     }
 
+    /// Sets the clock of a server forward. Leases there end earlier, as if they were stolen.
     pub(super) fn step(&mut self, server: usize, by: Duration, now: Instant) {
         for index in 0..NAMES.len() {
             self.mark_robbed(&key(index), &[server], now);
@@ -58,8 +59,10 @@ impl World {
         self.servers[server].step(by);
     }
 
-    /// Marks whoever is handed a claim by a message that was on its way for longer than the clock of its server was set forward
-    /// meanwhile: it counts on the claim for longer than that lasts, until its extension is answered.
+    /// Marks the receiver of a provisional grant as robbed if a clock step is hidden by the delay of the message.
+    ///
+    /// The message was under way for longer than the step of the server's clock. The receiver therefore counts on the
+    /// grant for too long, until its extension is answered.
     pub(super) fn note_hidden_step(&mut self, link: usize, wakeup: &Wakeup, sent: Instant, now: Instant) {
         let Notice::Proven(claim) = wakeup.notice else { return };
         let Link { server, ref server_facts, .. } = self.links[link];
@@ -72,8 +75,9 @@ impl World {
         }
     }
 
-    /// Marks the tokens that hold `key` at the servers that are `hit` and not at enough others for as long: what the
-    /// former have promised is counted on until then.
+    /// Marks tokens as robbed that hold `key` at the servers in `hit`, if too few other servers hold it for as long.
+    ///
+    /// A holder counts on the promises of the former servers until they end.
     fn mark_robbed(&mut self, key: &LockKey, hit: &[usize], now: Instant) {
         let holders = |server: &usize| self.servers[*server].holders(key.name(), now);
         for token in hit.iter().flat_map(holders).collect::<Vec<_>>() {
@@ -91,8 +95,8 @@ impl World {
         }
     }
 
-    /// Marks whoever gives a server up that it could spare if it had all others that it counts on, as robbed: the yield was on its way
-    /// when one of them was taken away.
+    /// Marks a token as robbed if it yields a server that it could spare only with all its other servers. One of these
+    /// was taken away while the yield was under way.
     pub(super) fn note_yield(&mut self, command: &Command, now: Instant) {
         let Subject { token, .. } = &*command.subject;
         let is_short = |world: &Self| command.subject.wanted().any(|(key, _)| !world.excludes(key, *token, now));
@@ -102,6 +106,7 @@ impl World {
         }
     }
 
+    /// Marks `token` as robbed of `key`.
     pub(super) fn rob(&mut self, key: &LockKey, token: OwnerToken, counted_on: Vec<(usize, Instant)>, now: Instant) {
         let new = || Theft { at: now, names: Vec::new(), counted_on: Vec::new() };
         let robbery = self.robbed.entry(token).or_insert_with(new);
@@ -111,7 +116,7 @@ impl World {
         self.robbed_since_asked.entry(token).and_modify(|is_robbed| *is_robbed = true);
     }
 
-    /// `token` has won back what it had lost of `key`.
+    /// Records that `token` has won `key` back.
     pub(super) fn forget_robbery(&mut self, key: &LockKey, token: OwnerToken) {
         if let Some(robbery) = self.robbed.get_mut(&token) {
             robbery.names.retain(|name| **name != *key.name());
@@ -121,8 +126,10 @@ impl World {
         }
     }
 
-    /// Whether `token`, which had `key` at a server until then, stood at enough for as long as it counts on them together with those where
-    /// it was robbed: what it had lost, it had won back.
+    /// Returns `true` if `token` has won back its earlier losses.
+    ///
+    /// This is so if it is held at enough servers for as long as it counts on them, including the servers where it was
+    /// robbed. The token had `key` at server `at` until now.
     pub(super) fn was_whole(
         &self,
         key: &LockKey,
@@ -143,17 +150,17 @@ impl World {
         (0..self.servers.len()).filter(|server| stands_until(*server) >= Some(*end)).count() >= self.enough_to_exclude()
     }
 
-    /// Nobody else can have a lock that is held at so many servers.
+    /// Returns the number of servers at which a holder excludes all other calls.
     pub(super) fn enough_to_exclude(&self) -> usize {
         self.servers.len() + 1 - self.quorum.needed
     }
 
-    /// Whether nobody else can have `key` as long as `token` stands where it does.
+    /// Returns `true` if no other call can acquire `key` while the entries of `token` remain.
     pub(super) fn excludes(&self, key: &LockKey, token: OwnerToken, now: Instant) -> bool {
         self.excludes_with(key, token, 0, now)
     }
 
-    /// The same if it stood at so many `more`.
+    /// Returns `true` if `excludes` would hold with `more` additional servers.
     pub(super) fn excludes_with(&self, key: &LockKey, token: OwnerToken, more: usize, now: Instant) -> bool {
         let holds = |server: &&Server| server.has(key.name(), token, now);
         self.servers.iter().filter(holds).count() + more >= self.enough_to_exclude()

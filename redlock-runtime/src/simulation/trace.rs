@@ -1,4 +1,4 @@
-//! What happened in a run, for people and for comparing runs.
+//! Trace of a run, to be read and to compare runs.
 
 use crate::lock::OwnerToken;
 use crate::time::clock::Clock;
@@ -6,7 +6,7 @@ use std::collections::HashMap;
 use std::fmt::Write as _;
 use std::sync::Mutex;
 
-/// Lines of text; nothing is written when nobody will read it.
+/// Lines of text. They are not written if no reader wants them.
 pub(super) struct Trace {
     clock: Clock,
     lines: Option<Mutex<Lines>>,
@@ -15,7 +15,7 @@ pub(super) struct Trace {
 #[derive(Default)]
 struct Lines {
     text: String,
-    /// Tokens in the order in which they were first met: their text differs from run to run with the wall clock.
+    /// Tokens in the order of their first use. Their texts depend on the wall clock, and differ from run to run.
     names: HashMap<OwnerToken, usize>,
 }
 
@@ -32,7 +32,7 @@ impl Trace {
         }
     }
 
-    /// A short name for `token`.
+    /// Returns a short name for `token`.
     pub(super) fn name(&self, token: OwnerToken) -> String {
         let Some(lines) = &self.lines else { return "a token".into() };
         let mut lines = lines.lock().unwrap();

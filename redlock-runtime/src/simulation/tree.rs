@@ -1,6 +1,6 @@
-//! A tree of folders: which places there are, what goes together there, and circumstances in which calls want places.
+//! A tree of folders: its places, their conflicts, and circumstances in which calls want places.
 //!
-//! What excludes what is said here by the texts of paths alone, and not by the classes of their names.
+//! Conflicts are derived here only from the texts of paths, without the classes of their names.
 
 use super::circumstances::{fenced_with_cuts, slow_crowd};
 use super::faults::Faults;
@@ -15,23 +15,24 @@ use crate::request::Wait;
 use fastrand::Rng;
 use std::collections::HashMap;
 
-/// All names: those of two keys, and behind them those of the places of a tree.
+/// All names: two keys, and then the places of a tree.
 pub(super) const NAMES: [&str; 8] = ["a", "b", "/{t}", "/{t}/x", "/{t}/y", "/{t}/x/1", "/{t}/x/2", "/{t}/y/1"];
-/// The first of the places.
+/// Index of the first place.
 const ROOT: usize = 2;
-/// How often each is wanted.
+/// Relative frequency of each place.
 const WEIGHTS: [u32; NAMES.len() - ROOT] = [1, 2, 2, 4, 4, 4];
 
-/// The path of a place; `None` for a key.
+/// Returns the path of a place, or `None` for a key.
 pub(super) fn path(index: usize) -> Option<String> {
     (index >= ROOT).then(|| NAMES[index].replace(['{', '}'], ""))
 }
 
+/// Returns the part of a request for a key or place.
 pub(super) fn part(index: usize) -> LockPart {
     path(index).map_or_else(|| LockPart::key(NAMES[index]), LockPart::path)
 }
 
-/// Any of the places.
+/// Draws a place.
 pub(super) fn place(random: &mut Rng) -> usize {
     let mut drawn = random.u32(0..WEIGHTS.iter().sum());
     let is_it = |weight: &u32| match drawn.checked_sub(*weight) {
@@ -44,7 +45,7 @@ pub(super) fn place(random: &mut Rng) -> usize {
     ROOT + WEIGHTS.iter().position(is_it).unwrap()
 }
 
-/// Whether both are one name, or both are places and one is above the other.
+/// Returns `true` if both are one name, or one place is above the other.
 pub(super) fn overlap(one: usize, other: usize) -> bool {
     are_related(NAMES[one], NAMES[other])
 }
@@ -53,18 +54,18 @@ fn are_related(one: &str, other: &str) -> bool {
     uses(one, other) || uses(other, one)
 }
 
-/// Whether who wants `place` has something of `name`: it is the same, or above it.
+/// Returns `true` if a call for `place` has an entry under `name`, which is the same place or one above it.
 fn uses(place: &str, name: &str) -> bool {
     let is_below = |rest: &str| rest.starts_with('/') && name.starts_with("/{");
     place.strip_prefix(name).is_some_and(|rest| rest.is_empty() || is_below(rest))
 }
 
-/// All names that who wants the place, or the key, has something of.
+/// Returns all names under which a call for the place or key has an entry.
 pub(super) fn names(index: usize) -> impl Iterator<Item = usize> {
     (0..NAMES.len()).filter(move |name| uses(NAMES[index], NAMES[*name]))
 }
 
-/// What a token wants: names, and whether it shares each. What is on the way to them is left out.
+/// Names that a token wants, with `true` for a shared name. Names on the way to them are omitted.
 struct Wish(Vec<(String, bool)>);
 
 impl Wish {
@@ -81,11 +82,11 @@ impl Wish {
     }
 }
 
-/// What everybody has wanted at first, and who was told something for nothing.
+/// First wishes of all tokens, and the first needless notification.
 #[derive(Default)]
 pub(super) struct Wishes {
     all: HashMap<OwnerToken, Wish>,
-    /// Who has left a name of a server where others are still to be told of it.
+    /// Tokens that have left a name of a server where waiters must still be notified.
     left: HashMap<(usize, String), Vec<OwnerToken>>,
     needless: Option<String>,
 }
@@ -95,7 +96,7 @@ impl Wishes {
         self.all.entry(subject.token).or_insert_with(|| Wish::of(subject));
     }
 
-    /// Whether two tokens cannot have at the same time what they want. Of those that nobody knows, nobody knows.
+    /// Returns `true` if the wishes of two tokens exclude each other, or if one token is unknown.
     pub(super) fn exclude(&self, one: OwnerToken, other: OwnerToken) -> bool {
         let pair = self.all.get(&one).zip(self.all.get(&other));
         pair.is_none_or(|(one, other)| one.excludes(other))
@@ -103,8 +104,8 @@ impl Wishes {
 }
 
 impl World {
-    /// Whoever is told of a name when `token` leaves it was kept from something by it, or by one that has left it before and whose
-    /// leaving not all were told of.
+    /// Checks a notification of a name that `token` leaves. Its receiver must have been excluded by `token`, or by an
+    /// earlier token with pending notifications.
     pub(super) fn note_free(&mut self, server: usize, token: OwnerToken, wakeup: &Wakeup) {
         let (told, place) = (wakeup.subject.token, (server, wakeup.subject.key.name().to_owned()));
         let mut gone = self.wishes.left.get(&place).into_iter().flatten().chain([&token]);
@@ -115,7 +116,7 @@ impl World {
         }
     }
 
-    /// Some may still have to be told of what the command has left.
+    /// Records that waiters may still have to be notified of the names that the command has left.
     pub(super) fn note_untold(&mut self, server: usize, command: &Command) {
         let leaves = !matches!(command.verb, Verb::Acquire { .. } | Verb::SetNx { .. });
         for (key, _) in command.subject.wanted() {
@@ -130,17 +131,17 @@ impl World {
 }
 
 impl Network {
-    /// Somebody who was told of a name for nothing.
+    /// Returns a description of a needless notification.
     pub(super) fn needless(&self) -> Option<String> {
         self.world().wishes.needless.take()
     }
 }
 
-/// So many are told by one command: fewer than those who wait, and more than the one that may bring it.
+/// Number of waiters that one command notifies: fewer than all waiters, and more than one.
 const GROUP: usize = 2;
 
-/// Folders and what is in them, alone and shared, and moves between two of them. Nothing goes wrong, and nobody who waits is left
-/// waiting.
+/// Folders and their contents, exclusive and shared, and moves between two of them. No faults. Every waiter must be
+/// served soon.
 pub(super) fn tree() -> Profile {
     Profile {
         limits: Limits { steps: GROUP, ..Limits::default() },
@@ -151,12 +152,12 @@ pub(super) fn tree() -> Profile {
     }
 }
 
-/// Everybody comes at once.
+/// All calls start at once.
 pub(super) fn tree_crowd() -> Profile {
     Profile { tree: 100, sets: 20, sharing: 20, ..readers_crowd() }
 }
 
-/// Those who wait give up.
+/// Waiters give up.
 pub(super) fn tree_with_cancels() -> Profile {
     Profile { tree: 100, sets: 20, sharing: 20, ..readers_with_cancels() }
 }
@@ -167,7 +168,7 @@ pub(super) fn tree_with_cuts() -> Profile {
     Profile { tree: 100, sets: 20, sharing: 20, faults, ..slow_crowd() }
 }
 
-/// Other programs take names of the tree as keys, and some that wait are killed.
+/// Other programs lock names of the tree as keys, and some waiting processes crash.
 pub(super) fn tree_among_others() -> Profile {
     let faults = Faults { crashes: 1, until: 900, ..Faults::NONE };
     Profile { tree: 100, sets: 20, sharing: 20, foreign: 100, faults, bound: 4000, ..readers_crowd() }
@@ -178,12 +179,12 @@ pub(super) fn fenced_bank() -> Profile {
     Profile { keys: 2..=2, sets: 50, ..fenced_with_cuts() }
 }
 
-/// Places, which have a register together.
+/// Places, which share one register.
 pub(super) fn fenced_tree() -> Profile {
     Profile { tree: 100, sets: 20, sharing: 20, ..fenced_with_cuts() }
 }
 
-/// Calls for both keys among many that do not wait, of which somebody always has one of them.
+/// Calls for both keys among many that do not wait. At any time, one of the keys is held.
 pub(super) fn bank_among_tries() -> Profile {
     Profile {
         nodes: vec![1, 3],

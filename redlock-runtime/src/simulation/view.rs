@@ -1,4 +1,4 @@
-//! What an observer sees of the servers, who is nowhere and sees everything at once.
+//! View of the observer, which sees all servers at once.
 
 use super::link::{Connection, Link};
 use super::network::{Network, World};
@@ -12,10 +12,12 @@ use std::sync::Arc;
 use std::time::Duration;
 
 impl Network {
+    /// Returns the time for which the tasks of a process rest.
     pub(super) fn paused_for(&self, client: usize) -> Duration {
         self.world().clients[client].tasks_rest_until().since(self.now())
     }
 
+    /// Returns the time until which the tasks of a process rest.
     pub(super) fn paused_until(&self, client: usize) -> Instant {
         self.world().clients[client].tasks_rest_until()
     }
@@ -24,9 +26,10 @@ impl Network {
         self.world().clients[client].is_crashed
     }
 
-    /// Whether so many servers could serve `clients`, who wait for `key`, that one of them should get it. `kept` are the
-    /// tokens that somebody still has in use.
-    /// Those who `share` it are in nobody's way.
+    /// Returns `true` if enough servers could serve `clients`, which wait for `key`, so that one of them should acquire
+    /// it.
+    ///
+    /// `kept` are the tokens that are in use. If `share` is set, the readers of the key exclude none of the clients.
     pub(super) fn can_serve(&self, key: &LockKey, clients: &[usize], kept: &[OwnerToken], share: bool) -> bool {
         let (world, now) = (self.world(), self.now());
         let serving =
@@ -42,8 +45,10 @@ impl Network {
         shares.filter(is_well).collect()
     }
 
-    /// Whether fewer than so many have shares of `key` at any of the servers that they do not give back by themselves. `kept` are the
-    /// tokens that somebody still has in use; those that have `left` keep nobody out for long.
+    /// Returns `true` if fewer than `room` tokens keep a share of `key` at any of the servers.
+    ///
+    /// Shares that will soon be released are not counted. `kept` are the tokens that are in use. Tokens that have
+    /// `left` keep no call out for long.
     pub(super) fn has_room(
         &self,
         key: &LockKey,
@@ -58,7 +63,8 @@ impl Network {
             readers.filter(stays).collect::<Vec<_>>()
         };
         let stay: HashSet<_> = world.servers.iter().enumerate().flat_map(of).collect();
-        // Whoever stands in the admission lock enters soon, or leaves it. Of one that is gone or stands still, only time gets rid.
+        // A live owner of the admission lock soon enters or leaves. If its process is gone or paused, only time ends
+        // the lock.
         let admission = key.admission();
         let is_in_the_way = |(index, server): (usize, &Server)| {
             let owner = server.owner(admission.name(), now);
@@ -67,7 +73,9 @@ impl Network {
         stay.len() < room as usize && !world.servers.iter().enumerate().any(is_in_the_way)
     }
 
-    /// The same for those who want these keys of a tree. The `harmless` have something there, and are in nobody's way.
+    /// Returns `true` if enough servers could serve all `clients`, which want these keys of a tree.
+    ///
+    /// The `harmless` tokens have entries there, but exclude none of the clients.
     pub(super) fn can_serve_all(
         &self,
         keys: &[LockKey],
@@ -84,19 +92,21 @@ impl Network {
         (0..world.servers.len()).filter(serves).count() >= world.quorum.needed
     }
 
-    /// Since when so many servers have lost `key` of `token` that somebody else can have it; if that is so.
+    /// Returns the time at which `token` lost `key` at enough servers for another call to acquire it. Returns `None` if
+    /// it has won the key back.
     pub(super) fn robbed_at(&self, key: &LockKey, token: OwnerToken) -> Option<Instant> {
         let world = self.world();
         let robbed_at = world.robbed.get(&token)?.at;
         (!world.excludes(key, token, self.now())).then_some(robbed_at)
     }
 
-    /// Returns `true` if `token` was robbed after it last asked for new leases: the answers could not tell.
+    /// Returns `true` if `token` was robbed after it last requested new leases, so that the answers could not show it.
     pub(super) fn was_robbed_since_asked(&self, token: OwnerToken) -> bool {
         self.world().robbed_since_asked.get(&token).is_some_and(|is_robbed| *is_robbed)
     }
 
-    /// Whether `token` of `client` has `key` at a majority of the servers that is in no trouble, or has a connection to it.
+    /// Returns `true` if `token` of `client` has `key` at a quorum of untroubled servers, or of servers that it is
+    /// connected to.
     pub(super) fn is_kept(&self, key: &LockKey, token: OwnerToken, client: usize) -> bool {
         let (world, now) = (self.world(), self.now());
         let troubled = if world.is_minority { (world.servers.len() - 1) / 2 } else { 0 };
@@ -106,12 +116,12 @@ impl Network {
         owners.count() >= world.quorum.needed
     }
 
-    /// Whether nobody else can have `key` as long as `token` stands where it does.
+    /// Returns `true` if no other call can acquire `key` while the entries of `token` remain.
     pub(super) fn excludes(&self, key: &LockKey, token: OwnerToken) -> bool {
         self.world().excludes(key, token, self.now())
     }
 
-    /// What `token` has lost before `at` is no excuse for what it does from now on.
+    /// Forgets a theft from `token` before `at`: it does not excuse later behaviour.
     pub(super) fn was_whole(&self, token: OwnerToken, at: Instant) {
         let mut world = self.world();
         if world.robbed.get(&token).is_some_and(|robbery| robbery.at < at) {
@@ -119,12 +129,14 @@ impl Network {
         }
     }
 
+    /// Returns `true` if the process runs now.
     pub(super) fn is_well(&self, client: usize) -> bool {
         self.world().clients[client].is_well(self.now())
     }
 
-    /// A token smaller than `token` that has stood in the queues of a majority for longer than `patient`; if `excluding`, one
-    /// that cannot have what it wants at the same time.
+    /// Returns a smaller token that has waited in the queues of a majority for longer than `patient`.
+    ///
+    /// If `excluding` is set, the smaller token must also exclude `token`.
     pub(super) fn queued_before(
         &self,
         key: &LockKey,
@@ -143,8 +155,8 @@ impl Network {
         earlier.into_iter().find(|earlier| *earlier < token && counts(*earlier) && is_everywhere(*earlier))
     }
 
-    /// The tokens of live managers that stand anywhere under `key`, with the number of the server, and whether they came
-    /// there by a connection that had ended.
+    /// Returns all tokens of live managers under `key`, with the number of the server. The last value is `true` if the
+    /// token arrived by a connection that had ended.
     pub(super) fn leftovers(&self, key: &LockKey) -> Vec<(usize, OwnerToken, bool)> {
         let all = self.remains(key).into_iter();
         let world = self.world();
@@ -153,25 +165,25 @@ impl Network {
         alive.map(|(server, token)| (server, token, world.servers[server].is_haunted_by(token))).collect()
     }
 
-    /// For how much longer `key` is kept from others by tokens that are meant to have it: those that were detached, and those
-    /// of crashed processes.
+    /// Returns the longest time for which expected tokens still keep `key`: detached tokens, and tokens of crashed
+    /// processes.
     pub(super) fn meant_to_stand(&self, key: &LockKey) -> Duration {
         let all = self.remains(key).into_iter();
         let meant = all.filter(|(server, token)| !self.world().servers[*server].is_haunted_by(*token));
         meant.filter_map(|(server, token)| self.lease_left(server, key, token)).max().unwrap_or_default()
     }
 
-    /// How much is left of what `token` has of `key` at one server.
+    /// Returns the remaining lease of `token` for `key` at one server.
     pub(super) fn lease_left(&self, server: usize, key: &LockKey, token: OwnerToken) -> Option<Duration> {
         self.world().servers[server].lease_left(key.name(), token, self.now())
     }
 
-    /// The manager that has made `token`.
+    /// Returns the manager that has created `token`.
     pub(super) fn client_of(&self, token: OwnerToken) -> Option<usize> {
         self.world().client_of(token)
     }
 
-    /// All tokens that stand anywhere under `key`, with the number of the server.
+    /// Returns all tokens under `key`, with the number of the server.
     pub(super) fn remains(&self, key: &LockKey) -> Vec<(usize, OwnerToken)> {
         let (world, now) = (self.world(), self.now());
         let tokens = |(index, server): (usize, &Server)| {
@@ -180,7 +192,7 @@ impl Network {
         world.servers.iter().enumerate().flat_map(tokens).collect()
     }
 
-    /// Takes `key` as a program does that asks every server once, if a majority agrees.
+    /// Takes `key` like a program that asks every server once. Returns `true` if a majority grants it.
     pub(super) fn take(&self, key: &LockKey, token: OwnerToken, ttl: Duration) -> bool {
         let (mut world, now) = (self.world(), self.now());
         let subject = Arc::new(Subject::new(key.clone(), token));
@@ -193,6 +205,7 @@ impl Network {
         votes >= world.quorum.needed
     }
 
+    /// Deletes `key` of `token` at all servers that run, like a foreign program.
     pub(super) fn delete(&self, key: &LockKey, token: OwnerToken) {
         let (mut world, now) = (self.world(), self.now());
         self.trace.line(|trace| format!("a foreigner deletes {key} of {}", trace.name(token)));
@@ -207,6 +220,7 @@ impl World {
         self.clients.iter().position(|client| client.manager == token.manager())
     }
 
+    /// Returns `true` if the server could serve the clients soon.
     fn serves(
         &self,
         server: usize,
@@ -221,22 +235,25 @@ impl World {
             && (share || self.servers[server].readers(key.name(), now).into_iter().all(is_free_to_go))
     }
 
-    /// Whether what `owner` has at the server is given back soon.
+    /// Returns `true` if `owner` will soon release what it has at the server.
     fn is_free_to_go(&self, server: usize, owner: OwnerToken, kept: &[OwnerToken], now: Instant) -> bool {
-        // Another program, or a process that is gone: only time helps. Whoever still works with it will give it back.
+        // For another program, or a process that is gone, only time helps. A token in use is released later.
         let client = self.client_of(owner).filter(|client| self.clients[*client].is_well(now));
         client.is_some_and(|client| !kept.contains(&owner) && self.is_connected(client, server))
     }
 
+    /// Returns `true` if the server runs and all clients are connected to it.
     fn can_be_asked_by(&self, server: usize, clients: &[usize], now: Instant) -> bool {
         self.servers[server].is_well(now) && clients.iter().all(|client| self.is_connected(*client, server))
     }
 
+    /// Returns `true` if the client has a live connection to the server.
     fn has_wire(&self, client: usize, server: usize) -> bool {
         let mut links = self.links.iter().filter(|link| link.client == client && link.server == server);
         links.all(|link| matches!(link.state, Connection::Up(wire) if self.wires[wire].cut.is_none()))
     }
 
+    /// Returns `true` if the client has a live connection, over which the server does not abstain.
     fn is_connected(&self, client: usize, server: usize) -> bool {
         let mut links = self.links.iter().filter(|link| link.client == client && link.server == server);
         let counts = |link: &Link| {

@@ -1,25 +1,26 @@
-//! One connection, from its beginning to its end: whatever it carries arrives in the order of the sends, or not at all.
+//! One connection from its beginning to its end. Its messages arrive in the order of sending, or not at all.
 
 use crate::time::clock::Instant;
 use std::collections::VecDeque;
 
+/// Connection of a link. Each reconnect creates another wire.
 pub(super) struct Wire {
     pub(super) link: usize,
-    /// When the last message of each kind arrives: nothing overtakes its own kind.
+    /// Arrival of the last message of each kind. No message overtakes another of the same kind.
     pub(super) requests: Lane,
     pub(super) replies: Lane,
     pub(super) pushes: Lane,
-    /// The requests under way, by their order in the agenda.
+    /// Requests under way, by their order in the agenda.
     pub(super) under_way: VecDeque<u64>,
     pub(super) cut: Option<Cut>,
 }
 
-/// How a connection ended.
+/// End of a connection.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Cut {
-    /// The first request that is lost.
+    /// First request that is lost.
     pub(super) lost_from: u64,
-    /// Those before it had left the client, and are executed then, maybe after those of the next connection.
+    /// Time at which the earlier requests are executed, possibly after requests of the next connection.
     pub(super) arrive_at: Instant,
 }
 
@@ -28,7 +29,7 @@ pub(super) struct Cut {
 pub(super) struct Lane(pub(super) Instant);
 
 impl Lane {
-    /// When a message arrives that would arrive at `at` if it were the only one.
+    /// Returns the arrival of a message that would arrive at `at` without the earlier ones.
     pub(super) fn after_the_others(&mut self, at: Instant) -> Instant {
         self.0 = self.0.max(at);
         self.0
@@ -41,20 +42,20 @@ impl Wire {
         Self { link, requests: lane, replies: lane, pushes: lane, under_way: VecDeque::new(), cut: None }
     }
 
-    /// Ends the connection; the first `survivors` of the requests under way arrive at `arrive_at`.
+    /// Ends the connection. The first `survivors` of the requests under way arrive at `arrive_at`.
     pub(super) fn cut(&mut self, survivors: usize, arrive_at: Instant) {
         let lost_from = self.under_way.get(survivors).copied().unwrap_or(u64::MAX);
         self.cut.get_or_insert(Cut { lost_from, arrive_at });
     }
 
-    /// The server is gone, and with it what had reached its machine.
+    /// Drops the surviving requests as well, because the server is gone.
     pub(super) fn lose_all(&mut self) {
         if let Some(cut) = &mut self.cut {
             cut.lost_from = 0;
         }
     }
 
-    /// A request has come to its end.
+    /// Records that a request has arrived or was lost.
     pub(super) fn arrived(&mut self, order: u64) {
         self.under_way.retain(|other| *other != order);
     }

@@ -1,4 +1,4 @@
-//! What the programs do that use the locks.
+//! Workload of the programs that use the locks.
 
 use super::profile::Profile;
 use super::tree;
@@ -14,66 +14,66 @@ use std::time::Duration;
 #[expect(clippy::struct_excessive_bools, reason = "each is a wish of its own")]
 pub(super) struct Call {
     pub(super) key: usize,
-    /// The other key or place, if it wants two.
+    /// Other key or place, if the call wants two.
     pub(super) also: Option<usize>,
     pub(super) ttl: Duration,
     pub(super) wait: Wait,
-    /// What passes before it.
+    /// Time before the call.
     pub(super) pause: Duration,
-    /// The acquisition is dropped after this time.
+    /// Time after which the acquisition is dropped.
     pub(super) patience: Option<Duration>,
     pub(super) body: Duration,
-    /// The body is stopped when the lease runs out.
+    /// `true` if the body is stopped when the lease ends.
     pub(super) is_held: bool,
-    /// The body extends the lease halfway.
+    /// `true` if the body extends the lease halfway.
     pub(super) extends: bool,
     pub(super) is_fenced: bool,
     pub(super) mode: Mode,
-    /// How many may have a permit at a time, if it wants one.
+    /// Largest number of permit holders, if the call wants a permit.
     pub(super) permits: Option<u32>,
-    /// From the middle of the body on, others may share the lock.
+    /// `true` if the body downgrades in its middle.
     pub(super) is_lowered: bool,
     pub(super) hold: HoldOptions,
-    /// For how long its process keeps the lock afterwards.
+    /// Time for which the process retains the lock afterwards.
     pub(super) linger: Duration,
     pub(super) end: End,
 }
 
-/// How the lock is given back.
+/// End of a hold.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum End {
     Drop,
     Release,
     Panic,
-    /// It is left for whoever gets one of so many copies of its text.
+    /// Detaches the lock. Several copies of its text may be attached.
     Detach {
         copies: usize,
     },
 }
 
-/// What one task of one manager does.
+/// Work of one task of one manager.
 #[derive(Clone, Debug)]
 pub(super) struct Work {
     pub(super) calls: Vec<Call>,
-    /// For how long it takes up locks that others have left, after its calls.
+    /// Time after its calls in which the task attaches detached locks.
     pub(super) shift: Duration,
-    /// The task is dropped at this time, wherever it is.
+    /// Time at which the task is dropped.
     pub(super) aborted_after: Option<Duration>,
 }
 
-/// Another program that knows nothing of queues holds a lock for a while.
+/// Another program without queues, which holds a lock for a while.
 #[derive(Clone, Debug)]
 pub(super) struct Foreign {
     pub(super) key: usize,
     pub(super) at: Duration,
     pub(super) ttl: Duration,
     pub(super) body: Duration,
-    /// It deletes its key in the end, or else lets it expire.
+    /// `true` if it deletes its key at the end instead of letting it expire.
     pub(super) deletes: bool,
 }
 
 impl Call {
-    /// For how long the lock is held at the most, however long the body is: without renewal, it ends with its first lease.
+    /// Returns the longest hold, independent of the body. Without renewal, the hold ends with its first lease.
     pub(super) fn longest_hold(&self) -> Option<Duration> {
         let lease = (!self.hold.renew && !self.extends).then_some(self.ttl);
         self.hold.max_hold.into_iter().chain(lease).min()
@@ -109,7 +109,7 @@ impl Call {
         .permitted_sometimes(random, &profile.permits)
     }
 
-    /// A place in the tree, for so many percent of all.
+    /// Changes the key to a place in the tree, with the given chance.
     fn in_the_tree_sometimes(self, random: &mut Rng, percent: u8) -> Self {
         if percent == 0 || random.u8(0..100) >= percent {
             return self;
@@ -117,7 +117,7 @@ impl Call {
         Self { key: tree::place(random), ..self }
     }
 
-    /// Both keys, or two places, for so many percent of all. Whoever wants that waits for it.
+    /// Adds the other key or another place, with the given chance. Such a call always waits.
     fn both_sometimes(self, random: &mut Rng, percent: u8) -> Self {
         if percent == 0 || random.u8(0..100) >= percent {
             return self;
@@ -127,7 +127,7 @@ impl Call {
         Self { also: Some(also).filter(|also| *also != self.key), wait, ..self }
     }
 
-    /// One of so many permits.
+    /// Changes the call to a permit, with a limit from `permits`.
     fn permitted_sometimes(self, random: &mut Rng, permits: &[u32]) -> Self {
         let drawn = if permits.is_empty() { 0 } else { permits[random.usize(0..permits.len())] };
         if drawn == 0 {
@@ -136,12 +136,12 @@ impl Call {
         Self { mode: Mode::Permit, permits: Some(drawn), also: None, is_fenced: false, is_lowered: false, ..self }
     }
 
-    /// The keys that it wants.
+    /// Returns the keys that the call wants.
     pub(super) fn keys(&self) -> impl Iterator<Item = usize> + use<> {
         std::iter::once(self.key).chain(self.also)
     }
 
-    /// The same, shared by so many percent of all.
+    /// Makes the call shared, with the given chance.
     fn shared_sometimes(self, random: &mut Rng, percent: u8) -> Self {
         match if percent == 0 { 100 } else { random.u8(0..100) } {
             drawn if drawn < percent => Self { mode: Mode::Shared, is_fenced: false, ..self },
@@ -150,19 +150,21 @@ impl Call {
     }
 }
 
+/// Draws renewal, `max_hold` and `min_hold` of a call.
 fn terms(random: &mut Rng, profile: &Profile, ttl: Duration, end: End) -> HoldOptions {
     let mut sometimes = |percent: u8, range: Range<u64>| {
         let is_so = random.u8(0..100) < percent;
         is_so.then(|| Duration::from_millis(random.u64(range)))
     };
     let (renew, longest) = (sometimes(profile.renewals, 0..1).is_some(), sometimes(profile.max_holds, 20..600));
-    // Without renewal it can only be shorter.
+    // Without renewal, the limit can only be shorter than the lease.
     let max_hold = longest.map(|longest| if renew { longest } else { longest.min(ttl) });
-    // Whoever goes on with a detached lock knows nothing of a window.
+    // The process that attaches a detached lock does not know its `min_hold`.
     let min_hold = sometimes(profile.min_holds, 1..800).filter(|_| !matches!(end, End::Detach { .. }));
     HoldOptions { renew, max_hold, min_hold, window_rest: None }
 }
 
+/// Random options of a call.
 struct Sometimes {
     cancels: bool,
     holds: bool,

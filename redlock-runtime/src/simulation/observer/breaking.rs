@@ -1,4 +1,4 @@
-//! Who breaks a lock serves nobody else before its holder has stopped, or cannot count on it any more.
+//! Checks that a breaker grants the lock to no other call before its holder has stopped or can no longer count on it.
 
 use super::Observer;
 use crate::admin::BreakReport;
@@ -8,7 +8,7 @@ use crate::simulation::records::{Holder, Promise};
 use crate::simulation::telling::client_name;
 
 impl Observer {
-    /// Somebody is about to break the lock of `token`.
+    /// Records that a process is about to break the lock of `token`.
     pub(in crate::simulation) fn breaks(&self, client: usize, index: usize, token: OwnerToken) {
         self.network
             .trace
@@ -16,9 +16,9 @@ impl Observer {
         self.records().to_break.insert(token);
     }
 
-    /// He has done so, or has given up.
+    /// Records the outcome of a break, or that the breaker has given up.
     pub(in crate::simulation) fn broke(&self, client: usize, report: Option<&BreakReport>) {
-        // Not as it is shown: what makes tokens unique is not decided by the seed.
+        // Not with `Debug`: the unique part of a token does not depend on the seed.
         let words = |report: &BreakReport| {
             format!(
                 "broken: {}, told: {}, stopped: {}",
@@ -31,22 +31,26 @@ impl Observer {
         self.network.trace.line(|_| format!("{} breaks: {words}", client_name(client)));
     }
 
-    /// What stands in for holders that may be at work, or that were not heard of.
+    /// Returns the placeholders of breakers, for holders that may still run or that were not heard of.
     pub(super) fn stand_ins(&self, holders: &[Holder]) -> Vec<OwnerToken> {
         let mut all = self.network.stand_ins();
         all.retain(|token| self.is_meant_to_stand(holders, *token));
         all
     }
 
-    /// Whether `token`, if it stands in for a holder of whom it was not said that he has stopped, is meant to: where all that is
-    /// said arrives, a dead one who was told says so.
+    /// Returns `true` if the placeholder `token` is expected to remain, because its holder has not reported that it has
+    /// stopped.
+    ///
+    /// If all messages arrive, a dead holder that was notified replies so, and its placeholder goes. A token that is
+    /// not a placeholder is expected to remain as well.
     fn is_meant_to_stand(&self, holders: &[Holder], token: OwnerToken) -> bool {
         let told = if self.profile.is_heard { self.network.told_holder_behind(token) } else { None };
         told.is_none_or(|told| holders.iter().any(|holder| holder.token == told))
     }
 
-    /// Nobody begins while the body of another one runs whose lock was broken, and that one may count on it; but for whoever was
-    /// robbed and does not know it yet.
+    /// Checks that no call begins while a body with a broken lock runs and may still count on it.
+    ///
+    /// Exempt is a call that was robbed and has not noticed yet.
     pub(super) fn follows_nobody_at_work(&self, next: &Holder) {
         if self.network.robbed_at(&key(next.key), next.token).is_some() {
             return;
@@ -65,7 +69,8 @@ impl Observer {
         }
     }
 
-    /// A body was stopped, with nothing wrong but what was said of its lock.
+    /// Checks a body that was stopped while only messages about its lock went wrong: somebody must have broken that
+    /// lock.
     pub(super) fn unbroken(&self, client: usize, index: usize, token: OwnerToken) {
         let is_meant = self.records().to_break.contains(&token);
         if self.profile.is_prompt && self.profile.operators > 0 && !is_meant {

@@ -1,4 +1,4 @@
-//! A manager that is shut down takes no more locks, and leaves nothing behind.
+//! Checks that a manager acquires no locks after its shutdown, and leaves nothing behind.
 
 use super::{Observer, SLACK};
 use crate::LockError;
@@ -8,13 +8,16 @@ use crate::simulation::records::{Promise, Waiter};
 use crate::simulation::telling::client_name;
 use std::time::Duration;
 
-/// Longest time for which a call may continue after the shutdown: a pause between two attempts, and one exchange with the nodes.
+/// Longest time for which a call may continue after the shutdown: a pause between two attempts, and one exchange with
+/// the nodes.
 const UNDER_WAY: Duration = Duration::from_millis(120);
-/// The first connections are waited for.
+/// Longest time for which a call may continue after the shutdown of a manager that still waits for its first
+/// connections.
 const CONNECTING: Duration = Duration::from_secs(2);
 
 impl Observer {
-    /// A manager is shut down. Whether nothing goes on there.
+    /// Records the shutdown of a manager, and shortens the deadlines of its waiters. Returns `true` if the manager has
+    /// no calls.
     pub(in crate::simulation) fn closes(&self, client: usize, is_starting: bool) -> bool {
         let now = self.network.now();
         self.network.trace.line(|_| format!("{} is shut down", client_name(client)));
@@ -29,7 +32,7 @@ impl Observer {
         is_quiet
     }
 
-    /// The answer to a call that may have begun after the shutdown.
+    /// Checks the result of a call: a call that began after the shutdown fails with `LockError::Closed`.
     pub(super) fn closed<T>(&self, waiter: &Waiter, outcome: Option<&Result<T, LockError>>) {
         let closed_at = self.records().closed.get(&waiter.client).copied();
         let is_late = closed_at.is_some_and(|at| at < waiter.since);
@@ -38,7 +41,8 @@ impl Observer {
         }
     }
 
-    /// All releases of a manager, where nothing went on at its shutdown, are said to be answered.
+    /// Checks that a manager without calls leaves no token at the nodes once its shutdown reports that all releases are
+    /// answered.
     pub(in crate::simulation) fn drained(&self, client: usize) {
         for index in self.profile.names() {
             let key = key(index);
@@ -51,11 +55,11 @@ impl Observer {
         }
     }
 
-    /// Whether `token` is meant to stand at a server after the shutdown of its manager.
+    /// Returns `true` if `token` may remain at a server after the shutdown of its manager.
     fn may_stand(&self, server: usize, key: &LockKey, token: OwnerToken) -> bool {
         let records = self.records();
         let is_kept_for = |longest| self.network.lease_left(server, key, token).is_some_and(|left| left <= longest);
-        // What a break has put there that is under way still is released when that is over.
+        // A break that is still running releases its placeholder when it ends.
         self.network.has_stood_in(token)
             || records.detached.contains(&token)
             || records.kept_for.get(&token).is_some_and(|longest| is_kept_for(*longest))

@@ -1,4 +1,4 @@
-//! Who waits for a place in a tree is served soon after nobody keeps it from it.
+//! Checks that a waiter for a place in the tree is served soon after no holder excludes it.
 
 use super::Observer;
 use crate::Wait;
@@ -10,8 +10,9 @@ use crate::simulation::tree::{NAMES, names, overlap};
 use crate::time::clock::Instant;
 
 impl Observer {
-    /// Whether one of those who wait for `index`, and of those whom they wait for in turn, could be served: nobody has
-    /// anything that any of them wants.
+    /// Returns `true` if a waiter for `index`, or a waiter that blocks one of them, could be served.
+    ///
+    /// This is so if no holder excludes any of these waiters, and a quorum of servers has nothing that blocks them.
     pub(super) fn is_idle_in_tree(&self, records: &Records, index: usize, now: Instant) -> bool {
         let group = self.group(records, index);
         let is_in_the_way =
@@ -31,7 +32,7 @@ impl Observer {
         self.network.can_serve_all(&wanted, &clients, &kept, &harmless)
     }
 
-    /// Those who wait for `index`, those whom one of them may wait for, and so on.
+    /// Returns the waiters for `index`, the waiters that can block one of them, and so on.
     fn group<'r>(&self, records: &'r Records, index: usize) -> Vec<&'r Waiter> {
         let waits = |waiter: &&Waiter| waiter.wait != Wait::None && self.network.is_well(waiter.client);
         let (mut group, mut rest): (Vec<_>, Vec<_>) =
@@ -48,9 +49,9 @@ impl Observer {
         group
     }
 
-    /// Nobody is told of a name that is not freed for it.
+    /// Checks that no waiter is notified of a name whose holder did not exclude it.
     pub(super) fn quiet(&self) {
-        // What is left to others may be more than they take up.
+        // After a shutdown or with detached locks, names can be left that no call resumes.
         let Profile { tree, faults, shutdowns, detaches, .. } = &self.profile;
         let is_checked = *tree > 0 && faults.are_none() && *shutdowns == 0 && *detaches == 0;
         if let Some(text) = self.network.needless().filter(|_| is_checked) {

@@ -1,4 +1,4 @@
-//! Who holds a lock holds it alone, and no longer than it may.
+//! Checks that a lock has one holder at a time, and that no holder exceeds its limits.
 
 use super::{Observer, SLACK, slack};
 use crate::lock::OwnerToken;
@@ -12,6 +12,7 @@ use crate::{LockError, LossCause, NodeError};
 use std::time::Duration;
 
 impl Observer {
+    /// Checks that no two valid holders exclude each other. Holders that were robbed are exempt.
     pub(super) fn exclusion(&self) {
         let (records, now) = (self.records(), self.network.now());
         if records.holders.len() < 2 {
@@ -33,7 +34,7 @@ impl Observer {
         }
     }
 
-    /// Who counts on a lock has it, or was robbed lately.
+    /// Checks that each valid holder owns enough nodes, or was robbed a short time ago.
     pub(super) fn owned(&self) {
         if self.profile.faults.lose_data() {
             return;
@@ -44,7 +45,7 @@ impl Observer {
             let mut all = names(holder.key).map(key);
             let Some(lost) = all.find(|name| !self.network.excludes(name, holder.token)) else { continue };
             let robbed_at = self.network.robbed_at(&lost, holder.token);
-            // What a robbery had taken may have been won back before the lock was broken: the later of both counts.
+            // A robbed token may win a vote back before its lock is broken. The later of the two times counts.
             match robbed_at.max(self.network.broken_at(holder.token).map(|(at, _)| at)) {
                 None => broken = Some((Promise::Owned, format!("{holder} has too few nodes"))),
                 Some(at) if self.knows_by(&records, holder, at) < now => {
@@ -59,16 +60,19 @@ impl Observer {
         }
     }
 
-    /// When a holder that was robbed knows it: when its lease runs out at the latest, and when it is renewed at best.
+    /// Returns the time at which a robbed holder must have noticed its loss.
+    ///
+    /// At the latest, the lease ends. If renewals are not disturbed, the next renewal shows the loss.
     fn knows_by(&self, records: &Records, holder: &Holder, robbed_at: Instant) -> Instant {
-        // Who has entered later has confirmed then what it counts on.
+        // A holder that entered later has confirmed its votes at that time.
         let from = robbed_at.max(holder.since);
         let by_itself = from.after(holder.ttl + slack(holder.ttl));
-        // Any lock that is renewed shows the steps of a lone server; of several, it may stand at others.
+        // If there is one server, the renewal of any lock of the process shows a clock step. With several servers, that
+        // lock may be held at others.
         let tells_steps = self.profile.faults.thefts == 0 && self.network.world().servers.len() == 1;
         let tells = |other: &&Holder| {
             let is_itself = other.id == holder.id;
-            // A step is known from any answer of the server, also to one that is lost by it.
+            // Any answer of the server shows a clock step, even to a lock that is lost by that step.
             let was_held = other.since <= robbed_at && other.lapsed_at.is_none_or(|at| robbed_at < at);
             let is_sibling = tells_steps && other.client == holder.client && was_held;
             other.renews && (is_itself || is_sibling)
@@ -84,11 +88,11 @@ impl Observer {
         }
     }
 
-    /// A body was stopped.
+    /// Checks the reason for which a body was stopped.
     pub(in crate::simulation) fn stopped(&self, client: usize, call: &Call, token: OwnerToken, error: &LockError) {
         self.network.trace.line(|trace| {
             let text = error.to_string();
-            // Tokens differ from run to run, and their names do not.
+            // Tokens differ from run to run, but their names in the trace do not.
             let text = match error {
                 LockError::Lost { cause: LossCause::Revoked { by, .. }, .. } => {
                     text.replace(by.as_str(), &trace.name(**by))
@@ -99,7 +103,7 @@ impl Observer {
         });
         let LockError::Lost { cause, .. } = error else { return };
         if *cause == LossCause::Released {
-            // Bodies give nothing back here: another one has, by the same token.
+            // No body releases its guard here, so another guard with the same token has released the share.
             self.broken(Promise::Kept, format!("{} loses its share with that of another", client_name(client)));
         }
         let is_over = matches!(cause, LossCause::MaxHold | LossCause::Released) || !call.hold.renew;
@@ -122,8 +126,9 @@ impl Observer {
 
     /// Returns `true` if a quorum of nodes has had `token` for at least as long as a renewal takes.
     ///
-    /// A permit is promised less: its extension counts only if the answer comes before the lease of that node ends. A node whose
-    /// answers take longer than the time between two renewals is not asked in one of them, and may be too late with the next answer.
+    /// The promise for a permit is weaker: its extension is valid only if the answer comes before the lease of that
+    /// node ends. A node whose answers take longer than the renewal interval misses one of the renewals. Its next
+    /// answer may be too late.
     fn is_kept(&self, client: usize, token: OwnerToken) -> bool {
         let (records, now) = (self.records(), self.network.now());
         let holder = records.holders.iter().find(|holder| holder.client == Some(client) && holder.token == token);
@@ -134,17 +139,19 @@ impl Observer {
         })
     }
 
-    /// How long a renewal may take: a third of the ttl, the answers, and the look at them, which comes within twice the
-    /// time that they took.
+    /// Returns the longest time that a renewal may take: a third of the ttl, the answers, and their evaluation. The
+    /// evaluation follows within twice the time of the answers.
     fn renewal(&self, ttl: Duration) -> Duration {
         ttl / 3 + slack(ttl) + self.profile.delays.round_trip() * 2
     }
 
-    /// How long it may take whoever is told of something to ask for it, when another question has to be answered before.
+    /// Returns the longest time from a notification to the answer of the request that it causes, if another request
+    /// must be answered first.
     fn asking(&self) -> Duration {
         self.profile.delays.round_trip() * 4 + SLACK * 2
     }
 
+    /// Checks that bodies end with their leases, and that no lapsed holder becomes valid again.
     pub(super) fn bodies_stop(&self) {
         let now = self.network.now();
         let (mut late, mut again) = (None, None);
@@ -165,8 +172,8 @@ impl Observer {
                 holder.lapsed_at = None;
                 if holder.is_succeeded && self.network.robbed_at(&key(holder.key), holder.token).is_none() {
                     if self.network.was_robbed_since_asked(holder.token) {
-                        // The holder was robbed after its voters had confirmed the lock, and before it got a missing vote back. No
-                        // answer could tell it, and its next renewal finds a quorum.
+                        // The holder was robbed after its voters had confirmed the lock, and before it won a missing
+                        // vote back. No answer could show the loss, and the next renewal finds a quorum.
                         holder.is_succeeded = false;
                     } else {
                         again = Some(format!("{holder} has it once more, after somebody else"));
@@ -189,7 +196,7 @@ impl Observer {
         }
     }
 
-    /// Nobody enters where the key has to stay taken.
+    /// Checks that no call enters while a `min_hold` keeps the key taken.
     pub(super) fn windows(&self, next: &Holder) {
         let now = self.network.now();
         let mut records = self.records();
@@ -204,13 +211,13 @@ impl Observer {
         }
     }
 
-    /// A body has ended, and its guard goes.
+    /// Records the end of a body, and the time for which its `min_hold` keeps the key taken.
     pub(super) fn left(&self, holder: &Holder) {
         let now = self.network.now();
-        // The key may stand until its time is really over, and has to until then less some slack.
+        // The key may stay taken until the time is certainly over. It must stay taken until that time, less some slack.
         let may_stand = |until: &Instant| now < until.after(slack(holder.ttl) * 2);
         let (Some(until), Proof::Guard(guard)) = (holder.keeps_until.filter(may_stand), &holder.proof) else { return };
-        // Whoever leaves when the lease is as good as over comes too late.
+        // If the lease has almost ended, the release comes too late to keep the key.
         let is_in_time =
             now < until && guard.upgrade().is_some_and(|guard| guard.remaining() > self.profile.delays.round_trip());
         let is_promised = self.profile.faults.are_none() && is_in_time;

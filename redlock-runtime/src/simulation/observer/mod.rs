@@ -1,4 +1,4 @@
-//! Watches every run, and says which promise was broken.
+//! Watches every run, and reports the promise that was broken.
 
 mod breaking;
 mod closing;
@@ -25,15 +25,16 @@ use crate::{LockError, LockGuard, Wait};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
+/// Observer of a run. It sees all servers and guards at once, and knows the true time.
 pub(super) struct Observer {
     pub(super) network: Arc<Network>,
     profile: Profile,
-    /// Who has waited for this long is known everywhere.
+    /// Time after which a waiter is known at all nodes.
     patient: Duration,
     records: Mutex<Records>,
 }
 
-/// A record that is there as long as this is.
+/// Record of a waiter or holder, which is removed on drop.
 #[must_use]
 pub(super) struct Recorded<'o> {
     observer: &'o Observer,
@@ -66,17 +67,18 @@ impl Observer {
         self.records.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
+    /// Records a broken promise. The first one ends the run.
     pub(super) fn broken(&self, promise: Promise, text: String) {
         self.network.trace.line(|_| format!("## {promise:?}: {text}"));
         self.records().violation.get_or_insert(Violation { promise, text });
     }
 
-    /// A call begins to wait.
+    /// Records that a call begins to wait.
     pub(super) fn waits(&self, client: usize, call: &Call) -> Recorded<'_> {
         let now = self.network.now();
         self.network.trace.line(|_| words(client, call, now));
         let deadline = match call.wait {
-            // The first call waits for the connections, and each for servers that are silent.
+            // The first call waits for the connections, and every call waits for unreachable servers.
             Wait::None => Some(now.after(Duration::from_secs(2) + LONGEST_SILENCE + UNANSWERED + slack(call.ttl))),
             Wait::For(wait) => Some(now.after(wait + slack(wait))),
             Wait::Forever => None,
@@ -88,7 +90,7 @@ impl Observer {
         let (since, wait, is_shared, permits) = (now, call.wait, call.mode.is_shared(), call.permits);
         for key in call.keys() {
             let also = call.keys().find(|other| *other != key);
-            // Whoever wants both has rivals at either of them, as far as anybody looks.
+            // A call for two keys is treated as if it had rivals at both.
             let has_rivals = has_rivals || also.is_some();
             let number_before = records.latest_number(key);
             let waiter =
@@ -98,6 +100,7 @@ impl Observer {
         Recorded { observer: self, id }
     }
 
+    /// Checks the result of a call.
     pub(super) fn answered<T>(&self, waits: &Recorded<'_>, outcome: Option<&Result<T, LockError>>) {
         let waiter = self.records().waiters.iter().find(|waiter| waiter.id == waits.id).cloned();
         if let Some(waiter) = waiter {
@@ -110,7 +113,7 @@ impl Observer {
         }
     }
 
-    /// No call is refused for good if the registers of a minority are poisoned and nothing else goes wrong.
+    /// Checks that no call is refused for good if only the registers of a minority are poisoned.
     fn is_served<T>(&self, outcome: Option<&Result<T, LockError>>) {
         if let Some(Err(error @ LockError::Refused { .. })) = outcome
             && self.profile.faults.poison_a_minority()
@@ -119,15 +122,15 @@ impl Observer {
         }
     }
 
-    /// A call has the lock, and enters its body.
+    /// Records that a call has acquired the lock and enters its body.
     pub(super) fn entered(&self, client: usize, call: &Call, guard: &Arc<LockGuard>) -> Recorded<'_> {
         let (token, now) = (*guard.token(), self.network.now());
         let name = |trace: &Trace| trace.name(token);
         self.network.trace.line(|trace| format!("{} holds {} as {}", client_name(client), key(call.key), name(trace)));
         if self.records().entered_tokens.insert(token) {
-            // Who has waited confirms what it enters by: what was taken away long before is no excuse. Who tries once takes
-            // answers together for as long as it waits for them.
-            // Who wants a permit counts on what it was told as long as it stands in the admission lock by that.
+            // A call that has waited confirms its votes before it enters, so an older theft does not excuse it. A call
+            // that tries once combines answers for as long as it waits for them. A call for a permit counts on the
+            // holder lists for as long as it owns the admission lock.
             let longest = match call.wait {
                 _ if call.permits.is_some() => turn(call.ttl),
                 Wait::None => LONGEST_SILENCE,
@@ -135,12 +138,12 @@ impl Observer {
             };
             let unconfirmed = longest + LONGEST_NODE_TIMEOUT + self.profile.delays.round_trip();
             let since = now.before(unconfirmed);
-            // A process that has stood still hears old answers late.
+            // A paused process receives old answers late.
             if self.network.paused_until(client) < since {
                 self.network.was_whole(token, since);
             }
         }
-        // A process that has stood still is given by old answers what is over by now, and told so at once.
+        // After a pause, old answers can grant a lease that has already ended. The guard reports the loss at once.
         let stood_still = self.profile.faults.pauses > 0 && now <= self.network.paused_until(client).after(call.ttl);
         let is_broken = self.network.broken_at(token).is_some();
         if !guard.is_held() && !stood_still && !is_broken {
@@ -164,12 +167,13 @@ impl Observer {
         entered
     }
 
-    /// The nodes keep the lock under `token`, for nobody yet.
+    /// Records that the nodes keep the lock under `token`, without a holder.
     pub(super) fn detached(&self, token: OwnerToken) {
         self.network.trace.line(|trace| format!("{} is detached", trace.name(token)));
         self.records().detached.push(token);
     }
 
+    /// Records that another program holds `key` until `until`.
     pub(super) fn entered_by_foreigner(&self, key: usize, token: OwnerToken, until: Instant) -> Recorded<'_> {
         self.entered_as(Holder::new(key, token, Proof::Foreign { until }, self.network.now()))
     }
@@ -180,6 +184,7 @@ impl Observer {
         Recorded { observer: self, id }
     }
 
+    /// Records a holder, after the checks that concern its entry.
     fn entered_with(&self, id: u64, holder: Holder) {
         let holder = Holder { id, ..holder };
         self.windows(&holder);
@@ -188,15 +193,16 @@ impl Observer {
         let now = self.network.now();
         {
             let mut records = self.records();
-            // One who comes to a place may be whom others elsewhere in the tree wait for.
+            // A holder of a place can be the rival of waiters elsewhere in the tree.
             let concerned =
                 if tree::path(holder.key).is_some() { self.profile.names() } else { holder.key..holder.key + 1 };
             records.idle_since[concerned].fill(None);
             let is_robbed = |token| self.network.robbed_at(&key(holder.key), token).is_some();
-            // Who begins with a lock that was taken away while it was idle follows nobody.
+            // If the lock was taken away while it was idle, its next holder is not a successor.
             let is_successor = !is_robbed(holder.token);
             for other in records.holders.iter_mut().filter(|other| other.excludes(&holder)) {
-                // Who was robbed does not know it yet. Its next renewal tells, if there is one and no node stands still.
+                // A robbed holder has not noticed yet. Its next renewal shows the loss, if it renews and no node is
+                // frozen.
                 let (is_told, is_unaware) = (other.renews && self.profile.is_prompt, is_robbed(other.token));
                 other.is_succeeded |= is_successor && (!other.is_valid(now) || is_told && is_unaware);
                 if is_successor && is_unaware {
@@ -208,14 +214,14 @@ impl Observer {
         self.exclusion();
     }
 
-    /// When to look again if nothing happens: seldom, when there is nobody to look at.
+    /// Returns the time until the next look if nothing happens. It is longer without waiters and holders.
     pub(super) fn next_look(&self) -> Duration {
         let records = self.records();
         let is_quiet = records.waiters.is_empty() && records.holders.is_empty();
         Duration::from_millis(if is_quiet { 1000 } else { 50 })
     }
 
-    /// Looks at everything.
+    /// Checks all promises that depend on the present state.
     pub(super) fn look(&self) {
         let now = self.network.now();
         self.records().holders.iter_mut().for_each(|holder| holder.found = Some(holder.is_valid(now)));
@@ -231,12 +237,13 @@ impl Observer {
     }
 }
 
-/// Timers run in true time, and deadlines by clocks that are wrong by half a hundredth.
+/// Tolerance: timers run in true time, but deadlines follow clocks that are wrong by up to 0.5 %.
 const SLACK: Duration = Duration::from_millis(25);
 
-/// What a try takes whose answers do not come, with the pause before it.
+/// Duration of an attempt whose answers do not arrive, with the pause before it.
 const UNANSWERED: Duration = Duration::from_millis(150);
 
+/// Returns the tolerance for a duration.
 fn slack(time: Duration) -> Duration {
     time / 100 + SLACK
 }

@@ -1,15 +1,15 @@
-//! Numbers grow with each owner of a lock.
+//! Checks that fencing numbers grow with each owner of a lock.
 
 use super::{Observer, Recorded};
 use crate::FencingToken;
 use crate::simulation::actor::key;
 use crate::simulation::records::{Promise, Waiter};
 
-/// How many calls of one process share a number of the nodes.
+/// Number of calls of one process that share one number of the nodes.
 const PER_NUMBER: u64 = 1 << 16;
 
 impl Observer {
-    /// A call has got a number together with its lock.
+    /// Checks and records the number that a call has received with its lock.
     pub(in crate::simulation) fn numbered(&self, waits: &Recorded<'_>, number: FencingToken) {
         let waiters: Vec<_> = {
             let records = self.records();
@@ -23,10 +23,10 @@ impl Observer {
         }
     }
 
-    /// The number is above those of all who have had the same, or something above it or below.
+    /// Checks that the number is above those of all earlier owners of the same place, or of a place above or below it.
     fn grows(&self, waiter: &Waiter, number: FencingToken) {
         let records = self.records();
-        // A process that was robbed may pass on what it had drawn before, as long as it does not know.
+        // A robbed process may pass on an older number to its next call until it notices the loss.
         let is_passed_on = !number.as_u64().is_multiple_of(PER_NUMBER);
         let latest = match (self.profile.faults.rob(), is_passed_on) {
             (false, _) => records.latest_number(waiter.key),

@@ -1,4 +1,4 @@
-//! Of a lock with permits, no more are had than there are: counted by whoever sees all guards at once.
+//! Checks that a lock has no more permit holders than permits, from all guards at once.
 
 use super::Observer;
 use crate::simulation::actor::key;
@@ -6,7 +6,8 @@ use crate::simulation::records::{Holder, Promise};
 use crate::simulation::tree::names;
 
 impl Observer {
-    /// Whoever is about to enter finds so few others that it may. Who was robbed meanwhile does not know it yet.
+    /// Checks that a call that is about to enter has fewer than `permits` others beside it. A call that was robbed
+    /// meanwhile is exempt, because it cannot know yet.
     pub(super) fn has_room(&self, next: &Holder) {
         let Some(permits) = next.permits else { return };
         let others = self.permitted(next.key).len();
@@ -15,7 +16,7 @@ impl Observer {
         }
     }
 
-    /// Nobody has a permit beside more others than the most generous of them allows.
+    /// Checks that the number of permit holders is at most the largest limit among them.
     pub(super) fn pool(&self) {
         for index in 0..2 {
             let permits = self.permitted(index);
@@ -26,12 +27,11 @@ impl Observer {
         }
     }
 
-    /// For each that provably has a permit of this key, how many there may be. Who was robbed of it is none of them, and does not know it
-    /// yet.
+    /// Returns the limit of each valid permit holder of this key. A robbed holder that has not noticed yet is excluded.
     fn permitted(&self, index: usize) -> Vec<u32> {
         let (records, now) = (self.records(), self.network.now());
         let of_key = records.holders.iter().filter(|holder| holder.key == index);
-        // Most have no permits, and to ask a guard takes longer than all the rest.
+        // Few holders have permits, and a query of the guard costs more than the rest.
         let permitted = of_key.filter_map(|holder| Some((holder, holder.permits?)));
         let have_it = permitted.filter(|(holder, _)| holder.is_valid(now) && !self.is_robbed(holder));
         have_it.map(|(_, permits)| permits).collect()

@@ -1,4 +1,4 @@
-//! Nothing is left at the servers when all is over.
+//! Checks that nothing is left at the servers at the end of a run.
 
 use super::Observer;
 use crate::lock::OwnerToken;
@@ -6,14 +6,15 @@ use crate::simulation::actor::key;
 use crate::simulation::records::Promise;
 
 impl Observer {
-    /// What stands under a key, and in its admission lock.
+    /// Returns the tokens at the servers under a key, and under its admission lock.
     fn at_the_servers(&self, index: usize) -> Vec<(usize, OwnerToken, bool)> {
         [key(index), key(index).admission()].iter().flat_map(|name| self.network.leftovers(name)).collect()
     }
 
-    /// Looks whether anything is left at the servers, when all is over. Returns the keys that are haunted: there a
-    /// command was executed after the release of its token, because the connection that brought it had ended before.
-    /// Nobody hears of that until the next one waits there.
+    /// Checks that no token of a live manager is left at the servers at the end of a run. Returns the haunted keys.
+    ///
+    /// A key is haunted if a server executed a command after the release of its token. The connection of that command
+    /// had already ended, so the token is not noticed before the next call waits there.
     pub(in crate::simulation) fn leftovers(&self) -> Vec<usize> {
         let mut haunted = Vec::new();
         for index in self.profile.names() {
@@ -35,8 +36,8 @@ impl Observer {
         haunted
     }
 
-    /// Looks whether anything is left of a token that no call ever had the lock by, when all calls are over: only what was
-    /// used may be kept for a next call.
+    /// Checks, after all calls, that no token is left that has never held the lock. Only a lock that was used may be
+    /// retained for a later call.
     pub(in crate::simulation) fn unused(&self) {
         for index in self.profile.names() {
             for (server, token, is_ghost) in self.at_the_servers(index) {
@@ -53,7 +54,7 @@ impl Observer {
         }
     }
 
-    /// Looks whether anything is left by whomever, when even the queues have expired.
+    /// Checks that no token at all is left after the queues have expired.
     pub(in crate::simulation) fn remains(&self) {
         for index in self.profile.names() {
             let under = [key(index), key(index).admission()];

@@ -1,4 +1,4 @@
-//! Who waits is served: in time, in order, and soon after the lock is free.
+//! Checks that a waiter is served in time, in order, and soon after the lock is free.
 
 use super::{Observer, SLACK, UNANSWERED};
 use crate::lock::OwnerToken;
@@ -11,14 +11,16 @@ use crate::time::clock::Instant;
 use crate::{LockError, Wait};
 use std::time::Duration;
 
-/// After this time, a call that waits for a permit has found all of them taken, and has no entries that last.
+/// Time after which a waiter for a permit has found all permits taken, and has no lasting entries.
 const WAITED: Duration = Duration::from_millis(300);
 
 impl Observer {
-    /// Whoever has stood in the queues of a majority for a while comes before `token` if its own is smaller. Where calls want
-    /// several names, another one may be in the way of an earlier one only, unless both cannot have at once what they want.
+    /// Checks that no smaller token has waited in the queues of a majority for a while when `token` is served.
+    ///
+    /// If calls want several names, a third call may block the earlier one. Then only an earlier call that `token`
+    /// excludes is a violation.
     pub(super) fn order(&self, call: &Call, token: OwnerToken) {
-        // Between permits and those that want the lock otherwise, no order is promised.
+        // There is no promised order between permits and other modes.
         let has_place = call.permits.is_none();
         if !self.profile.is_calm() || !has_place || self.records().served_tokens.contains(&token) {
             return;
@@ -33,7 +35,7 @@ impl Observer {
         }
     }
 
-    /// A call that does not wait is given a lock that nobody uses, idle or not.
+    /// Checks that a call that does not wait gets a lock without rivals, even if another process retains it.
     pub(super) fn tried<T>(&self, waiter: &Waiter, outcome: Option<&Result<T, LockError>>) {
         let is_refused = matches!(outcome, Some(Err(LockError::Contended { .. })));
         if is_refused && !waiter.has_rivals && self.profile.is_calm() && !self.profile.lingers.is_empty() {
@@ -41,15 +43,16 @@ impl Observer {
         }
     }
 
-    /// Nobody is told that its wait is over before it is.
+    /// Checks that no wait times out before its end.
     pub(super) fn in_time<T>(&self, waiter: &Waiter, outcome: Option<&Result<T, LockError>>) {
         let (Wait::For(wait), Some(Err(LockError::TimedOut { .. }))) = (waiter.wait, outcome) else { return };
-        // By clocks that are wrong by half a hundredth.
+        // The clocks are wrong by up to 0.5 %.
         if self.network.now().since(waiter.since) < wait.mul_f64(0.99) {
             self.broken(Promise::Deadline, format!("{waiter} is told too early that its wait is over"));
         }
     }
 
+    /// Checks that no call waits beyond its deadline, and that no call is overtaken for too long.
     pub(super) fn deadlines(&self) {
         let now = self.network.now();
         let is_late = |waiter: &&Waiter| {
@@ -72,7 +75,7 @@ impl Observer {
         }
     }
 
-    /// Records whose tokens have entries for permits, as long as no call has entered by them.
+    /// Records tokens that have entries for permits before any call has entered with them.
     pub(super) fn pending_permits(&self) {
         if self.profile.permits.is_empty() || self.profile.faults.crashes == 0 {
             return;
@@ -88,6 +91,7 @@ impl Observer {
         }
     }
 
+    /// Checks that `key` is not free for longer than the profile allows while a call waits for it.
     pub(super) fn progress(&self, key_index: usize) {
         let now = self.network.now();
         let mut records = self.records();
@@ -106,9 +110,9 @@ impl Observer {
         }
     }
 
-    /// Whether `key` is free and one of those who wait for it could have it.
+    /// Returns `true` if `key` is free and one of its waiters could acquire it.
     fn is_idle(&self, records: &Records, index: usize, now: Instant) -> bool {
-        // Who wants another key as well waits for whoever has that, and nobody who has come later overtakes it here.
+        // A call for two keys waits for the holder of the other key, and later calls do not overtake it here.
         let is_kept_elsewhere = |waiter: &Waiter| waiter.key == index && self.is_kept_elsewhere(records, waiter, now);
         if tree::path(index).is_some() {
             return self.is_idle_in_tree(records, index, now);
@@ -122,10 +126,10 @@ impl Observer {
         if clients.is_empty() || valid.any(|_| !share) {
             return false;
         }
-        // A call that is served before others may allow fewer than they do.
+        // A call that is served earlier may have a smaller limit.
         let room = self.waiters(records, index).filter_map(|waiter| waiter.permits).min();
         let kept = self.kept(records, index, now);
-        // Whoever has waited for a permit for a while, and died, takes none out of the pool.
+        // A call that has waited for a permit for a while and then died occupies no permit.
         let left = |token| {
             let waited =
                 records.pending_permits.get(&token).map_or(Duration::ZERO, |alive| alive.end.since(alive.start));
@@ -135,7 +139,7 @@ impl Observer {
         has_room && self.network.can_serve(&key(index), &clients, &kept, share)
     }
 
-    /// Whether the other key that a waiter wants is somebody's, or could not be had.
+    /// Returns `true` if the other key that a waiter wants is held, or could not be acquired.
     fn is_kept_elsewhere(&self, records: &Records, waiter: &Waiter, now: Instant) -> bool {
         let Some(also) = waiter.also else { return false };
         holders(records, also).any(|holder| holder.is_valid(now)) || {
@@ -144,26 +148,26 @@ impl Observer {
         }
     }
 
-    /// Those who wait for a key and could take it.
+    /// Returns the waiters for a key that could acquire it.
     fn waiters<'r>(&self, records: &'r Records, index: usize) -> impl Iterator<Item = &'r Waiter> {
         let waits = |waiter: &Waiter| waiter.wait != Wait::None && self.network.is_well(waiter.client);
         records.waiters.iter().filter(move |waiter| waiter.key == index && waits(waiter))
     }
 
-    /// Whether those who wait could share the key: readers that wait behind readers alone. A writer whose process stands still is none
-    /// in between.
+    /// Returns `true` if the waiters could share the key: all waiters and all holders are readers. A writer in a paused
+    /// process is not a waiter here.
     fn would_share(&self, records: &Records, index: usize) -> bool {
         self.waiters(records, index).all(|waiter| waiter.is_shared) && holders(records, index).all(Holder::is_shared)
     }
 
-    /// The tokens that somebody has in use at a key.
+    /// Returns the tokens that are in use at a key.
     fn kept(&self, records: &Records, index: usize, now: Instant) -> Vec<OwnerToken> {
         let windows = records.windows.iter().filter(|window| now < window.until.after(self.patient));
         let kept = holders(records, index).map(|holder| holder.token).chain(windows.map(|window| window.token));
         kept.chain(records.detached.iter().copied()).chain(self.stand_ins(&records.holders)).collect()
     }
 
-    /// Those who still wait.
+    /// Describes the calls that still wait.
     pub(in crate::simulation) fn waiting(&self) -> String {
         let waiting: Vec<_> = self.records().waiters.iter().map(ToString::to_string).collect();
         waiting.join("; ")
