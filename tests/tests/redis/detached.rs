@@ -120,7 +120,15 @@ async fn keys_that_are_left_of_a_detached_set_are_released_by_the_call_that_atta
     for (size, is_attached) in [(1, false), (3, true)] {
         let nodes = Nodes::start(size).await;
         let (ours, theirs) = (manager(&nodes).await, manager(&nodes).await);
-        let guard = acquired_everywhere(&ours, &nodes, LockRequest::all(["order:7", "order:8"])).await;
+        let guard = ours.acquire(LockRequest::all(["order:7", "order:8"])).await.unwrap();
+        let held = async || {
+            let mut held = 0;
+            for node in nodes.iter() {
+                held += node.inspect().command::<usize>(&["EXISTS", "order:7", "order:8"]).await;
+            }
+            held
+        };
+        eventually_eq(PATIENCE, "every node holds both keys", 2 * size, held).await;
         let (token, message) = (*guard.token(), guard.detach().to_string());
         let deleted = nodes[0].inspect().command::<i64>(&["DEL", "order:8"]).await;
         assert_eq!(deleted, 1, "by another program");
