@@ -275,8 +275,8 @@ impl ServerRegister {
         twin.map_or(Ok(abstention), |twin| Err(NodeError::SameServer(twin)))
     }
 
-    /// Removes and returns the new servers whose first abstention can be decided. As long as a node has not been reached, it may be old, and
-    /// a young server abstains. If all servers are young, none of them does.
+    /// Removes and returns the new servers whose first abstention can be decided. As long as a node has not been reached, it may be old,
+    /// and a young server abstains. If all servers are young, none of them does.
     fn decided(&self, known: &mut Known) -> Vec<(Box<str>, Abstention)> {
         let mut nodes: Vec<&str> = known.values().map(|server| &*server.node).collect();
         nodes.sort_unstable();
@@ -284,10 +284,10 @@ impl ServerRegister {
         if nodes.len() < self.quorum.nodes {
             return Vec::new();
         }
-        let decided = |(address, server): (&Box<str>, &mut KnownServer)| {
+        let new = known.iter_mut().filter_map(|(address, server)| {
             std::mem::take(&mut server.is_new).then(|| (address.clone(), abstention(server)))
-        };
-        known.iter_mut().filter_map(decided).collect()
+        });
+        new.collect()
     }
 
     /// Returns the number of the receipt that the last connection to `address` has left.

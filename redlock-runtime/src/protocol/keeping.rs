@@ -85,7 +85,7 @@ impl KeyUsage {
 /// displace each other and are never kept. More: each lookup takes longer.
 const WAYS: usize = 4;
 
-/// UsageTable of a bounded number of keys, by a hash. A new key displaces the least recently used key, at the cost of some speed.
+/// Usage table of a bounded number of keys, by a hash. A new key displaces the least recently used key, at the cost of some speed.
 #[derive(Debug)]
 pub(crate) struct UsageTable(Box<[[(u64, KeyUsage); WAYS]]>);
 

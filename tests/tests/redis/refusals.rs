@@ -94,11 +94,12 @@ async fn a_server_that_is_full_says_so() {
     assert!(error.is_transient(), "{error:?}");
 }
 
-/// Returns the number of commands that a server with the error `reply` receives, while a loading server receives some dozens.
-async fn received_while_another_is_loading(reply: &'static str) -> (usize, usize) {
+/// Returns the number of commands that a server with the error `reply` receives, while a loading server receives some dozens. The first is
+/// a server, a Sentinel or a cluster, as `url` says.
+async fn received_while_another_is_loading(url: fn(&FakeServer) -> String, reply: &'static str) -> (usize, usize) {
     let loading = FakeServer::start(|_| "-LOADING Redis is loading the dataset in memory\r\n".to_owned()).await;
     let refusing = FakeServer::start(move |_| reply.to_owned()).await;
-    let manager = builder([loading.url(), refusing.url()]).build().unwrap();
+    let manager = builder([loading.url(), url(&refusing)]).build().unwrap();
     let error = manager.try_acquire(KEY).await.unwrap_err();
     assert!(matches!(error, LockError::NoQuorum { .. } | LockError::Refused { .. }), "{error}");
     let received = || (refusing.received().len(), loading.received().len());
@@ -107,11 +108,23 @@ async fn received_while_another_is_loading(reply: &'static str) -> (usize, usize
     received()
 }
 
+/// Name of a kind of node, its URL, and the error that it replies.
+type Refusing = (&'static str, fn(&FakeServer) -> String, &'static str);
+
 #[tokio::test]
 async fn server_that_refuses_for_good_or_is_full_is_asked_less_often_than_one_that_is_loading() {
-    for reply in ["-WRONGPASS that user or password is wrong\r\n", "-ERR max number of clients reached\r\n"] {
-        let (seldom, often) = received_while_another_is_loading(reply).await;
-        assert!(2 * seldom < often, "{reply:?}: {seldom} and {often} commands");
+    const WRONG: &str = "-WRONGPASS that user or password is wrong\r\n";
+    let sentinel = |server: &FakeServer| format!("redis+sentinel://127.0.0.1:{}/orders", server.port());
+    let cluster = |server: &FakeServer| format!("redis+cluster://127.0.0.1:{}", server.port());
+    let table: [Refusing; 4] = [
+        ("a server", FakeServer::url, WRONG),
+        ("a full server", FakeServer::url, "-ERR max number of clients reached\r\n"),
+        ("a Sentinel", sentinel, WRONG),
+        ("a cluster", cluster, WRONG),
+    ];
+    for (name, url, reply) in table {
+        let (seldom, often) = received_while_another_is_loading(url, reply).await;
+        assert!(2 * seldom < often, "{name}: {seldom} and {often} commands");
     }
 }
 

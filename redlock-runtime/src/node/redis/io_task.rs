@@ -1,7 +1,7 @@
 //! The I/O task of one connection: sends queued commands, and dispatches the replies.
 //!
 //! One task sends the contents of the outbox in batches and dispatches the replies. One system call, one message to the client crate and
-//! one wake-up therefore serve many commands. On each poll the io_task
+//! one wake-up therefore serve many commands. On each poll the I/O task
 //!
 //! 1. yields to the back of the scheduler's queue once if several tasks queue commands, so that all ready tasks queue theirs first,
 //! 2. takes the queued commands and passes them to the client crate, after the query for the server's data if it is due,
@@ -62,7 +62,7 @@ pub(super) struct IoTask {
 enum Others {
     /// The last commands came from one task.
     None,
-    /// There were several tasks. They get a turn before the io_task.
+    /// There were several tasks. They get a turn before the I/O task.
     ToCome,
     /// The other tasks have had their turn.
     Served,

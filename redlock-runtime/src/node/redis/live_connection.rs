@@ -33,7 +33,7 @@ use tokio::sync::Notify;
 const SAMPLED: u32 = 64;
 
 pub(super) struct LiveConnection {
-    /// Commands that the io_task must send.
+    /// Commands that the I/O task must send.
     pub(super) outbox: Outbox,
     /// The scripts, with their digests on this server.
     scripts: Scripts,
@@ -124,7 +124,7 @@ impl LiveConnection {
     pub(super) fn end(&self, error: NodeError) {
         // The first reason is kept.
         let _ = self.end.set(error);
-        // The io_task checks the reason when it has a command to send.
+        // The I/O task checks the reason when it has a command to send.
         drop(self.probe(&["PING"]));
     }
 

@@ -1,8 +1,8 @@
 //! A socket that can move from one runtime to another.
 //!
 //! The runtime with which a tokio socket is registered wakes its tasks. If another runtime drives the connection, the socket must be
-//! registered there. The task that hands a connection over therefore sets its new [`DriverSlot`]. The next task that reads or writes registers
-//! the socket with its own runtime.
+//! registered there. The task that hands a connection over therefore sets its new [`DriverSlot`]. The next task that reads or writes
+//! registers the socket with its own runtime.
 
 use std::io;
 use std::pin::Pin;

@@ -11,9 +11,10 @@
 //! ends the connection when the name of the server leads to another one, and `silence` when it is dead but open. All of these tasks run on
 //! the library's thread.
 //!
-//! The io_task is an exception: the runtime of the application drives it while that runtime is responsive. Both sides can drive a
-//! `shared_io_task`. `runtime_failover` decides which side does, with the help of `liveness_probe`, and the socket moves along (`migratable_socket`). `bounded` limits
-//! the data from a server. If a server supports only RESP2, a `subscriber` has a second connection for wake-ups.
+//! The I/O task is an exception: the runtime of the application drives it while that runtime is responsive. Both sides can drive a
+//! `shared_io_task`. `runtime_failover` decides which side does, with the help of `liveness_probe`, and the socket moves along
+//! (`migratable_socket`). `bounded` limits the data from a server. If a server supports only RESP2, a `subscriber` has a second connection
+//! for wake-ups.
 
 mod acl_hint;
 mod address_map;

@@ -12,7 +12,7 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::task::{Context, Waker};
 use tokio::sync::{Notify, oneshot};
 
-/// Commands that callers have queued on a connection and its io_task takes out.
+/// Commands that callers have queued on a connection and its I/O task takes out.
 #[derive(Default)]
 pub(super) struct Outbox {
     gathered: Mutex<Gathered>,
@@ -27,7 +27,7 @@ pub(super) struct Outbox {
 #[derive(Default)]
 struct Gathered {
     commands: Vec<Outgoing>,
-    /// Wakes the io_task; `None` if it was woken and has not taken the commands since.
+    /// Wakes the I/O task; `None` if it was woken and has not taken the commands since.
     io_task: Option<Waker>,
     /// Number of commands queued so far.
     puts: u64,
@@ -92,7 +92,7 @@ impl Outbox {
         }
     }
 
-    /// Queues `outgoing`, and wakes the io_task outside of the mutex.
+    /// Queues `outgoing`, and wakes the I/O task outside of the mutex.
     fn put_into(&self, mut gathered: MutexGuard<'_, Gathered>, outgoing: Outgoing) {
         gathered.commands.push(outgoing);
         gathered.puts = gathered.puts.wrapping_add(1);
@@ -113,7 +113,8 @@ impl Outbox {
         }
     }
 
-    /// Takes all commands, and registers the io_task to be woken by the next one. The buffer of `empty` is used for the following commands.
+    /// Takes all commands, and registers the I/O task to be woken by the next one. The buffer of `empty` is used for the following
+    /// commands.
     pub(super) fn take(&self, cx: &Context<'_>, empty: Vec<Outgoing>) -> Vec<Outgoing> {
         let mut gathered = self.gathered();
         gathered.io_task = Some(cx.waker().clone());

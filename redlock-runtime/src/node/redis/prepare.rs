@@ -169,7 +169,7 @@ pub(super) async fn ask(
     let answers = poll_fn(|cx| {
         let is_over = driver.as_mut().poll(cx).is_ready();
         match request.as_mut().poll(cx) {
-            // A broken connection is useless, even if its replies are here: the io_task would poll a driver that has ended.
+            // A broken connection is useless, even if its replies are here: the I/O task would poll a driver that has ended.
             Poll::Pending | Poll::Ready(Ok(_)) if is_over => Poll::Ready(Err(NodeError::Disconnected)),
             answers => answers.map_err(|error| refused(&error)),
         }

@@ -1,15 +1,15 @@
-//! The io_task of one connection, which either of two tasks drives.
+//! The I/O task of one connection, which either of two tasks drives.
 //!
 //! The application's runtime (the *host*) is the best place for a connection: a reply wakes the task that waits for it on the same thread.
-//! But a host with blocked threads drives nothing. The library's thread can therefore drive the same io_task, and takes over when the host
+//! But a host with blocked threads drives nothing. The library's thread can therefore drive the same I/O task, and takes over when the host
 //! is silent; see `runtime_failover`.
 //!
-//! 1. [`State::side`] names the task that may poll. Each task polls the io_task only in its turn, under the mutex.
+//! 1. [`State::side`] names the task that may poll. Each task polls the I/O task only in its turn, under the mutex.
 //! 2. The library's thread begins, because it has made the connection. It offers the connection to the host at once.
 //! 3. The host accepts the offer when it is polled: a blocked host accepts nothing.
 //! 4. The library's thread takes over without asking, unless the host is polling at this moment.
-//! 5. The socket follows with the next poll ([`Place`](super::migratable_socket::Place)). All wakers follow as well, because each poll sets them
-//!    again.
+//! 5. The socket follows with the next poll ([`DriverSlot`](super::migratable_socket::DriverSlot)). All wakers follow as well, because
+//!    each poll sets them again.
 
 use super::connections::Connections;
 use super::io_task::IoTask;
@@ -88,7 +88,7 @@ impl SharedIoTask {
     }
 
     fn state(&self) -> MutexGuard<'_, State> {
-        // A io_task that has panicked reports this when it is polled again.
+        // An I/O task that has panicked reports this when it is polled again.
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
@@ -149,7 +149,7 @@ impl SharedIoTask {
         self.idle_state().is_some_and(|state| state.is_host_gone)
     }
 
-    /// Polls the io_task. The end of a connection is reported before its commands fail: callers that send a command again should wait for
+    /// Polls the I/O task. The end of a connection is reported before its commands fail: callers that send a command again should wait for
     /// the next connection.
     fn poll_courier(&self, mut state: MutexGuard<'_, State>, cx: &mut Context<'_>) -> Poll<()> {
         let Some(io_task) = &mut state.io_task else { return Poll::Ready(()) };

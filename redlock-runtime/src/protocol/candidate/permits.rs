@@ -2,15 +2,15 @@
 //!
 //! A majority vote cannot enforce a count. A call for a permit therefore first acquires the *admission lock*: an ordinary
 //! exclusive lock, which another candidate holds. Under the admission lock, it asks every node for a permit and for the
-//! *holder_list*, which is the list of present permit holders:
+//! *holder list*, which is the list of present permit holders:
 //!
 //! 1. *Enter.* A node gives the permit only while the token owns the admission lock there, and restarts the lease of the
 //!    admission lock. The permit is a vote and a lease like any other.
-//! 2. *Proof of a holder_list.* From the moment of asking on, the token owns the admission lock at that node for its lease, so that
-//!    no other call gets a permit there. The holder_list is valid while that is certain.
-//! 3. *Admission.* Let `r` holder_lists count, at least `q`. Every provable permit is in at least `r + 1 - q` of them. The
-//!    reason: any `q` of the holder_lists come from a quorum of nodes, and two quorums share a node that has forgotten
-//!    nothing. So fewer than `q` holder_lists lack the permit. The token is admitted when these holder_lists show fewer than `n`
+//! 2. *Proof of a holder list.* From the moment of asking on, the token owns the admission lock at that node for its lease, so that
+//!    no other call gets a permit there. The holder list is valid while that is certain.
+//! 3. *Admission.* Let `r` holder lists count, at least `q`. Every provable permit is in at least `r + 1 - q` of them. The
+//!    reason: any `q` of the holder lists come from a quorum of nodes, and two quorums share a node that has forgotten
+//!    nothing. So fewer than `q` holder lists lack the permit. The token is admitted when these holder lists show fewer than `n`
 //!    other permits, and its own votes suffice.
 //! 4. *Afterwards*, the token leaves the admission lock and extends the permit like a share. It wins missing votes back only
 //!    under the admission lock, because calls that have already counted would not see a vote given outside of it. The call
@@ -24,11 +24,11 @@
 //! Why at most `n` calls have a permit at a time: let `h` be the last of them to be admitted, and `g` another one.
 //!
 //! - At that admission, `g` could prove its permit at a quorum, because of 5.
-//! - Take a node of that quorum of which `h` has a holder_list, and which has not forgotten the permit. There the permit of
-//!   `g` is older than the holder_list. It was given under the admission lock, which `h` has owned since the holder_list, and an extension
+//! - Take a node of that quorum of which `h` has a holder list, and which has not forgotten the permit. There the permit of
+//!   `g` is older than the holder list. It was given under the admission lock, which `h` has owned since the holder list, and an extension
 //!   never gives it anew.
-//! - So `g` is in as many holder_lists as 3 requires, and `h` has counted it.
-//! - A permit that `g` has won back there since the holder_list does not matter. At that time `h` was already admitted,
+//! - So `g` is in as many holder lists as 3 requires, and `h` has counted it.
+//! - A permit that `g` has won back there since the holder list does not matter. At that time `h` was already admitted,
 //!   because it did not own the admission lock any longer.
 //!
 //! The argument holds for the number of forgetful nodes that the quorums tolerate. If managers tolerate different
@@ -134,7 +134,7 @@ impl Candidate {
         self.permit.is_some()
     }
 
-    /// Asks every node for a permit, or for another holder_list, under the admission lock token `by`. A node is asked only if
+    /// Asks every node for a permit, or for another holder list, under the admission lock token `by`. A node is asked only if
     /// `stands` returns `true`: `by` may own the admission lock there. A permit holder asks the nodes whose votes it lacks.
     /// `now` must be before the first send.
     pub(crate) fn enter(
@@ -291,7 +291,7 @@ impl Candidate {
             return Entering::Open;
         }
         if is_enough && is_full {
-            // A lease that should be over by now was extended, or belongs to an older holder_list than the others.
+            // A lease that should be over by now was extended, or belongs to an older holder list than the others.
             let ends = holder_lists.iter().filter_map(|holder_list| Some(holder_list.first_end?.after(EXPIRY_MARGIN)));
             Entering::Full { first_end: ends.filter(|end| now < *end).min() }
         } else if is_behind && !is_enough {
@@ -359,7 +359,7 @@ impl Candidate {
         self.permit.iter().flat_map(|permit| &permit.told)
     }
 
-    /// Returns the holder_lists that count at `now`, of nodes that have given their votes.
+    /// Returns the holder lists that count at `now`, of nodes that have given their votes.
     fn holder_lists(&self, now: Instant) -> Vec<HolderList> {
         let ends = !self.terms.applies(Rule::ListsEndWithTheAdmissionLock);
         let is_ours = |voter: &Voter| voter.lease_end().is_some_and(|end| now < end);
@@ -372,7 +372,7 @@ impl Candidate {
         self.voters.iter().zip(self.told()).filter_map(of).collect()
     }
 
-    /// Returns the number of other tokens that may be able to prove a permit, according to these holder_lists.
+    /// Returns the number of other tokens that may be able to prove a permit, according to these holder lists.
     pub(super) fn counted(&self, holder_lists: &[HolderList]) -> usize {
         if !self.terms.applies(Rule::ListsAreUnited) {
             return holder_lists
@@ -391,10 +391,10 @@ impl Candidate {
         for other in holder_lists.iter().flat_map(|holder_list| holder_list.others.iter()) {
             *times.entry(*other).or_default() += 1;
         }
-        // A permit at enough nodes is missing in fewer of these holder_lists than make a quorum, even if some nodes have
+        // A permit at enough nodes is missing in fewer of these holder lists than make a quorum, even if some nodes have
         // forgotten it.
         let least = (holder_lists.len() + 1).saturating_sub(self.terms.quorum.needed).max(1);
-        // Largest number of unknown permits that can appear in this many holder_lists.
+        // Largest number of unknown permits that can appear in this many holder lists.
         let strangers = holder_lists.iter().map(|holder_list| holder_list.strangers as usize).sum::<usize>() / least;
         (times.into_iter().filter(|(_, times)| *times >= least).map(|(other, _)| other).collect(), strangers)
     }
@@ -402,7 +402,7 @@ impl Candidate {
     /// Records the permit holders from the oldest answer of node number `index`, before the answer is processed.
     pub(super) fn note_holder_list(&mut self, index: usize, answer: &Answer) {
         let Some(sent) = self.voters.get(index).and_then(|voter| voter.in_flight.first()) else { return };
-        // A permit holder ignores the holder_lists.
+        // A permit holder ignores the holder lists.
         let counts = sent.kind == Kind::Take && self.phase != Phase::Holding;
         let Some(permit) = self.permit.as_mut().filter(|_| counts) else { return };
         let (begun, proven) = (sent.sent, lease::provable(permit.turn, self.terms.drift_factor));
@@ -419,7 +419,7 @@ impl Candidate {
         };
     }
 
-    /// Forgets the holder_list of node number `index`, because another token may own the admission lock there earlier than
+    /// Forgets the holder list of node number `index`, because another token may own the admission lock there earlier than
     /// calculated.
     pub(super) fn forget_holder_list(&mut self, index: usize) {
         if let Some(told) = self.permit.as_mut().and_then(|permit| permit.told.get_mut(index)) {
