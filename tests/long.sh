@@ -8,17 +8,19 @@ usage() {
     cat <<'TEXT'
 Usage: tests/long.sh simulation [SCHEDULES] | soak [SECONDS [DEPLOYMENT]] | fuzz [SECONDS] | handshakes
 
-  simulation  the simulation, with seeds that nobody has run before (default: 10000000 schedules)
-  soak        processes and real servers in trouble (default: 1800 seconds), and a user who forges messages. DEPLOYMENT is 1, 3
-              (default) or 5 for as many independent nodes, cluster (3 masters, 3 replicas), or sentinels (3, with a master and a
-              replica). The last two also have faults of the network: silent, forgotten and refused connections, and name lookups
-              that are slow or fail (needs Linux and cc). REDLOCK_SOAK_DEPLOYMENT chooses it for the test alone
-  fuzz        each fuzz target for so long (default: 1800 seconds)
-  handshakes  the two handshakes without a lock, in the orders of their steps that loom goes through
+  simulation  run the simulation with new random seeds (default: 10000000 schedules)
+  soak        run processes and real servers with injected faults, and a user who forges messages (default: 1800 seconds).
+              DEPLOYMENT is 1, 3 (default) or 5 independent nodes, cluster (3 masters, 3 replicas), or sentinels (3 sentinels,
+              one master, one replica). The last two also inject network faults: silent, dropped and refused connections, and
+              name lookups that are slow or fail (needs Linux and cc). If you run the test without this script, set
+              REDLOCK_SOAK_DEPLOYMENT
+  fuzz        run each fuzz target for the given time (default: 1800 seconds)
+  handshakes  check the two lock-free handshakes in the step orders that loom explores
 
-The first two add a row to tests/ledger.tsv: date, commit, what, first seed, schedules or bodies, violations, and a dash: where
-there are violations, say in its place what they came from. The third one adds to fuzz/runs.tsv. docs/evidence.md is written anew then. Ctrl-C ends a run, and enters what it has done by then.
-A `+` behind the commit stands for changes that are not committed. To be nice to others, start it with `nice`.
+simulation and soak add a row to tests/ledger.tsv: date, commit, what, first seed, schedules or bodies, violations, and a dash.
+If there are violations, replace the dash with their cause. fuzz adds rows to fuzz/runs.tsv. All three then update
+docs/evidence.md. Ctrl-C ends a run, and its results so far are recorded. A `+` after the commit means uncommitted changes.
+Start the script with `nice` if other programs need the CPU.
 
 Environment:
   REDLOCK_LONG_SEED  the first seed, to repeat a run

@@ -8,15 +8,15 @@ usage() {
     cat <<'TEXT'
 Usage: tests/publishable.sh [--help] [CHECK ..]
 
-Runs these checks, or those that are named:
+Runs the given checks, or all of them:
 
-  features  redlock-runtime builds without a warning with every two of its features, with none and with all
-  plain     the library's own tests pass without the test kit, which adds to what calls do
+  features  redlock-runtime builds without a warning with each pair of its features, with none and with all
+  plain     the library's own tests pass without the test kit, which adds code to calls
   minimal   the two crates of the library build with the oldest versions of their dependencies that their manifests allow
-  deny      advisories, licenses, sources and duplicates of all dependencies, by deny.toml. Without a network, the advisories of
-            the last download are used; without any, they are left out with a warning
+  deny      advisories, licenses, sources and duplicates of all dependencies, as configured in deny.toml. Without a network, the
+            last downloaded advisories are used. If there are none, they are skipped with a warning
 
-Needs cargo-hack for the first and cargo-deny for the last: cargo install --locked cargo-hack cargo-deny
+features needs cargo-hack, and deny needs cargo-deny: cargo install --locked cargo-hack cargo-deny
 TEXT
 }
 

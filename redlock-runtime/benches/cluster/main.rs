@@ -222,8 +222,9 @@ impl fmt::Display for Report {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         writeln!(
             f,
-            "All in one run, in turns. Time is the median of a call where one task is alone, and otherwise the time of the run \
-             for each call. CPU is that of all threads of this process for each call. The replicas share the cores with \
+            "All setups run the same calls in turns, in one run. The time of a single task is the median time of a call. \
+             The time of 64 tasks, and of the hand-over, is the duration of the run divided by the number of calls. \
+             CPU is the CPU time of a call in all threads of this process. The replicas share the cores with \
              everything else.\n"
         )?;
         writeln!(f, "| what | where | time | ratio | to reach | CPU | ratio | to reach |")?;

@@ -61,8 +61,9 @@ impl fmt::Display for AmongHeld {
         writeln!(
             f,
             "
-The same on one node on which others are held: paths of depth 3 in the folders of one tree. The measured path is in one of them,
-so that two names of it are those of others, one of them of all.
+The next table shows the same times on one node with other held locks: paths of depth 3 in the folders of one tree. The measured
+path is in one of these folders. The other locks therefore use two of its names. All of them use the name of the tree, and some of
+them use the name of the folder.
 "
         )?;
         writeln!(f, "| lock | p50, {FEW} held | p50, {count} held | ratio | to reach | |")?;

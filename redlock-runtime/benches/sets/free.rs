@@ -52,11 +52,11 @@ impl fmt::Display for Free {
 pub(crate) fn table(lines: &[Free], f: &mut fmt::Formatter<'_>) -> fmt::Result {
     writeln!(
         f,
-        "One pair is an acquisition and the release as the caller sees them, by one task, of a lock that nobody else wants; all kinds in
-turns of a tenth of a second. Two keys are had alone by one lock, and a path of depth 3 as well, which is three names at every node:
-its own, and two above it that others may have something below at the same time. The ratios are those to one key that is had
-alone. CPU is that of one server for each pair, as it counts it, and that of all threads of this process; they have two cores
-together.
+        "A pair is the acquisition and the release of an uncontended lock, as one task sees them. All kinds of locks take turns of a tenth
+of a second. Two keys are locked exclusively by one lock, and a path of depth 3 is also locked exclusively. The path has three names
+at every node: the name of the path itself, and the names of two folders above it. Other calls may hold locks below these folders at
+the same time. The ratios compare each kind with one exclusive key. CPU is the CPU time of a pair: in one server, as that server
+reports it, and in all threads of this process. The servers and this process share two cores.
 "
     )?;
     writeln!(f, "| nodes | lock | p50 | ratio | to reach | | CPU of a server | ratio | CPU of the client | ratio |")?;
@@ -65,7 +65,8 @@ together.
     writeln!(
         f,
         "
-One key is taken by a plain `SET`, and everything else by a script, which looks at each name and its queue before it writes
-anything. Where five servers run on two cores, their scripts wait for each other, so that the ratio is nearer to that of the CPU."
+One exclusive key is acquired by a plain `SET`. All other locks are acquired by a script, which checks each name and its queue
+before it writes anything. If five servers run on two cores, their scripts wait for each other. The ratio is then nearer to the
+ratio of the CPU times."
     )
 }

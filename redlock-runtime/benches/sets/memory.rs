@@ -70,8 +70,8 @@ impl fmt::Display for Memory {
         writeln!(
             f,
             "
-The memory of a server (Redis {version}, `used_memory`) for each of {count} locks that are held at once, with their names and what
-they need of the tables that all keys are in.
+The next table shows the memory of a server (Redis {version}, `used_memory`) for each of {count} locks that are held at once. It
+includes their names, and their share of the tables of all keys.
 "
         )?;
         writeln!(f, "| held | bytes each | to reach | |")?;
@@ -84,10 +84,10 @@ they need of the tables that all keys are in.
         writeln!(
             f,
             "
-A server keeps a sorted set as a list if its members have 64 bytes at most (`zset-max-listpack-value`, before Redis 7
-`zset-max-ziplist-value`), and a token has 60. With 69 bytes, which tokens had before, each name that is shared or has something
-below took about 850 bytes more. Where that setting was made smaller than 64, it does so again. One key that is had alone takes 180
-bytes itself: most of them are the name, the token, and two entries of tables."
+A server stores a sorted set as a list if its members have at most 64 bytes (`zset-max-listpack-value`, before Redis 7
+`zset-max-ziplist-value`). A token has 60 bytes. Earlier versions had tokens of 69 bytes. Each shared name, and each name with a lock
+below it, then needed about 850 bytes more. A server with a smaller value of this setting may need them again. One exclusive key
+needs 180 bytes itself, mostly for the name, the token, and two entries of tables."
         )
     }
 }

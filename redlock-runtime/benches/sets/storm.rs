@@ -108,11 +108,14 @@ pub(crate) fn table(lines: &[Storm], f: &mut fmt::Formatter<'_>) -> fmt::Result 
     writeln!(
         f,
         "
-{PROCESSES} processes transfer between {ACCOUNTS} accounts, from a random one to another, as fast as they can, with so many transfers at a
-time in each process. A transfer reads two numbers in a file, waits for as long as its body is, or yields to other tasks, and
-writes them. It locks both accounts by one lock of two keys; or by two locks of one key, both of this library, the smaller one
-first, of which one is held while the other is waited for. In turns, by the same processes. A deadlock would have ended the run.
-The sum of all accounts is that after both. CPU is that of one server, and of all processes together, for each transfer.
+{PROCESSES} processes make transfers between {ACCOUNTS} accounts as fast as they can. A transfer goes from one random account to
+another. The column \"at a time\" contains the number of concurrent transfers in each process. A transfer reads two numbers in a file,
+sleeps for the length of its body, and writes the numbers. A transfer without a body yields to other tasks once.
+
+The processes lock the two accounts in two ways, in turns. The first way is one lock of two keys. The second way is two nested locks of one
+key each. Both ways use this library. The nested locks begin with the smaller account number, and hold its lock during the wait for the
+other lock. A deadlock would have ended the run. The sum of all accounts is checked after the last run of both ways. CPU is the CPU time
+of a transfer in one server, and in all processes together.
 "
     )?;
     writeln!(
@@ -124,19 +127,29 @@ The sum of all accounts is that after both. CPU is that of one server, and of al
     writeln!(
         f,
         "
-A call that finds one of its keys taken tries up to 24 times more, with pauses of 1 to 4 ms, before it stands in the queues, and three of four ask one
-node first, as the first try does where others had some of the keys lately: those who want the same keys meet there, and do not keep the votes of five from each other. With one
-transfer at a time in each process that is enough for nearly all. With eight, 64 calls want two of 64 accounts each; those that come to
-the queues want them in the order in which they have come, and a script that lets one in looks at the queues of all of its keys: it takes
-about ten times as long as the start of it that serves keys for which nobody waits, and whoever waits asks again whenever one of
-its keys becomes free. Nested locks have neither: a free key goes to whoever asks first, also before those who wait, and passes from call
-to call of one process without a command.
+A call that finds one of its keys locked retries up to 24 times before it joins the queues. It pauses for 1 to 4 ms before each
+retry. Three of four retries ask one node first. The first attempt does so, too, if other calls held some of the keys recently. Calls
+for the same keys compete at this node, and do not split the votes of five nodes.
 
-Tried: no tries, which left one transfer at a time at 0.58 to 0.70 of nested locks; three of them, which helped those and left eight at a
-time at one node at 0.18, and 0.57 with bodies of 5 ms; pauses of up to 8, 16 and 32 ms, which came to the same and made the longest
-transfer longer; twelve tries that ask all nodes, which left eight at a time over five nodes at 0.16 and 0.25; first tries that ask all nodes, which take a third
-from eight at a time, and give a fifteenth to one; and first tries that ask one node only where
-more than a third of these are in vain, which has the processes do different things: the share of some was half of that of others. Left
-to the limit: a hand-over of several keys inside of a process, which nested locks have for each of theirs, and readers have."
+The retries suffice for nearly all calls if each process runs one transfer at a time. If each process runs eight, 64 calls compete for 64
+accounts, and each call needs two of them. The queued calls acquire their keys in the order of arrival. The script that admits a queued
+call checks the queues of all its keys. This takes about ten times as long as the first part of the script, which serves keys without
+waiters. A waiter also sends a new request whenever one of its keys becomes free. Nested locks need neither the order nor these
+requests: a free key goes to the first call that asks, even ahead of the waiters. A key also passes between calls of one process
+without a command.
+
+These alternatives were tried. The numbers are ratios to nested locks:
+
+- No retries: 0.58 to 0.70 with one transfer at a time.
+- Three retries: an improvement with one transfer at a time. Eight transfers at a time only reached 0.18 on one node, and 0.57 with bodies
+  of 5 ms.
+- Pauses of up to 8, 16 and 32 ms: the same ratios, and the longest transfer took longer.
+- Twelve retries that ask all nodes: 0.16 and 0.25 with eight transfers at a time on five nodes.
+- First attempts that ask all nodes: a third fewer transfers with eight at a time, and a fifteenth more with one.
+- First attempts that ask one node only if more than a third of these attempts fail. The processes then behave differently, and some make
+  half as many transfers as others.
+
+One possible improvement is left: a hand-over of several keys inside a process. Nested locks already use a hand-over for each of their keys,
+and so do readers."
     )
 }

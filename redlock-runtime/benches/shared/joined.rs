@@ -124,15 +124,16 @@ impl fmt::Display for Joined {
 pub(crate) fn table(lines: &[Joined], f: &mut fmt::Formatter<'_>) -> fmt::Result {
     writeln!(
         f,
-        "\n{READERS} tasks of one manager, each of which has the lock of one key for {BODY:?} again and again: bodies in a second, with"
+        "\n{READERS} tasks of one manager lock one key again and again, for {BODY:?} each time. The table shows the bodies per second with exclusive"
     )?;
     writeln!(
         f,
-        "locks that are not shared and pass from task to task, and with shared ones; and commands at each node for one body."
+        "locks, which pass from task to task, and with shared locks. It also shows the commands at each node for one body. Another run with"
     )?;
     writeln!(
         f,
-        "Then the same with a writer of another manager, {PAUSE:?} after the one before: how long a body takes then, and how many it waits.\n"
+        "shared locks has a writer in another manager, which pauses for {PAUSE:?} between its locks. The columns that follow \"with a writer\" show \
+         the length of a body in this run, and the wait of the writer in bodies.\n"
     )?;
     writeln!(
         f,

@@ -85,22 +85,25 @@ async fn manager(urls: &[String]) -> LockManager {
 }
 
 const WHY_A_SHARE_COSTS_MORE: &str = "
-A lock that is not shared is taken by a plain `SET`. A share is taken by a script, because a sorted set is asked for writers and for
-those who wait before anything is written; the client sends as many bytes and does hardly more. The server takes about 1.7 times as
-long, which over five servers on two cores is what the caller waits for. Scripts of their own for locks that nobody waits for, and fewer
-commands in them, were tried and are in use.";
+An exclusive lock is acquired by a plain `SET`. A shared lock is acquired by a script, because the server must check a sorted set
+for writers and waiters before it writes anything. The client sends as many bytes, and does hardly more work. The server takes about
+1.7 times as long. The caller waits for this work if five servers run on two cores. Two improvements are already in use: separate
+scripts for locks without waiters, and fewer commands in these scripts.";
 
 impl fmt::Display for Report {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         writeln!(
             f,
-            "All in one run, in turns. One pair is an acquisition and the release as the caller sees them, of locks that"
+            "All measurements take turns in one run. A pair is the acquisition and the release of an uncontended lock, as the caller sees them."
         )?;
         writeln!(
             f,
-            "nobody else wants: of another key for each task, or of one key that all of them share. CPU is that of all"
+            "The shared locks use one key for each task, or a single key for all tasks. The exclusive locks always use one key for each task."
         )?;
-        writeln!(f, "threads of this process for each pair; the servers have the machine besides.\n")?;
+        writeln!(
+            f,
+            "CPU is the CPU time of a pair in all threads of this process. The servers run on the same machine.\n"
+        )?;
         writeln!(
             f,
             "| nodes | tasks | keys | p50, alone | p50, shared | ratio | to reach | | CPU | CPU, shared | ratio |"
@@ -110,9 +113,9 @@ impl fmt::Display for Report {
         writeln!(f, "{WHY_A_SHARE_COSTS_MORE}")?;
         writeln!(
             f,
-            "\nA writer gives its lock back: how long until the next writer has it, and until all of so many readers have it,"
+            "\nA writer releases its lock. The table shows the time until the next writer holds the lock, and the time until all readers hold it."
         )?;
-        writeln!(f, "each of another manager.\n")?;
+        writeln!(f, "Each of these calls has a separate manager.\n")?;
         writeln!(
             f,
             "| nodes | p50, one writer | p50, all of {} readers | ratio | for each reader |",

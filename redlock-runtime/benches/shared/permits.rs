@@ -170,7 +170,7 @@ async fn wait_now_and_then(manager: &LockManager, time: Duration) -> Vec<Duratio
 /// Writes the tables with these results.
 pub(crate) fn table(lines: &[Permits], f: &mut fmt::Formatter<'_>) -> fmt::Result {
     let verdict = result_file::verdict;
-    writeln!(f, "\nPairs of locks that are not shared, and of permits, which nobody else wants.\n")?;
+    writeln!(f, "\nThe next table compares pairs of uncontended exclusive locks with pairs of uncontended permits.\n")?;
     writeln!(f, "| nodes | p50, alone | p50, a permit | ratio | at most {MOST} |")?;
     writeln!(f, "|---:|---:|---:|---:|---|")?;
     for Permits { nodes, alone, permitted, .. } in lines {
@@ -184,23 +184,27 @@ pub(crate) fn table(lines: &[Permits], f: &mut fmt::Formatter<'_>) -> fmt::Resul
     writeln!(
         f,
         "
-A permit takes two scripts behind each other, that of its admission lock and its own. The nodes are asked for both at once, so that the
-caller waits for one answer; before that it cost 2.2 locks at one node. What is left is what the server needs for the second script, and
-over five servers on two cores that of all of them."
+A permit needs two scripts, one after the other: the script of its admission lock, and its own script. The client sends both to the nodes
+at once, so the caller waits for one reply. A permit cost as much as 2.2 locks on one node before this change. The remaining
+difference is the work of the server for the second script. If five servers run on two cores, it is the work of all of them."
     )?;
     writeln!(
         f,
-        "\n{TASKS} tasks of one manager, of which {PERMITS} may be in a body at a time, again and again: bodies in a second, by"
+        "\n{TASKS} tasks of one manager run bodies again and again, at most {PERMITS} at a time. The table compares the bodies per second of two"
     )?;
     writeln!(
         f,
-        "{PERMITS} numbered keys that each task tries in turn, with a pause of {PAUSE:?} when all are taken, and by permits, with a waiter of"
+        "solutions. The first is {PERMITS} numbered keys: each task tries them in turn, and pauses for {PAUSE:?} if all are locked. The second is permits."
     )?;
     writeln!(
         f,
-        "another manager {APART:?} after the one before: how long it waits, and how many bodies that is. A body of 5 ms leaves room for"
+        "During the run with permits, another manager acquires a permit, and pauses for {APART:?} between two permits. The table shows how long \
+         it waits, and how many bodies fit into that time."
     )?;
-    writeln!(f, "1000 a second, whatever has them take turns. Commands are those inside of scripts, too.\n")?;
+    writeln!(
+        f,
+        "Bodies of 5 ms allow at most 1000 per second with any solution. The commands include those inside scripts.\n"
+    )?;
     writeln!(
         f,
         "| nodes | body | numbered keys | permits | ratio | at least {LEAST} | commands for each body | p50 of the wait | p99 | bodies, p50 | at most {LONGEST_WAIT} |"

@@ -93,13 +93,13 @@ impl fmt::Display for Processes {
 pub(crate) fn table(lines: &[Processes], f: &mut fmt::Formatter<'_>) -> fmt::Result {
     writeln!(
         f,
-        "\nThe same with {READERS} readers in as many processes, and one writer in one of them: from the call that gives the lock back"
+        "\nThe next measurement has {READERS} readers in separate processes, and one writer in one of these processes. The times begin with the release"
     )?;
     writeln!(
         f,
-        "until it is in, until the first reader is in, and until the last one is; and what a bare message from one node takes until the"
+        "of the lock. They end when the writer, the first reader, or the last reader holds it. A plain message of one node serves as a lower"
     )?;
-    writeln!(f, "last of as many processes has it.\n")?;
+    writeln!(f, "bound: its time ends when the last of the {READERS} processes has received it.\n")?;
     writeln!(
         f,
         "| nodes | p50, message to {READERS} processes | p50, one writer | p50, first reader | p50, last of {READERS} readers | p90 | last reader to writer | at most {MOST} |"
@@ -109,8 +109,8 @@ pub(crate) fn table(lines: &[Processes], f: &mut fmt::Formatter<'_>) -> fmt::Res
     writeln!(
         f,
         "
-Why the last reader comes late: the script that gives the lock back gives all {READERS} of them their shares, and publishes a message to
-each. To hear so much as a bare message takes the last of so many processes on two cores one and a half to two and a half times as long as
-a hand-over to a process that is alone; and each reader that is in asks each node for a lease of its own meanwhile."
+The last reader is late for three reasons. The release script grants the lock to all {READERS} readers, and publishes a message to each
+of them. Even a plain message reaches the last of {READERS} processes late if they share two cores. It takes 1.5 to 2.5 times as long as
+a hand-over to a single process. Each reader that already holds the lock requests its lease from each node in the meantime."
     )
 }
