@@ -50,7 +50,7 @@ impl Work {
         match self {
             Self::Same => "one task, one lock",
             Self::Alone => "one task, locks of all masters",
-            Self::Raw => "the same by hand",
+            Self::Raw => "`SET NX` without a library",
             Self::Many => "64 tasks, locks of all masters",
             Self::HandOver => "hand-over between two managers",
         }

@@ -3,7 +3,7 @@
 //! A server that was restarted, or whose data was replaced, may have forgotten locks that it had granted. It grants them again while their
 //! holders continue. Its grants are therefore ignored until the leases that it may have forgotten have ended:
 //!
-//! 1. Each connection reads the identity of the server and a marker in its data ([`Marker`]), and compares both with the [`KnownServer`] at
+//! 1. Each connection reads the identity of the server and a marker in its data ([`Marker`](super::server_identity::Marker)), and compares both with the [`KnownServer`] at
 //!    the same address. A connection whose server loses its data ends (`node::redis::verification`).
 //! 2. The node votes at once in three cases:
 //!    - The server is the same process as before, with the same data.

@@ -158,7 +158,7 @@ impl fmt::Debug for Log {
 }
 
 /// Asserts that a call has acquired the lock with this key or template, and with this `ttl` if one is given. The first argument is a
-/// [`Log`](crate::testing::Log).
+/// [`Log`].
 ///
 /// The `ttl` has the syntax of the attribute (`30s`, `500ms`, `"1m30s"`, `30` for seconds), or is a [`Duration`].
 ///
@@ -190,7 +190,7 @@ macro_rules! assert_locked {
 }
 
 /// Asserts that calls have acquired the locks with this key or template, and that no two conflicting calls ran at the same time. The
-/// first argument is a [`Log`](crate::testing::Log).
+/// first argument is a [`Log`].
 ///
 /// Calls conflict in these cases:
 ///

@@ -2,7 +2,7 @@
 //!
 //! The token belongs to none of them. It is renewed for as long as any of them needs it, and the last to leave releases
 //! it. All other requirements are those of the single call, and its share handles them
-//! ([`BodyHold`](crate::client::enclosing::Tenure)): the start of the hold, its latest end, its site and its span.
+//! ([`BodyHold`](crate::client::enclosing::BodyHold)): the start of the hold, its latest end, its site and its span.
 //!
 //! 1. A call that has acquired the lock *opens* the token: it is the first member.
 //! 2. Another call *joins* according to `protocol/candidate/joining`. Or it has waited for the result of the first one,

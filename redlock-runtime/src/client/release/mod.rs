@@ -1,7 +1,7 @@
 //! Pending releases: every last command about a token is kept until its node has settled it.
 //!
 //! `Drop` can send a release but cannot wait for the answer. The answer still matters: a server may have lost its
-//! scripts, and a connection may break with the release on it. So each node has a [`collector`](self::collector) for
+//! scripts, and a connection may break with the release on it. So each node has a [`collector`] for
 //! releases that the first answer has not settled, and a [`ReleaseLedger`] that counts unanswered commands.
 //!
 //! `protocol::last_command` decides if an answer settles a release; this module sends, waits and counts.
